@@ -1,0 +1,38 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .treatAllWarnings(as: .error),
+]
+
+let package = Package(
+    name: "RunLoopKit",
+    products: [
+        .library(name: "RunLoopKit", targets: ["RunLoopKit"]),
+        .library(name: "RunLoopSimulation", targets: ["RunLoopSimulation"]),
+    ],
+    targets: [
+        // C: the system's libevent, and the few Linux calls that Swift's Glibc module lacks.
+        .systemLibrary(
+            name: "CLibevent", path: "CLibevent", pkgConfig: "libevent_core",
+            providers: [.apt(["libevent-dev"])]),
+        .target(name: "CShims"),
+
+        // The library: what the loop is, what it waits with, what users import.
+        .target(name: "RunLoopCore", dependencies: ["CShims"], swiftSettings: strict),
+        .target(name: "RunLoopLibevent", dependencies: ["RunLoopCore", "CLibevent", "CShims"], swiftSettings: strict),
+        .target(
+            name: "RunLoopKit", dependencies: ["RunLoopCore", "RunLoopLibevent", "CShims"], swiftSettings: strict),
+        .target(name: "RunLoopSimulation", dependencies: ["RunLoopCore"], swiftSettings: strict),
+
+        // The experiments: scenarios as data, a player on the public API, and the command.
+        .target(name: "Scenarios", dependencies: ["RunLoopKit", "RunLoopSimulation"], swiftSettings: strict),
+
+        .testTarget(name: "ScenariosTests", dependencies: ["Scenarios"], swiftSettings: strict),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,24 @@
+#ifndef CSHIMS_H
+#define CSHIMS_H
+
+#include <stdint.h>
+
+/// How many forks lie between the process that loaded this code and the one that runs it now.
+unsigned rlk_fork_count(void);
+
+/// An event descriptor, non-blocking and closed on exec; -1 and errno on failure.
+int rlk_eventfd(void);
+
+/// A timer descriptor on CLOCK_MONOTONIC, non-blocking and closed on exec; -1 and errno on failure.
+int rlk_timerfd(void);
+
+/// Sets a timer descriptor to an absolute time in nanoseconds, or disarms it with 0. Clears an expiry that was not read.
+int rlk_timerfd_set(int descriptor, int64_t nanoseconds);
+
+/// Whether the caller is the process's first thread.
+int rlk_is_main_thread(void);
+
+/// Names the calling thread; the system keeps 15 bytes.
+void rlk_set_thread_name(const char *name);
+
+#endif

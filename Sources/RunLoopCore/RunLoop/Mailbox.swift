@@ -1,0 +1,85 @@
+internal import Synchronization
+
+/// What other threads ask of a loop, until the loop looks.
+///
+/// The lock guards the mail; the atomic word lets a loop without mail pass by without the lock, and makes one wake-up do
+/// for any number of posts to a sleeping loop.
+final class Mailbox: Sendable {
+    enum Mail {
+        case block(RunLoop.Modes, @Sendable (RunLoop) -> Void)
+        /// Carried out wherever the loop next looks, in any mode.
+        case urgent(@Sendable (RunLoop) -> Void)
+        /// For the activation of that number; 0 for the next run.
+        case stop(activation: UInt64)
+        case wakeUp
+    }
+
+    private enum Signal {
+        static let none: UInt8 = 0
+        static let asleep: UInt8 = 1
+        static let mail: UInt8 = 2
+    }
+
+    private struct State {
+        var mail: [Mail] = []
+        var isClosed = false
+    }
+
+    private let state = Mutex(State())
+    private let signal = Atomic(Signal.none)
+    private let waker: any Waker
+
+    /// The number of the innermost activation of the loop; 0 while it does not run.
+    let activation = Atomic<UInt64>(0)
+
+    init(waker: any Waker) {
+        self.waker = waker
+    }
+
+    /// - Returns: `false` if the loop has ended; nothing will come of the mail.
+    func post(_ mail: Mail) -> Bool {
+        let isOpen = state.withLock { state in
+            guard !state.isClosed else { return false }
+            state.mail.append(mail)
+            return true
+        }
+        guard isOpen else { return false }
+        if signal.exchange(Signal.mail, ordering: .acquiringAndReleasing) == Signal.asleep { waker.wake() }
+        return true
+    }
+
+    /// The loop takes what has come. Cheap when nothing has.
+    func collect(into mail: inout [Mail]) {
+        guard signal.load(ordering: .acquiring) == Signal.mail else { return }
+        signal.store(Signal.none, ordering: .releasing)
+        state.withLock { swap(&$0.mail, &mail) }
+    }
+
+    var hasMail: Bool { signal.load(ordering: .acquiring) == Signal.mail }
+
+    /// The loop is about to sleep; `false` if there is mail to see to first.
+    func fallAsleep() -> Bool {
+        signal.compareExchange(expected: Signal.none, desired: Signal.asleep, ordering: .acquiringAndReleasing).exchanged
+    }
+
+    func wakeUp() {
+        _ = signal.compareExchange(
+            expected: Signal.asleep, desired: Signal.none, ordering: .acquiringAndReleasing)
+    }
+
+    var isAsleep: Bool { signal.load(ordering: .acquiring) == Signal.asleep }
+
+    /// The loop has ended: what is here is dropped without running (R6, R81), and nothing more is taken.
+    func close() {
+        let dropped = state.withLock { state in
+            state.isClosed = true
+            return exchangeEmpty(&state.mail)
+        }
+        withExtendedLifetime(dropped) {}
+    }
+
+    private func exchangeEmpty(_ mail: inout [Mail]) -> [Mail] {
+        defer { mail = [] }
+        return mail
+    }
+}

@@ -1,0 +1,87 @@
+// The heart of the loop: one pass, step by step. The steps are numbered as in the documentation (How a pass runs).
+
+extension RunLoop {
+    /// One pass of the innermost run.
+    ///
+    /// - Returns: why the run is to end now, or `nil` if another pass is to follow.
+    func pass() -> RunResult? {
+        let run = activations.count - 1
+        let mode = activations[run].mode
+        isWakeUpPending = false
+        statistics.passes += 1
+
+        // 1. Observers look on.
+        notify(.beforeTimers, in: mode)
+        notify(.beforeSources, in: mode)
+
+        // 2. Blocks that were posted before this point, here or from other threads.
+        collectMail()
+        var didWork = performBlocks(in: mode)
+
+        // 3. Custom sources that were signalled, and blocks once more if there were any.
+        var handledSource = serveCustomSources(in: mode, onlyFirst: activations[run].returnsAfterSource)
+        if handledSource { didWork = performBlocks(in: mode) || didWork }
+
+        // 4. How long: not at all if there is something to do, or nothing left to wait for.
+        var outcome = WaitOutcome.woke
+        let sleeps = !handledSource && maySleep(run, in: mode)
+        if sleeps { notify(.beforeWaiting, in: mode) }
+
+        // 5. The one line that touches the world.
+        if ready.isEmpty {
+            unpark(for: mode)
+            let staysAwake = !sleeps || !maySleep(run, in: mode) || !remote.mailbox.fallAsleep()
+            outcome = driver.wait(until: staysAwake ? .distantPast : wakeTime(run, in: mode), into: ready)
+            remote.mailbox.wakeUp()
+            statistics.waits += staysAwake ? 0 : 1
+        }
+        if sleeps { notify(.afterWaiting, in: mode) }
+
+        // 6. What came meanwhile; and the clock, once. What is armed or joins the mode from here on waits for another pass.
+        collectMail()
+        let now = driver.now
+        freshTime = now
+        let mark = timers.beginPass(isOutermost: run == 0)
+
+        // 7. Timers that are due at that reading, straight from the queue: a nested run may have fired some meanwhile.
+        var fired = 0
+        while let client = timers.popDue(in: mode, at: now, before: mark) {
+            client.deadlineCame(in: self)
+            fired += 1
+        }
+        timers.restore()
+        statistics.count(fires: fired, afterSleep: sleeps)
+
+        // 8. Descriptors that were found ready, and blocks once more.
+        if serveDescriptors(in: mode) { handledSource = true }
+        didWork = performBlocks(in: mode) || didWork || handledSource || fired > 0
+
+        // 9. Leave? In CFRunLoop's order.
+        let activation = activations[run]
+        if handledSource && activation.returnsAfterSource { return .handledSource }
+        if activation.isPoll || hasReached(activation.limit, passTime: now, didWork: didWork) { return .timedOut }
+        if activation.isStopped { return .stopped }
+        if isEmpty(mode) { return .finished }
+        return outcome == .starved && !didWork ? .starved : nil
+    }
+
+    /// Whether there is nothing to do at once, and something to wait for.
+    private func maySleep(_ run: Int, in mode: Mode) -> Bool {
+        let activation = activations[run]
+        guard !activation.isPoll, !activation.isStopped, !isWakeUpPending, ready.isEmpty else { return false }
+        guard !hasBlocks(for: mode), !remote.mailbox.hasMail, !isEmpty(mode) else { return false }
+        let wakeTime = wakeTime(run, in: mode)
+        return wakeTime == .distantFuture || wakeTime > driver.now
+    }
+
+    private func wakeTime(_ run: Int, in mode: Mode) -> Instant {
+        min(timers.nextDeadline(in: mode) ?? .distantFuture, activations[run].limit)
+    }
+
+    /// The limit counts as reached when the clock has gone beyond it, or when a pass right at the limit found nothing to
+    /// do: what is due exactly then still fires, also when a callback ends exactly then (R35).
+    private func hasReached(_ limit: Instant, passTime: Instant, didWork: Bool) -> Bool {
+        guard limit != .distantFuture else { return false }
+        return driver.now > limit || (passTime >= limit && !didWork)
+    }
+}

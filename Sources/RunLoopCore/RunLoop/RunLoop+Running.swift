@@ -1,0 +1,151 @@
+internal import Synchronization
+
+extension RunLoop {
+    /// Why a run ended; the first four with CFRunLoop's numbers.
+    public enum RunResult: Int32, Sendable, Hashable {
+        /// The mode was empty, or has become so: nothing is left to wait for.
+        case finished = 1
+        /// Somebody asked for it.
+        case stopped = 2
+        /// The limit has been reached.
+        case timedOut = 3
+        /// A source was handled, and the run was to return then.
+        case handledSource = 4
+        /// On virtual time only: there is something left to wait for, but nothing can ever happen any more.
+        case starved = 5
+    }
+
+    /// Runs the loop in `mode` until a limit, until it is stopped, or until nothing is left to wait for: the level of
+    /// `CFRunLoopRunInMode`, with its results (R27–R36).
+    ///
+    /// May be called from within any callback, in any mode, to any depth (R89). What is due exactly at the limit still
+    /// fires (R35). If several reasons to end meet, the order is `handledSource`, `timedOut`, `stopped`, `finished` (R33).
+    ///
+    /// - Parameters:
+    ///   - mode: the mode; only what is scheduled in it takes part.
+    ///   - limit: when to return; a limit that is not later than now makes exactly one pass that does not sleep.
+    ///   - returnAfterSourceHandled: whether to return once a source has been handled; timers and blocks are not sources
+    ///     (R32).
+    @discardableResult
+    public func run(
+        in mode: Mode, until limit: Instant = .distantFuture, returnAfterSourceHandled: Bool = false
+    ) -> RunResult {
+        activate(mode, until: limit, returnsAfterSource: returnAfterSourceHandled) ?? .finished
+    }
+
+    /// Runs the loop in `mode` until a source has been handled, or until the date.
+    ///
+    /// Timers may fire any number of times meanwhile; they do not end the run (R42).
+    ///
+    /// - Returns: `false` if the mode was empty and nothing was run (R41), or if on virtual time nothing can ever happen
+    ///   any more; `true` otherwise, whatever ended the run.
+    @discardableResult
+    public func run(mode: Mode, before limit: Instant) -> Bool {
+        let result = activate(mode, until: limit, returnsAfterSource: true)
+        return result != nil && result != .starved && !isEnding
+    }
+
+    /// Runs the loop in the default mode until nothing is left in it.
+    ///
+    /// A stop ends only the run inside of it, and it goes on (R46, R47). For a loop that is to be stopped use
+    /// ``run(in:until:returnAfterSourceHandled:)``.
+    @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
+    public func run() {
+        while run(mode: .default, before: .distantFuture) {}
+    }
+
+    /// Runs the loop in the default mode until the date, or until nothing is left in it (R45). At least one pass is made.
+    /// A stop does not end it (R46).
+    @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
+    public func run(until limit: Instant) {
+        while run(mode: .default, before: limit) && limit > now {}
+    }
+
+    /// Like ``run(mode:before:)``, without a result (R50).
+    public func acceptInput(forMode mode: Mode, before limit: Instant) {
+        run(mode: mode, before: limit)
+    }
+
+    /// Makes one pass in `mode` without sleeping, and tells when the next is due (R49).
+    ///
+    /// - Returns: `nil` if nothing is scheduled in the mode; else the date of its earliest timer; else, with sources only,
+    ///   ``Instant/distantFuture``.
+    public func limitDate(forMode mode: Mode) -> Instant? {
+        activate(mode, until: .distantPast, returnsAfterSource: true)
+        return isEmpty(mode) ? nil : timers.nextDeadline(in: mode) ?? .distantFuture
+    }
+
+    /// The date of the earliest timer in `mode`, which may have passed; `nil` without timers (R51). O(1).
+    public func nextFireDate(forMode mode: Mode) -> Instant? {
+        checkThread()
+        return timers.nextDeadline(in: mode)
+    }
+
+    /// One run. `nil` if there was nothing to run: then no observer was called (R27).
+    @discardableResult
+    private func activate(_ mode: Mode, until limit: Instant, returnsAfterSource: Bool) -> RunResult? {
+        checkThread()
+        begin(mode, until: limit, returnsAfterSource: returnsAfterSource)
+        defer { end() }
+        collectMail()
+        guard !isEmpty(mode), !isEnding else { return activations[activations.count - 1].isStopped ? .stopped : nil }
+
+        if trace != nil { emit(.runBegan(mode)) }
+        notify(.entry, in: mode)
+        var result: RunResult? = activations[activations.count - 1].isStopped ? .stopped : nil
+        while result == nil { result = pass() }
+        notify(.exit, in: mode)
+        if trace != nil { emit(.runEnded(mode, result!)) }
+        return result
+    }
+
+    private func begin(_ mode: Mode, until limit: Instant, returnsAfterSource: Bool) {
+        lastActivationNumber += 1
+        activations.append(
+            Activation(
+                mode: mode, limit: limit, isPoll: limit <= now, returnsAfterSource: returnsAfterSource,
+                number: lastActivationNumber, isStopped: isStopPending))
+        isStopPending = false
+        remote.mailbox.activation.store(lastActivationNumber, ordering: .releasing)
+    }
+
+    private func end() {
+        activations.removeLast()
+        remote.mailbox.activation.store(activations.last?.number ?? 0, ordering: .releasing)
+    }
+
+    /// Whether nothing in `mode` can make a run worth while: no timer, no source, no block; observers do not count (R9,
+    /// R10).
+    package func isEmpty(_ mode: Mode) -> Bool {
+        if mode.id < modeStates.count && modeStates[mode.id].sourceCount > 0 { return false }
+        return !timers.hasMembers(in: mode) && !hasBlocks(for: mode)
+    }
+
+    /// Takes what other threads have asked for.
+    func collectMail() {
+        guard remote.mailbox.hasMail else { return }
+        remote.mailbox.collect(into: &mail)
+        var arrived: [Mailbox.Mail] = []
+        swap(&arrived, &mail)
+        for item in arrived {
+            switch item {
+            case .block(let modes, let block): blocks.append(Block(modes: modes, body: .remote(block)))
+            case .urgent(let block): block(self)
+            case .stop(let number): stop(activation: number)
+            case .wakeUp: isWakeUpPending = true
+            }
+        }
+        arrived.removeAll(keepingCapacity: true)
+        if mail.isEmpty { swap(&arrived, &mail) }
+    }
+
+    /// Ends the run that was the innermost one when another thread asked; if that has ended by itself, the innermost one
+    /// now, or else the next.
+    private func stop(activation number: UInt64) {
+        if let index = activations.lastIndex(where: { $0.number == number }) ?? activations.indices.last {
+            activations[index].isStopped = true
+        } else {
+            isStopPending = true
+        }
+    }
+}

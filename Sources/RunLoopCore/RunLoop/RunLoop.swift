@@ -1,0 +1,182 @@
+internal import Glibc
+
+/// An event loop with modes: it waits for timers, sources and blocks, and calls those of the mode that it runs in.
+///
+/// A loop belongs to one thread, and so do its timers, sources and observers; none of them is `Sendable`. What other
+/// threads may ask of it is its ``remote``. Every method traps when called on another thread than the loop's.
+///
+/// How a pass goes is written in `RunLoop+Pass.swift`, and explained in <doc:HowAPassRuns>.
+public final class RunLoop {
+    /// What other threads may ask of this loop. Constant; may be copied to any thread.
+    public let remote: Remote
+
+    /// Called with what the loop does, for traces and for finding out why nothing happens. `nil` costs nothing.
+    public var trace: ((TraceEvent) -> Void)?
+
+    /// What the loop has done so far, counted.
+    public internal(set) var statistics = Statistics()
+
+    package let driver: any Driver
+    private let thread: pthread_t
+
+    // MARK: What is scheduled
+
+    var timers = TimerQueue()
+    var modeStates: [ModeState] = []
+    var commonModes = ModeSet(.default)
+    var customSources: [ObjectIdentifier: CustomSource] = [:]
+    /// Custom sources that are marked as ready, in the order in which they were signalled.
+    var signalled: [CustomSource] = []
+    var descriptors = DescriptorTable()
+    var delayedCalls = DelayedCallTable()
+
+    // MARK: What waits to be run
+
+    var blocks: [Block] = []
+    var spareBlocks: [Block] = []
+    let ready = ReadyQueue()
+    var mail: [Mailbox.Mail] = []
+
+    // MARK: The runs that are under way
+
+    /// The runs under way, the innermost last.
+    var activations: [Activation] = []
+    var lastActivationNumber: UInt64 = 0
+    /// A stop from another thread that found no run to end: the next one will take it.
+    var isStopPending = false
+    /// The loop's thread is to end: no run goes on, and none begins.
+    var isEnding = false
+    /// Ends the coming sleep at once (R86).
+    var isWakeUpPending = false
+    /// The time, if nothing has run since it was read.
+    var freshTime: Instant?
+
+    /// What a mode holds besides timers.
+    struct ModeState {
+        var sourceCount = 0
+        var observers: [Observer] = []
+        var observedActivities: Observer.Activity = []
+    }
+
+    /// One run of the loop.
+    struct Activation {
+        let mode: Mode
+        let limit: Instant
+        let isPoll: Bool
+        let returnsAfterSource: Bool
+        let number: UInt64
+        var isStopped = false
+    }
+
+    /// A loop of the calling thread.
+    package convenience init(driver: any Driver) {
+        self.init(driver: driver, remote: Remote(waker: driver.waker))
+    }
+
+    /// A loop of the calling thread, with a remote that was handed out before.
+    package init(driver: any Driver, remote: Remote) {
+        self.driver = driver
+        self.remote = remote
+        thread = pthread_self()
+    }
+
+    deinit {
+        tearDown()
+    }
+
+    /// Ends the loop: whatever is scheduled is let go without being called, but for the cancel handlers of its custom
+    /// sources (R6). Posts from other threads are refused from now on.
+    package func tearDown() {
+        remote.mailbox.close()
+        for timer in timers.removeAll() { timer.loopEnded() }
+        for source in allCustomSources() { setMembership(.none, of: source) }
+        for source in descriptors.all { remove(source) }
+        for observer in modeStates.flatMap(\.observers) { observer.loop = nil }
+        modeStates = []
+        let dropped = (blocks, delayedCalls)
+        blocks = []
+        delayedCalls = DelayedCallTable()
+        withExtendedLifetime(dropped) {}
+    }
+
+    // MARK: Time and state
+
+    /// The time on the loop's clock: the only clock that its timers know. Virtual in a simulation.
+    public var now: Instant { driver.now }
+
+    /// The mode of the innermost run; `nil` while the loop does not run (R4).
+    public var currentMode: Mode? {
+        checkThread()
+        return activations.last?.mode
+    }
+
+    /// Whether the loop sleeps (R5). On the loop's own thread that is never seen; ask ``remote`` from another.
+    public var isWaiting: Bool { remote.isWaiting }
+
+    /// Ends the innermost run, once the step that is under way is done (R29, R82, R83). Nothing happens if the loop does
+    /// not run (R38). From another thread: ``Remote/stop()``.
+    public func stop() {
+        checkThread()
+        guard !activations.isEmpty else { return }
+        activations[activations.count - 1].isStopped = true
+    }
+
+    /// Ends every run that is under way, and lets none begin.
+    func endAllRuns() {
+        isEnding = true
+        for index in activations.indices { activations[index].isStopped = true }
+    }
+
+    /// Makes the coming sleep of this pass end at once (R85–R88). From another thread: ``Remote/wakeUp()``.
+    public func wakeUp() {
+        checkThread()
+        isWakeUpPending = true
+    }
+
+    func checkThread() {
+        precondition(
+            pthread_equal(pthread_self(), thread) != 0,
+            "a run loop and what is scheduled in it are used on the loop's own thread only; from here use its remote")
+    }
+
+    func emit(_ event: TraceEvent) {
+        trace?(event)
+    }
+
+    /// The time at which a callback begins; read only if something has run since it was last read.
+    func timeBeforeCallback() -> Instant {
+        freshTime ?? driver.now
+    }
+
+    /// The time at which a callback has ended.
+    func timeAfterCallback() -> Instant {
+        let now = driver.now
+        freshTime = now
+        return now
+    }
+
+    /// Traps unless the loop's structures agree with one another; for tests.
+    package func checkInvariants() {
+        timers.checkInvariants()
+        descriptors.checkInvariants()
+        for state in modeStates {
+            let union = state.observers.reduce(into: Observer.Activity()) { $0.formUnion($1.activities) }
+            precondition(union == state.observedActivities, "a mode has lost count of what is observed in it")
+        }
+    }
+}
+
+@available(*, unavailable, message: "a run loop belongs to one thread; give other threads its remote")
+extension RunLoop: Sendable {}
+
+@available(*, unavailable, message: "a timer belongs to its loop's thread; give other threads its remote")
+extension Timer: Sendable {}
+
+@available(*, unavailable, message: "a source belongs to its loop's thread; give other threads its remote")
+extension CustomSource: Sendable {}
+
+@available(*, unavailable, message: "a source belongs to its loop's thread")
+extension DescriptorSource: Sendable {}
+
+@available(*, unavailable, message: "an observer belongs to its loop's thread")
+extension Observer: Sendable {}

@@ -1,0 +1,58 @@
+/// Calls its handler when a descriptor can be read or written.
+///
+/// The interest is level-triggered: as long as the descriptor is ready, the handler is called again in every pass. What
+/// becomes ready while no mode of the source runs waits until one does (R73), without costing anything meanwhile: the
+/// descriptor is *parked*. The source does not read, write or close.
+///
+/// Invalidate the source before the descriptor is closed.
+public final class DescriptorSource {
+    /// The descriptor that is watched.
+    public let fileDescriptor: Int32
+    /// What it is watched for.
+    public let events: DescriptorEvents
+
+    /// Whether the source can still be called.
+    public var isValid: Bool { handler != nil }
+
+    private var handler: ((DescriptorSource, DescriptorEvents) -> Void)?
+    private(set) var isDispatching = false
+    var membership = Membership.none
+    var token: SourceToken?
+    var isParked = false
+    unowned(unsafe) var loop: RunLoop?
+
+    /// A source, to be added with ``RunLoop/add(_:forMode:)-(DescriptorSource,_)``.
+    ///
+    /// - Parameters:
+    ///   - fileDescriptor: an open descriptor of a kind that can be waited for: a socket, a pipe, a terminal, a timer or
+    ///     event descriptor.
+    ///   - events: what to watch for; not empty.
+    ///   - handler: called on the loop's thread with what the descriptor is ready for; kept until the source is
+    ///     invalidated.
+    public init(
+        fileDescriptor: Int32, events: DescriptorEvents,
+        handler: @escaping (DescriptorSource, DescriptorEvents) -> Void
+    ) {
+        precondition(!events.isEmpty, "a descriptor source watches for something: give .readable, .writable or both")
+        self.fileDescriptor = fileDescriptor
+        self.events = events
+        self.handler = handler
+    }
+
+    /// Takes the source out of its loop for good and lets its handler go. On its loop's thread. A readiness that was
+    /// already collected is not delivered any more.
+    public func invalidate() {
+        guard let handler else { return }
+        loop?.checkThread()
+        self.handler = nil
+        loop?.remove(self)
+        withExtendedLifetime(handler) {}
+    }
+
+    func serve(_ events: DescriptorEvents) {
+        guard let handler else { return }
+        isDispatching = true
+        handler(self, events)
+        isDispatching = false
+    }
+}

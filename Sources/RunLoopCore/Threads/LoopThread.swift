@@ -1,0 +1,102 @@
+internal import CShims
+internal import Glibc
+internal import Synchronization
+
+/// A thread that runs a loop of its own.
+///
+/// The thread calls its set-up with the loop, runs the loop in the default mode until nothing is left in it or until it is
+/// asked to stop, and ends. At its end everything that the loop held is released on the thread, before ``join()`` returns
+/// (S9, S15).
+///
+/// ```swift
+/// let thread = LoopThread(name: "ticker") { loop in
+///     loop.add(Timer(timeInterval: .seconds(1), repeats: true) { _ in … }, forMode: .default)
+/// }
+/// thread.remote.perform { loop in … }
+/// thread.stop()
+/// thread.join()
+/// ```
+///
+/// Dropping a `LoopThread` does not end its thread. A thread that is started by a handler of a simulated loop takes part in
+/// that simulation's virtual time.
+public final class LoopThread: Sendable {
+    /// The thread's name, of which the system keeps the first 15 bytes.
+    public let name: String
+
+    /// What other threads may ask of the thread's loop. Valid from the beginning.
+    public let remote: RunLoop.Remote
+
+    private let peer: any PeerDriver
+    private let handle: Mutex<pthread_t?>
+
+    /// What the thread needs; it goes when the thread has ended.
+    private final class Start: Sendable {
+        let peer: any PeerDriver
+        let remote: RunLoop.Remote
+        let name: String
+        // Handed to the thread, and taken by it alone.
+        nonisolated(unsafe) var setUp: (@Sendable (RunLoop) -> Void)?
+
+        init(peer: any PeerDriver, remote: RunLoop.Remote, name: String, setUp: @escaping @Sendable (RunLoop) -> Void) {
+            self.peer = peer
+            self.remote = remote
+            self.name = name
+            self.setUp = setUp
+        }
+
+        func run() {
+            rlk_set_thread_name(name)
+            do {
+                let loop = RunLoop(driver: peer.begin(), remote: remote)
+                RunLoop.install(loop)
+                peer.adopt(loop)
+                setUp?(loop)
+                loop.run(in: .default)
+                setUp = nil
+                RunLoop.install(nil)
+                loop.tearDown()
+            }
+            peer.end()
+        }
+    }
+
+    /// Starts a thread whose loop waits with `peer`.
+    package init(name: String, peer: any PeerDriver, setUp: @escaping @Sendable (RunLoop) -> Void) {
+        self.name = name
+        self.peer = peer
+        remote = RunLoop.Remote(waker: peer.waker)
+        let start = Unmanaged.passRetained(Start(peer: peer, remote: remote, name: name, setUp: setUp))
+        var thread = pthread_t()
+        let status = pthread_create(&thread, nil, { context in
+            Unmanaged<Start>.fromOpaque(context!).takeRetainedValue().run()
+            return nil
+        }, start.toOpaque())
+        precondition(status == 0, "the system has no room for another thread (errno \(status))")
+        handle = Mutex(thread)
+    }
+
+    deinit {
+        handle.withLock { thread in
+            if let thread { pthread_detach(thread) }
+        }
+    }
+
+    /// Asks the thread to end: every run of its loop ends after the step it is in, also nested ones, and none begins any
+    /// more. Returns at once. Any thread.
+    public func stop() {
+        remote.performUrgently { $0.endAllRuns() }
+    }
+
+    /// Waits until the thread has ended and everything of its loop has been released. Any thread but this one; harmless
+    /// when repeated. It blocks the caller, and a thread that is never stopped may never end.
+    public func join() {
+        handle.withLock { thread in
+            guard let running = thread else { return }
+            precondition(
+                pthread_equal(running, pthread_self()) == 0, "a thread cannot wait for its own end; return instead")
+            peer.join()
+            pthread_join(running, nil)
+            thread = nil
+        }
+    }
+}

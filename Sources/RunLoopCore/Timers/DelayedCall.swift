@@ -1,0 +1,135 @@
+/// A call that a loop is to make later, once: `performSelector:withObject:afterDelay:` (R155–R162).
+///
+/// What is called, its target and its argument are kept until the call has been made or cancelled (R157). The call is made
+/// only while the loop runs in one of its modes (R158).
+public final class DelayedCall {
+    let timer: Timer
+    fileprivate let target: AnyObject?
+    fileprivate let name: String?
+    fileprivate let argument: AnyHashable?
+
+    fileprivate init(timer: Timer, target: AnyObject?, name: String?, argument: AnyHashable?) {
+        self.timer = timer
+        self.target = target
+        self.name = name
+        self.argument = argument
+    }
+
+    /// Whether the call is still to be made.
+    public var isPending: Bool { timer.isValid }
+
+    /// Cancels the call and lets go of its target and argument. Harmless when it has been made or is being made (R161).
+    /// On the loop's thread, O(1).
+    public func cancel() {
+        timer.invalidate()
+    }
+}
+
+@available(*, unavailable, message: "a delayed call belongs to its loop's thread")
+extension DelayedCall: Sendable {}
+
+/// The delayed calls that can be found by their target.
+struct DelayedCallTable {
+    fileprivate var pending: [ObjectIdentifier: [Entry]] = [:]
+
+    fileprivate struct Entry {
+        let timer: Timer
+        let name: String?
+        let argument: AnyHashable?
+    }
+
+    fileprivate mutating func remove(_ timer: Timer, of target: ObjectIdentifier) {
+        pending[target]?.removeAll { $0.timer === timer }
+        if pending[target]?.isEmpty == true { pending[target] = nil }
+    }
+}
+
+extension RunLoop {
+    /// Calls `block` once, `delay` from now at the earliest, in one of `modes`.
+    ///
+    /// A delay of zero or less means the next pass, never at once (R155). Calls with equal dates are made in the order in
+    /// which they were asked for (R159). With no modes at all nothing is scheduled (R156).
+    ///
+    /// - Returns: a token that can cancel the call; it need not be kept.
+    @discardableResult
+    public func perform(
+        afterDelay delay: Duration, inModes modes: Modes = .default, _ block: @escaping () -> Void
+    ) -> DelayedCall {
+        perform(at: now + max(.zero, delay), inModes: modes, block)
+    }
+
+    /// Calls `block` once, not before `date`, in one of `modes`.
+    @discardableResult
+    public func perform(
+        at date: Instant, inModes modes: Modes = .default, _ block: @escaping () -> Void
+    ) -> DelayedCall {
+        schedule(DelayedCall(timer: oneShot(at: date, block), target: nil, name: nil, argument: nil), modes)
+    }
+
+    /// Calls a method of `target` once, `delay` from now at the earliest, in one of `modes`; the target is kept until then.
+    ///
+    /// - Parameters:
+    ///   - selector: the method, for example `Player.skip`.
+    ///   - target: the object whose method is called.
+    ///   - name: what ``cancelPreviousPerformRequests(withTarget:named:argument:)`` finds the call by, as Apple's finds
+    ///     it by the selector.
+    ///   - delay: the least time until the call.
+    ///   - modes: the modes in which the call may be made.
+    @discardableResult
+    public func perform<Target: AnyObject>(
+        _ selector: @escaping (Target) -> () -> Void, target: Target, named name: String? = nil,
+        afterDelay delay: Duration, inModes modes: Modes = .default
+    ) -> DelayedCall {
+        let timer = oneShot(at: now + max(.zero, delay)) { selector(target)() }
+        return schedule(DelayedCall(timer: timer, target: target, name: name, argument: nil), modes)
+    }
+
+    /// Calls a method of `target` with an argument; see ``perform(_:target:named:afterDelay:inModes:)``.
+    @discardableResult
+    public func perform<Target: AnyObject, Argument: Hashable>(
+        _ selector: @escaping (Target) -> (Argument) -> Void, target: Target, with argument: Argument,
+        named name: String? = nil, afterDelay delay: Duration, inModes modes: Modes = .default
+    ) -> DelayedCall {
+        let timer = oneShot(at: now + max(.zero, delay)) { selector(target)(argument) }
+        return schedule(DelayedCall(timer: timer, target: target, name: name, argument: argument), modes)
+    }
+
+    /// Cancels every pending call of a method of `target` in this loop, in all modes (R160).
+    public func cancelPreviousPerformRequests(withTarget target: AnyObject) {
+        cancelCalls(of: target) { _ in true }
+    }
+
+    /// Cancels the pending calls of `target` that were given this name and an equal argument; no argument matches only
+    /// calls without one (R160).
+    public func cancelPreviousPerformRequests(
+        withTarget target: AnyObject, named name: String, argument: AnyHashable? = nil
+    ) {
+        cancelCalls(of: target) { $0.name == name && $0.argument == argument }
+    }
+
+    private func cancelCalls(of target: AnyObject, where matches: (DelayedCallTable.Entry) -> Bool) {
+        checkThread()
+        let matching = (delayedCalls.pending[ObjectIdentifier(target)] ?? []).filter(matches)
+        for entry in matching { entry.timer.invalidate() }
+    }
+
+    private func oneShot(at date: Instant, _ body: @escaping () -> Void) -> Timer {
+        Timer(fire: date, interval: .zero, repeats: false) { _ in body() }
+    }
+
+    private func schedule(_ call: DelayedCall, _ modes: Modes) -> DelayedCall {
+        if modes.isEmpty {
+            call.timer.invalidate()
+            return call
+        }
+        if let target = call.target {
+            let id = ObjectIdentifier(target)
+            delayedCalls.pending[id, default: []].append(
+                .init(timer: call.timer, name: call.name, argument: call.argument))
+            let timer = call.timer
+            timer.invalidationHandler = { [unowned self, unowned timer] in delayedCalls.remove(timer, of: id) }
+        }
+        add(call.timer, forMode: modes)
+        return call
+    }
+}

@@ -1,0 +1,48 @@
+extension Timer {
+    /// A timer that calls a method of `target`, which it keeps until it is invalidated (S1, R140).
+    ///
+    /// ```swift
+    /// let timer = Timer(fire: date, interval: .seconds(2), target: self, selector: Clock.tick, repeats: true)
+    /// ```
+    ///
+    /// A repeating timer and a target that keeps it live as long as the timer is valid; use `weakTarget` where the target
+    /// shall be free to go.
+    ///
+    /// - Parameters:
+    ///   - fireDate: the first date.
+    ///   - interval: the time between fires; used only if the timer repeats.
+    ///   - target: the object whose method is called.
+    ///   - selector: the method, which is given the timer.
+    ///   - userInfo: anything; kept until the timer is invalidated.
+    ///   - repeats: whether the timer fires more than once.
+    public convenience init<Target: AnyObject>(
+        fire fireDate: RunLoop.Instant, interval: Duration, target: Target,
+        selector: @escaping (Target) -> (Timer) -> Void, userInfo: Any? = nil, repeats: Bool
+    ) {
+        self.init(fire: fireDate, interval: interval, repeats: repeats) { selector(target)($0) }
+        carry(userInfo)
+    }
+
+    /// A timer that calls a method of `weakTarget` without keeping it; when the target is gone, the timer invalidates
+    /// itself instead of firing (S3).
+    ///
+    /// The target's `deinit` may call ``invalidate()``, and then nothing is left to fire at all.
+    ///
+    /// - Parameters:
+    ///   - fireDate: the first date.
+    ///   - interval: the time between fires; used only if the timer repeats.
+    ///   - weakTarget: the object whose method is called as long as it lives.
+    ///   - selector: the method, which is given the timer.
+    ///   - userInfo: anything; kept until the timer is invalidated.
+    ///   - repeats: whether the timer fires more than once.
+    public convenience init<Target: AnyObject>(
+        fire fireDate: RunLoop.Instant, interval: Duration, weakTarget: Target,
+        selector: @escaping (Target) -> (Timer) -> Void, userInfo: Any? = nil, repeats: Bool
+    ) {
+        self.init(fire: fireDate, interval: interval, repeats: repeats) { [weak weakTarget] timer in
+            guard let weakTarget else { return timer.invalidate() }
+            selector(weakTarget)(timer)
+        }
+        carry(userInfo)
+    }
+}

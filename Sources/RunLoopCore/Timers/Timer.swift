@@ -1,0 +1,273 @@
+/// A timer of a run loop: it fires once, or again and again on a grid, while its loop runs in one of its modes.
+///
+/// A repeating timer keeps to the dates `fireDate + k × interval`. When the loop comes late, because it was busy or ran in
+/// a mode that the timer is not in, the timer fires once for all the dates that have passed and then goes on with the
+/// first date still to come (R115–R117); ``missedFires`` tells how many there were. It never fires early (R113).
+///
+/// The loop keeps the timer from the moment it is added until it is invalidated or removed from its last mode, and the
+/// timer keeps its block or target until it is invalidated (R110, R140). A one-shot invalidates itself after its fire.
+///
+/// A timer belongs to the thread of its loop and is not `Sendable`. To stop one from another thread, hand that thread the
+/// timer's ``remote``.
+///
+/// Source: Apple's pages on `Timer` and `CFRunLoopTimer`.
+public final class Timer {
+    /// The time between fires, at least 0.0001 s (R98); zero for a one-shot (R99).
+    public let timeInterval: Duration
+
+    /// Whether the timer fires again and again.
+    public let repeats: Bool
+
+    /// Whether the timer can still fire. Permanently false once it has been invalidated (R136).
+    public var isValid: Bool {
+        block != nil && extras?.remote?.isInvalidated != true
+    }
+
+    /// How many dates of the grid passed without a fire of their own before the fire that is being called, or that was
+    /// called last; those lost to the timer's own callback are among them. Zero for a one-shot.
+    public private(set) var missedFires = 0
+
+    private var block: ((Timer) -> Void)?
+    private var cadence: Cadence
+    private var slack: Duration = .zero
+    private var extras: Extras?
+    /// Set while the timer is scheduled; the loop clears it before it goes.
+    private unowned(unsafe) var loop: RunLoop?
+    private var slot: TimerQueue.SlotIndex = -1
+    private var isFiring = false
+    /// Set by a new fire date during the callback, with the place in the order that it took.
+    private var movedWhileFiring: (Bool, order: UInt64?) = (false, nil)
+    /// The date that was fired last.
+    private var lastFireDate: RunLoop.Instant?
+
+    /// What few timers have.
+    private final class Extras {
+        var name: String?
+        var userInfo: Any?
+        var invalidationHandler: (() -> Void)?
+        var remote: Remote?
+        /// The place in the order of a timer that is scheduled in no mode for the moment.
+        var keptOrder: (loop: ObjectIdentifier, order: UInt64)?
+    }
+
+    /// A timer that fires first at `fireDate`; it fires once it has been added to a loop. (R97)
+    ///
+    /// - Parameters:
+    ///   - fireDate: the first date, on the clock of the loop that the timer will be added to. A date that has passed
+    ///     fires as soon as a mode of the timer runs, and keeps its phase.
+    ///   - interval: the time between fires; used only if the timer repeats. Zero or less is taken as 0.0001 s (R98).
+    ///   - repeats: whether the timer fires more than once.
+    ///   - block: called on the loop's thread at every fire; kept until the timer is invalidated.
+    public init(
+        fire fireDate: RunLoop.Instant, interval: Duration, repeats: Bool, block: @escaping (Timer) -> Void
+    ) {
+        self.repeats = repeats
+        timeInterval = repeats ? (interval > .zero ? interval : Timer.shortestInterval) : .zero
+        cadence = Cadence(anchor: fireDate, period: timeInterval)
+        self.block = block
+    }
+
+    package static let shortestInterval = Duration.microseconds(100)
+
+    // MARK: Properties
+
+    /// The date of the next fire; during the callback, the date that is being fired (R121); once invalid, the date of the
+    /// last fire (R135).
+    ///
+    /// Setting it moves the next fire and begins a new grid there (R130), also from within the callback (R131). A date
+    /// that has passed fires in the next pass. ``RunLoop/Instant/distantFuture`` parks the timer (R133). On an invalid
+    /// timer nothing happens, and a one-shot's own callback cannot save it (R134, R123). O(log n).
+    public var fireDate: RunLoop.Instant {
+        get { isValid ? cadence.date : lastFireDate ?? cadence.date }
+        set {
+            guard isValid else { return }
+            loop?.checkThread()
+            cadence.restart(at: newValue)
+            let order = loop?.timers.takeOrder()
+            if isFiring {
+                movedWhileFiring = (true, order)
+            } else if let loop, let order {
+                arm(in: loop, order: order)
+            }
+        }
+    }
+
+    /// How much later than its date a fire may come, so that several timers can share one wake-up (R148).
+    ///
+    /// Zero unless set; negative values count as zero, and for a repeating timer at most half of the interval counts
+    /// (R149). The grid stays where it is, and on virtual time no fire moves. Takes effect when the timer is next armed.
+    public var tolerance: Duration {
+        get { slack }
+        set { slack = max(.zero, repeats ? min(newValue, timeInterval / 2) : newValue) }
+    }
+
+    /// What the timer was given to carry along; kept until the timer is invalidated (R104).
+    public var userInfo: Any? { extras?.userInfo }
+
+    /// A name for traces and reports.
+    public var name: String? {
+        get { extras?.name }
+        set { withExtras { $0.name = newValue } }
+    }
+
+    /// Called once when the timer becomes invalid, before its block and target are let go: the counterpart of a GCD
+    /// source's cancel handler.
+    public var invalidationHandler: (() -> Void)? {
+        get { extras?.invalidationHandler }
+        set { withExtras { $0.invalidationHandler = isValid ? newValue : nil } }
+    }
+
+    private func withExtras(_ change: (Extras) -> Void) {
+        if extras == nil { extras = Extras() }
+        change(extras!)
+    }
+
+    func carry(_ userInfo: Any?) {
+        if userInfo != nil { withExtras { $0.userInfo = userInfo } }
+    }
+
+    /// A handle with which any thread may stop the timer.
+    public var remote: Remote {
+        withExtras { extras in
+            guard extras.remote == nil else { return }
+            extras.remote = Remote(self, loop: loop?.remote)
+        }
+        return extras!.remote!
+    }
+
+    // MARK: Firing and invalidating
+
+    /// Calls the block now, on the calling thread, whatever the modes (R143).
+    ///
+    /// A repeating timer's schedule and ``fireDate`` stay as they are (R144); a one-shot is invalidated afterwards (R145).
+    /// Nothing happens on an invalid timer (R146), nor inside the timer's own callback.
+    public func fire() {
+        loop?.checkThread()
+        guard isValid, !isFiring else { return }
+        // While its block is on the stack the timer must not come due in a nested run: it is armed again afterwards.
+        let order = loop?.timers.order(of: slot)
+        loop?.timers.disarm(slot)
+        missedFires = 0
+        callBlock(isManual: true)
+        guard isValid, repeats else { return invalidate() }
+        guard let loop, let order = movedWhileFiring.order ?? order else { return }
+        arm(in: loop, order: order)
+    }
+
+    func deadlineCame(in loop: RunLoop) {
+        guard isValid else { return invalidate() }
+        missedFires = repeats ? cadence.fire(at: loop.timeBeforeCallback()) : 0
+        lastFireDate = cadence.date
+        loop.freshTime = nil
+        callBlock(isManual: false)
+        guard isValid, repeats else { return invalidate() }
+        let now = loop.timeAfterCallback()
+        if !movedWhileFiring.0 { cadence.advance(past: now) }
+        let order = movedWhileFiring.order ?? loop.timers.takeOrder()
+        if self.loop != nil { arm(in: loop, order: order) } else { keep(order, of: loop) }
+    }
+
+    private func callBlock(isManual: Bool) {
+        guard let block else { return }
+        isFiring = true
+        movedWhileFiring = (false, nil)
+        if let loop, loop.trace != nil { loop.emit(.fired(self, isManual: isManual)) }
+        block(self)
+        isFiring = false
+    }
+
+    /// Stops the timer for good: it leaves its loop, will not fire again, also not in a pass that has already begun
+    /// (R136, R138), and lets its block, target and `userInfo` go, at the latest when a callback that is under way
+    /// returns (R139).
+    ///
+    /// Harmless on an invalid timer. To be called on the thread of the timer's loop; elsewhere use ``remote``. O(1).
+    public func invalidate() {
+        guard let block else { return }
+        loop?.checkThread()
+        self.block = nil
+        withdraw()
+        guard let extras else { return }
+        extras.remote?.markInvalidated()
+        let handler = extras.invalidationHandler
+        let userInfo = extras.userInfo
+        extras.invalidationHandler = nil
+        extras.userInfo = nil
+        handler?()
+        // Block, target and `userInfo` go only here, when everything is in order: their deinits may do anything.
+        withExtendedLifetime((block, userInfo)) {}
+    }
+
+    private func withdraw() {
+        guard let loop else { return }
+        self.loop = nil
+        let slot = self.slot
+        self.slot = -1
+        extras?.remote?.loopChanged(to: nil)
+        loop.timers.unregister(slot)
+    }
+}
+
+// MARK: - In a loop
+
+extension Timer: TimerQueueClient {
+    func loopEnded() {
+        loop = nil
+        slot = -1
+        extras?.remote?.loopChanged(to: nil)
+    }
+
+    private func keep(_ order: UInt64, of loop: RunLoop) {
+        withExtras { $0.keptOrder = (ObjectIdentifier(loop), order) }
+    }
+
+    private func arm(in loop: RunLoop, order: UInt64) {
+        let deadline =
+            slack > .zero && loop.driver.appliesTolerance
+            ? cadence.date.coalesced(within: slack) : cadence.date
+        loop.timers.arm(slot, at: deadline, order: order)
+    }
+
+    /// Whether the timer is in no loop, or in `other`.
+    func canJoin(_ other: RunLoop) -> Bool { loop == nil || loop === other }
+
+    /// The modes of `loop` that the timer is in.
+    func membership(in loop: RunLoop) -> Membership {
+        self.loop === loop ? loop.timers.membership(of: slot) : .none
+    }
+
+    /// Joins a loop, changes its modes, or leaves the loop when no mode is left. The date and the place in the order stay.
+    func setMembership(_ membership: Membership, in loop: RunLoop) {
+        if self.loop != nil {
+            if membership.isEmpty {
+                keep(isFiring ? 0 : loop.timers.order(of: slot), of: loop)
+                withdraw()
+            } else {
+                loop.timers.move(slot, to: membership)
+            }
+            return
+        }
+        guard !membership.isEmpty else { return }
+        self.loop = loop
+        extras?.remote?.loopChanged(to: loop.remote)
+        slot = loop.timers.register(self, membership)
+        guard !isFiring else { return }
+        if let kept = extras?.keptOrder, kept.loop == ObjectIdentifier(loop), kept.order != 0 {
+            loop.timers.noteJoin(slot, membership.modes)
+            arm(in: loop, order: kept.order)
+        } else {
+            arm(in: loop, order: loop.timers.takeOrder())
+        }
+    }
+}
+
+extension RunLoop.Instant {
+    /// The latest instant within `slack` after this one that timers with slack meet on: the multiple of the largest power
+    /// of two nanoseconds that fits into the slack.
+    func coalesced(within slack: Duration) -> RunLoop.Instant {
+        let room = slack.saturatedNanoseconds
+        guard room > 0, nanoseconds > 0, self != .distantFuture else { return self }
+        let step = Int64(1) << (63 - room.leadingZeroBitCount)
+        let (sum, overflow) = nanoseconds.addingReportingOverflow(step - 1)
+        return overflow ? self : RunLoop.Instant(nanoseconds: sum & ~(step - 1))
+    }
+}

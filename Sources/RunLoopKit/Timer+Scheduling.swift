@@ -1,0 +1,86 @@
+public import RunLoopCore
+
+// The constructors that count from now, and those that schedule at once: both need the calling thread's loop.
+
+extension Timer {
+    /// A timer that fires first one `interval` from now; it fires once it has been added to a loop (S2, R96).
+    ///
+    /// - Parameters:
+    ///   - interval: the time between fires, and until the first; zero or less is taken as 0.0001 s (R98).
+    ///   - repeats: whether the timer fires more than once.
+    ///   - block: called on the loop's thread at every fire; kept until the timer is invalidated.
+    @available(*, noasync, message: "a timer belongs to a thread; make it on a LoopThread")
+    public convenience init(timeInterval interval: Duration, repeats: Bool, block: @escaping (Timer) -> Void) {
+        self.init(fire: .first(after: interval), interval: interval, repeats: repeats, block: block)
+    }
+
+    /// A timer that fires first one `interval` from now and calls a method of `target`, which it keeps until it is
+    /// invalidated (S1).
+    @available(*, noasync, message: "a timer belongs to a thread; make it on a LoopThread")
+    public convenience init<Target: AnyObject>(
+        timeInterval interval: Duration, target: Target, selector: @escaping (Target) -> (Timer) -> Void,
+        userInfo: Any? = nil, repeats: Bool
+    ) {
+        self.init(
+            fire: .first(after: interval), interval: interval, target: target, selector: selector, userInfo: userInfo,
+            repeats: repeats)
+    }
+
+    /// A timer that fires first one `interval` from now and calls a method of `weakTarget` without keeping it; when the
+    /// target is gone the timer invalidates itself (S3).
+    @available(*, noasync, message: "a timer belongs to a thread; make it on a LoopThread")
+    public convenience init<Target: AnyObject>(
+        timeInterval interval: Duration, weakTarget: Target, selector: @escaping (Target) -> (Timer) -> Void,
+        userInfo: Any? = nil, repeats: Bool
+    ) {
+        self.init(
+            fire: .first(after: interval), interval: interval, weakTarget: weakTarget, selector: selector,
+            userInfo: userInfo, repeats: repeats)
+    }
+
+    /// A timer of the current loop, in the default mode only: it rests while the loop runs in another mode (S2, R96).
+    @available(*, noasync, message: "a timer belongs to a thread; make it on a LoopThread")
+    @discardableResult
+    public static func scheduledTimer(
+        withTimeInterval interval: Duration, repeats: Bool, block: @escaping (Timer) -> Void
+    ) -> Timer {
+        scheduled(Timer(timeInterval: interval, repeats: repeats, block: block))
+    }
+
+    /// A timer of the current loop, in the default mode only, that calls a method of `target` (S1).
+    @available(*, noasync, message: "a timer belongs to a thread; make it on a LoopThread")
+    @discardableResult
+    public static func scheduledTimer<Target: AnyObject>(
+        timeInterval interval: Duration, target: Target, selector: @escaping (Target) -> (Timer) -> Void,
+        userInfo: Any? = nil, repeats: Bool
+    ) -> Timer {
+        scheduled(
+            Timer(timeInterval: interval, target: target, selector: selector, userInfo: userInfo, repeats: repeats))
+    }
+
+    /// A timer of the current loop, in the default mode only, that calls a method of `weakTarget` without keeping it (S3).
+    @available(*, noasync, message: "a timer belongs to a thread; make it on a LoopThread")
+    @discardableResult
+    public static func scheduledTimer<Target: AnyObject>(
+        timeInterval interval: Duration, weakTarget: Target, selector: @escaping (Target) -> (Timer) -> Void,
+        userInfo: Any? = nil, repeats: Bool
+    ) -> Timer {
+        scheduled(
+            Timer(
+                timeInterval: interval, weakTarget: weakTarget, selector: selector, userInfo: userInfo,
+                repeats: repeats))
+    }
+
+    @available(*, noasync)
+    private static func scheduled(_ timer: Timer) -> Timer {
+        RunLoop.current.add(timer, forMode: .default)
+        return timer
+    }
+}
+
+extension RunLoop.Instant {
+    @available(*, noasync)
+    fileprivate static func first(after interval: Duration) -> RunLoop.Instant {
+        RunLoop.current.now + max(interval, Timer.shortestInterval)
+    }
+}

@@ -1,0 +1,172 @@
+internal import CLibevent
+internal import CShims
+internal import Glibc
+package import RunLoopCore
+
+/// The real driver: libevent waits, and nothing else is asked of it.
+///
+/// libevent's callbacks only write down which token is ready; the loop calls the handlers after libevent has returned. So
+/// a handler may run the loop again, which libevent itself does not allow. There is one event for the deadline (a timer
+/// descriptor, exact to the nanosecond, set again only when the deadline has moved), one for wake-ups from other threads,
+/// and one for each watched descriptor.
+package final class LibeventDriver: Driver {
+    private let base: OpaquePointer
+    private let timerDescriptor: Int32
+    private let eventWaker: EventWaker
+    private let forkCount = rlk_fork_count()
+
+    private var timerEvent: UnsafeMutablePointer<event>?
+    private var wakeEvent: UnsafeMutablePointer<event>?
+    private var watches: [SourceToken: Watch] = [:]
+
+    /// What the timer descriptor is set to; 0 is disarmed.
+    private var armed: Int64 = 0
+    /// Where callbacks write, while a wait is under way.
+    fileprivate var ready: ReadyQueue?
+
+    package init(waker: EventWaker) {
+        Self.silenceLog()
+        let config = event_config_new()
+        // No other thread touches this base: wake-ups go through a descriptor of our own.
+        event_config_set_flag(config, Int32(EVENT_BASE_FLAG_NOLOCK.rawValue))
+        guard let base = event_base_new_with_config(config) else {
+            fatalError("libevent has found no way to wait on this system")
+        }
+        event_config_free(config)
+        self.base = base
+        eventWaker = waker
+        timerDescriptor = rlk_timerfd()
+        precondition(timerDescriptor >= 0, "no descriptor left for the loop's timer (errno \(errno))")
+        timerEvent = add(timerDescriptor, EV_READ) { _, _, _ in }
+        wakeEvent = add(waker.descriptor, EV_READ) { descriptor, _, _ in
+            var count: UInt64 = 0
+            _ = read(descriptor, &count, 8)
+        }
+    }
+
+    package convenience init() {
+        self.init(waker: EventWaker())
+    }
+
+    deinit {
+        for watch in watches.values { watch.end() }
+        event_free(timerEvent)
+        event_free(wakeEvent)
+        event_base_free(base)
+        close(timerDescriptor)
+    }
+
+    private func add(_ descriptor: Int32, _ events: Int32, _ callback: event_callback_fn) -> UnsafeMutablePointer<event>? {
+        let event = event_new(base, descriptor, Int16(events | EV_PERSIST), callback, nil)
+        precondition(event_add(event, nil) == 0, "libevent does not accept the loop's own descriptor")
+        return event
+    }
+
+    /// libevent would write its warnings to stderr; the errors that matter come back as typed errors.
+    private static func silenceLog() {
+        _ = silenced
+    }
+    private static let silenced: Void = event_set_log_callback { _, _ in }
+
+    private func checkFork() {
+        precondition(
+            forkCount == rlk_fork_count(),
+            "this run loop was made before a fork; in the child process make a new one, or call exec")
+    }
+
+    // MARK: Driver
+
+    package var now: RunLoop.Instant {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return RunLoop.Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+    }
+
+    package var waker: any Waker { eventWaker }
+
+    package var appliesTolerance: Bool { true }
+
+    package func wait(until deadline: RunLoop.Instant, into ready: ReadyQueue) -> WaitOutcome {
+        checkFork()
+        var flags = EVLOOP_ONCE | EVLOOP_NO_EXIT_ON_EMPTY
+        if deadline == .distantPast {
+            flags |= EVLOOP_NONBLOCK
+        } else {
+            setTimer(to: deadline == .distantFuture ? 0 : max(1, deadline.nanoseconds))
+        }
+        self.ready = ready
+        event_base_loop(base, flags)
+        self.ready = nil
+        return .woke
+    }
+
+    /// Setting the descriptor also clears an expiry, so that it is never read.
+    private func setTimer(to nanoseconds: Int64) {
+        guard nanoseconds != armed else { return }
+        armed = nanoseconds
+        precondition(
+            rlk_timerfd_set(timerDescriptor, nanoseconds) == 0, "the loop's timer cannot be set (errno \(errno))")
+    }
+
+    package func watch(
+        _ descriptor: Int32, for events: DescriptorEvents, token: SourceToken
+    ) throws(DescriptorError) {
+        checkFork()
+        try DescriptorError.check(descriptor)
+        let watch = Watch(driver: self, token: token)
+        guard watch.begin(on: base, descriptor, events) else {
+            throw errno == EPERM ? .notPollable(descriptor) : .system(descriptor, errno: errno)
+        }
+        watches[token] = watch
+    }
+
+    package func unwatch(_ token: SourceToken) {
+        checkFork()
+        watches.removeValue(forKey: token)?.end()
+    }
+
+    package func makePeer(named name: String) -> any PeerDriver {
+        LibeventPeer()
+    }
+}
+
+/// The interest in one descriptor.
+private final class Watch {
+    private unowned let driver: LibeventDriver
+    private let token: SourceToken
+    private var event: UnsafeMutablePointer<event>?
+
+    init(driver: LibeventDriver, token: SourceToken) {
+        self.driver = driver
+        self.token = token
+    }
+
+    func begin(on base: OpaquePointer, _ descriptor: Int32, _ events: DescriptorEvents) -> Bool {
+        var flags = EV_PERSIST
+        if events.contains(.readable) { flags |= EV_READ }
+        if events.contains(.writable) { flags |= EV_WRITE }
+        // libevent keeps the pointer no longer than the event lives, and the driver keeps the watch as long.
+        event = event_new(base, descriptor, Int16(flags), { _, what, context in
+            Unmanaged<Watch>.fromOpaque(context!).takeUnretainedValue().note(what)
+        }, Unmanaged.passUnretained(self).toOpaque())
+        guard event_add(event, nil) == 0 else {
+            let reason = errno
+            end()
+            errno = reason
+            return false
+        }
+        return true
+    }
+
+    func end() {
+        if let event { event_free(event) }
+        event = nil
+    }
+
+    private func note(_ what: Int16) {
+        var events: DescriptorEvents = []
+        if Int32(what) & EV_READ != 0 { events.insert(.readable) }
+        if Int32(what) & EV_WRITE != 0 { events.insert(.writable) }
+        driver.ready?.append(token, events)
+    }
+}

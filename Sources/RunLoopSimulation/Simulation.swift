@@ -1,0 +1,145 @@
+public import RunLoopCore
+
+/// Runs `body` on virtual time.
+///
+/// While it runs, the calling thread's loop is a simulated one: `RunLoop.current` is `simulation.loop`, and
+/// `Timer.scheduledTimer`, `LoopThread` and whatever else uses the current loop live on the simulation's time, which starts
+/// at zero. It is the very loop that ships; only what it waits with is another. When `body` has returned the threads of
+/// the simulation end, everything is released, and the thread has its former loop again.
+///
+/// ```swift
+/// withSimulation { simulation in
+///     var ticks = 0
+///     Timer.scheduledTimer(withTimeInterval: .seconds(1), repeats: true) { _ in ticks += 1 }
+///     simulation.advance(by: .seconds(86_400))
+///     assert(ticks == 86_400)
+/// }
+/// ```
+///
+/// - Parameters:
+///   - isTraced: whether ``Simulation/trace`` is kept.
+///   - body: what to do; called once, on this thread.
+@available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
+public func withSimulation<Result>(traced isTraced: Bool = false, _ body: (Simulation) throws -> Result) rethrows -> Result {
+    let simulation = Simulation(isTraced: isTraced)
+    let loop = RunLoop(driver: VirtualDriver(timeline: simulation.timeline, index: 0))
+    let previous = RunLoop.install(loop)
+    simulation.timeline.trace(loop, 0)
+    defer {
+        simulation.timeline.close(from: 0)
+        loop.tearDown()
+        RunLoop.install(previous)
+    }
+    return try body(simulation)
+}
+
+/// Virtual time: moving it on, spending it, and what happened.
+///
+/// Time stands still while code runs, except where the code says how long it takes with ``spend(_:)``. It moves when the
+/// loops wait, straight to the next thing that happens. May be used from every thread of the simulation.
+public final class Simulation: Sendable {
+    let timeline: Timeline
+
+    init(isTraced: Bool) {
+        timeline = Timeline(isTraced: isTraced)
+        _ = timeline.enter(named: "main")
+    }
+
+    /// The virtual time; the start is zero.
+    public var now: RunLoop.Instant { timeline.now }
+
+    /// The simulated loop of the calling thread.
+    ///
+    /// - Precondition: the calling thread is one of the simulation's.
+    public var loop: RunLoop { place.loop }
+
+    private var place: (loop: RunLoop, index: Int) {
+        guard let loop = RunLoop.installed, let driver = loop.virtualDriver, driver.timeline === timeline else {
+            preconditionFailure("this thread is not one of the simulation's; use it inside withSimulation")
+        }
+        return (loop, driver.index)
+    }
+
+    // MARK: Moving the time
+
+    /// Runs the loop in the default mode for `duration`; everything due by then, in all threads, has happened afterwards.
+    public func advance(by duration: Duration) {
+        advance(to: now + duration)
+    }
+
+    /// Runs the loop in the default mode until `date`. When the loop has nothing left to do, or is stopped, the time moves
+    /// on all the same.
+    public func advance(to date: RunLoop.Instant) {
+        let (loop, index) = place
+        while loop.run(in: .default, until: date) != .timedOut {
+            // Empty: only another thread can bring something. At the date itself one more pass has the last word.
+            if now >= date { break }
+            if loop.isEmpty(.default) { _ = timeline.wait(index, until: date) }
+        }
+    }
+
+    /// How ``runUntilIdle(limit:)`` ended.
+    public enum Idleness: Sendable, Hashable {
+        /// Nothing can happen any more: no thread has anything scheduled. `waiting` says what still waits, for what can
+        /// never come: timers of other modes, sources that nobody will signal.
+        case idle(waiting: [String])
+        /// Something is still scheduled beyond the limit, as with every repeating timer.
+        case busy(waiting: [String])
+    }
+
+    /// Runs the loop in the default mode until nothing is left to happen in any thread of the simulation.
+    ///
+    /// - Parameter limit: how much virtual time may pass; a day unless given.
+    @discardableResult
+    public func runUntilIdle(limit: Duration = .seconds(86_400)) -> Idleness {
+        let (loop, index) = place
+        timeline.setHorizon(now + limit)
+        defer { timeline.setHorizon(.distantFuture) }
+        var outcome = WaitOutcome.woke
+        repeat {
+            let result = loop.run(in: .default)
+            outcome = result == .starved ? .starved : timeline.wait(index, until: .distantFuture)
+        } while outcome != .starved
+        return timeline.isHorizonInTheWay ? .busy(waiting: loop.waitingItems())
+            : .idle(waiting: loop.waitingItems())
+    }
+
+    /// Works for `duration`: the calling thread's loop is blocked, as by a busy handler, and the other threads go on.
+    public func spend(_ duration: Duration) {
+        timeline.work(place.index, until: now + duration)
+    }
+
+    /// Scripts a user's drag: at `start` a source of the default mode is handled, whose handler runs the loop nested in
+    /// `mode` until `end`, as a user interface does while the finger is down.
+    public func drag(
+        from start: RunLoop.Instant, until end: RunLoop.Instant, mode: RunLoop.Mode = .tracking
+    ) {
+        let loop = self.loop
+        let touch = CustomSource { source in
+            let keepAlive = CustomSource()
+            loop.add(keepAlive, forMode: RunLoop.Modes(mode))
+            loop.run(in: mode, until: end)
+            keepAlive.invalidate()
+            source.invalidate()
+        }
+        loop.add(touch, forMode: .default)
+        loop.perform(at: start) { touch.signal() }
+    }
+
+    // MARK: What happened
+
+    /// What happened, a line each, in order: the time, the thread, the mode, and what. The same bytes from run to run.
+    /// Empty unless the simulation is traced.
+    public var trace: [String] { timeline.lines }
+
+    /// Adds a line of your own to the trace.
+    public func note(_ text: String) {
+        let (loop, index) = place
+        timeline.record(text, loop, index)
+    }
+}
+
+extension RunLoop {
+    /// The driver, if the loop is a simulated one.
+    var virtualDriver: VirtualDriver? { driver as? VirtualDriver }
+}

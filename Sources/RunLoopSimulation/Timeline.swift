@@ -1,0 +1,253 @@
+internal import Glibc
+internal import RunLoopCore
+internal import Synchronization
+
+/// The virtual time that all loops of a simulation share, and the order in which their threads run.
+///
+/// Every loop has a thread, and exactly one of them runs at any moment; the others are at rest in a wait. When the running
+/// one rests, the next is whoever has something to do first: those that were woken, then the earliest deadline, equal ones
+/// in the order in which the threads were started. Only then does the time move. So a simulation is exact, and the same
+/// each time it runs.
+final class Timeline: Sendable {
+    /// What a thread rests for.
+    private enum Rest {
+        /// It runs, or is to run as soon as it is its turn.
+        case none
+        /// A deadline; a wake-up too, unless the thread does work.
+        case until(RunLoop.Instant, wakeable: Bool)
+        /// The end of another thread.
+        case join(Int)
+        case ended
+    }
+
+    private struct Participant {
+        let name: String
+        let turn = Turn()
+        var rest = Rest.none
+        var isWoken = false
+        var outcome = WaitOutcome.woke
+        var watches: [SourceToken: (descriptor: Int32, events: DescriptorEvents)] = [:]
+    }
+
+    private struct State {
+        var now = RunLoop.Instant(nanoseconds: 0)
+        /// Time does not go beyond it: what lies later counts as never.
+        var horizon = RunLoop.Instant.distantFuture
+        var isHorizonInTheWay = false
+        var isClosing = false
+        var participants: [Participant] = []
+        var lines: [String] = []
+    }
+
+    private let isTraced: Bool
+    private let state = Mutex(State())
+
+    init(isTraced: Bool) {
+        self.isTraced = isTraced
+    }
+
+    var now: RunLoop.Instant { state.withLock { $0.now } }
+
+    func setHorizon(_ horizon: RunLoop.Instant) {
+        state.withLock { $0.horizon = horizon }
+    }
+
+    /// Whether, when nothing could happen any more, something was scheduled beyond the horizon.
+    var isHorizonInTheWay: Bool { state.withLock { $0.isHorizonInTheWay } }
+
+    // MARK: Threads
+
+    /// Enters another thread; it has its turn when the running one rests.
+    func enter(named name: String) -> Int {
+        state.withLock { state in
+            state.participants.append(Participant(name: name))
+            return state.participants.count - 1
+        }
+    }
+
+    /// Called first on a thread that was entered.
+    func awaitTurn(_ index: Int) {
+        state.withLock { $0.participants[index].turn }.await()
+    }
+
+    /// Called last on a thread.
+    func leave(_ index: Int) {
+        let next = state.withLock { state in
+            state.participants[index].rest = .ended
+            for other in state.participants.indices {
+                if case .join(index) = state.participants[other].rest { state.participants[other].rest = .none }
+            }
+            return Self.chooseNext(&state)
+        }
+        next?.begin()
+    }
+
+    /// Rests until another thread has ended.
+    func join(_ index: Int, from own: Int) {
+        rest(own) { state in
+            if case .ended = state.participants[index].rest { return false }
+            state.participants[own].rest = .join(index)
+            return true
+        }
+    }
+
+    /// From now on every wait ends at once as starved, so that all threads can end; waits until they have.
+    func close(from own: Int) {
+        let others = state.withLock { state in
+            state.isClosing = true
+            return state.participants.indices.filter { $0 != own }
+        }
+        for other in others { join(other, from: own) }
+    }
+
+    // MARK: Waiting
+
+    func wait(_ index: Int, until deadline: RunLoop.Instant) -> WaitOutcome {
+        rest(index) { state in
+            state.participants[index].outcome = .woke
+            if state.participants[index].isWoken {
+                state.participants[index].isWoken = false
+                return false
+            }
+            guard deadline > state.now else { return false }
+            state.participants[index].rest = .until(deadline, wakeable: true)
+            return true
+        }
+        return state.withLock { $0.participants[index].outcome }
+    }
+
+    /// The thread works, and answers nobody, for as long as it takes the time to get there.
+    func work(_ index: Int, until date: RunLoop.Instant) {
+        rest(index) { state in
+            guard date > state.now else { return false }
+            state.participants[index].rest = .until(date, wakeable: false)
+            return true
+        }
+    }
+
+    func wake(_ index: Int) {
+        state.withLock { $0.participants[index].isWoken = true }
+    }
+
+    private func rest(_ index: Int, _ begin: (inout State) -> Bool) {
+        let (next, own) = state.withLock { state -> (Turn?, Turn?) in
+            guard begin(&state) else { return (nil, nil) }
+            let own = state.participants[index].turn
+            let next = Self.chooseNext(&state)
+            return next === own ? (nil, nil) : (next, own)
+        }
+        next?.begin()
+        own?.await()
+    }
+
+    /// Whose turn it is now; moves the time there.
+    private static func chooseNext(_ state: inout State) -> Turn? {
+        var earliest: (index: Int, deadline: RunLoop.Instant)?
+        for index in state.participants.indices {
+            switch state.participants[index].rest {
+            case .none:
+                return begin(index, &state, .woke)
+            case .until(_, wakeable: true) where state.isClosing:
+                return begin(index, &state, .starved)
+            case .until(_, wakeable: true) where state.participants[index].isWoken || hasReady(state.participants[index]):
+                state.participants[index].isWoken = false
+                return begin(index, &state, .woke)
+            case .until(let deadline, _) where deadline != .distantFuture:
+                if earliest == nil || deadline < earliest!.deadline { earliest = (index, deadline) }
+            case .until, .join, .ended:
+                continue
+            }
+        }
+        state.isHorizonInTheWay = earliest.map { $0.deadline > state.horizon } ?? false
+        if let (index, deadline) = earliest, deadline <= state.horizon {
+            state.now = max(state.now, deadline)
+            return begin(index, &state, .woke)
+        }
+        // Nothing can ever happen any more. The first thread that can be told is told.
+        let starved = state.participants.firstIndex {
+            if case .until(_, wakeable: true) = $0.rest { true } else { false }
+        }
+        return starved.flatMap { begin($0, &state, .starved) }
+    }
+
+    private static func begin(_ index: Int, _ state: inout State, _ outcome: WaitOutcome) -> Turn? {
+        state.participants[index].rest = .none
+        state.participants[index].outcome = outcome
+        return state.participants[index].turn
+    }
+
+    // MARK: Trace
+
+    var lines: [String] { state.withLock { $0.lines } }
+
+    /// Writes down what a loop does from now on.
+    func trace(_ loop: RunLoop, _ index: Int) {
+        guard isTraced else { return }
+        loop.trace = { [unowned self, unowned loop] in record($0.description, loop, index) }
+    }
+
+    func record(_ text: String, _ loop: RunLoop, _ index: Int) {
+        guard isTraced else { return }
+        let mode = loop.currentMode?.name ?? "-"
+        state.withLock { state in
+            state.lines.append("\(state.now) \(state.participants[index].name) \(mode) \(text)")
+        }
+    }
+
+    // MARK: Descriptors
+
+    func setWatch(_ index: Int, _ token: SourceToken, _ watch: (descriptor: Int32, events: DescriptorEvents)?) {
+        state.withLock { $0.participants[index].watches[token] = watch }
+    }
+
+    /// The watched descriptors of a thread that are ready now, by token.
+    func readyDescriptors(_ index: Int) -> [(SourceToken, DescriptorEvents)] {
+        state.withLock { Self.ready($0.participants[index]) }
+    }
+
+    private static func hasReady(_ participant: Participant) -> Bool {
+        !participant.watches.isEmpty && !ready(participant).isEmpty
+    }
+
+    private static func ready(_ participant: Participant) -> [(SourceToken, DescriptorEvents)] {
+        guard !participant.watches.isEmpty else { return [] }
+        let watches = participant.watches.sorted { $0.key.slot < $1.key.slot }
+        var requests = watches.map { _, watch in
+            let reading = watch.events.contains(.readable) ? Int16(POLLIN) : 0
+            let writing = watch.events.contains(.writable) ? Int16(POLLOUT) : 0
+            return pollfd(fd: watch.descriptor, events: reading | writing, revents: 0)
+        }
+        guard poll(&requests, nfds_t(requests.count), 0) > 0 else { return [] }
+        return zip(watches, requests).compactMap { watch, request in
+            var events: DescriptorEvents = []
+            let failed = Int32(request.revents) & (POLLHUP | POLLERR) != 0
+            if failed || Int32(request.revents) & POLLIN != 0 { events.insert(.readable) }
+            if failed || Int32(request.revents) & POLLOUT != 0 { events.insert(.writable) }
+            events.formIntersection(watch.value.events)
+            return events.isEmpty ? nil : (watch.key, events)
+        }
+    }
+}
+
+/// Lets one thread go on when its turn comes.
+private final class Turn: Sendable {
+    // A semaphore of the C library needs a fixed address; it is safe from any thread by its own contract.
+    private nonisolated(unsafe) let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
+
+    init() {
+        sem_init(semaphore, 0, 0)
+    }
+
+    deinit {
+        sem_destroy(semaphore)
+        semaphore.deallocate()
+    }
+
+    func begin() {
+        sem_post(semaphore)
+    }
+
+    func await() {
+        while sem_wait(semaphore) != 0 {}
+    }
+}

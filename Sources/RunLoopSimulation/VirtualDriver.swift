@@ -1,0 +1,85 @@
+internal import RunLoopCore
+
+/// A driver whose time is virtual: a wait takes no time, the clock jumps to the next thing that happens.
+///
+/// Watched descriptors are real: before the time moves they are looked at, so that what the simulated threads write to one
+/// another arrives.
+final class VirtualDriver: Driver {
+    let timeline: Timeline
+    let index: Int
+
+    init(timeline: Timeline, index: Int) {
+        self.timeline = timeline
+        self.index = index
+    }
+
+    var now: RunLoop.Instant { timeline.now }
+
+    var waker: any Waker { VirtualWaker(timeline: timeline, index: index) }
+
+    var appliesTolerance: Bool { false }
+
+    func wait(until deadline: RunLoop.Instant, into ready: ReadyQueue) -> WaitOutcome {
+        if collect(into: ready) { return .woke }
+        let outcome = timeline.wait(index, until: deadline)
+        return collect(into: ready) ? .woke : outcome
+    }
+
+    private var watchCount = 0
+
+    private func collect(into ready: ReadyQueue) -> Bool {
+        guard watchCount > 0 else { return false }
+        for (token, events) in timeline.readyDescriptors(index) { ready.append(token, events) }
+        return !ready.isEmpty
+    }
+
+    func watch(_ descriptor: Int32, for events: DescriptorEvents, token: SourceToken) throws(DescriptorError) {
+        try DescriptorError.check(descriptor)
+        timeline.setWatch(index, token, (descriptor, events))
+        watchCount += 1
+    }
+
+    func unwatch(_ token: SourceToken) {
+        timeline.setWatch(index, token, nil)
+        watchCount -= 1
+    }
+
+    func makePeer(named name: String) -> any PeerDriver {
+        VirtualPeer(timeline: timeline, index: timeline.enter(named: name), parent: index)
+    }
+}
+
+private struct VirtualWaker: Waker {
+    let timeline: Timeline
+    let index: Int
+
+    func wake() {
+        timeline.wake(index)
+    }
+}
+
+/// A virtual driver for a thread that is about to start.
+private struct VirtualPeer: PeerDriver {
+    let timeline: Timeline
+    let index: Int
+    let parent: Int
+
+    var waker: any Waker { VirtualWaker(timeline: timeline, index: index) }
+
+    func begin() -> any Driver {
+        timeline.awaitTurn(index)
+        return VirtualDriver(timeline: timeline, index: index)
+    }
+
+    func adopt(_ loop: RunLoop) {
+        timeline.trace(loop, index)
+    }
+
+    func end() {
+        timeline.leave(index)
+    }
+
+    func join() {
+        timeline.join(index, from: RunLoop.installed?.virtualDriver?.index ?? parent)
+    }
+}

@@ -1,0 +1,186 @@
+/// What was played, as a chart for the terminal: a lane for each timer, time to the right, and the events in words.
+public struct TextChart {
+    private let timeline: Timeline
+    private let events: [ScenarioEvent]
+    private let decimals: Int
+
+    /// Prepares the chart of a scenario and of the events that playing it gave.
+    public init(scenario: Scenario, events: [ScenarioEvent]) {
+        timeline = Timeline(scenario: scenario, events: events)
+        self.events = events
+        // As many decimals as the times have; but those of a real clock have nine, and nobody reads nine.
+        let times = events.flatMap { [$0.t, $0.due ?? 0] }
+        let micros = times.allSatisfy { $0 % 1_000 == 0 }
+        let millis = times.allSatisfy { $0 % 1_000_000 == 0 }
+        decimals = millis ? 3 : micros ? 6 : timeline.length >= 1_000_000_000 ? 3 : 9
+    }
+
+    /// The chart in at most so many columns (but at least 40), then the events, one a line, and a legend.
+    public func render(width: Int = 100) -> String {
+        let names = timeline.lanes.map { Self.short(escaped($0.name)) }
+        let gutter = (names + ["mode"]).map(\.count).max() ?? 0
+        let canvas = Canvas(columns: max(40, width) - gutter - 4, length: timeline.length)
+        var lines: [String] = []
+        func add(_ name: String, _ cells: [Character]) {
+            var row = "  " + name + String(repeating: " ", count: gutter - name.count + 2) + String(cells)
+            while row.last == " " { row.removeLast() }
+            lines.append(row)
+        }
+        add("mode", canvas.modes(timeline.bands))
+        if !timeline.busy.isEmpty { add("busy", canvas.busy(timeline.busy)) }
+        for (lane, name) in zip(timeline.lanes, names) { add(name, canvas.lane(lane)) }
+        let (scale, labels) = canvas.axis(timeline)
+        add("", scale)
+        add("s", labels)
+        return (lines + [""] + list() + ["", legend()]).joined(separator: "\n") + "\n"
+    }
+
+    private static func short(_ name: String) -> String {
+        name.count > 16 ? name.prefix(15) + "…" : name
+    }
+
+    // MARK: Words
+
+    private func list() -> [String] {
+        let times = events.map { time($0.t) }
+        let timeWidth = times.map(\.count).max() ?? 0
+        let fireWidth = events.filter { $0.due != nil }.map { words($0).count }.max() ?? 0
+        return zip(events, times).map { event, time in
+            var line = "  " + String(repeating: " ", count: timeWidth - time.count) + time + "  " + words(event)
+            if case .fire(_, _, let mode, _, _, _) = event.kind {
+                line += String(repeating: " ", count: fireWidth - words(event).count) + "   (\(escaped(mode)))"
+            }
+            if let thread = event.thread { line += "   on \(escaped(thread))" }
+            return line
+        }
+    }
+
+    private func words(_ event: ScenarioEvent) -> String {
+        switch event.kind {
+        case .fire(let name, let count, _, let due, let missed, let manual):
+            var words = "\(escaped(name)) fires\(manual ? " by hand" : ""), no. \(count)"
+            if due != event.t || manual { words += ", due \(time(due))" }
+            if missed > 0 { words += ", \(missed) missed" }
+            return words
+        case .invalidated(let name): return "\(escaped(name)) is invalidated"
+        case .deinit(let name): return "\(escaped(name)) is deinitialised"
+        case .runBegin(let mode): return "a run in \(escaped(mode)) begins"
+        case .runEnd(let mode): return "the run in \(escaped(mode)) ends"
+        case .busyBegin: return "busy work begins"
+        case .busyEnd: return "busy work ends"
+        case .end: return "end"
+        }
+    }
+
+    private func time(_ t: Int64) -> String { "+" + roundedSeconds(t, decimals: decimals) }
+
+    private func legend() -> String {
+        "  ● fires on time   ▲ fires late   ◆ fired by hand   ○ due, fired late   · due, missed\n"
+            + "  ✕ invalidated   † target deinitialised   █ busy   ░ nested run"
+    }
+}
+
+/// Rows of cells, and where a time stands in them.
+private struct Canvas {
+    let columns: Int
+    let length: Int64
+
+    /// Room to the right of the last moment, for marks that are pushed aside and for the last label.
+    private static let margin = 6
+    private static let shades: [Character] = ["░", "▒", "▓"]
+
+    private var last: Int { columns - Self.margin - 1 }
+    private var empty: [Character] { Array(repeating: " ", count: columns) }
+
+    private func column(_ t: Int64) -> Int {
+        let part = Double(min(max(t, 0), length)) / Double(length)
+        return Int((part * Double(last)).rounded())
+    }
+
+    /// The columns from one time to another: at least one, so that nothing short vanishes.
+    private func columns(_ span: Timeline.Span) -> Range<Int> {
+        let start = column(span.start)
+        return start..<max(start + 1, column(span.end))
+    }
+
+    /// The bands from outside in, so that what shows is the innermost.
+    func modes(_ bands: [Timeline.Band]) -> [Character] {
+        var cells = empty
+        let outermost = Timeline.Band(mode: "default", depth: 0, span: .init(start: 0, end: length))
+        var shown = Array(repeating: 0, count: last + 1)
+        let all = [outermost] + bands
+        for (index, band) in all.enumerated() {
+            let shade = band.depth == 0 ? " " : Self.shades[min(band.depth, Self.shades.count) - 1]
+            for column in columns(band.span) where column <= last {
+                cells[column] = shade
+                shown[column] = index
+            }
+        }
+        for (index, band) in all.enumerated() {
+            guard let start = shown.firstIndex(of: index) else { continue }
+            let room = shown[start...].prefix { $0 == index }.count
+            let label = Array(band.depth == 0 ? band.mode : " \(escaped(band.mode)) ")
+            let inset = band.depth == 0 ? 0 : 1
+            guard label.count + inset <= room else { continue }
+            cells.replaceSubrange(start + inset..<start + inset + label.count, with: label)
+        }
+        return cells
+    }
+
+    func busy(_ spans: [Timeline.Span]) -> [Character] {
+        var cells = empty
+        for span in spans {
+            for column in columns(span) { cells[column] = "█" }
+        }
+        return cells
+    }
+
+    func lane(_ lane: Timeline.Lane) -> [Character] {
+        var cells = empty
+        for points in lane.missed {
+            for point in points.thinned(to: max(1, length / Int64(columns))) { cells[column(point)] = "·" }
+        }
+        for fire in lane.fires where fire.look == .late { cells[column(fire.due)] = "○" }
+        // Late ones last: of several fires in a cell, the late one is what matters.
+        for look in [Timeline.Look.onTime, .manual, .late] {
+            for fire in lane.fires where fire.look == look { cells[column(fire.t)] = look.symbol }
+        }
+        for mark in lane.marks {
+            var column = column(mark.t)
+            while column < columns - 1, !" ·○".contains(cells[column]) { column += 1 }
+            cells[column] = mark.isDeinit ? "†" : "✕"
+        }
+        return cells
+    }
+
+    func axis(_ timeline: Timeline) -> (scale: [Character], labels: [Character]) {
+        var scale = empty
+        var labels = empty
+        for column in 0...last { scale[column] = "─" }
+        for tick in timeline.ticks(atMost: max(2, last / 9)) {
+            scale[column(tick)] = "┬"
+            let label = Array(decimalSeconds(tick, decimals: 0))
+            let start = max(0, column(tick) - label.count / 2)
+            guard start + label.count <= columns, start == 0 || labels[start - 1] == " " else { continue }
+            labels.replaceSubrange(start..<start + label.count, with: label)
+        }
+        return (scale, labels)
+    }
+}
+
+extension Timeline.Look {
+    fileprivate var symbol: Character {
+        switch self {
+        case .onTime: "●"
+        case .late: "▲"
+        case .manual: "◆"
+        }
+    }
+}
+
+extension ScenarioEvent {
+    fileprivate var due: Int64? {
+        guard case .fire(_, _, _, let due, _, _) = kind else { return nil }
+        return due
+    }
+}
