@@ -14,6 +14,10 @@ let package = Package(
     products: [
         .library(name: "RunLoopKit", targets: ["RunLoopKit"]),
         .library(name: "RunLoopSimulation", targets: ["RunLoopSimulation"]),
+        .executable(name: "experiments", targets: ["experiments"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.5.0")
     ],
     targets: [
         // C: the system's libevent, and the few Linux calls that Swift's Glibc module lacks.
@@ -31,6 +35,26 @@ let package = Package(
 
         // The experiments: scenarios as data, a player on the public API, and the command.
         .target(name: "Scenarios", dependencies: ["RunLoopKit", "RunLoopSimulation"], swiftSettings: strict),
+        .executableTarget(
+            name: "experiments",
+            dependencies: [
+                "RunLoopKit", "Scenarios",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            resources: [.embedInCode("Data")],
+            swiftSettings: strict),
+
+        // The examples: runnable programs, one folder each.
+        .executableTarget(
+            name: "HelloTimer", dependencies: ["RunLoopKit"], path: "Examples/HelloTimer", swiftSettings: strict),
+        .executableTarget(
+            name: "ModalRun", dependencies: ["RunLoopKit", "RunLoopSimulation"], path: "Examples/ModalRun",
+            swiftSettings: strict),
+        .executableTarget(
+            name: "WorkerThread", dependencies: ["RunLoopKit"], path: "Examples/WorkerThread", swiftSettings: strict),
+        .executableTarget(
+            name: "VirtualDay", dependencies: ["RunLoopKit", "RunLoopSimulation"], path: "Examples/VirtualDay",
+            swiftSettings: strict),
 
         .testTarget(name: "ScenariosTests", dependencies: ["Scenarios"], swiftSettings: strict),
     ],

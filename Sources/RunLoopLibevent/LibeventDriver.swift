@@ -56,7 +56,9 @@ package final class LibeventDriver: Driver {
         close(timerDescriptor)
     }
 
-    private func add(_ descriptor: Int32, _ events: Int32, _ callback: event_callback_fn) -> UnsafeMutablePointer<event>? {
+    private func add(_ descriptor: Int32, _ events: Int32, _ callback: event_callback_fn) -> UnsafeMutablePointer<
+        event
+    >? {
         let event = event_new(base, descriptor, Int16(events | EV_PERSIST), callback, nil)
         precondition(event_add(event, nil) == 0, "libevent does not accept the loop's own descriptor")
         return event
@@ -146,9 +148,11 @@ private final class Watch {
         if events.contains(.readable) { flags |= EV_READ }
         if events.contains(.writable) { flags |= EV_WRITE }
         // libevent keeps the pointer no longer than the event lives, and the driver keeps the watch as long.
-        event = event_new(base, descriptor, Int16(flags), { _, what, context in
-            Unmanaged<Watch>.fromOpaque(context!).takeUnretainedValue().note(what)
-        }, Unmanaged.passUnretained(self).toOpaque())
+        event = event_new(
+            base, descriptor, Int16(flags),
+            { _, what, context in
+                Unmanaged<Watch>.fromOpaque(context!).takeUnretainedValue().note(what)
+            }, Unmanaged.passUnretained(self).toOpaque())
         guard event_add(event, nil) == 0 else {
             let reason = errno
             end()

@@ -20,7 +20,9 @@ public import RunLoopCore
 ///   - isTraced: whether ``Simulation/trace`` is kept.
 ///   - body: what to do; called once, on this thread.
 @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
-public func withSimulation<Result>(traced isTraced: Bool = false, _ body: (Simulation) throws -> Result) rethrows -> Result {
+public func withSimulation<Result>(traced isTraced: Bool = false, _ body: (Simulation) throws -> Result) rethrows
+    -> Result
+{
     let simulation = Simulation(isTraced: isTraced)
     let loop = RunLoop(driver: VirtualDriver(timeline: simulation.timeline, index: 0))
     let previous = RunLoop.install(loop)
@@ -100,7 +102,8 @@ public final class Simulation: Sendable {
             let result = loop.run(in: .default)
             outcome = result == .starved ? .starved : timeline.wait(index, until: .distantFuture)
         } while outcome != .starved
-        return timeline.isHorizonInTheWay ? .busy(waiting: loop.waitingItems())
+        return timeline.isHorizonInTheWay
+            ? .busy(waiting: loop.waitingItems())
             : .idle(waiting: loop.waitingItems())
     }
 

@@ -149,7 +149,8 @@ final class Timeline: Sendable {
                 return begin(index, &state, .woke)
             case .until(_, wakeable: true) where state.isClosing:
                 return begin(index, &state, .starved)
-            case .until(_, wakeable: true) where state.participants[index].isWoken || hasReady(state.participants[index]):
+            case .until(_, wakeable: true)
+            where state.participants[index].isWoken || hasReady(state.participants[index]):
                 state.participants[index].isWoken = false
                 return begin(index, &state, .woke)
             case .until(let deadline, _) where deadline != .distantFuture:

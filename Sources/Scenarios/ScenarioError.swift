@@ -53,7 +53,7 @@ struct JSONSyntax {
         case UInt8(ascii: "t"): try word("true")
         case UInt8(ascii: "f"): try word("false")
         case UInt8(ascii: "n"): try word("null")
-        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): try number()
+        case .some(let byte) where "-0123456789".utf8.contains(byte): try number()
         default: throw fault("expected a value")
         }
     }

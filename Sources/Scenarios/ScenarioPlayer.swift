@@ -1,24 +1,14 @@
-internal import Glibc
 internal import RunLoopKit
-internal import RunLoopSimulation
 internal import Synchronization
 
 /// Plays a scenario on a real loop or on virtual time, and says what happened.
 ///
 /// It is built on the library's public interface alone.
 public struct ScenarioPlayer: Sendable {
-    /// The clock that a scenario is played on.
-    public enum Clock: Sendable, Equatable {
-        /// Virtual time: exact, and over at once.
-        case virtual
-        /// The system's clock; every time of the scenario is multiplied by the scale.
-        case real(scale: Double)
-    }
-
     private let scenario: Scenario
-    private let clock: Clock
+    private let clock: Stage.Clock
 
-    public init(_ scenario: Scenario, clock: Clock = .virtual) {
+    public init(_ scenario: Scenario, clock: Stage.Clock = .virtual) {
         self.scenario = scenario
         self.clock = clock
     }
@@ -30,20 +20,11 @@ public struct ScenarioPlayer: Sendable {
     @discardableResult
     public func play(onEvent: @escaping @Sendable (ScenarioEvent) -> Void = { _ in }) -> [ScenarioEvent] {
         let events = Mutex<[ScenarioEvent]>([])
-        let record: @Sendable (ScenarioEvent) -> Void = { event in
-            events.withLock { $0.append(event) }
-            onEvent(event)
-        }
-        switch clock {
-        case .virtual:
-            withSimulation { simulation in
-                Performance(scenario, in: simulation.loop, scale: 1, work: { simulation.spend($0) }, record).run()
-            }
-        case .real(let scale):
-            let thread = LoopThread(name: "player") { [scenario] loop in
-                Performance(scenario, in: loop, scale: scale, work: { sleep(for: $0) }, record).run()
-            }
-            thread.join()
+        Stage.open(on: clock) { [scenario] stage in
+            Performance(scenario, on: stage) { event in
+                events.withLock { $0.append(event) }
+                onEvent(event)
+            }.run()
         }
         return events.withLock { $0 }
     }
@@ -52,24 +33,20 @@ public struct ScenarioPlayer: Sendable {
 /// One playing of a scenario.
 private final class Performance {
     private let scenario: Scenario
+    private let stage: Stage
+    private let times: Stage.Times
     private let loop: RunLoop
-    private let start: RunLoop.Instant
-    private let scale: Double
-    private let work: (Duration) -> Void
     private let record: (ScenarioEvent) -> Void
+    private var calls: [DelayedCall] = []
     private var timers: [String: Timer] = [:]
     private var targets: [String: Target] = [:]
     private var isOver = false
 
-    init(
-        _ scenario: Scenario, in loop: RunLoop, scale: Double, work: @escaping (Duration) -> Void,
-        _ record: @escaping (ScenarioEvent) -> Void
-    ) {
+    init(_ scenario: Scenario, on stage: Stage, _ record: @escaping (ScenarioEvent) -> Void) {
         self.scenario = scenario
-        self.loop = loop
-        start = loop.now
-        self.scale = scale
-        self.work = work
+        self.stage = stage
+        loop = stage.loop
+        times = stage.times
         self.record = record
     }
 
@@ -83,27 +60,13 @@ private final class Performance {
         emit(.end)
         isOver = true
         // Taken down while `self` is there: deinits of targets come back to it.
+        for call in calls { call.cancel() }
         for timer in timers.values { timer.invalidate() }
         targets = [:]
     }
 
-    // MARK: Times
-
-    private func instant(_ nanoseconds: Int64) -> RunLoop.Instant {
-        start + duration(nanoseconds)
-    }
-
-    private func duration(_ nanoseconds: Int64) -> Duration {
-        .nanoseconds(scale == 1 ? nanoseconds : Int64((Double(nanoseconds) * scale).rounded()))
-    }
-
-    private func time(of instant: RunLoop.Instant) -> Int64 {
-        let elapsed = instant.nanoseconds - start.nanoseconds
-        return scale == 1 ? elapsed : Int64((Double(elapsed) / scale).rounded())
-    }
-
     private func emit(_ kind: ScenarioEvent.Kind) {
-        if !isOver { record(ScenarioEvent(t: time(of: loop.now), kind)) }
+        if !isOver { record(ScenarioEvent(t: stage.now, kind)) }
     }
 
     // MARK: Delayed calls
@@ -113,30 +76,33 @@ private final class Performance {
     }
 
     private func schedule(_ action: Scenario.ActionEntry) {
-        loop.perform(at: instant(action.at), inModes: everyMode) { self.carryOut(action.verb) }
+        calls.append(
+            loop.perform(at: times.instant(action.at), inModes: everyMode) { self.carryOut(action.verb) })
     }
 
     private func schedule(_ busy: Scenario.BusyEntry) {
-        loop.perform(at: instant(busy.at), inModes: modes(busy.modes)) {
-            self.emit(.busyBegin)
-            self.work(self.duration(busy.duration))
-            self.emit(.busyEnd)
-        }
+        calls.append(
+            loop.perform(at: times.instant(busy.at), inModes: modes(busy.modes)) {
+                self.emit(.busyBegin)
+                self.stage.work(for: busy.duration)
+                self.emit(.busyEnd)
+            })
     }
 
     private func schedule(_ run: Scenario.RunEntry) {
-        loop.perform(at: instant(run.from), inModes: everyMode) {
-            self.emit(.runBegin(mode: run.mode))
-            self.runKeptAlive(RunLoop.Mode(run.mode), until: run.until)
-            self.emit(.runEnd(mode: run.mode))
-        }
+        calls.append(
+            loop.perform(at: times.instant(run.from), inModes: everyMode) {
+                self.emit(.runBegin(mode: run.mode))
+                self.runKeptAlive(RunLoop.Mode(run.mode), until: run.until)
+                self.emit(.runEnd(mode: run.mode))
+            })
     }
 
     /// Runs the loop in a mode, with an idle source that keeps the mode from being empty.
     private func runKeptAlive(_ mode: RunLoop.Mode, until limit: Int64) {
         let idle = CustomSource()
         loop.add(idle, forMode: RunLoop.Modes(mode))
-        loop.run(in: mode, until: instant(limit))
+        loop.run(in: mode, until: times.instant(limit))
         idle.invalidate()
     }
 
@@ -168,7 +134,7 @@ private final class Performance {
     private func schedule(_ entry: Scenario.TimerEntry) {
         let timer = makeTimer(entry)
         timer.name = entry.name
-        timer.tolerance = duration(entry.tolerance)
+        timer.tolerance = times.duration(entry.tolerance)
         timer.invalidationHandler = { [unowned self] in emit(.invalidated(name: entry.name)) }
         timers[entry.name] = timer
         for mode in entry.modes { loop.add(timer, forMode: RunLoop.Modes(stringLiteral: mode)) }
@@ -180,12 +146,12 @@ private final class Performance {
     }
 
     private func makeTimer(_ entry: Scenario.TimerEntry) -> Timer {
-        let (first, interval) = (instant(entry.first), duration(entry.interval))
+        let (first, interval) = (times.instant(entry.first), times.duration(entry.interval))
         var count = 0
         let fire: (Timer) -> Void = { [unowned self] timer in
             count += 1
             emitFire(of: timer, entry.name, count)
-            if entry.busy > 0 { work(duration(entry.busy)) }
+            if entry.busy > 0 { stage.work(for: entry.busy) }
         }
         guard let spec = entry.target else {
             return Timer(fire: first, interval: interval, repeats: entry.repeats, block: fire)
@@ -210,7 +176,8 @@ private final class Performance {
     private func emitFire(of timer: Timer, _ name: String, _ count: Int) {
         emit(
             .fire(
-                name: name, count: count, mode: loop.currentMode?.name ?? "default", due: time(of: timer.fireDate),
+                name: name, count: count, mode: loop.currentMode?.name ?? "default",
+                due: times.time(of: timer.fireDate),
                 missed: Int64(timer.missedFires), manual: isFiringByHand))
         isFiringByHand = false
     }
@@ -226,7 +193,7 @@ private final class Performance {
             isFiringByHand = true
             timer.fire()
         case .setFireDate(let name, let date):
-            timers[name]?.fireDate = instant(date)
+            timers[name]?.fireDate = times.instant(date)
         case .drop(let name):
             targets[name] = nil
         case .addMode(let mode, let name):
@@ -239,12 +206,4 @@ private final class Performance {
             loop.addCommonMode(RunLoop.Mode(mode))
         }
     }
-}
-
-/// Works, on the real clock.
-private func sleep(for duration: Duration) {
-    let (seconds, attoseconds) = duration.components
-    var asked = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
-    var left = timespec()
-    while nanosleep(&asked, &left) != 0 { asked = left }
 }

@@ -9,7 +9,7 @@ public struct TextChart {
         timeline = Timeline(scenario: scenario, events: events)
         self.events = events
         // As many decimals as the times have; but those of a real clock have nine, and nobody reads nine.
-        let times = events.flatMap { [$0.t, $0.due ?? 0] }
+        let times = events.map(\.t) + events.compactMap(\.due)
         let micros = times.allSatisfy { $0 % 1_000 == 0 }
         let millis = times.allSatisfy { $0 % 1_000_000 == 0 }
         decimals = millis ? 3 : micros ? 6 : timeline.length >= 1_000_000_000 ? 3 : 9
@@ -26,7 +26,8 @@ public struct TextChart {
             while row.last == " " { row.removeLast() }
             lines.append(row)
         }
-        add("mode", canvas.modes(timeline.bands))
+        let deepest = max(1, timeline.bands.map(\.depth).max() ?? 1)
+        for depth in 1...deepest { add(depth == 1 ? "mode" : "", canvas.modes(timeline.bands, depth: depth)) }
         if !timeline.busy.isEmpty { add("busy", canvas.busy(timeline.busy)) }
         for (lane, name) in zip(timeline.lanes, names) { add(name, canvas.lane(lane)) }
         let (scale, labels) = canvas.axis(timeline)
@@ -72,7 +73,7 @@ public struct TextChart {
         }
     }
 
-    private func time(_ t: Int64) -> String { "+" + roundedSeconds(t, decimals: decimals) }
+    private func time(_ t: Int64) -> String { "+" + roundedSeconds(t, decimals: decimals, atLeast: decimals) }
 
     private func legend() -> String {
         "  ● fires on time   ▲ fires late   ◆ fired by hand   ○ due, fired late   · due, missed\n"
@@ -87,7 +88,6 @@ private struct Canvas {
 
     /// Room to the right of the last moment, for marks that are pushed aside and for the last label.
     private static let margin = 6
-    private static let shades: [Character] = ["░", "▒", "▓"]
 
     private var last: Int { columns - Self.margin - 1 }
     private var empty: [Character] { Array(repeating: " ", count: columns) }
@@ -103,26 +103,19 @@ private struct Canvas {
         return start..<max(start + 1, column(span.end))
     }
 
-    /// The bands from outside in, so that what shows is the innermost.
-    func modes(_ bands: [Timeline.Band]) -> [Character] {
+    /// The runs at a depth, one row for each: what runs in a column is what its lowest row names.
+    func modes(_ bands: [Timeline.Band], depth: Int) -> [Character] {
         var cells = empty
-        let outermost = Timeline.Band(mode: "default", depth: 0, span: .init(start: 0, end: length))
-        var shown = Array(repeating: 0, count: last + 1)
-        let all = [outermost] + bands
-        for (index, band) in all.enumerated() {
-            let shade = band.depth == 0 ? " " : Self.shades[min(band.depth, Self.shades.count) - 1]
-            for column in columns(band.span) where column <= last {
-                cells[column] = shade
-                shown[column] = index
-            }
+        for band in bands where band.depth == depth {
+            let span = columns(band.span)
+            for column in span { cells[column] = "░" }
+            let label = Array(" \(escaped(band.mode)) ")
+            guard label.count + 1 <= span.count else { continue }
+            cells.replaceSubrange(span.lowerBound + 1..<span.lowerBound + 1 + label.count, with: label)
         }
-        for (index, band) in all.enumerated() {
-            guard let start = shown.firstIndex(of: index) else { continue }
-            let room = shown[start...].prefix { $0 == index }.count
-            let label = Array(band.depth == 0 ? band.mode : " \(escaped(band.mode)) ")
-            let inset = band.depth == 0 ? 0 : 1
-            guard label.count + inset <= room else { continue }
-            cells.replaceSubrange(start + inset..<start + inset + label.count, with: label)
+        let outermost = "default"
+        if depth == 1, cells.prefix(outermost.count).allSatisfy({ $0 == " " }) {
+            cells.replaceSubrange(0..<outermost.count, with: outermost)
         }
         return cells
     }

@@ -10,9 +10,9 @@ public struct TimelineSVG {
     public init(scenario: Scenario, events: [ScenarioEvent], title: String? = nil) {
         timeline = Timeline(scenario: scenario, events: events)
         self.title = title
-        var tints = ["default": Tint.plain, "tracking": Tint.amber]
+        var tints = fixedTints
         for mode in timeline.bands.map(\.mode) where tints[mode] == nil {
-            tints[mode] = Tint.others[(tints.count - 2) % Tint.others.count]
+            tints[mode] = otherTints[(tints.count - fixedTints.count) % otherTints.count]
         }
         self.tints = tints
     }
@@ -28,10 +28,8 @@ public struct TimelineSVG {
         return drawing.document(width: Self.width, height: bottom, title: title ?? "Timeline")
     }
 
-    // MARK: Where things are
-
     private static let width = 960.0
-    private static let (plotLeft, plotRight) = (150.0, 930.0)
+    private static let (plotLeft, plotRight) = (170.0, 930.0)
     private static let (modeHeight, laneHeight) = (22.0, 66.0)
 
     private var modesTop: Double { title == nil ? 16 : 56 }
@@ -39,7 +37,7 @@ public struct TimelineSVG {
         let rows = 1 + (timeline.bands.map(\.depth).max() ?? 0)
         return modesTop + Double(rows) * Self.modeHeight + 8
     }
-    private var lanesBottom: Double { laneTop(timeline.lanes.count) }
+    private var lanesBottom: Double { laneTop(max(1, timeline.lanes.count)) }
 
     private func laneTop(_ index: Int) -> Double { lanesTop + Double(index) * Self.laneHeight }
 
@@ -47,12 +45,6 @@ public struct TimelineSVG {
         let part = Double(min(max(t, 0), timeline.length)) / Double(timeline.length)
         return Self.plotLeft + part * (Self.plotRight - Self.plotLeft)
     }
-
-    private func time(pixels: Double) -> Int64 {
-        max(1, Int64(Double(timeline.length) / (Self.plotRight - Self.plotLeft) * pixels))
-    }
-
-    // MARK: Behind the lanes
 
     /// The modes: each nested run starts a row lower than the one it is in, and reaches behind all lanes.
     private func drawBackground(_ drawing: inout Drawing) {
@@ -75,7 +67,7 @@ public struct TimelineSVG {
         for span in timeline.busy {
             let (left, right) = (x(span.start), max(x(span.start) + 1, x(span.end)))
             let (width, height) = (right - left, lanesBottom - lanesTop)
-            drawing.rectangle(left, lanesTop, width, height, "fill=\"url(#busy)\" stroke=\"\(Ink.busy)\"")
+            drawing.rectangle(left, lanesTop, width, height, Ink.hatched)
             guard width >= 40, left >= labelled else { continue }
             drawing.rectangle(left + 4, lanesTop + 4, 34, 16, "rx=\"3\" fill=\"#ffffff\" fill-opacity=\"0.85\"")
             drawing.text(left + 21, lanesTop + 16, "busy", size: 11, weight: 600, fill: Ink.label, anchor: "middle")
@@ -93,15 +85,13 @@ public struct TimelineSVG {
         }
     }
 
-    // MARK: A lane
-
     /// Due points stand on the line of the lane, fires above it: a fire on time is right above its due point, and what
     /// is late leans to the right.
     private func draw(_ lane: Timeline.Lane, y top: Double, _ drawing: inout Drawing) {
         let (fireY, dueY) = (top + 28, top + 50)
-        drawing.text(24, top + 36, Drawing.cut(lane.name, to: 110, size: 14), size: 14, weight: 600)
+        drawing.text(24, top + 36, Drawing.cut(lane.name, to: 126, size: 14), size: 14, weight: 600)
         if let note = Self.note(lane.timer) {
-            drawing.text(24, top + 52, Drawing.cut(note, to: 120, size: 11), size: 11, fill: Ink.quiet)
+            drawing.text(24, top + 52, Drawing.cut(note, to: 136, size: 11), size: 11, fill: Ink.quiet)
         }
         let end = lane.marks.first { !$0.isDeinit }.map { x($0.t) } ?? Self.plotRight
         drawing.line(Self.plotLeft, dueY, end, dueY, "stroke=\"\(Ink.line)\" stroke-width=\"1.5\"")
@@ -109,8 +99,9 @@ public struct TimelineSVG {
             let width = max(1, x(span.end) - x(span.start))
             drawing.rectangle(x(span.start), fireY - 5, width, 10, "fill=\"\(Ink.busy)\" fill-opacity=\"0.8\"")
         }
-        for points in lane.missed {
-            for point in points.thinned(to: time(pixels: 3)) { drawing.circle(x(point), dueY, 4, Ink.missed) }
+        // No two within about three pixels.
+        for point in lane.missed.flatMap({ $0.thinned(to: timeline.length / 250) }) {
+            drawing.circle(x(point), dueY, 4, Ink.missed)
         }
         draw(lane.fires, fireY, dueY, &drawing)
         draw(lane.marks, of: lane, fireY, &drawing)
@@ -126,33 +117,37 @@ public struct TimelineSVG {
         let positions = fires.map { x($0.t) }
         let nearest = zip(positions, positions.dropFirst()).map { $1 - $0 }.min() ?? .infinity
         let radius = nearest >= 17 ? 8.0 : nearest >= 9 ? 4.5 : 3
-        var shown: [Timeline.Look: Double] = [:]
-        var labelEnd = -Double.infinity
-        for (fire, position) in zip(fires, positions) {
-            // Fires of one look within a pixel of each other are one dot.
-            if let before = shown[fire.look], position - before < 1 { continue }
-            shown[fire.look] = position
-            let colour = fire.look.colour
-            if fire.look != .manual {
-                let style = "stroke=\"\(colour)\" stroke-width=\"1.5\""
-                drawing.line(x(fire.due), dueY, position, fireY, style)
-                drawing.circle(x(fire.due), dueY, 4, "fill=\"#ffffff\" stroke=\"\(colour)\" stroke-width=\"1.5\"")
-                drawing.dot(position, fireY, radius, colour)
-            } else {
-                drawing.diamond(position, fireY, radius + 1.5, colour)
+        // Late ones on top of the others; and of one look, those within a pixel of each other are one dot.
+        for look in [Timeline.Look.onTime, .manual, .late] {
+            var shown = -Double.infinity
+            var labelEnd = -Double.infinity
+            for (fire, position) in zip(fires, positions) where fire.look == look && position - shown >= 1 {
+                shown = position
+                let stroke = "stroke=\"\(look.style.colour)\" stroke-width=\"1.5\""
+                if look != .manual {
+                    drawing.line(x(fire.due), dueY, position, fireY, stroke)
+                    drawing.circle(x(fire.due), dueY, min(radius, 4), "fill=\"#ffffff\" \(stroke)")
+                }
+                drawing.fire(position, fireY, radius, look)
+                if radius >= 8 {
+                    let number = "\(fire.count)"
+                    drawing.text(position, fireY + 3.5, number, size: 10, weight: 700, fill: "#ffffff", anchor: "middle")
+                }
+                if look == .late { drawDelay(of: fire, fireY - 13, &labelEnd, &drawing) }
             }
-            if radius >= 8 {
-                let label = "\(fire.count)"
-                drawing.text(position, fireY + 3.5, label, size: 10, weight: 700, fill: "#ffffff", anchor: "middle")
-            }
-            guard fire.look == .late else { continue }
-            let label = "\(roundedSeconds(fire.t - fire.due, decimals: 3)) s late"
-            let length = Drawing.length(label, size: 11)
-            let start = max(Self.plotLeft, min(position - length / 2, Self.plotRight - length))
-            guard start >= labelEnd else { continue }
-            drawing.haloed(start, fireY - 13, label, fill: colour)
-            labelEnd = start + length + 8
         }
+    }
+
+    /// How late a fire is, above it, where the label before leaves room.
+    private func drawDelay(of fire: Timeline.Fire, _ y: Double, _ taken: inout Double, _ drawing: inout Drawing) {
+        let delay = fire.t - fire.due
+        let label = roundedSeconds(delay, decimals: delay >= 1_000_000 ? 3 : 9, atLeast: 0) + " s late"
+        let length = Drawing.length(label, size: 11)
+        let start = max(Self.plotLeft, min(x(fire.t) - length / 2, Self.plotRight - length))
+        guard start >= taken else { return }
+        taken = start + length + 8
+        let halo = " stroke=\"#ffffff\" stroke-width=\"3\" paint-order=\"stroke\""
+        drawing.text(start, y, label, size: 11, fill: fire.look.style.colour, style: halo)
     }
 
     private func draw(_ marks: [Timeline.Mark], of lane: Timeline.Lane, _ y: Double, _ drawing: inout Drawing) {
@@ -162,19 +157,17 @@ public struct TimelineSVG {
             // Beside what happened at the same time, not on it.
             while taken.contains(where: { abs($0 - position) < 15 }), position < Self.plotRight + 12 { position += 1 }
             taken.append(position)
-            if mark.isDeinit { drawing.square(position, y) } else { drawing.cross(position, y) }
+            drawing.mark(position, y, isDeinit: mark.isDeinit)
         }
     }
 
-    // MARK: The legend
-
     private func drawLegend(_ drawing: inout Drawing) -> Double {
         var (left, y) = (Self.plotLeft, lanesBottom + 48)
-        for item in legend() {
-            let needed = 22 + Drawing.length(item.label, size: 12)
+        for (label, draw) in legend() {
+            let needed = 22 + Drawing.length(label, size: 12)
             if left + needed > Self.plotRight, left > Self.plotLeft { (left, y) = (Self.plotLeft, y + 22) }
-            item.draw(&drawing, left + 8, y)
-            drawing.text(left + 22, y + 4, item.label, fill: Ink.label)
+            draw(&drawing, left + 8, y)
+            drawing.text(left + 22, y + 4, label, fill: Ink.label)
             left += needed + 20
         }
         return y + 22
@@ -185,87 +178,118 @@ public struct TimelineSVG {
         let looks = Set(timeline.lanes.flatMap { $0.fires.map(\.look) })
         let marks = Set(timeline.lanes.flatMap { $0.marks.map(\.isDeinit) })
         var items: [LegendItem] = []
-        for look in [Timeline.Look.onTime, .late, .manual] where looks.contains(look) {
-            items.append(LegendItem(label: look.label) { drawing, x, y in
-                if look == .manual { drawing.diamond(x, y, 7, look.colour) } else { drawing.dot(x, y, 6, look.colour) }
-            })
+        func add(_ label: String, if present: Bool, _ draw: @escaping (inout Drawing, Double, Double) -> Void) {
+            if present { items.append((label, draw)) }
         }
-        if !looks.isDisjoint(with: [.onTime, .late]) {
-            items.append(LegendItem(label: "due") { $0.circle($1, $2, 4, "fill=\"#fff\" stroke=\"\(Ink.label)\"") })
+        for look in [Timeline.Look.onTime, .late, .manual] {
+            add(look.style.label, if: looks.contains(look)) { $0.fire($1, $2, 6, look) }
         }
-        if timeline.lanes.contains(where: { !$0.missed.isEmpty }) {
-            items.append(LegendItem(label: "due, missed") { $0.circle($1, $2, 4, Ink.missed) })
+        add("due", if: !looks.isDisjoint(with: [.onTime, .late])) {
+            $0.circle($1, $2, 4, "fill=\"#ffffff\" stroke=\"\(Ink.label)\"")
         }
-        if marks.contains(false) { items.append(LegendItem(label: "invalidated") { $0.cross($1, $2) }) }
-        if marks.contains(true) { items.append(LegendItem(label: "target deinitialised") { $0.square($1, $2) }) }
-        if !timeline.busy.isEmpty {
-            items.append(LegendItem(label: "loop busy") {
-                $0.rectangle($1 - 7, $2 - 6, 14, 12, "fill=\"url(#busy)\" stroke=\"\(Ink.busy)\"")
-            })
-        }
+        add("due, missed", if: timeline.lanes.contains { !$0.missed.isEmpty }) { $0.circle($1, $2, 4, Ink.missed) }
+        add("invalidated", if: marks.contains(false)) { $0.mark($1, $2, isDeinit: false) }
+        add("target deinitialised", if: marks.contains(true)) { $0.mark($1, $2, isDeinit: true) }
+        add("loop busy", if: !timeline.busy.isEmpty) { $0.rectangle($1 - 7, $2 - 6, 14, 12, Ink.hatched) }
         var seen: Set<String> = []
         for mode in timeline.bands.map(\.mode) where seen.insert(mode).inserted {
             guard let tint = tints[mode] else { continue }
-            items.append(LegendItem(label: "in \(mode)") {
-                $0.rectangle($1 - 7, $2 - 6, 14, 12, "fill=\"\(tint.fill)\" stroke=\"\(tint.edge)\"")
-            })
+            let style = "fill=\"\(tint.fill)\" stroke=\"\(tint.edge)\""
+            add("in \(mode)", if: true) { $0.rectangle($1 - 7, $2 - 6, 14, 12, style) }
         }
         return items
     }
 }
 
-private struct LegendItem {
-    let label: String
-    let draw: (inout Drawing, Double, Double) -> Void
-}
-
-// MARK: - Colours
-
 private enum Ink {
     static let (text, label, quiet) = ("#1f2328", "#424a53", "#656d76")
     static let (line, busy) = ("#afb8c1", "#8c959f")
-    static let missed = "fill=\"#ffffff\" stroke=\"#cf222e\" stroke-width=\"1.5\" stroke-dasharray=\"2 1.5\""
+    static let hatched = "fill=\"url(#busy)\" stroke=\"\(busy)\""
+    static let missed = "fill=\"#ffd7d5\" stroke=\"#cf222e\" stroke-opacity=\"0.7\""
 }
 
-private struct Tint {
-    let fill: String
-    let edge: String
-    let ink: String
+private typealias LegendItem = (label: String, draw: (inout Drawing, Double, Double) -> Void)
+private typealias Tint = (fill: String, edge: String, ink: String)
 
-    static let plain = Tint(fill: "#f6f8fa", edge: "#d0d7de", ink: "#656d76")
-    static let amber = Tint(fill: "#fff1c9", edge: "#e3b341", ink: "#7d4e00")
-    static let others = [
-        Tint(fill: "#e7defc", edge: "#b197e8", ink: "#5a32a3"), Tint(fill: "#d6f2df", edge: "#74c690", ink: "#116329"),
-        Tint(fill: "#d3eef5", edge: "#6cb8cf", ink: "#0a5a73"), Tint(fill: "#fde0ec", edge: "#e39abb", ink: "#99286e"),
-    ]
-}
+private let fixedTints: [String: Tint] = [
+    "default": ("#f6f8fa", "#d0d7de", "#656d76"), "tracking": ("#fff1c9", "#e3b341", "#7d4e00"),
+]
+private let otherTints: [Tint] = [
+    ("#e7defc", "#b197e8", "#5a32a3"), ("#d6f2df", "#74c690", "#116329"),
+    ("#d3eef5", "#6cb8cf", "#0a5a73"), ("#fde0ec", "#e39abb", "#99286e"),
+]
 
 extension Timeline.Look {
-    fileprivate var colour: String {
+    fileprivate var style: (colour: String, label: String) {
         switch self {
-        case .onTime: "#0969da"
-        case .late: "#cf222e"
-        case .manual: "#8250df"
-        }
-    }
-
-    fileprivate var label: String {
-        switch self {
-        case .onTime: "fires on time"
-        case .late: "fires late"
-        case .manual: "fired by hand"
+        case .onTime: ("#0969da", "fires on time")
+        case .late: ("#cf222e", "fires late")
+        case .manual: ("#8250df", "fired by hand")
         }
     }
 }
-
-// MARK: - The document
 
 /// The elements of the document, drawn in the order of the calls.
 private struct Drawing {
-    private var body: [String] = []
+    private var body = ""
 
     mutating func rectangle(_ x: Double, _ y: Double, _ width: Double, _ height: Double, _ style: String) {
-        let (x, y, width, height) = (px(x), px(y), px(width), px(height))
-        body.append("<rect x=\"\(x)\" y=\"\(y)\" width=\"\(width)\" height=\"\(height)\" \(style)/>")
+        body += "<rect x=\"\(px(x))\" y=\"\(px(y))\" width=\"\(px(width))\" height=\"\(px(height))\" \(style)/>\n"
+    }
+
+    mutating func line(_ x1: Double, _ y1: Double, _ x2: Double, _ y2: Double, _ style: String) {
+        body += "<line x1=\"\(px(x1))\" y1=\"\(px(y1))\" x2=\"\(px(x2))\" y2=\"\(px(y2))\" \(style)/>\n"
+    }
+
+    mutating func circle(_ x: Double, _ y: Double, _ radius: Double, _ style: String) {
+        body += "<circle cx=\"\(px(x))\" cy=\"\(px(y))\" r=\"\(px(radius))\" \(style)/>\n"
+    }
+
+    mutating func fire(_ x: Double, _ y: Double, _ radius: Double, _ look: Timeline.Look) {
+        let style = "fill=\"\(look.style.colour)\" stroke=\"#ffffff\""
+        guard look == .manual else { return circle(x, y, radius, style) }
+        let r = px(radius + 1.5)
+        body += "<path d=\"M\(px(x)) \(px(y))m0 -\(r)l\(r) \(r)l-\(r) \(r)l-\(r) -\(r)z\" \(style)/>\n"
+    }
+
+    mutating func mark(_ x: Double, _ y: Double, isDeinit: Bool) {
+        let stroke = "stroke=\"\(Ink.text)\" stroke-width=\"2.2\""
+        guard !isDeinit else { return rectangle(x - 4.5, y - 4.5, 9, 9, "fill=\"#ffffff\" \(stroke)") }
+        line(x - 5, y - 5, x + 5, y + 5, stroke)
+        line(x - 5, y + 5, x + 5, y - 5, stroke)
+    }
+
+    mutating func text(
+        _ x: Double, _ y: Double, _ text: String, size: Int = 12, weight: Int = 400, fill: String = Ink.text,
+        anchor: String = "start", style: String = ""
+    ) {
+        let font = "font-size=\"\(size)\" font-weight=\"\(weight)\" fill=\"\(fill)\" text-anchor=\"\(anchor)\""
+        body += "<text x=\"\(px(x))\" y=\"\(px(y))\" \(font)\(style)>\(xmlEscaped(text))</text>\n"
+    }
+
+    func document(width: Double, height: Double, title: String) -> String {
+        """
+        <svg xmlns="http://www.w3.org/2000/svg" width="\(px(width))" height="\(px(height))" \
+        viewBox="0 0 \(px(width)) \(px(height))" role="img" \
+        font-family="-apple-system, 'Segoe UI', 'DejaVu Sans', Helvetica, Arial, sans-serif">
+        <title>\(xmlEscaped(title))</title>
+        <defs><pattern id="busy" width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">\
+        <rect width="8" height="8" fill="#afb8c1" fill-opacity="0.25"/>\
+        <rect width="3" height="8" fill="#8c959f" fill-opacity="0.45"/></pattern></defs>
+        <rect width="100%" height="100%" fill="#ffffff"/>
+        \(body)</svg>
+
+        """
+    }
+
+    /// About how long a text is; the fonts of the reader are not known here.
+    static func length(_ text: String, size: Double) -> Double { Double(text.count) * size * 0.58 }
+
+    static func cut(_ text: String, to length: Double, size: Double) -> String {
+        let fitting = Int(length / (size * 0.58))
+        return text.count > fitting ? text.prefix(fitting - 1) + "…" : text
     }
 }
+
+/// A coordinate with at most two decimals, the same on every machine.
+private func px(_ value: Double) -> String { decimalSeconds(Int64((value * 100).rounded()) * 10_000_000, decimals: 0) }

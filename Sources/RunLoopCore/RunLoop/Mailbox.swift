@@ -59,7 +59,8 @@ final class Mailbox: Sendable {
 
     /// The loop is about to sleep; `false` if there is mail to see to first.
     func fallAsleep() -> Bool {
-        signal.compareExchange(expected: Signal.none, desired: Signal.asleep, ordering: .acquiringAndReleasing).exchanged
+        signal.compareExchange(expected: Signal.none, desired: Signal.asleep, ordering: .acquiringAndReleasing)
+            .exchanged
     }
 
     func wakeUp() {

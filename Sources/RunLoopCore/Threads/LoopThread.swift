@@ -67,10 +67,12 @@ public final class LoopThread: Sendable {
         remote = RunLoop.Remote(waker: peer.waker)
         let start = Unmanaged.passRetained(Start(peer: peer, remote: remote, name: name, setUp: setUp))
         var thread = pthread_t()
-        let status = pthread_create(&thread, nil, { context in
-            Unmanaged<Start>.fromOpaque(context!).takeRetainedValue().run()
-            return nil
-        }, start.toOpaque())
+        let status = pthread_create(
+            &thread, nil,
+            { context in
+                Unmanaged<Start>.fromOpaque(context!).takeRetainedValue().run()
+                return nil
+            }, start.toOpaque())
         precondition(status == 0, "the system has no room for another thread (errno \(status))")
         handle = Mutex(thread)
     }

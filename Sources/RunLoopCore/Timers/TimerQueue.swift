@@ -83,7 +83,9 @@ struct TimerQueue {
     mutating func move(_ index: SlotIndex, to membership: Membership) {
         let old = self.membership(of: index)
         guard old != membership else { return }
-        let (deadline, order, wasArmed) = (slots[Int(index)].deadline, slots[Int(index)].order, slots[Int(index)].isArmed)
+        let (deadline, order, wasArmed) = (
+            slots[Int(index)].deadline, slots[Int(index)].order, slots[Int(index)].isArmed
+        )
         disarm(index)
         lanes[Int(slots[Int(index)].lane)].members -= 1
         let lane = lane(for: membership)
@@ -188,7 +190,8 @@ struct TimerQueue {
 
     /// The client whose turn it is in `mode`: the earliest deadline not later than `now`, among those that were armed and
     /// in the mode before the mark. It is disarmed.
-    mutating func popDue(in mode: RunLoop.Mode, at now: RunLoop.Instant, before mark: UInt64) -> (any TimerQueueClient)? {
+    mutating func popDue(in mode: RunLoop.Mode, at now: RunLoop.Instant, before mark: UInt64) -> (any TimerQueueClient)?
+    {
         while let (lane, entry) = head(of: mode), entry.deadline <= now {
             lanes[lane].heap.removeTop()
             guard entry.order < mark, joined(entry.slot, mode, before: mark) else {

@@ -1,0 +1,66 @@
+# Two commands do everything: `make demo` shows the experiments, `make test` checks the whole.
+
+SHELL := /bin/bash
+SWIFT ?= swift
+SOURCES := Package.swift Sources Tests Examples
+DEBUG_BIN = $$($(SWIFT) build --show-bin-path)
+
+.PHONY: demo test deps build lint format tsan asan tsan-short asan-short compile-checks help
+
+help:
+	@echo "make demo    the experiments: each beside its document, on virtual time and on the real clock"
+	@echo "make test    lint, all tests, what must and must not compile, short sanitizer runs"
+	@echo "make format  formats the sources        make lint  checks the format"
+	@echo "make tsan    tests under ThreadSanitizer  make asan  tests under AddressSanitizer"
+
+# Installs what a fresh Debian or Ubuntu lacks.
+deps:
+	@pkg-config --exists libevent_core 2>/dev/null || { \
+	  sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
+	  $$sudo apt-get update -qq && $$sudo apt-get install -y -qq libevent-dev pkg-config; }
+
+demo: deps
+	$(SWIFT) build -c release --product experiments
+	@bin=$$($(SWIFT) build -c release --show-bin-path) && set -e; \
+	$$bin/experiments run --all; \
+	echo; echo "The same on the real clock, ten times as fast:"; echo; \
+	$$bin/experiments run X4 X5 X6 --clock real --scale 0.1; \
+	echo; echo "X5 as a timeline:"; echo; \
+	$$bin/experiments play X5
+
+test: deps lint
+	$(SWIFT) build --build-tests
+	$(SWIFT) test --skip-build
+	@$(MAKE) --no-print-directory compile-checks examples tsan-short asan-short
+
+compile-checks:
+	Tests/compile-checks $(DEBUG_BIN)
+
+# Every example runs to its end; HelloTimer is as light as promised.
+.PHONY: examples
+examples:
+	@set -e; bin=$(DEBUG_BIN); \
+	for example in HelloTimer ModalRun WorkerThread VirtualDay; do \
+	  echo "example $$example"; timeout 60 $$bin/$$example > /dev/null; done; \
+	ldd $$bin/HelloTimer | grep -q libevent_core; \
+	! ldd $$bin/HelloTimer | grep -q Foundation
+
+lint:
+	$(SWIFT) format lint --strict --parallel --recursive $(SOURCES)
+
+format:
+	$(SWIFT) format --in-place --parallel --recursive $(SOURCES)
+
+# All tests under a sanitizer, but for those that start processes of their own.
+tsan: deps
+	$(SWIFT) test --sanitize=thread --scratch-path .build-tsan --skip ExitTests
+
+asan: deps
+	$(SWIFT) test --sanitize=address --scratch-path .build-asan --skip ExitTests
+
+# What crosses threads, and what touches C.
+tsan-short: deps
+	$(SWIFT) test --sanitize=thread --scratch-path .build-tsan --filter 'RunLoopKitTests|DriverTests' --skip ExitTests
+
+asan-short: deps
+	$(SWIFT) test --sanitize=address --scratch-path .build-asan --filter 'RunLoopKitTests|DriverTests' --skip ExitTests

@@ -1,0 +1,75 @@
+internal import Glibc
+public import RunLoopKit
+internal import RunLoopSimulation
+
+/// Where something is played: a loop of its own, on virtual time or on the system's clock, with times counted in
+/// nanoseconds from the start.
+public final class Stage {
+    /// The clock to play on.
+    public enum Clock: Sendable, Equatable {
+        /// Virtual time: exact, and over at once.
+        case virtual
+        /// The system's clock; every time is multiplied by the scale.
+        case real(scale: Double)
+    }
+
+    public let loop: RunLoop
+    /// The stage's times; may be taken to other threads of the show.
+    public let times: Times
+    private let workOnClock: (Duration) -> Void
+
+    private init(loop: RunLoop, scale: Double, work: @escaping (Duration) -> Void) {
+        self.loop = loop
+        times = Times(start: loop.now, scale: scale)
+        workOnClock = work
+    }
+
+    /// Calls `play` with a stage whose time begins now, and returns when all has been played and taken down.
+    public static func open(on clock: Clock, _ play: @escaping @Sendable (Stage) -> Void) {
+        switch clock {
+        case .virtual:
+            withSimulation { simulation in
+                play(Stage(loop: simulation.loop, scale: 1) { simulation.spend($0) })
+            }
+        case .real(let scale):
+            LoopThread(name: "player") { play(Stage(loop: $0, scale: scale, work: sleep)) }.join()
+        }
+    }
+
+    /// The time, from the start.
+    public var now: Int64 { times.time(of: loop.now) }
+
+    /// Works for so long, and does not answer meanwhile.
+    public func work(for nanoseconds: Int64) {
+        workOnClock(times.duration(nanoseconds))
+    }
+
+    /// How times from the start and times of the loop's clock go together.
+    public struct Times: Sendable {
+        fileprivate let start: RunLoop.Instant
+        fileprivate let scale: Double
+
+        /// The instant on the loop's clock.
+        public func instant(_ nanoseconds: Int64) -> RunLoop.Instant {
+            start + duration(nanoseconds)
+        }
+
+        /// The duration on the loop's clock.
+        public func duration(_ nanoseconds: Int64) -> Duration {
+            .nanoseconds(scale == 1 ? nanoseconds : Int64((Double(nanoseconds) * scale).rounded()))
+        }
+
+        /// The time of an instant, from the start.
+        public func time(of instant: RunLoop.Instant) -> Int64 {
+            let elapsed = instant.nanoseconds - start.nanoseconds
+            return scale == 1 ? elapsed : Int64((Double(elapsed) / scale).rounded())
+        }
+    }
+}
+
+private func sleep(_ duration: Duration) {
+    let (seconds, attoseconds) = duration.components
+    var asked = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
+    var left = timespec()
+    while nanosleep(&asked, &left) != 0 { asked = left }
+}

@@ -1,0 +1,50 @@
+import RunLoopKit
+import Scenarios
+import Synchronization
+
+/// X16: a delayed call after five seconds is cancelled at three, by its target. It is never made, and the target, which
+/// only the call has kept, goes at the cancel.
+@Sendable
+func cancelledCall(on clock: Stage.Clock) -> [Experiment.Observation] {
+    let observations = Mutex<[Experiment.Observation]>([])
+    Stage.open(on: clock) { stage in
+        let (loop, times) = (stage.loop, stage.times)
+        let note = { [unowned loop] (event: String) in
+            observations.withLock { $0.append(.init(t: times.time(of: loop.now), event: event)) }
+        }
+        weak let target = scheduleCall(in: loop, afterDelay: times.duration(5_000_000_000), note)
+        loop.perform(at: times.instant(3_000_000_000)) {
+            guard let target else { return note("the target was gone too early") }
+            loop.cancelPreviousPerformRequests(withTarget: target)
+            note("the call is cancelled")
+        }
+        let idle = CustomSource()
+        loop.add(idle, forMode: .default)
+        loop.run(in: .default, until: times.instant(6_000_000_000))
+        idle.invalidate()
+    }
+    return observations.withLock { $0 }
+}
+
+/// Nobody but the delayed call keeps the target.
+private func scheduleCall(in loop: RunLoop, afterDelay delay: Duration, _ note: @escaping (String) -> Void) -> Target {
+    let target = Target(note)
+    loop.perform(Target.act, target: target, afterDelay: delay)
+    return target
+}
+
+private final class Target {
+    private let note: (String) -> Void
+
+    init(_ note: @escaping (String) -> Void) {
+        self.note = note
+    }
+
+    deinit {
+        note("target deinits")
+    }
+
+    func act() {
+        note("the call is made")
+    }
+}

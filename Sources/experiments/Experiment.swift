@@ -1,0 +1,84 @@
+import FoundationEssentials
+import Scenarios
+
+/// One experiment of the documents: what is played, and what the document says of it.
+struct Experiment: Sendable {
+    let id: String
+    let title: String
+    let expected: [Expectation]
+    let play: Play
+
+    /// A line of the document.
+    struct Expectation: Sendable, Decodable {
+        /// The exact time, in seconds: the grid that the document's figure lies on.
+        let t: Double
+        let event: String
+        /// What the document printed.
+        let document: String
+
+        var nanoseconds: Int64 { Int64((t * 1e9).rounded()) }
+    }
+
+    /// Something that happened.
+    struct Observation: Sendable, Equatable {
+        let t: Int64
+        let event: String
+    }
+
+    enum Play: Sendable {
+        /// Data that can be copied and changed.
+        case scenario(Scenario, json: [UInt8])
+        /// What a scenario cannot say: threads and delayed calls.
+        case program(@Sendable (Stage.Clock) -> [Observation])
+    }
+
+    func observations(on clock: Stage.Clock) -> [Observation] {
+        switch play {
+        case .program(let program):
+            program(clock)
+        case .scenario(let scenario, _):
+            ScenarioPlayer(scenario, clock: clock).play().dropLast().map { Observation(t: $0.t, event: $0.words) }
+        }
+    }
+
+    // MARK: All of them
+
+    static let all: [Experiment] = [
+        scenario("X1", PackageResources.X1_json, PackageResources.X1_document_json),
+        scenario("X2", PackageResources.X2_json, PackageResources.X2_document_json),
+        scenario("X3", PackageResources.X3_json, PackageResources.X3_document_json),
+        scenario("X4", PackageResources.X4_json, PackageResources.X4_document_json),
+        scenario("X5", PackageResources.X5_json, PackageResources.X5_document_json),
+        scenario("X6", PackageResources.X6_json, PackageResources.X6_document_json),
+        Experiment("X7", PackageResources.X7_document_json, .program(secondaryThread)),
+        Experiment("X16", PackageResources.X16_document_json, .program(cancelledCall)),
+    ]
+
+    static func named(_ id: String) -> Experiment? {
+        all.first { $0.id == id.uppercased() }
+    }
+
+    private static func scenario(_ id: String, _ json: [UInt8], _ document: [UInt8]) -> Experiment {
+        do {
+            return Experiment(id, document, .scenario(try Scenario(json: json), json: json))
+        } catch {
+            fatalError("the scenario of \(id) that was built in is malformed: \(error)")
+        }
+    }
+
+    private init(_ id: String, _ document: [UInt8], _ play: Play) {
+        struct Document: Decodable {
+            let title: String
+            let expected: [Expectation]
+        }
+        do {
+            let document = try JSONDecoder().decode(Document.self, from: Data(document))
+            self.id = id
+            title = document.title
+            expected = document.expected
+            self.play = play
+        } catch {
+            fatalError("the document of \(id) that was built in is malformed: \(error)")
+        }
+    }
+}

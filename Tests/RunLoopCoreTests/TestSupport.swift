@@ -1,0 +1,122 @@
+import RunLoopKit
+import RunLoopSimulation
+
+@testable import RunLoopCore
+
+/// What happened, word by word.
+final class Log {
+    private(set) var words: [String] = []
+
+    var text: String { words.joined(separator: " ") }
+
+    func callAsFunction(_ word: String) {
+        words.append(word)
+    }
+
+    func clear() {
+        words = []
+    }
+}
+
+/// Something whose end can be observed.
+final class Probe {
+    private let onEnd: () -> Void
+
+    init(onEnd: @escaping () -> Void = {}) {
+        self.onEnd = onEnd
+    }
+
+    deinit {
+        onEnd()
+    }
+
+    func touch() {}
+}
+
+/// The instant that lies so many milliseconds after the start of the simulation.
+func ms(_ milliseconds: Int64) -> RunLoop.Instant {
+    RunLoop.Instant(nanoseconds: milliseconds * 1_000_000)
+}
+
+/// The instant that lies so many nanoseconds after the start of the simulation.
+func ns(_ nanoseconds: Int64) -> RunLoop.Instant {
+    RunLoop.Instant(nanoseconds: nanoseconds)
+}
+
+extension RunLoop.Instant {
+    /// Whole milliseconds since the start, as a word.
+    var word: String { String(nanoseconds / 1_000_000) }
+}
+
+extension RunLoop {
+    /// Adds a timer that fires first at `milliseconds`, once unless `period` is given.
+    @discardableResult
+    func timer(
+        _ milliseconds: Int64, every period: Int64? = nil, in modes: Modes = .default,
+        _ body: @escaping (Timer) -> Void
+    ) -> Timer {
+        let timer = Timer(
+            fire: ms(milliseconds), interval: .milliseconds(period ?? 0), repeats: period != nil, block: body)
+        add(timer, forMode: modes)
+        return timer
+    }
+
+    /// Writes E, BT, BW, AW and X into `log`. BS is left out: it always follows BT.
+    @discardableResult
+    func observe(_ log: Log, in modes: Modes = .default, prefix: String = "") -> Observer {
+        let names: [Observer.Activity: String] = [
+            .entry: "E", .beforeTimers: "BT", .beforeWaiting: "BW", .afterWaiting: "AW", .exit: "X",
+        ]
+        let observer = Observer(activities: Observer.Activity.all.subtracting(.beforeSources)) { _, activity in
+            log(prefix + names[activity]!)
+        }
+        add(observer, forMode: modes)
+        return observer
+    }
+
+    /// Calls `body` at the given activity.
+    @discardableResult
+    func observe(
+        _ activity: Observer.Activity, in modes: Modes = .default, repeats: Bool = true, order: Int = 0,
+        _ body: @escaping () -> Void
+    ) -> Observer {
+        let observer = Observer(activities: activity, repeats: repeats, order: order) { _, _ in body() }
+        add(observer, forMode: modes)
+        return observer
+    }
+
+    /// Adds a source that does nothing, so that a mode is not empty.
+    @discardableResult
+    func keepAlive(in modes: Modes = .default) -> CustomSource {
+        let source = CustomSource()
+        add(source, forMode: modes)
+        return source
+    }
+}
+
+/// Runs `body` on virtual time, with a log into which the loop's observers of the default mode write.
+func withObservedLoop(_ body: (Simulation, RunLoop, Log) -> Void) {
+    withSimulation { simulation in
+        let log = Log()
+        simulation.loop.observe(log)
+        body(simulation, simulation.loop, log)
+        simulation.loop.checkInvariants()
+    }
+}
+
+/// Random numbers that are the same for the same seed.
+struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) {
+        state = seed
+    }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+        return mixed ^ (mixed >> 31)
+    }
+}
