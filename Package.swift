@@ -13,6 +13,7 @@ let package = Package(
     name: "RunLoopKit",
     products: [
         .library(name: "RunLoopKit", targets: ["RunLoopKit"]),
+        .library(name: "RunLoopFoundation", targets: ["RunLoopFoundation"]),
         .library(name: "RunLoopSimulation", targets: ["RunLoopSimulation"]),
         .executable(name: "experiments", targets: ["experiments"]),
     ],
@@ -31,6 +32,7 @@ let package = Package(
         .target(name: "RunLoopLibevent", dependencies: ["RunLoopCore", "CLibevent", "CShims"], swiftSettings: strict),
         .target(
             name: "RunLoopKit", dependencies: ["RunLoopCore", "RunLoopLibevent", "CShims"], swiftSettings: strict),
+        .target(name: "RunLoopFoundation", dependencies: ["RunLoopKit"], swiftSettings: strict),
         .target(name: "RunLoopSimulation", dependencies: ["RunLoopCore"], swiftSettings: strict),
 
         // The experiments: scenarios as data, a player on the public API, and the command.
@@ -56,6 +58,12 @@ let package = Package(
             name: "VirtualDay", dependencies: ["RunLoopKit", "RunLoopSimulation"], path: "Examples/VirtualDay",
             swiftSettings: strict),
 
+        .executableTarget(
+            name: "TimerForms", dependencies: ["RunLoopKit"], path: "Examples/TimerForms", swiftSettings: strict),
+
+        .testTarget(
+            name: "RunLoopFoundationTests", dependencies: ["RunLoopFoundation", "RunLoopSimulation"],
+            swiftSettings: strict),
         .testTarget(name: "ScenariosTests", dependencies: ["Scenarios"], swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]

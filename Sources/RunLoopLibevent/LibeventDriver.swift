@@ -86,7 +86,7 @@ package final class LibeventDriver: Driver {
 
     package var waker: any Waker { eventWaker }
 
-    package var appliesTolerance: Bool { true }
+    package var isVirtual: Bool { false }
 
     package func wait(until deadline: RunLoop.Instant, into ready: ReadyQueue) -> WaitOutcome {
         checkFork()

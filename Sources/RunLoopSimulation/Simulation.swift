@@ -73,10 +73,18 @@ public final class Simulation: Sendable {
     /// on all the same.
     public func advance(to date: RunLoop.Instant) {
         let (loop, index) = place
-        while loop.run(in: .default, until: date) != .timedOut {
-            // Empty: only another thread can bring something. At the date itself one more pass has the last word.
-            if now >= date { break }
-            if loop.isEmpty(.default) { _ = timeline.wait(index, until: date) }
+        while true {
+            switch loop.run(in: .default, until: date) {
+            case .timedOut, .starved:
+                return
+            case .finished where now < date:
+                // Only another thread can bring something; at the date itself one more pass has the last word.
+                _ = timeline.wait(index, until: date)
+            case .finished:
+                return
+            case .stopped, .handledSource:
+                continue
+            }
         }
     }
 
@@ -97,11 +105,14 @@ public final class Simulation: Sendable {
         let (loop, index) = place
         timeline.setHorizon(now + limit)
         defer { timeline.setHorizon(.distantFuture) }
-        var outcome = WaitOutcome.woke
-        repeat {
-            let result = loop.run(in: .default)
-            outcome = result == .starved ? .starved : timeline.wait(index, until: .distantFuture)
-        } while outcome != .starved
+        var isIdle = false
+        while !isIdle {
+            switch loop.run(in: .default) {
+            case .starved: isIdle = true
+            case .finished: isIdle = timeline.wait(index, until: .distantFuture) == .starved
+            case .stopped, .timedOut, .handledSource: continue
+            }
+        }
         return timeline.isHorizonInTheWay
             ? .busy(waiting: loop.waitingItems())
             : .idle(waiting: loop.waitingItems())

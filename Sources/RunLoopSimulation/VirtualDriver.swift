@@ -17,7 +17,7 @@ final class VirtualDriver: Driver {
 
     var waker: any Waker { VirtualWaker(timeline: timeline, index: index) }
 
-    var appliesTolerance: Bool { false }
+    var isVirtual: Bool { true }
 
     func wait(until deadline: RunLoop.Instant, into ready: ReadyQueue) -> WaitOutcome {
         if collect(into: ready) { return .woke }

@@ -78,7 +78,8 @@ extension Scenario.TimerEntry {
         self.init(
             name: name, first: first, interval: repeats ? given ?? 0 : 0, repeats: repeats,
             modes: try fields.modes(), busy: try fields["busy"]?.time() ?? 0,
-            tolerance: try fields["tolerance"]?.time() ?? 0, target: try fields["target"].map(Scenario.Target.init(at:)))
+            tolerance: try fields["tolerance"]?.time() ?? 0,
+            target: try fields["target"].map(Scenario.Target.init(at:)))
     }
 }
 
@@ -286,9 +287,7 @@ private struct Fields {
 
     func modes() throws(ScenarioError) -> [String] {
         guard let value = self["modes"] else { return ["default"] }
-        let modes = try value.elements().map { mode throws(ScenarioError) in try mode.name() }
-        guard !modes.isEmpty else { throw value.fault("must name at least one mode") }
-        return modes
+        return try value.elements().map { mode throws(ScenarioError) in try mode.name() }
     }
 
     func fault(_ reason: String) -> ScenarioError { ScenarioError(place.isEmpty ? "top level" : place, reason) }

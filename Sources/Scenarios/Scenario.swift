@@ -1,7 +1,7 @@
-/// What happens on a timeline, as data: which timers there are, when the loop is busy, when it runs in another mode, and
-/// what is done to the timers.
+/// What happens on a timeline, as data: which timers there are, when the loop is busy, when it runs in another mode,
+/// and what is done to the timers.
 ///
-/// Times are nanoseconds from the start. The file format is described in <doc:ScenarioFormat>.
+/// Times are nanoseconds from the start. The file format is described in the documentation (The scenario format).
 public struct Scenario: Sendable, Equatable {
     public var duration: Int64
     public var commonModes: [String]

@@ -16,16 +16,18 @@ public struct ScenarioPlayer: Sendable {
     /// Plays the scenario to its end, on a loop of its own.
     ///
     /// - Parameter onEvent: called with each event as it happens, on the thread that plays.
-    /// - Returns: all events.
-    @discardableResult
-    public func play(onEvent: @escaping @Sendable (ScenarioEvent) -> Void = { _ in }) -> [ScenarioEvent] {
-        let events = Mutex<[ScenarioEvent]>([])
+    public func play(_ onEvent: @escaping @Sendable (ScenarioEvent) -> Void) {
         Stage.open(on: clock) { [scenario] stage in
-            Performance(scenario, on: stage) { event in
-                events.withLock { $0.append(event) }
-                onEvent(event)
-            }.run()
+            Performance(scenario, on: stage, onEvent).run()
         }
+    }
+
+    /// Plays the scenario to its end, on a loop of its own.
+    ///
+    /// - Returns: all events, in order.
+    public func play() -> [ScenarioEvent] {
+        let events = Mutex<[ScenarioEvent]>([])
+        play { event in events.withLock { $0.append(event) } }
         return events.withLock { $0 }
     }
 }

@@ -130,8 +130,8 @@ public struct TimelineSVG {
                 }
                 drawing.fire(position, fireY, radius, look)
                 if radius >= 8 {
-                    let number = "\(fire.count)"
-                    drawing.text(position, fireY + 3.5, number, size: 10, weight: 700, fill: "#ffffff", anchor: "middle")
+                    let (number, y) = ("\(fire.count)", fireY + 3.5)
+                    drawing.text(position, y, number, size: 10, weight: 700, fill: "#ffffff", anchor: "middle")
                 }
                 if look == .late { drawDelay(of: fire, fireY - 13, &labelEnd, &drawing) }
             }

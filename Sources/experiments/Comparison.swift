@@ -61,7 +61,7 @@ struct Comparison {
     }
 
     private static func offset(_ nanoseconds: Int64) -> String {
-        "+\(decimalSeconds(nanoseconds))"
+        "+\(roundedSeconds(nanoseconds, decimals: 4, atLeast: 1))"
     }
 
     var json: String {

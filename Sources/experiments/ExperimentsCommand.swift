@@ -112,18 +112,23 @@ struct Play: ParsableCommand {
 
     func run() throws {
         let scenario = try load()
-        let isJSON = format == .json
-        let events = ScenarioPlayer(scenario, clock: clock.stageClock).play { event in
-            if isJSON { print(event.json) }
+        let player = ScenarioPlayer(scenario, clock: clock.stageClock)
+        // As it happens, and without keeping it: a scenario may have millions of events.
+        if format == .json && svg == nil { return player.play { print($0.json) } }
+        let events = player.play()
+        switch format {
+        case .json: for event in events { print(event.json) }
+        case .text: print(TextChart(scenario: scenario, events: events).render(), terminator: "")
         }
-        if !isJSON { print(TextChart(scenario: scenario, events: events).render(), terminator: "") }
-        if let svg {
-            let drawing = TimelineSVG(scenario: scenario, events: events, title: nil).render()
-            do {
-                try Data(drawing.utf8).write(to: URL(filePath: svg))
-            } catch {
-                try fail("\(svg): cannot be written", status: 73)
-            }
+        if let svg { try draw(scenario, events, into: svg) }
+    }
+
+    private func draw(_ scenario: Scenario, _ events: [ScenarioEvent], into path: String) throws {
+        let drawing = TimelineSVG(scenario: scenario, events: events).render()
+        do {
+            try Data(drawing.utf8).write(to: URL(filePath: path))
+        } catch {
+            try fail("\(path): cannot be written", status: 73)
         }
     }
 

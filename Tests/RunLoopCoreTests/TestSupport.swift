@@ -1,5 +1,6 @@
 import RunLoopKit
 import RunLoopSimulation
+import Synchronization
 
 @testable import RunLoopCore
 
@@ -95,11 +96,11 @@ extension RunLoop {
 }
 
 /// Runs `body` on virtual time, with a log into which the loop's observers of the default mode write.
-func withObservedLoop(_ body: (Simulation, RunLoop, Log) -> Void) {
-    withSimulation { simulation in
+func withObservedLoop(_ body: (Simulation, RunLoop, Log) throws -> Void) rethrows {
+    try withSimulation { simulation in
         let log = Log()
         simulation.loop.observe(log)
-        body(simulation, simulation.loop, log)
+        try body(simulation, simulation.loop, log)
         simulation.loop.checkInvariants()
     }
 }
@@ -118,5 +119,38 @@ struct SeededGenerator: RandomNumberGenerator {
         mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
         mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
         return mixed ^ (mixed >> 31)
+    }
+}
+
+/// Something that happened on another thread.
+final class Flag: Sendable {
+    private let state = Atomic(false)
+
+    var isSet: Bool { state.load(ordering: .acquiring) }
+
+    func set() {
+        state.store(true, ordering: .releasing)
+    }
+}
+
+/// How often something happened, on whatever thread.
+final class Count: Sendable {
+    private let state = Atomic(0)
+
+    var value: Int { state.load(ordering: .acquiring) }
+
+    func add(_ number: Int) {
+        state.add(number, ordering: .acquiringAndReleasing)
+    }
+}
+
+/// What happened when, on whatever thread.
+final class Dates: Sendable {
+    private let state = Mutex<[(Int, RunLoop.Instant)]>([])
+
+    var all: [(Int, RunLoop.Instant)] { state.withLock { $0 } }
+
+    func add(_ number: Int, _ date: RunLoop.Instant) {
+        state.withLock { $0.append((number, date)) }
     }
 }

@@ -24,4 +24,20 @@ struct RandomScenarioTests {
                 """)
         }
     }
+
+    @Test("two plays print the same bytes")
+    func sameBytes() {
+        for seed in 0..<200 as Range<UInt64> {
+            let player = ScenarioPlayer(RandomScenario.make(seed: seed))
+            #expect(player.play().map(\.json) == player.play().map(\.json), "seed \(seed)")
+        }
+    }
+
+    @Test("a random scenario that is written down and read again is the same")
+    func described() throws {
+        for seed in 0..<500 as Range<UInt64> {
+            let scenario = RandomScenario.make(seed: seed)
+            #expect(try Scenario(json: Array(RandomScenario.describe(scenario).utf8)) == scenario, "seed \(seed)")
+        }
+    }
 }

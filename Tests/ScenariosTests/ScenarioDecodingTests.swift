@@ -67,7 +67,8 @@ struct ScenarioDecodingTests {
     @Test(
         "a time is rounded to the nearest nanosecond from its decimal text",
         arguments: [
-            ("9.596", 9_596_000_000), ("5.085", 5_085_000_000), ("0.1", 100_000_000), ("1e-9", 1), ("1E+2", 100_000_000_000),
+            ("9.596", 9_596_000_000), ("5.085", 5_085_000_000), ("0.1", 100_000_000), ("1e-9", 1),
+            ("1E+2", 100_000_000_000),
             ("123456789.123456789", 123_456_789_123_456_789), ("1e3", 1_000_000_000_000), ("0", 0), ("-0.0", 0),
             ("0.0000000005", 1), ("0.00000000049", 0), ("0.9999999995", 1_000_000_000), ("2.0000000014", 2_000_000_001),
             ("4.35", 4_350_000_000), ("1.1234567895", 1_123_456_790), ("6311520000", 6_311_520_000_000_000_000),
@@ -120,7 +121,8 @@ struct ScenarioDecodingTests {
                 + "the keys here are name, first, interval, repeats, modes, busy, tolerance, target")
         #expect(
             fault(#"{"duration":1,"zzz":2,"a\nb":1}"#)
-                == "top level: unknown key \"a\\nb\"; the keys here are duration, commonModes, timers, busy, runs, actions")
+                == "top level: unknown key \"a\\nb\"; "
+                + "the keys here are duration, commonModes, timers, busy, runs, actions")
     }
 
     @Test("text that is not JSON is named by line and column", arguments: Malformed.syntax)
@@ -201,7 +203,6 @@ private enum Malformed {
         (#""duration":1,"busy":[{"for":1}]"#, "busy[0]: the key \"at\" is missing"),
         (#""duration":1,"busy":[{"at":1}]"#, "busy[0]: the key \"for\" is missing"),
         (#""duration":1,"busy":[{"at":1,"for":-1}]"#, "busy[0].for: must not be negative"),
-        (#""duration":1,"busy":[{"at":1,"for":1,"modes":[]}]"#, "busy[0].modes: must name at least one mode"),
         (#""duration":1,"runs":[{"mode":"m","from":1}]"#, "runs[0]: the key \"until\" is missing"),
         (#""duration":1,"runs":[{"mode":"m","until":1}]"#, "runs[0]: the key \"from\" is missing"),
         (#""duration":1,"runs":[{"from":0,"until":1}]"#, "runs[0]: the key \"mode\" is missing"),
@@ -224,7 +225,6 @@ private enum Malformed {
         (#"{"name":"T","first":1,"repeats":1}"#, "timers[0].repeats: expected true or false, found a number"),
         (#"{"name":"T","first":1,"busy":-1}"#, "timers[0].busy: must not be negative"),
         (#"{"name":"T","first":1,"tolerance":false}"#, "timers[0].tolerance: expected a number, found false"),
-        (#"{"name":"T","first":1,"modes":[]}"#, "timers[0].modes: must name at least one mode"),
         (#"{"name":"T","first":1,"modes":"default"}"#, "timers[0].modes: expected an array, found a string"),
         (#"{"name":"T","first":1,"modes":[""]}"#, "timers[0].modes[0]: must not be empty"),
         (#"{"name":"T","first":1,"target":{}}"#, "timers[0].target: the key \"name\" is missing"),

@@ -9,8 +9,8 @@ package protocol Driver: AnyObject {
     /// Wakes ``wait(until:into:)`` from any thread.
     var waker: any Waker { get }
 
-    /// Whether a timer's tolerance may move its fire. On virtual time it does not: results are exact.
-    var appliesTolerance: Bool { get }
+    /// Whether the time is virtual. Then tolerance moves no fire, results are exact, and no wall clock goes with it.
+    var isVirtual: Bool { get }
 
     /// Sleeps until `deadline`, until a watched descriptor is ready, or until woken; a deadline that has come makes it
     /// look without sleeping. Ready descriptors are appended to `ready`.

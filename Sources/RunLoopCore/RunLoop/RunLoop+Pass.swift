@@ -23,19 +23,19 @@ extension RunLoop {
         if handledSource { didWork = performBlocks(in: mode) || didWork }
 
         // 4. How long: not at all if there is something to do, or nothing left to wait for.
-        var outcome = WaitOutcome.woke
-        let sleeps = !handledSource && maySleep(run, in: mode)
-        if sleeps { notify(.beforeWaiting, in: mode) }
+        let announcesSleep = !handledSource && maySleep(run, in: mode)
+        var sleeps = announcesSleep
+        if announcesSleep, notify(.beforeWaiting, in: mode) { sleeps = maySleep(run, in: mode) }
 
         // 5. The one line that touches the world.
+        var outcome = WaitOutcome.woke
         if ready.isEmpty {
             unpark(for: mode)
-            let staysAwake = !sleeps || !maySleep(run, in: mode) || !remote.mailbox.fallAsleep()
-            outcome = driver.wait(until: staysAwake ? .distantPast : wakeTime(run, in: mode), into: ready)
-            remote.mailbox.wakeUp()
-            statistics.waits += staysAwake ? 0 : 1
+            sleeps = sleeps && remote.mailbox.fallAsleep()
+            outcome = driver.wait(until: sleeps ? wakeTime(run, in: mode) : .distantPast, into: ready)
+            if sleeps { remote.mailbox.wakeUp() }
         }
-        if sleeps { notify(.afterWaiting, in: mode) }
+        if announcesSleep { notify(.afterWaiting, in: mode) }
 
         // 6. What came meanwhile; and the clock, once. What is armed or joins the mode from here on waits for another pass.
         collectMail()
@@ -50,7 +50,7 @@ extension RunLoop {
             fired += 1
         }
         timers.restore()
-        statistics.count(fires: fired, afterSleep: sleeps)
+        statistics.count(fires: fired, slept: sleeps)
 
         // 8. Descriptors that were found ready, and blocks once more.
         if serveDescriptors(in: mode) { handledSource = true }

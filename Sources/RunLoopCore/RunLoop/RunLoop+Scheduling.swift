@@ -93,11 +93,15 @@ extension RunLoop {
     }
 
     /// Calls the observers of an activity: those that are there when it begins, but for those invalidated since (R62).
-    func notify(_ activity: Observer.Activity, in mode: Mode) {
-        guard mode.id < modeStates.count, modeStates[mode.id].observedActivities.contains(activity) else { return }
+    ///
+    /// - Returns: whether there were any.
+    @discardableResult
+    func notify(_ activity: Observer.Activity, in mode: Mode) -> Bool {
+        guard mode.id < modeStates.count, modeStates[mode.id].observedActivities.contains(activity) else { return false }
         for observer in modeStates[mode.id].observers where observer.activities.contains(activity) {
             observer.call(activity)
         }
+        return true
     }
 
     // MARK: Custom sources

@@ -16,9 +16,11 @@ extension RunLoop {
         /// Descriptors parked because they were ready while their source could not be called.
         public internal(set) var parks = 0
 
-        mutating func count(fires fired: Int, afterSleep slept: Bool) {
+        mutating func count(fires fired: Int, slept: Bool) {
             fires += fired
-            if slept && fired > 1 { savedWakeUps += fired - 1 }
+            guard slept else { return }
+            waits += 1
+            savedWakeUps += max(0, fired - 1)
         }
     }
 

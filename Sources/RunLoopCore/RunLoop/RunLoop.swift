@@ -104,6 +104,9 @@ public final class RunLoop {
     /// The time on the loop's clock: the only clock that its timers know. Virtual in a simulation.
     public var now: Instant { driver.now }
 
+    /// Whether that time is virtual.
+    public var isVirtual: Bool { driver.isVirtual }
+
     /// The mode of the innermost run; `nil` while the loop does not run (R4).
     public var currentMode: Mode? {
         checkThread()

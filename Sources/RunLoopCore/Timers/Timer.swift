@@ -222,7 +222,7 @@ extension Timer: TimerQueueClient {
 
     private func arm(in loop: RunLoop, order: UInt64) {
         let deadline =
-            slack > .zero && loop.driver.appliesTolerance
+            slack > .zero && !loop.driver.isVirtual
             ? cadence.date.coalesced(within: slack) : cadence.date
         loop.timers.arm(slot, at: deadline, order: order)
     }

@@ -1,0 +1,87 @@
+public import FoundationEssentials
+public import RunLoopKit
+
+// Foundation's spellings, with dates and seconds in place of instants and durations.
+
+extension RunLoop {
+    /// The instant on the loop's clock at which it will be `date`, as the clocks stand now (R152). A later change of the
+    /// wall clock moves nothing.
+    ///
+    /// In a simulation time begins at Foundation's reference date, so that dates are the same from run to run.
+    ///
+    /// - Precondition: `date` is a number.
+    public func instant(of date: Date) -> Instant {
+        now + RunLoopFoundation.duration(seconds: date.timeIntervalSince(wallClock))
+    }
+
+    /// The date that goes with an instant, as the clocks stand now.
+    public func date(of instant: Instant) -> Date {
+        guard instant != .distantFuture else { return .distantFuture }
+        guard instant != .distantPast else { return .distantPast }
+        return wallClock.addingTimeInterval((instant - now) / .seconds(1))
+    }
+
+    private var wallClock: Date {
+        isVirtual ? Date(timeIntervalSinceReferenceDate: Double(now.nanoseconds) / 1e9) : Date()
+    }
+
+    /// Runs the loop in the default mode until the date; see ``RunLoopCore/RunLoop/run(until:)``.
+    @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
+    public func run(until limit: Date) {
+        run(until: instant(of: limit))
+    }
+
+    /// Runs the loop in `mode` until a source has been handled or until the date.
+    @discardableResult
+    public func run(mode: Mode, before limit: Date) -> Bool {
+        run(mode: mode, before: instant(of: limit))
+    }
+}
+
+/// Seconds as a duration; beyond what a loop's clock can hold they count as never.
+func duration(seconds: TimeInterval) -> Duration {
+    precondition(
+        !seconds.isNaN, "a time in seconds is a number, and NaN is none; to park a timer use Date.distantFuture")
+    let longest = 9_000_000_000.0
+    return .seconds(max(-longest, min(longest, seconds)))
+}
+
+extension Timer {
+    /// A timer that fires first at `date` and then every `interval` seconds if it repeats (R97).
+    ///
+    /// - Precondition: `interval` is a finite number; zero or less is taken as 0.0001 s (R98).
+    @available(*, noasync, message: "a timer belongs to a thread; make it on a LoopThread")
+    public convenience init(
+        fire date: Date, interval: TimeInterval, repeats: Bool, block: @escaping (Timer) -> Void
+    ) {
+        self.init(
+            fire: RunLoop.current.instant(of: date), interval: Timer.duration(of: interval), repeats: repeats,
+            block: block)
+    }
+
+    /// A timer that fires first `interval` seconds from now (R96).
+    ///
+    /// - Precondition: `interval` is a finite number; zero or less is taken as 0.0001 s (R98).
+    @available(*, noasync, message: "a timer belongs to a thread; make it on a LoopThread")
+    public convenience init(timeInterval interval: TimeInterval, repeats: Bool, block: @escaping (Timer) -> Void) {
+        self.init(timeInterval: Timer.duration(of: interval), repeats: repeats, block: block)
+    }
+
+    /// A timer of the current loop, in the default mode only.
+    ///
+    /// - Precondition: `interval` is a finite number; zero or less is taken as 0.0001 s (R98).
+    @available(*, noasync, message: "a timer belongs to a thread; make it on a LoopThread")
+    @discardableResult
+    public static func scheduledTimer(
+        withTimeInterval interval: TimeInterval, repeats: Bool, block: @escaping (Timer) -> Void
+    ) -> Timer {
+        scheduledTimer(withTimeInterval: duration(of: interval), repeats: repeats, block: block)
+    }
+
+    private static func duration(of interval: TimeInterval) -> Duration {
+        precondition(
+            interval.isFinite,
+            "a timer's interval is a finite number of seconds; for a timer that never fires use Date.distantFuture")
+        return RunLoopFoundation.duration(seconds: interval)
+    }
+}

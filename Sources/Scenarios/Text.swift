@@ -1,0 +1,54 @@
+/// Nanoseconds as seconds, exact: at least so many decimals, and no trailing zeros beyond them.
+package func decimalSeconds(_ nanoseconds: Int64, decimals: Int = 1) -> String {
+    let (seconds, rest) = nanoseconds.magnitude.quotientAndRemainder(dividingBy: 1_000_000_000)
+    let digits = String(rest)
+    var fraction = String(repeating: "0", count: 9 - digits.count) + digits
+    while fraction.count > decimals, fraction.last == "0" { fraction.removeLast() }
+    return (nanoseconds < 0 ? "-" : "") + "\(seconds)" + (fraction.isEmpty ? "" : ".\(fraction)")
+}
+
+/// Nanoseconds as seconds, rounded to so many decimals, of which at least some stay.
+package func roundedSeconds(_ nanoseconds: Int64, decimals: Int, atLeast least: Int) -> String {
+    let unit = (decimals..<9).reduce(Int64(1)) { unit, _ in unit * 10 }
+    let (units, rest) = nanoseconds.quotientAndRemainder(dividingBy: unit)
+    let up: Int64 = unit > 1 && rest >= unit / 2 ? 1 : 0
+    return decimalSeconds((units + up) * unit, decimals: least)
+}
+
+/// The text as a JSON string, in quotes.
+package func quoted(_ text: String) -> String { "\"\(escaped(text))\"" }
+
+/// The text with quotes, backslashes and control characters escaped as in JSON; always one line.
+func escaped(_ text: String) -> String {
+    var result = ""
+    for scalar in text.unicodeScalars {
+        switch scalar {
+        case "\"": result += "\\\""
+        case "\\": result += "\\\\"
+        case "\n": result += "\\n"
+        case "\r": result += "\\r"
+        case "\t": result += "\\t"
+        case _ where scalar.value < 0x20:
+            let digits = String(scalar.value, radix: 16)
+            result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+        default: result.unicodeScalars.append(scalar)
+        }
+    }
+    return result
+}
+
+/// The text as the content of an XML element; characters that XML cannot have are replaced.
+func xmlEscaped(_ text: String) -> String {
+    var result = ""
+    for scalar in text.unicodeScalars {
+        switch scalar {
+        case "&": result += "&amp;"
+        case "<": result += "&lt;"
+        case ">": result += "&gt;"
+        case "\u{FFFE}", "\u{FFFF}": result += "\u{FFFD}"
+        case _ where scalar.value < 0x20 && !"\t\n\r".unicodeScalars.contains(scalar): result += "\u{FFFD}"
+        default: result.unicodeScalars.append(scalar)
+        }
+    }
+    return result
+}

@@ -1,0 +1,204 @@
+import Glibc
+import RunLoopCore
+import Synchronization
+import Testing
+
+@Suite("Every driver: time and waking", .timeLimit(.minutes(1)))
+struct ClockConformanceTests {
+    @Test("the clock never goes back", arguments: DriverKind.allCases)
+    func monotonic(kind: DriverKind) {
+        kind.run { driver in
+            let ready = ReadyQueue()
+            var last = driver.now
+            var backwards = 0
+            for step in 0..<20_000 {
+                if step % 2000 == 0 { _ = driver.wait(until: last + .microseconds(100), into: ready) }
+                let now = driver.now
+                if now < last { backwards += 1 }
+                last = now
+            }
+            #expect(backwards == 0)
+        }
+    }
+
+    @Test("a wait does not end before its deadline", arguments: DriverKind.allCases)
+    func neverEarly(kind: DriverKind) {
+        kind.run { driver in
+            let ready = ReadyQueue()
+            for microseconds in [1, 10, 100, 999, 1000, 1001, 2500, 20_000] {
+                let deadline = driver.now + .microseconds(microseconds)
+                #expect(driver.wait(until: deadline, into: ready) == .woke)
+                #expect(driver.now >= deadline, "\(microseconds) µs")
+            }
+            #expect(ready.isEmpty)
+        }
+    }
+
+    @Test("a deadline that has come does not sleep", arguments: DriverKind.allCases)
+    func comeDeadline(kind: DriverKind) {
+        kind.run { driver in
+            let ready = ReadyQueue()
+            let start = driver.now
+            let come: [RunLoop.Instant] = [
+                .distantPast, .init(nanoseconds: -1), .init(nanoseconds: 0), start - .seconds(1), start,
+            ]
+            for deadline in come { #expect(driver.wait(until: deadline, into: ready) == .woke) }
+            #expect(ready.isEmpty)
+            if kind == .virtual { #expect(driver.now == start) }
+        }
+    }
+
+    @Test("the same deadline ends every wait for it, once it has come", arguments: DriverKind.allCases)
+    func sameDeadline(kind: DriverKind) {
+        kind.run { driver in
+            let ready = ReadyQueue()
+            let deadline = driver.now + .milliseconds(2)
+            for _ in 0..<3 {
+                #expect(driver.wait(until: deadline, into: ready) == .woke)
+                #expect(driver.now >= deadline)
+            }
+        }
+    }
+
+    @Test("a deadline that passed while nobody waited ends the next wait for it", arguments: DriverKind.allCases)
+    func passedDeadline(kind: DriverKind) {
+        kind.run { driver in
+            let ready = ReadyQueue()
+            let deadline = driver.now + .milliseconds(2)
+            driver.waker.wake()
+            #expect(driver.wait(until: deadline, into: ready) == .woke)
+            while kind == .libevent && driver.now < deadline {}
+            #expect(driver.wait(until: deadline, into: ready) == .woke)
+            #expect(driver.now >= deadline)
+        }
+    }
+
+    @Test("an earlier deadline does not end a later wait", arguments: DriverKind.allCases)
+    func laterDeadline(kind: DriverKind) {
+        kind.run { driver in
+            let ready = ReadyQueue()
+            // A wait for the first deadline that a wake-up ends; then the deadline is another one.
+            let first = driver.now + .milliseconds(3)
+            driver.waker.wake()
+            _ = driver.wait(until: first, into: ready)
+            let second = driver.now + .milliseconds(10)
+            #expect(driver.wait(until: second, into: ready) == .woke)
+            #expect(driver.now >= second)
+            // And one that has come before.
+            let third = driver.now + .milliseconds(1)
+            _ = driver.wait(until: third, into: ready)
+            let fourth = driver.now + .milliseconds(5)
+            #expect(driver.wait(until: fourth, into: ready) == .woke)
+            #expect(driver.now >= fourth)
+        }
+    }
+
+    @Test("an earlier deadline than the last one is kept too", arguments: DriverKind.allCases)
+    func earlierDeadline(kind: DriverKind) {
+        kind.run { driver in
+            let ready = ReadyQueue()
+            driver.waker.wake()
+            _ = driver.wait(until: driver.now + .seconds(3600), into: ready)
+            let deadline = driver.now + .milliseconds(2)
+            #expect(driver.wait(until: deadline, into: ready) == .woke)
+            #expect(driver.now >= deadline)
+        }
+    }
+
+    @Test("a wake from another thread ends a wait", arguments: DriverKind.allCases)
+    func wakeFromThread(kind: DriverKind) {
+        kind.run { driver in
+            let waker = driver.waker
+            let peer = driver.makePeer(named: "waker")
+            let thread = LoopThread(name: "waker", peer: peer) { loop in
+                // Later than the wait has begun: on virtual time surely, on the real clock as good as.
+                _ = loop.driver.wait(until: loop.now + .milliseconds(20), into: ReadyQueue())
+                waker.wake()
+            }
+            #expect(driver.wait(until: .distantFuture, into: ReadyQueue()) == .woke)
+            thread.join()
+        }
+    }
+
+    @Test("a wake before the wait is not lost", arguments: DriverKind.allCases)
+    func wakeBeforeWait(kind: DriverKind) {
+        kind.run { driver in
+            driver.waker.wake()
+            #expect(driver.wait(until: .distantFuture, into: ReadyQueue()) == .woke)
+            let waker = driver.waker
+            LoopThread(name: "waker", peer: driver.makePeer(named: "waker")) { _ in waker.wake() }.join()
+            #expect(driver.wait(until: .distantFuture, into: ReadyQueue()) == .woke)
+        }
+    }
+
+    @Test("a wake before a thread has its driver is not lost", arguments: DriverKind.allCases)
+    func wakeBeforeDriver(kind: DriverKind) {
+        kind.run { driver in
+            let peer = driver.makePeer(named: "late")
+            peer.waker.wake()
+            let hasWoken = Flag()
+            let thread = LoopThread(name: "late", peer: peer) { loop in
+                let outcome = loop.driver.wait(until: .distantFuture, into: ReadyQueue())
+                if outcome == .woke { hasWoken.set() }
+            }
+            thread.join()
+            #expect(hasWoken.isSet)
+        }
+    }
+
+    @Test("several wakes make one", arguments: DriverKind.allCases)
+    func wakesMerge(kind: DriverKind) {
+        kind.run { driver in
+            let ready = ReadyQueue()
+            for _ in 0..<10 { driver.waker.wake() }
+            #expect(driver.wait(until: .distantFuture, into: ready) == .woke)
+            let deadline = driver.now + .milliseconds(5)
+            #expect(driver.wait(until: deadline, into: ready) == .woke)
+            #expect(driver.now >= deadline)
+            #expect(ready.isEmpty)
+        }
+    }
+
+    @Test("a thousand wakes of a thread that waits again and again end with the last one", arguments: DriverKind.allCases)
+    func wakesInARow(kind: DriverKind) {
+        kind.run { driver in
+            let waker = driver.waker
+            let sent = Atomic(0)
+            let thread = LoopThread(name: "waker", peer: driver.makePeer(named: "waker")) { loop in
+                for _ in 0..<1000 {
+                    sent.add(1, ordering: .releasing)
+                    waker.wake()
+                    sched_yield()
+                }
+            }
+            while sent.load(ordering: .acquiring) < 1000 {
+                #expect(driver.wait(until: .distantFuture, into: ReadyQueue()) == .woke)
+            }
+            thread.join()
+        }
+    }
+
+    @Test("a waker that outlives its driver is harmless", arguments: DriverKind.allCases)
+    func lateWake(kind: DriverKind) {
+        var waker: (any Waker)?
+        kind.run { waker = $0.waker }
+        waker?.wake()
+        waker?.wake()
+    }
+
+    @Test("threads of one world share one clock", arguments: DriverKind.allCases)
+    func sharedClock(kind: DriverKind) {
+        kind.run { driver in
+            let before = driver.now
+            let read = Mutex(RunLoop.Instant.distantPast)
+            let thread = LoopThread(name: "reader", peer: driver.makePeer(named: "reader")) { loop in
+                _ = loop.driver.wait(until: loop.now + .milliseconds(2), into: ReadyQueue())
+                read.withLock { $0 = loop.now }
+            }
+            thread.join()
+            let there = read.withLock { $0 }
+            #expect(before + .milliseconds(2) <= there)
+            #expect(there <= driver.now)
+        }
+    }
+}

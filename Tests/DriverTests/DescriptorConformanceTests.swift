@@ -1,0 +1,261 @@
+import Glibc
+import RunLoopCore
+import Testing
+
+@Suite("Every driver: descriptors", .timeLimit(.minutes(1)))
+struct DescriptorConformanceTests {
+    private static let patience = Duration.seconds(3600)
+
+    @Test("a quiet descriptor is not reported", arguments: DriverKind.allCases)
+    func quiet(kind: DriverKind) throws {
+        try kind.run { driver in
+            let pipe = Pipe()
+            try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(0))
+            let deadline = driver.now + .milliseconds(2)
+            #expect(driver.look(for: .milliseconds(2)) == [])
+            #expect(driver.now >= deadline)
+        }
+    }
+
+    @Test("a readable descriptor ends a wait and is reported", arguments: DriverKind.allCases)
+    func readable(kind: DriverKind) throws {
+        try kind.run { driver in
+            let pipe = Pipe()
+            try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(0))
+            pipe.write()
+            #expect(driver.look(for: Self.patience) == [Found(0, .readable)])
+        }
+    }
+
+    @Test("a descriptor that becomes readable during a wait ends it", arguments: DriverKind.allCases)
+    func becomesReadable(kind: DriverKind) throws {
+        try kind.run { driver in
+            let pipe = Pipe()
+            let writeEnd = pipe.writeEnd
+            try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(0))
+            let thread = LoopThread(name: "writer", peer: driver.makePeer(named: "writer")) { loop in
+                _ = loop.driver.wait(until: loop.now + .milliseconds(10), into: ReadyQueue())
+                _ = write(writeEnd, "x", 1)
+            }
+            #expect(driver.look(for: Self.patience) == [Found(0, .readable)])
+            thread.join()
+        }
+    }
+
+    @Test("a writable descriptor is reported, a full one is not", arguments: DriverKind.allCases)
+    func writable(kind: DriverKind) throws {
+        try kind.run { driver in
+            let pipe = Pipe()
+            try driver.watch(pipe.writeEnd, for: .writable, token: SourceToken(0))
+            #expect(driver.look(for: Self.patience) == [Found(0, .writable)])
+            pipe.fill()
+            #expect(driver.look(for: .milliseconds(2)) == [])
+            pipe.drain()
+            #expect(driver.look(for: Self.patience) == [Found(0, .writable)])
+        }
+    }
+
+    @Test("a descriptor can be watched for both, and what it is ready for is told", arguments: DriverKind.allCases)
+    func both(kind: DriverKind) throws {
+        try kind.run { driver in
+            let sockets = SocketPair()
+            try driver.watch(sockets.left, for: [.readable, .writable], token: SourceToken(0))
+            #expect(driver.look(for: Self.patience) == [Found(0, .writable)])
+            sockets.write()
+            #expect(driver.look(for: Self.patience) == [Found(0, [.readable, .writable])])
+        }
+    }
+
+    @Test("a descriptor is reported again as long as it is ready", arguments: DriverKind.allCases)
+    func levelTriggered(kind: DriverKind) throws {
+        try kind.run { driver in
+            let pipe = Pipe()
+            try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(0))
+            pipe.write()
+            for _ in 0..<3 { #expect(driver.look(for: Self.patience) == [Found(0, .readable)]) }
+            pipe.drain()
+            #expect(driver.look(for: .milliseconds(2)) == [])
+        }
+    }
+
+    @Test("a look without sleeping finds what is ready", arguments: DriverKind.allCases)
+    func look(kind: DriverKind) throws {
+        try kind.run { driver in
+            let pipe = Pipe()
+            try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(0))
+            pipe.write()
+            let ready = ReadyQueue()
+            #expect(driver.wait(until: .distantPast, into: ready) == .woke)
+            #expect(ready.count == 1)
+        }
+    }
+
+    @Test("what was ready before it was watched is reported", arguments: DriverKind.allCases)
+    func readyBefore(kind: DriverKind) throws {
+        try kind.run { driver in
+            let pipe = Pipe()
+            pipe.write()
+            try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(0))
+            #expect(driver.look(for: Self.patience) == [Found(0, .readable)])
+        }
+    }
+
+    @Test("nothing is reported after unwatch", arguments: DriverKind.allCases)
+    func unwatched(kind: DriverKind) throws {
+        try kind.run { driver in
+            let pipe = Pipe()
+            try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(0))
+            pipe.write()
+            driver.unwatch(SourceToken(0))
+            let deadline = driver.now + .milliseconds(2)
+            #expect(driver.look(for: .milliseconds(2)) == [])
+            #expect(driver.now >= deadline)
+        }
+    }
+
+    @Test("what was collected before unwatch is not taken back", arguments: DriverKind.allCases)
+    func collected(kind: DriverKind) throws {
+        try kind.run { driver in
+            let pipe = Pipe()
+            try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(0))
+            pipe.write()
+            let ready = ReadyQueue()
+            _ = driver.wait(until: .distantPast, into: ready)
+            driver.unwatch(SourceToken(0))
+            #expect(ready.count == 1)
+        }
+    }
+
+    @Test("a descriptor can be watched again after unwatch, many times", arguments: DriverKind.allCases)
+    func watchedAgain(kind: DriverKind) throws {
+        try kind.run { driver in
+            let pipe = Pipe()
+            pipe.write()
+            for version in 0..<100 as Range<UInt32> {
+                let token = SourceToken(slot: 0, version: version)
+                try driver.watch(pipe.readEnd, for: .readable, token: token)
+                #expect(driver.look(for: Self.patience) == [Found(token: token, events: .readable)])
+                driver.unwatch(token)
+                #expect(driver.look() == [])
+            }
+        }
+    }
+
+    @Test("a token that was never watched may be unwatched", arguments: DriverKind.allCases)
+    func unwatchUnknown(kind: DriverKind) throws {
+        try kind.run { driver in
+            let pipe = Pipe()
+            driver.unwatch(SourceToken(3))
+            try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(0))
+            pipe.write()
+            #expect(driver.look(for: Self.patience) == [Found(0, .readable)])
+        }
+    }
+
+    @Test("a hang-up is reported to who reads", arguments: DriverKind.allCases)
+    func hangUpOfWriter(kind: DriverKind) throws {
+        try kind.run { driver in
+            let pipe = Pipe()
+            try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(0))
+            pipe.closeWriteEnd()
+            for _ in 0..<2 { #expect(driver.look(for: Self.patience) == [Found(0, .readable)]) }
+        }
+    }
+
+    @Test("a hang-up is reported to who writes", arguments: DriverKind.allCases)
+    func hangUpOfReader(kind: DriverKind) throws {
+        try kind.run { driver in
+            let pipe = Pipe()
+            pipe.fill()
+            try driver.watch(pipe.writeEnd, for: .writable, token: SourceToken(0))
+            #expect(driver.look() == [])
+            pipe.closeReadEnd()
+            for _ in 0..<2 { #expect(driver.look(for: Self.patience) == [Found(0, .writable)]) }
+        }
+    }
+
+    @Test("the end of a socket is reported to who reads", arguments: DriverKind.allCases)
+    func hangUpOfSocket(kind: DriverKind) throws {
+        try kind.run { driver in
+            let sockets = SocketPair()
+            try driver.watch(sockets.left, for: .readable, token: SourceToken(0))
+            #expect(driver.look() == [])
+            sockets.closeRight()
+            #expect(driver.look(for: Self.patience) == [Found(0, .readable)])
+        }
+    }
+
+    @Test("a closed descriptor is refused by name, and the driver goes on", arguments: DriverKind.allCases)
+    func closed(kind: DriverKind) throws {
+        try kind.run { driver in
+            // A number that no other test can be given meanwhile.
+            let never: Int32 = 1_000_000
+            #expect(throws: DescriptorError.notOpen(never)) {
+                try driver.watch(never, for: .readable, token: SourceToken(0))
+            }
+            #expect(throws: DescriptorError.notOpen(-1)) {
+                try driver.watch(-1, for: .readable, token: SourceToken(0))
+            }
+            let pipe = Pipe()
+            pipe.write()
+            try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(0))
+            #expect(driver.look(for: Self.patience) == [Found(0, .readable)])
+        }
+    }
+
+    @Test("a regular file and a directory are refused by name", arguments: DriverKind.allCases)
+    func notPollable(kind: DriverKind) {
+        kind.run { driver in
+            for path in ["/proc/self/exe", "/"] {
+                let descriptor = open(path, O_RDONLY)
+                defer { close(descriptor) }
+                #expect(throws: DescriptorError.notPollable(descriptor)) {
+                    try driver.watch(descriptor, for: .readable, token: SourceToken(0))
+                }
+            }
+            #expect(driver.look() == [])
+        }
+    }
+
+    @Test("two tokens of one descriptor are both reported, and end one by one", arguments: DriverKind.allCases)
+    func twoTokens(kind: DriverKind) throws {
+        try kind.run { driver in
+            let pipe = Pipe()
+            pipe.write()
+            try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(0))
+            try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(1))
+            #expect(driver.look(for: Self.patience) == [Found(0, .readable), Found(1, .readable)])
+            driver.unwatch(SourceToken(0))
+            #expect(driver.look(for: Self.patience) == [Found(1, .readable)])
+            driver.unwatch(SourceToken(1))
+            #expect(driver.look() == [])
+        }
+    }
+
+    @Test("two tokens of one descriptor may watch for different things", arguments: DriverKind.allCases)
+    func readerAndWriter(kind: DriverKind) throws {
+        try kind.run { driver in
+            let sockets = SocketPair()
+            try driver.watch(sockets.left, for: .readable, token: SourceToken(0))
+            try driver.watch(sockets.left, for: .writable, token: SourceToken(1))
+            #expect(driver.look(for: Self.patience) == [Found(1, .writable)])
+            sockets.write()
+            #expect(driver.look(for: Self.patience) == [Found(0, .readable), Found(1, .writable)])
+            driver.unwatch(SourceToken(1))
+            #expect(driver.look(for: Self.patience) == [Found(0, .readable)])
+        }
+    }
+
+    @Test("of many descriptors exactly the ready ones are reported", arguments: DriverKind.allCases)
+    func many(kind: DriverKind) throws {
+        try kind.run { driver in
+            let pipes = (0..<100).map { _ in Pipe() }
+            for (slot, pipe) in pipes.enumerated() {
+                try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(UInt32(slot)))
+            }
+            for slot in stride(from: 0, to: 100, by: 7) { pipes[slot].write() }
+            let expected = stride(from: 0, to: 100, by: 7).map { Found(UInt32($0), .readable) }
+            #expect(driver.look(for: Self.patience) == expected)
+        }
+    }
+}

@@ -1,0 +1,63 @@
+import RunLoopCore
+import RunLoopLibevent
+import RunLoopSimulation
+import Testing
+
+/// The drivers that the conformance suite is run with. A new driver is one more case.
+enum DriverKind: CaseIterable, Sendable, CustomTestStringConvertible {
+    case libevent
+    case virtual
+
+    var testDescription: String {
+        switch self {
+        case .libevent: "libevent"
+        case .virtual: "virtual time"
+        }
+    }
+
+    /// Calls `body` with a driver of the calling thread.
+    func run(_ body: (any Driver) throws -> Void) rethrows {
+        switch self {
+        case .libevent: try body(LibeventDriver())
+        case .virtual: try withSimulation { try body($0.loop.driver) }
+        }
+    }
+}
+
+extension Driver {
+    /// Waits for `duration`, or less if something is ready or somebody wakes the driver, and tells what was found.
+    func look(for duration: Duration = .zero) -> [Found] {
+        let ready = ReadyQueue()
+        _ = wait(until: now + duration, into: ready)
+        var found: [Found] = []
+        while let (token, events) = ready.popFirst() { found.append(Found(token: token, events: events)) }
+        return found.sorted { $0.token.slot < $1.token.slot }
+    }
+}
+
+/// What a driver has reported of a descriptor.
+struct Found: Equatable, CustomStringConvertible {
+    let token: SourceToken
+    let events: DescriptorEvents
+
+    init(token: SourceToken, events: DescriptorEvents) {
+        self.token = token
+        self.events = events
+    }
+
+    init(_ slot: UInt32, _ events: DescriptorEvents) {
+        self.init(token: SourceToken(slot), events: events)
+    }
+
+    var description: String {
+        let read = events.contains(.readable) ? "r" : ""
+        let written = events.contains(.writable) ? "w" : ""
+        return "\(token.slot).\(token.version)\(read)\(written)"
+    }
+}
+
+extension SourceToken {
+    init(_ slot: UInt32) {
+        self.init(slot: slot, version: 0)
+    }
+}

@@ -1,0 +1,234 @@
+import RunLoopKit
+import RunLoopSimulation
+import Testing
+
+@testable import RunLoopCore
+
+@Suite("Blocks")
+struct BlockTests {
+    @Test("perform means the default mode only (R74)")
+    func defaultMode() {
+        withSimulation { simulation in
+            let (loop, log) = (simulation.loop, Log())
+            loop.perform { log("B") }
+            loop.keepAlive(in: .tracking)
+            loop.run(in: .tracking, until: ms(10))
+            #expect(log.text == "")
+            loop.run(in: .default)
+            #expect(log.text == "B")
+        }
+    }
+
+    @Test("a block of several modes runs once, in whichever runs first (R74, R76)")
+    func severalModes() {
+        withSimulation { simulation in
+            let (loop, log) = (simulation.loop, Log())
+            loop.perform(inModes: [.default, .tracking]) { log("B:\(loop.currentMode!)") }
+            #expect(loop.run(in: .tracking) == .finished)
+            #expect(loop.run(in: .default) == .finished)
+            #expect(log.text == "B:tracking")
+        }
+    }
+
+    @Test("a common block runs once in whichever common mode runs first (R24)")
+    func commonModes() {
+        withSimulation { simulation in
+            let (loop, log) = (simulation.loop, Log())
+            loop.perform(inModes: .common) { log("B:\(loop.currentMode!)") }
+            #expect(loop.run(in: .tracking) == .finished)
+            #expect(log.text == "")
+            loop.addCommonMode(.tracking)
+            #expect(loop.run(in: .tracking) == .finished)
+            #expect(loop.run(in: .default) == .finished)
+            #expect(log.text == "B:tracking")
+        }
+    }
+
+    @Test("blocks run in the order given; those for other modes keep their place (R75)")
+    func order() {
+        withSimulation { simulation in
+            let (loop, log) = (simulation.loop, Log())
+            loop.perform(inModes: .default) { log("1d") }
+            loop.perform(inModes: .tracking) { log("2t") }
+            loop.perform(inModes: [.default, .tracking]) { log("3dt") }
+            loop.perform(inModes: .tracking) { log("4t") }
+            loop.perform(inModes: .default) { log("5d") }
+            loop.run(in: .default)
+            #expect(log.text == "1d 3dt 5d")
+            loop.perform(inModes: .tracking) { log("6t") }
+            loop.run(in: .tracking)
+            #expect(log.text == "1d 3dt 5d 2t 4t 6t")
+        }
+    }
+
+    @Test("a block is never run inside perform (R78)")
+    func neverSynchronous() {
+        withSimulation { simulation in
+            let (loop, log) = (simulation.loop, Log())
+            loop.perform {
+                log("A<")
+                loop.perform { log("B") }
+                log("A>")
+            }
+            #expect(log.text == "")
+            loop.run(in: .default)
+            #expect(log.text == "A< A> B")
+        }
+    }
+
+    @Test("a queued block keeps its mode from being empty until it is taken (R9, R13)")
+    func keepsModeAlive() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            #expect(loop.isEmpty(.default))
+            loop.perform { #expect(loop.isEmpty(.default)) }
+            #expect(!loop.isEmpty(.default))
+            #expect(loop.isEmpty(.tracking))
+            #expect(loop.run(in: .default) == .finished)
+            #expect(loop.isEmpty(.default))
+        }
+    }
+
+    @Test("a block for no mode at all is not queued (R156)")
+    func noModes() {
+        withSimulation { simulation in
+            let (loop, log) = (simulation.loop, Log())
+            loop.perform(inModes: []) { log("B") }
+            loop.keepAlive()
+            loop.run(in: .default, until: ms(10))
+            #expect(log.text == "")
+        }
+    }
+
+    @Test("the loop does not sleep while eligible blocks are queued: a chain of them takes no time")
+    func chain() {
+        withObservedLoop { _, loop, log in
+            loop.timer(1000) { _ in log("T") }
+            var links = 0
+            func link() {
+                links += 1
+                if links < 100 { loop.perform(link) }
+            }
+            loop.perform(link)
+            #expect(loop.run(in: .default, until: ms(10)) == .timedOut)
+            #expect(links == 100)
+            #expect(loop.statistics.waits == 1)
+            #expect(log.words.count { $0 == "BW" } == 1)
+        }
+    }
+
+    @Test("blocks that a block queues wait for the next round of blocks (R56)")
+    func roundsOfBlocks() {
+        withObservedLoop { _, loop, log in
+            loop.perform {
+                log("1")
+                loop.perform {
+                    log("2")
+                    loop.perform { log("3") }
+                }
+            }
+            loop.run(in: .default)
+            #expect(log.text == "E BT 1 2 BT 3 X")
+        }
+    }
+
+    @Test("a run nested in a block does not see the rest of the batch, but sees what is queued in it (R80)")
+    func nestedRunInBlock() {
+        withSimulation { simulation in
+            let (loop, log) = (simulation.loop, Log())
+            loop.perform {
+                log("1<")
+                #expect(loop.run(in: .default) == .finished)
+                #expect(loop.statistics.passes == 1)
+                loop.perform { log("new") }
+                #expect(loop.run(in: .default) == .finished)
+                log("1>")
+            }
+            loop.perform { log("2") }
+            loop.perform { log("3") }
+            loop.run(in: .default)
+            #expect(log.text == "1< new 1> 2 3")
+            #expect(loop.statistics.blocks == 4)
+        }
+    }
+
+    @Test("a block runs before the timers of its pass, however long they are due (R52)")
+    func beforeTimers() {
+        withSimulation { simulation in
+            let (loop, log) = (simulation.loop, Log())
+            loop.timer(0) { _ in log("T") }
+            simulation.spend(.milliseconds(10))
+            loop.perform { log("B") }
+            loop.run(in: .default)
+            #expect(log.text == "B T")
+        }
+    }
+
+    @Test("blocks of a loop that has ended are let go without running (R81)")
+    func endedLoop() {
+        let log = Log()
+        weak var kept: Probe?
+        withSimulation { simulation in
+            let probe = Probe()
+            kept = probe
+            simulation.loop.perform {
+                probe.touch()
+                log("B")
+            }
+        }
+        #expect(kept == nil)
+        #expect(log.text == "")
+    }
+
+    @Test("a block is let go once it has run")
+    func letGo() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            loop.keepAlive()
+            weak var kept: Probe?
+            do {
+                let probe = Probe()
+                kept = probe
+                loop.perform { probe.touch() }
+            }
+            #expect(kept != nil)
+            loop.perform(inModes: .tracking) {}
+            loop.run(in: .default, until: .distantPast)
+            #expect(kept == nil)
+        }
+    }
+
+    @Test("a block posted from another thread wakes the loop, and blocks keep the order of their posts")
+    func fromAnotherThread() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            loop.keepAlive()
+            let remote = loop.remote
+            let dates = Dates()
+            let thread = LoopThread(name: "other") { other in
+                other.perform(at: ms(20)) {
+                    for index in 0..<5 { remote.perform { dates.add(index, $0.now) } }
+                }
+            }
+            loop.run(in: .default, until: ms(100))
+            #expect(dates.all.map(\.0) == [0, 1, 2, 3, 4])
+            #expect(dates.all.allSatisfy { $0.1 == ms(20) })
+            thread.join()
+        }
+    }
+
+    @Test("a block posted for another mode waits for it, and does not keep the loop awake")
+    func postedForAnotherMode() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            loop.keepAlive()
+            let count = Count()
+            loop.remote.perform(inModes: .tracking) { _ in count.add(1) }
+            loop.run(in: .default, until: ms(50))
+            #expect(count.value == 0)
+            #expect(loop.statistics.passes == 1)
+            loop.run(in: .tracking)
+            #expect(count.value == 1)
+        }
+    }
+}

@@ -1,0 +1,135 @@
+import Glibc
+import RunLoopKit
+import Synchronization
+import Testing
+
+/// Something that threads tell one another.
+final class Flag: Sendable {
+    private let state = Atomic(false)
+
+    var isSet: Bool { state.load(ordering: .acquiring) }
+
+    func set() {
+        state.store(true, ordering: .releasing)
+    }
+}
+
+/// A number that threads add to.
+final class Counter: Sendable {
+    private let state = Atomic(0)
+
+    var value: Int { state.load(ordering: .acquiring) }
+
+    @discardableResult
+    func add(_ amount: Int = 1) -> Int {
+        state.add(amount, ordering: .acquiringAndReleasing).newValue
+    }
+}
+
+/// A list that threads write to.
+final class Log<Entry: Sendable>: Sendable {
+    private let state = Mutex<[Entry]>([])
+
+    var entries: [Entry] { state.withLock { $0 } }
+
+    func append(_ entry: Entry) {
+        state.withLock { $0.append(entry) }
+    }
+}
+
+/// An object whose life is watched.
+final class Token: Sendable {
+    private let onRelease: @Sendable () -> Void
+
+    init(onRelease: @escaping @Sendable () -> Void = {}) {
+        self.onRelease = onRelease
+    }
+
+    deinit {
+        onRelease()
+    }
+
+    /// Is captured by a closure, so that the closure keeps it.
+    func touch() {}
+}
+
+/// A weak reference that any thread may look at.
+final class Weak<Object: AnyObject>: @unchecked Sendable {
+    private(set) weak var object: Object?
+
+    init(_ object: Object?) {
+        self.object = object
+    }
+
+    var isGone: Bool { object == nil }
+}
+
+/// Carries what must not leave its thread to another one: for tests of what happens then.
+struct Smuggled<Value>: @unchecked Sendable {
+    let value: Value
+
+    init(_ value: Value) {
+        self.value = value
+    }
+}
+
+/// Names the calling thread.
+func threadNumber() -> UInt {
+    UInt(bitPattern: Int(bitPattern: UnsafeRawPointer(bitPattern: UInt(pthread_self()))))
+}
+
+/// A thread without a loop of its own making.
+final class PlainThread: Sendable {
+    private let handle: pthread_t
+
+    private final class Body: Sendable {
+        let run: @Sendable () -> Void
+        init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+    }
+
+    init(_ body: @escaping @Sendable () -> Void) {
+        var thread = pthread_t()
+        let context = Unmanaged.passRetained(Body(body)).toOpaque()
+        let status = pthread_create(&thread, nil, { context in
+            Unmanaged<Body>.fromOpaque(context!).takeRetainedValue().run()
+            return nil
+        }, context)
+        precondition(status == 0, "no thread (errno \(status))")
+        handle = thread
+    }
+
+    /// To be called exactly once.
+    func join() {
+        pthread_join(handle, nil)
+    }
+}
+
+/// Calls `body` on a thread of its own, whose loop nobody else has used, and waits for it.
+func onThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) -> Result {
+    let result = Mutex<Result?>(nil)
+    withoutActuallyEscaping(body) { body in
+        PlainThread {
+            let value = body()
+            result.withLock { $0 = value }
+        }.join()
+    }
+    return result.withLock { $0! }
+}
+
+/// Waits, giving up after a time that no test needs, until something is so.
+func eventually(
+    _ what: Comment, sourceLocation: SourceLocation = #_sourceLocation, _ isSo: () -> Bool
+) -> Bool {
+    let clock = ContinuousClock()
+    let end = clock.now + .seconds(30)
+    var turns = 0
+    while !isSo() {
+        guard clock.now < end else {
+            Issue.record(what, sourceLocation: sourceLocation)
+            return false
+        }
+        turns += 1
+        if turns % 1000 == 0 { usleep(100) } else { sched_yield() }
+    }
+    return true
+}
