@@ -56,21 +56,15 @@ public struct TextChart {
         }
     }
 
+    /// A fire with its due date as far as the chart shows it; everything else in the usual words.
     private func words(_ event: ScenarioEvent) -> String {
-        switch event.kind {
-        case .fire(let name, let count, _, let due, let missed, let manual):
-            var words = "\(escaped(name)) fires\(manual ? " by hand" : ""), no. \(count)"
-            if due != event.t || manual { words += ", due \(time(due))" }
-            if missed > 0 { words += ", \(missed) missed" }
-            return words
-        case .invalidated(let name): return "\(escaped(name)) is invalidated"
-        case .deinit(let name): return "\(escaped(name)) is deinitialised"
-        case .runBegin(let mode): return "a run in \(escaped(mode)) begins"
-        case .runEnd(let mode): return "the run in \(escaped(mode)) ends"
-        case .busyBegin: return "busy work begins"
-        case .busyEnd: return "busy work ends"
-        case .end: return "end"
+        guard case .fire(let name, let count, _, let due, let missed, let manual) = event.kind else {
+            return event.words
         }
+        var words = "\(escaped(name)) fires\(manual ? " by hand" : ""), no. \(count)"
+        if due != event.t || manual { words += ", due \(time(due))" }
+        if missed > 0 { words += ", \(missed) missed" }
+        return words
     }
 
     private func time(_ t: Int64) -> String { "+" + roundedSeconds(t, decimals: decimals, atLeast: decimals) }

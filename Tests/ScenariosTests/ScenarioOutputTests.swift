@@ -50,7 +50,7 @@ struct ScenarioOutputTests {
                 "  s     0         2         4         6         8        10        12",
             ])
         #expect(lines.contains("   +9.596  T fires, no. 3, due +6.000, 1 missed   (default)"))
-        #expect(lines.contains("   +5.085  a run in tracking begins"))
+        #expect(lines.contains("   +5.085  tracking begins"))
         #expect(lines.contains("  +10.000  T fires, no. 4                         (default)"))
     }
 
@@ -72,7 +72,7 @@ struct ScenarioOutputTests {
         #expect(rows.first { $0.hasPrefix("  once") }?.contains("●†✕") == true)
         #expect(rows.first { $0.hasPrefix("  U ") }?.contains("◆") == true)
         #expect(chart.contains("U fires by hand, no. 1, due +4.000"))
-        #expect(chart.contains("owner is deinitialised"))
+        #expect(chart.contains("owner deinits"))
     }
 
     @Test("a timer that starves to the end shows the points that nothing tells of")

@@ -1,0 +1,297 @@
+import Glibc
+import RunLoopKit
+import RunLoopSimulation
+import Synchronization
+import Testing
+
+@Suite("Several threads on one virtual timeline", .timeLimit(.minutes(1)))
+struct SimulatedThreadTests {
+    private static func seconds(_ seconds: Double) -> RunLoop.Instant {
+        RunLoop.Instant(nanoseconds: 0) + .seconds(seconds)
+    }
+
+    @Test("while the main loop works for five seconds, a worker ticks on time")
+    func busyMain() {
+        let ticks = Log<RunLoop.Instant>()
+        let mainTicks = Log<RunLoop.Instant>()
+        withSimulation { simulation in
+            let worker = LoopThread(name: "worker") { loop in
+                Timer.scheduledTimer(withTimeInterval: .seconds(1), repeats: true) { _ in ticks.append(loop.now) }
+            }
+            Timer.scheduledTimer(withTimeInterval: .seconds(1), repeats: true) { _ in
+                mainTicks.append(simulation.now)
+                if mainTicks.entries.count == 2 { simulation.spend(.seconds(5)) }
+            }
+            simulation.advance(to: Self.seconds(9))
+            worker.stop()
+            worker.join()
+        }
+        #expect(ticks.entries == (1...9).map { Self.seconds(Double($0)) })
+        // The date at which the work ends is lost as well (R116).
+        #expect(mainTicks.entries == [1, 2, 8, 9].map(Self.seconds))
+    }
+
+    @Test("a busy worker does not hold the others up")
+    func busyWorker() {
+        let (first, second) = (Log<RunLoop.Instant>(), Log<RunLoop.Instant>())
+        withSimulation { simulation in
+            let busy = LoopThread(name: "busy") { loop in
+                Timer.scheduledTimer(withTimeInterval: .seconds(1), repeats: true) { _ in
+                    first.append(loop.now)
+                    simulation.spend(.seconds(1.5))
+                }
+            }
+            let quick = LoopThread(name: "quick") { loop in
+                Timer.scheduledTimer(withTimeInterval: .seconds(1), repeats: true) { _ in second.append(loop.now) }
+            }
+            simulation.advance(to: Self.seconds(6))
+            withExtendedLifetime((busy, quick)) {}
+        }
+        #expect(first.entries == [1, 3, 5].map(Self.seconds))
+        #expect(second.entries == [1, 2, 3, 4, 5, 6].map(Self.seconds))
+    }
+
+    @Test("threads whose deadlines are equal take turns in the order in which they were started")
+    func equalDeadlines() {
+        let log = Log<String>()
+        withSimulation { simulation in
+            let threads = ["b", "a", "c"].map { name in
+                LoopThread(name: name) { _ in
+                    Timer.scheduledTimer(withTimeInterval: .seconds(1), repeats: true) { _ in log.append(name) }
+                }
+            }
+            Timer.scheduledTimer(withTimeInterval: .seconds(1), repeats: true) { _ in log.append("main") }
+            simulation.advance(to: Self.seconds(2.5))
+            withExtendedLifetime(threads) {}
+        }
+        #expect(log.entries == ["main", "b", "a", "c", "main", "b", "a", "c"])
+    }
+
+    @Test("posts between threads take no time and arrive in order")
+    func posts() {
+        let log = Log<String>()
+        withSimulation { simulation in
+            let mainRemote = simulation.loop.remote
+            let worker = LoopThread(name: "worker") { loop in
+                loop.add(CustomSource(), forMode: .default)
+            }
+            let remote = worker.remote
+            for number in 0..<3 {
+                simulation.loop.perform(afterDelay: .seconds(number)) {
+                    remote.perform { loop in
+                        log.append("worker \(number) \(loop.now)")
+                        mainRemote.perform { log.append("main \(number) \($0.now)") }
+                    }
+                }
+            }
+            simulation.runUntilIdle()
+        }
+        #expect(
+            log.entries == [
+                "worker 0 0.000000000", "main 0 0.000000000", "worker 1 1.000000000", "main 1 1.000000000",
+                "worker 2 2.000000000", "main 2 2.000000000",
+            ])
+    }
+
+    @Test("joining a simulated thread takes the virtual time that the thread takes")
+    func join() {
+        let ended = Flag()
+        withSimulation { simulation in
+            let worker = LoopThread(name: "worker") { loop in
+                var ticks = 0
+                let token = Token { ended.set() }
+                Timer.scheduledTimer(withTimeInterval: .seconds(1), repeats: true) { timer in
+                    token.touch()
+                    ticks += 1
+                    if ticks == 3 { timer.invalidate() }
+                }
+            }
+            worker.join()
+            #expect(ended.isSet)
+            #expect(simulation.now == Self.seconds(3))
+            worker.join()
+            #expect(simulation.now == Self.seconds(3))
+        }
+    }
+
+    @Test("a simulated thread may join another one, and several may join the same")
+    func joinFromThreads() {
+        let log = Log<String>()
+        withSimulation { simulation in
+            let worker = LoopThread(name: "worker") { loop in
+                loop.perform(afterDelay: .seconds(3)) { log.append("worker \(loop.now)") }
+            }
+            let joiners = ["first", "second"].map { name in
+                LoopThread(name: name) { loop in
+                    loop.perform(afterDelay: .seconds(1)) {
+                        worker.join()
+                        log.append("\(name) \(loop.now)")
+                    }
+                }
+            }
+            for joiner in joiners { joiner.join() }
+            #expect(simulation.now == Self.seconds(3))
+        }
+        #expect(log.entries == ["worker 3.000000000", "first 3.000000000", "second 3.000000000"])
+    }
+
+    @Test("a simulated thread ends on stop, also out of a nested run")
+    func stop() {
+        let ran = Counter()
+        withSimulation { simulation in
+            let worker = LoopThread(name: "worker") { loop in
+                loop.add(CustomSource(), forMode: [.default, .tracking])
+                loop.perform(afterDelay: .seconds(1)) {
+                    ran.add()
+                    loop.run(in: .tracking)
+                }
+                Timer.scheduledTimer(withTimeInterval: .seconds(10), repeats: true) { _ in ran.add() }
+            }
+            simulation.advance(to: Self.seconds(5))
+            worker.stop()
+            worker.join()
+            #expect(ran.value == 1)
+            #expect(simulation.now == Self.seconds(5))
+            #expect(worker.remote.perform { _ in } == false)
+        }
+    }
+
+    @Test("withLoopThread lives on the simulation's time as well")
+    func scoped() {
+        let ticks = Log<RunLoop.Instant>()
+        withSimulation { simulation in
+            withLoopThread(name: "worker") { loop in
+                Timer.scheduledTimer(withTimeInterval: .seconds(1), repeats: true) { _ in ticks.append(loop.now) }
+            } _: { _ in
+                simulation.advance(by: .seconds(3.5))
+            }
+            #expect(simulation.now == Self.seconds(3.5))
+        }
+        #expect(ticks.entries == [1, 2, 3].map(Self.seconds))
+    }
+
+    @Test("a thread started by a thread of the simulation is of the simulation too")
+    func grandchild() {
+        let log = Log<String>()
+        withSimulation { simulation in
+            let parent = LoopThread(name: "parent") { loop in
+                loop.perform(afterDelay: .seconds(1)) {
+                    let child = LoopThread(name: "child") { loop in
+                        loop.perform(afterDelay: .seconds(1)) { log.append("child \(loop.now)") }
+                    }
+                    child.join()
+                    log.append("parent \(loop.now)")
+                }
+            }
+            parent.join()
+            #expect(simulation.now == Self.seconds(2))
+        }
+        #expect(log.entries == ["child 2.000000000", "parent 2.000000000"])
+    }
+
+    @Test("threads that are still at work when the simulation ends are ended, and let everything go")
+    func endOfSimulation() {
+        let released = Counter()
+        let fired = Counter()
+        let remotes = Log<RunLoop.Remote>()
+        withSimulation { simulation in
+            for number in 0..<5 {
+                let thread = LoopThread(name: "thread \(number)") { loop in
+                    let token = Token { released.add() }
+                    Timer.scheduledTimer(withTimeInterval: .seconds(1), repeats: true) { _ in
+                        token.touch()
+                        fired.add()
+                    }
+                    loop.add(CustomSource(), forMode: .default)
+                }
+                remotes.append(thread.remote)
+            }
+            simulation.advance(by: .seconds(2))
+        }
+        #expect(released.value == 5)
+        #expect(fired.value == 10)
+        #expect(remotes.entries.allSatisfy { !$0.perform { _ in } })
+    }
+
+    @Test("a thread that was started and never had its turn is ended with the simulation too")
+    func neverStarted() {
+        let ran = Flag()
+        let released = Flag()
+        withSimulation { _ in
+            let token = Token { released.set() }
+            _ = LoopThread { loop in
+                token.touch()
+                loop.add(CustomSource(), forMode: .default)
+                ran.set()
+            }
+        }
+        #expect(ran.isSet)
+        #expect(released.isSet)
+    }
+
+    @Test("a thread that sleeps a long time when the simulation ends does not hold it up by working on")
+    func endWhileSpending() {
+        let ended = Flag()
+        withSimulation { simulation in
+            let thread = LoopThread(name: "worker") { loop in
+                loop.perform(afterDelay: .seconds(1)) {
+                    simulation.spend(.seconds(100))
+                    ended.set()
+                }
+            }
+            simulation.advance(by: .seconds(2))
+            #expect(!ended.isSet)
+            withExtendedLifetime(thread) {}
+        }
+        #expect(ended.isSet)
+    }
+
+    @Test("runUntilIdle waits for the other threads as well")
+    func idle() {
+        let ticks = Counter()
+        withSimulation { simulation in
+            let thread = LoopThread(name: "worker") { _ in
+                Timer.scheduledTimer(withTimeInterval: .seconds(1), repeats: true) { timer in
+                    if ticks.add() == 4 { timer.invalidate() }
+                }
+            }
+            #expect(simulation.runUntilIdle() == .idle(waiting: []))
+            #expect(ticks.value == 4)
+            #expect(simulation.now == Self.seconds(4))
+            thread.join()
+        }
+    }
+
+    @Test("runUntilIdle is busy when another thread has something beyond the limit")
+    func busy() {
+        withSimulation { simulation in
+            let thread = LoopThread(name: "worker") { _ in
+                Timer.scheduledTimer(withTimeInterval: .seconds(3), repeats: true) { _ in }
+            }
+            guard case .busy = simulation.runUntilIdle(limit: .seconds(10)) else {
+                Issue.record("not busy")
+                return
+            }
+            #expect(simulation.now == Self.seconds(9))
+            thread.stop()
+            #expect(simulation.runUntilIdle(limit: .seconds(10)) == .idle(waiting: []))
+        }
+    }
+
+    @Test("a timer's remote works between simulated threads, at once (R141)")
+    func timerRemote() {
+        let fires = Counter()
+        let handle = Log<Timer.Remote>()
+        withSimulation { simulation in
+            let thread = LoopThread(name: "worker") { _ in
+                let timer = Timer.scheduledTimer(withTimeInterval: .seconds(1), repeats: true) { _ in fires.add() }
+                handle.append(timer.remote)
+            }
+            simulation.advance(to: Self.seconds(2.5))
+            handle.entries[0].invalidate()
+            thread.join()
+            #expect(fires.value == 2)
+            #expect(simulation.now == Self.seconds(2.5))
+        }
+    }
+}
