@@ -73,18 +73,16 @@ public final class Simulation: Sendable {
     /// on all the same.
     public func advance(to date: RunLoop.Instant) {
         let (loop, index) = place
-        while true {
-            switch loop.run(in: .default, until: date) {
-            case .timedOut, .starved:
-                return
-            case .finished where now < date:
-                // Only another thread can bring something; at the date itself one more pass has the last word.
-                _ = timeline.wait(index, until: date)
-            case .finished:
-                return
-            case .stopped, .handledSource:
-                continue
+        var othersRan = true
+        while now < date || othersRan {
+            switch loop.settle(in: .default, at: date) {
+            case .starved: return
+            // Only another thread can bring something before the date.
+            case .finished where now < date: _ = timeline.wait(index, until: date)
+            case .finished, .timedOut, .stopped, .handledSource: break
             }
+            // What is due at the date in other threads happens too, and may bring more to this one.
+            if now >= date { othersRan = timeline.yield(index) }
         }
     }
 
@@ -141,6 +139,9 @@ public final class Simulation: Sendable {
     }
 
     // MARK: What happened
+
+    /// What the calling thread's loop waits for, a line each: why a run was starved.
+    public var waiting: [String] { loop.waitingItems() }
 
     /// What happened, a line each, in order: the time, the thread, the mode, and what. The same bytes from run to run.
     /// Empty unless the simulation is traced.

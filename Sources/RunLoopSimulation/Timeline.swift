@@ -15,6 +15,8 @@ final class Timeline: Sendable {
         case none
         /// A deadline; a wake-up too, unless the thread does work.
         case until(RunLoop.Instant, wakeable: Bool)
+        /// That nobody else has anything to do now.
+        case calm
         /// The end of another thread.
         case join(Int)
         case ended
@@ -125,11 +127,23 @@ final class Timeline: Sendable {
         }
     }
 
+    /// Lets the other threads do what is to be done now, without moving the time.
+    ///
+    /// - Returns: whether any of them ran.
+    func yield(_ index: Int) -> Bool {
+        rest(index) { state in
+            state.participants[index].rest = .calm
+            return true
+        }
+    }
+
     func wake(_ index: Int) {
         state.withLock { $0.participants[index].isWoken = true }
     }
 
-    private func rest(_ index: Int, _ begin: (inout State) -> Bool) {
+    /// - Returns: whether another thread ran meanwhile.
+    @discardableResult
+    private func rest(_ index: Int, _ begin: (inout State) -> Bool) -> Bool {
         let (next, own) = state.withLock { state -> (Turn?, Turn?) in
             guard begin(&state) else { return (nil, nil) }
             let own = state.participants[index].turn
@@ -138,11 +152,13 @@ final class Timeline: Sendable {
         }
         next?.begin()
         own?.await()
+        return own != nil
     }
 
     /// Whose turn it is now; moves the time there.
     private static func chooseNext(_ state: inout State) -> Turn? {
         var earliest: (index: Int, deadline: RunLoop.Instant)?
+        var calm: Int?
         for index in state.participants.indices {
             switch state.participants[index].rest {
             case .none:
@@ -155,10 +171,13 @@ final class Timeline: Sendable {
                 return begin(index, &state, .woke)
             case .until(let deadline, _) where deadline != .distantFuture:
                 if earliest == nil || deadline < earliest!.deadline { earliest = (index, deadline) }
+            case .calm:
+                calm = calm ?? index
             case .until, .join, .ended:
                 continue
             }
         }
+        if let calm, earliest.map({ $0.deadline > state.now }) ?? true { return begin(calm, &state, .woke) }
         state.isHorizonInTheWay = earliest.map { $0.deadline > state.horizon } ?? false
         if let (index, deadline) = earliest, deadline <= state.horizon {
             state.now = max(state.now, deadline)

@@ -164,16 +164,18 @@ struct LoopThreadTests {
     @Test("after join everything has been released, on the thread, in the order of ownership (S15)")
     func releaseOrder() {
         final class Owner {
-            let token: Token
-            init(_ token: Token) { self.token = token }
+            let onRelease: () -> Void
+            init(_ onRelease: @escaping () -> Void) { self.onRelease = onRelease }
+            deinit { onRelease() }
         }
         final class Proxy {
             let owner: Owner
-            let token: Token
             let ticks: Counter
-            init(_ owner: Owner, _ token: Token, _ ticks: Counter) {
-                (self.owner, self.token, self.ticks) = (owner, token, ticks)
+            let onRelease: () -> Void
+            init(_ owner: Owner, _ ticks: Counter, _ onRelease: @escaping () -> Void) {
+                (self.owner, self.ticks, self.onRelease) = (owner, ticks, onRelease)
             }
+            deinit { onRelease() }
             func tick(_ timer: Timer) {
                 if ticks.add() == 3 { timer.invalidate() }
             }
@@ -184,17 +186,14 @@ struct LoopThreadTests {
         let weak = Log<Weak<AnyObject>>()
         let thread = LoopThread { loop in
             threads.append(threadNumber())
-            let owner = Owner(
-                Token {
-                    log.append("owner")
-                    threads.append(threadNumber())
-                })
-            let proxy = Proxy(
-                owner,
-                Token {
-                    log.append("proxy")
-                    threads.append(threadNumber())
-                }, ticks)
+            let owner = Owner {
+                log.append("owner")
+                threads.append(threadNumber())
+            }
+            let proxy = Proxy(owner, ticks) {
+                log.append("proxy")
+                threads.append(threadNumber())
+            }
             let timer = Timer.scheduledTimer(
                 timeInterval: .milliseconds(1), target: proxy, selector: Proxy.tick, repeats: true)
             for object in [owner, proxy, timer, loop] as [AnyObject] { weak.append(Weak(object)) }

@@ -153,6 +153,32 @@ struct RemoteTests {
         #expect(results == 100)
     }
 
+    @Test("blocks that were posted before a stop run, also when both came before the run (R84)")
+    func blockBeforeEarlyStop() {
+        let results = onThread {
+            let loop = RunLoop.current
+            loop.add(CustomSource(), forMode: .default)
+            let ran = Counter()
+            loop.remote.perform { _ in ran.add() }
+            loop.remote.stop()
+            return (loop.run(in: .default), ran.value, loop.statistics.passes)
+        }
+        #expect(results == (.stopped, 1, 1))
+    }
+
+    @Test("what a thread's last handler posts to its own loop still runs: no post that was accepted is lost")
+    func postFromLastHandler() {
+        let (accepted, performed) = (Flag(), Flag())
+        let thread = LoopThread { loop in
+            Timer.scheduledTimer(withTimeInterval: .milliseconds(1), repeats: false) { _ in
+                if loop.remote.perform({ _ in performed.set() }) { accepted.set() }
+            }
+        }
+        thread.join()
+        #expect(accepted.isSet)
+        #expect(performed.isSet)
+    }
+
     @Test("a stop ends the innermost run only (R82)")
     func innermost() {
         let log = Log<String>()

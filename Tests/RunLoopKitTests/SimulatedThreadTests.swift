@@ -93,6 +93,39 @@ struct SimulatedThreadTests {
             ])
     }
 
+    @Test("what a worker posts to a main loop with nothing in it arrives when it is posted, not later")
+    func postsToEmptyLoop() {
+        let log = Log<String>()
+        withSimulation { simulation in
+            let mainRemote = simulation.loop.remote
+            let worker = LoopThread(name: "worker") { loop in
+                Timer.scheduledTimer(withTimeInterval: .seconds(1), repeats: true) { _ in
+                    mainRemote.perform { log.append("main \($0.now)") }
+                }
+            }
+            simulation.advance(to: Self.seconds(2.5))
+            simulation.advance(to: Self.seconds(3.5))
+            log.append("advanced")
+            worker.stop()
+            worker.join()
+        }
+        #expect(log.entries == ["main 1.000000000", "main 2.000000000", "main 3.000000000", "advanced"])
+    }
+
+    @Test("a post from a simulated thread to a main loop with nothing in it happens before runUntilIdle returns")
+    func postBeforeIdle() {
+        let performed = Log<RunLoop.Instant>()
+        withSimulation { simulation in
+            let mainRemote = simulation.loop.remote
+            let worker = LoopThread(name: "worker") { loop in
+                loop.perform(afterDelay: .seconds(2)) { mainRemote.perform { performed.append($0.now) } }
+            }
+            #expect(simulation.runUntilIdle() == .idle(waiting: []))
+            #expect(performed.entries == [Self.seconds(2)])
+            worker.join()
+        }
+    }
+
     @Test("joining a simulated thread takes the virtual time that the thread takes")
     func join() {
         let ended = Flag()

@@ -133,3 +133,15 @@ func eventually(
     }
     return true
 }
+
+/// Whether what a process wrote before it ended holds `sentence`. Optimised code traps without a word.
+func says(_ sentence: String, _ result: ExitTest.Result?) -> Bool {
+    #if DEBUG
+        let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        if text.contains(sentence) { return true }
+        print("the process wrote, without \"\(sentence)\":\n\(text)")
+        return false
+    #else
+        return true
+    #endif
+}

@@ -17,9 +17,9 @@ public final class Observer {
         public static let beforeTimers = Activity(rawValue: 2)
         /// In every pass, after ``beforeTimers``.
         public static let beforeSources = Activity(rawValue: 4)
-        /// Only before the loop really sleeps.
+        /// Only when the loop is about to sleep. An observer, or another thread, may still keep it awake.
         public static let beforeWaiting = Activity(rawValue: 32)
-        /// After a sleep that ``beforeWaiting`` announced.
+        /// After the sleep that ``beforeWaiting`` announced.
         public static let afterWaiting = Activity(rawValue: 64)
         /// Once, when a run ends.
         public static let exit = Activity(rawValue: 128)

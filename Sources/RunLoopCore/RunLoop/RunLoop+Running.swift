@@ -37,8 +37,8 @@ extension RunLoop {
     ///
     /// Timers may fire any number of times meanwhile; they do not end the run (R42).
     ///
-    /// - Returns: `false` if the mode was empty and nothing was run (R41), or if on virtual time nothing can ever happen
-    ///   any more; `true` otherwise, whatever ended the run.
+    /// - Returns: `false` if the mode was empty and nothing was run (R41), if on virtual time nothing can ever happen any
+    ///   more, or if the loop's ``LoopThread`` is to end; `true` otherwise, whatever ended the run.
     @discardableResult
     public func run(mode: Mode, before limit: Instant) -> Bool {
         let result = activate(mode, until: limit, returnsAfterSource: true)
@@ -75,43 +75,53 @@ extension RunLoop {
         return isEmpty(mode) ? nil : timers.nextDeadline(in: mode) ?? .distantFuture
     }
 
-    /// The date of the earliest timer in `mode`, which may have passed; `nil` without timers (R51). O(1).
+    /// When the next timer in `mode` is to be served: its date, which may have passed, or somewhat later where its
+    /// tolerance lets it share a wake-up; `nil` without timers (R51). The cost is that of looking at one timer for each set
+    /// of modes in use.
     public func nextFireDate(forMode mode: Mode) -> Instant? {
         checkThread()
         return timers.nextDeadline(in: mode)
     }
 
+    /// Runs the loop in `mode` until there is nothing left to do up to `limit`, also when that is now: unlike a run whose
+    /// limit has come it makes as many passes as that takes.
+    @discardableResult
+    package func settle(in mode: Mode, at limit: Instant) -> RunResult {
+        activate(mode, until: limit, returnsAfterSource: false, isPoll: false) ?? .finished
+    }
+
     /// One run. `nil` if there was nothing to run: then no observer was called (R27).
     @discardableResult
-    private func activate(_ mode: Mode, until limit: Instant, returnsAfterSource: Bool) -> RunResult? {
+    private func activate(
+        _ mode: Mode, until limit: Instant, returnsAfterSource: Bool, isPoll: Bool? = nil
+    ) -> RunResult? {
         checkThread()
-        begin(mode, until: limit, returnsAfterSource: returnsAfterSource)
-        defer { end() }
+        lastActivationNumber += 1
+        let run = activations.count
+        activations.append(
+            Activation(
+                mode: mode, limit: limit, isPoll: isPoll ?? (limit <= now), returnsAfterSource: returnsAfterSource,
+                number: lastActivationNumber))
+        remote.mailbox.activation.store(lastActivationNumber, ordering: .releasing)
+        defer {
+            activations.removeLast()
+            remote.mailbox.activation.store(activations.last?.number ?? 0, ordering: .releasing)
+        }
         collectMail()
-        guard !isEmpty(mode), !isEnding else { return activations[activations.count - 1].isStopped ? .stopped : nil }
+        // A stop that was asked for before the run began lets it make one pass, so that blocks posted before the stop run.
+        let stopsAfterOnePass = activations[run].isStopped || isStopPending || isEnding
+        activations[run].isStopped = false
+        isStopPending = false
+        guard !isEmpty(mode) else { return nil }
 
         if trace != nil { emit(.runBegan(mode)) }
         notify(.entry, in: mode)
-        var result: RunResult? = activations[activations.count - 1].isStopped ? .stopped : nil
+        var result: RunResult? = activations[run].isStopped ? .stopped : nil
+        if stopsAfterOnePass { activations[run].isStopped = true }
         while result == nil { result = pass() }
         notify(.exit, in: mode)
         if trace != nil { emit(.runEnded(mode, result!)) }
         return result
-    }
-
-    private func begin(_ mode: Mode, until limit: Instant, returnsAfterSource: Bool) {
-        lastActivationNumber += 1
-        activations.append(
-            Activation(
-                mode: mode, limit: limit, isPoll: limit <= now, returnsAfterSource: returnsAfterSource,
-                number: lastActivationNumber, isStopped: isStopPending))
-        isStopPending = false
-        remote.mailbox.activation.store(lastActivationNumber, ordering: .releasing)
-    }
-
-    private func end() {
-        activations.removeLast()
-        remote.mailbox.activation.store(activations.last?.number ?? 0, ordering: .releasing)
     }
 
     /// Whether nothing in `mode` can make a run worth while: no timer, no source, no block; observers do not count (R9,

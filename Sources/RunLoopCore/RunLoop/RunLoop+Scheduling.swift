@@ -152,12 +152,14 @@ extension RunLoop {
             .filter { $0.element.membership.modes.contains(mode) && !$0.element.isDispatching }
             .sorted { ($0.element.order, $0.offset) < ($1.element.order, $1.offset) }
             .map(\.element)
-        for source in onlyFirst ? Array(due.prefix(1)) : due where source.isSignalled {
+        var served = false
+        for source in due where source.isSignalled && !(onlyFirst && served) {
             signalled.removeAll { $0 === source }
             source.serve()
             statistics.sources += 1
+            served = true
         }
-        return !due.isEmpty
+        return served
     }
 
     // MARK: Modes

@@ -23,7 +23,7 @@ extension RunLoop {
         }
 
         /// Ends the innermost run that is under way now, after the step it is in (R82–R84). If the loop does not run, its
-        /// next run ends with its first pass.
+        /// next run makes one pass without sleeping and ends. Blocks posted before the stop run before the run ends.
         ///
         /// As everywhere, ``RunLoop/run()`` and ``RunLoop/run(until:)`` go on after a stop (R46); use
         /// ``RunLoop/run(in:until:returnAfterSourceHandled:)`` for a run that is to be stopped.

@@ -49,7 +49,7 @@ public final class RunLoop {
     var lastActivationNumber: UInt64 = 0
     /// A stop from another thread that found no run to end: the next one will take it.
     var isStopPending = false
-    /// The loop's thread is to end: no run goes on, and none begins.
+    /// The loop's thread is to end: no run goes on, and those that begin make one pass.
     var isEnding = false
     /// Ends the coming sleep at once (R86).
     @exclusivity(unchecked) var isWakeUpPending = false
@@ -129,7 +129,7 @@ public final class RunLoop {
         activations[activations.count - 1].isStopped = true
     }
 
-    /// Ends every run that is under way, and lets none begin.
+    /// Ends every run that is under way, and lets those that begin make one pass only.
     func endAllRuns() {
         isEnding = true
         for index in activations.indices { activations[index].isStopped = true }

@@ -17,8 +17,8 @@ internal import Synchronization
 /// thread.join()
 /// ```
 ///
-/// Dropping a `LoopThread` does not end its thread. A thread that is started by a handler of a simulated loop takes part in
-/// that simulation's virtual time.
+/// Dropping a `LoopThread` does not end its thread. A thread that is started inside a simulation takes part in its virtual
+/// time.
 public final class LoopThread: Sendable {
     /// The thread's name, of which the system keeps the first 15 bytes.
     public let name: String
@@ -83,8 +83,8 @@ public final class LoopThread: Sendable {
         }
     }
 
-    /// Asks the thread to end: every run of its loop ends after the step it is in, also nested ones, and none begins any
-    /// more. Returns at once. Any thread.
+    /// Asks the thread to end: every run of its loop ends after the step it is in, also nested ones, and one that begins
+    /// later makes a single pass. Blocks posted before the stop still run. Returns at once. Any thread.
     public func stop() {
         remote.performUrgently { $0.endAllRuns() }
     }

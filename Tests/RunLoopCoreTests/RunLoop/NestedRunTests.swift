@@ -68,7 +68,7 @@ struct NestedRunTests {
         }
     }
 
-    @Test("the inner mode is live: its timers, sources, blocks and observers are called, those of the outer are not (R90)")
+    @Test("the inner mode is live: its items and observers are called, those of the outer are not (R90)")
     func innerModeIsLive() {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log())

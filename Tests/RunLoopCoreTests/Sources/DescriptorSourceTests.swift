@@ -37,7 +37,8 @@ struct DescriptorSourceTests {
         try withSimulation { simulation in
             let (loop, log, pair) = (simulation.loop, Log(), PipePair(.socketPair))
             pair.fill()
-            let source = DescriptorSource(fileDescriptor: pair.writer, events: [.readable, .writable]) { source, events in
+            let both: DescriptorEvents = [.readable, .writable]
+            let source = DescriptorSource(fileDescriptor: pair.writer, events: both) { source, events in
                 #expect(events == .writable)
                 log("W\(loop.now.word)")
                 source.invalidate()
@@ -238,7 +239,9 @@ struct DescriptorSourceTests {
             first.write()
             second.write()
             let victim = DescriptorSource(fileDescriptor: second.reader, events: .readable) { _, _ in log("victim") }
-            let successor = DescriptorSource(fileDescriptor: quiet.reader, events: .readable) { _, _ in log("successor") }
+            let successor = DescriptorSource(fileDescriptor: quiet.reader, events: .readable) { _, _ in
+                log("successor")
+            }
             let killer = DescriptorSource(fileDescriptor: first.reader, events: .readable) { source, _ in
                 log("killer")
                 first.read()

@@ -8,7 +8,9 @@ import Testing
 @Suite("Parked descriptors")
 struct ParkedDescriptorTests {
     /// A source that reads one byte and writes "R", the mode and the time into the log.
-    private func reader(_ pair: PipePair, _ log: Log, in loop: RunLoop, _ modes: RunLoop.Modes) throws -> DescriptorSource {
+    private func reader(
+        _ pair: PipePair, _ log: Log, in loop: RunLoop, _ modes: RunLoop.Modes
+    ) throws -> DescriptorSource {
         let source = DescriptorSource(fileDescriptor: pair.reader, events: .readable) { [unowned loop] _, _ in
             pair.read()
             log("R:\(loop.currentMode!):\(loop.now.word)")
@@ -215,7 +217,7 @@ struct ParkedDescriptorTests {
         }
     }
 
-    @Test("a handler is not re-entered: its descriptor is parked meanwhile, without a spin, and called again afterwards")
+    @Test("a handler is not re-entered: its descriptor is parked without a spin, and reported again afterwards")
     func notReentered() throws {
         try withSimulation { simulation in
             let (loop, log, pair) = (simulation.loop, Log(), PipePair())

@@ -55,12 +55,14 @@ struct TimerTests {
         withSimulation { simulation in
             let loop = simulation.loop
             for interval in [Duration.zero, .seconds(-5)] {
-                #expect(Timer(fire: ms(1), interval: interval, repeats: true) { _ in }.timeInterval == .microseconds(100))
+                let timer = Timer(fire: ms(1), interval: interval, repeats: true) { _ in }
+                #expect(timer.timeInterval == .microseconds(100))
                 #expect(Timer(timeInterval: interval, repeats: true) { _ in }.fireDate == ns(100_000))
                 #expect(Timer(timeInterval: interval, repeats: false) { _ in }.fireDate == ns(100_000))
             }
             var dates: [RunLoop.Instant] = []
-            loop.add(Timer(fire: ms(1), interval: .zero, repeats: true) { _ in dates.append(loop.now) }, forMode: .default)
+            let timer = Timer(fire: ms(1), interval: .zero, repeats: true) { _ in dates.append(loop.now) }
+            loop.add(timer, forMode: .default)
             loop.run(in: .default, until: ns(1_250_000))
             #expect(dates == [ns(1_000_000), ns(1_100_000), ns(1_200_000)])
         }

@@ -1,0 +1,8 @@
+// error: XX
+import RunLoopKit
+
+func countElsewhere(remote: RunLoop.Remote) -> Int {
+    var count = 0
+    remote.perform { _ in count += 1 }
+    return count
+}

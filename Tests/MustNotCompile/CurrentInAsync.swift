@@ -1,0 +1,6 @@
+// error: XX
+import RunLoopKit
+
+func currentInAsync() async {
+    RunLoop.current.stop()
+}

@@ -1,0 +1,6 @@
+// error: XX
+import RunLoopKit
+
+func signalElsewhere(source: CustomSource, remote: RunLoop.Remote) {
+    remote.perform { _ in source.signal() }
+}

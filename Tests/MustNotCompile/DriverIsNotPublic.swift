@@ -1,0 +1,6 @@
+// error: XX
+import RunLoopKit
+
+func driver(of loop: RunLoop) -> Any {
+    loop.driver
+}

@@ -1,0 +1,10 @@
+// error: XX
+import RunLoopKit
+
+func keep(loop: RunLoop) {
+    Shared.loop = loop
+}
+
+enum Shared {
+    static var loop: RunLoop?
+}

@@ -1,0 +1,6 @@
+// error: XX
+import RunLoopKit
+
+func runOnLoopThread(loop: RunLoop) {
+    LoopThread { _ in loop.stop() }.join()
+}

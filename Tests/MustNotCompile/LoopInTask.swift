@@ -1,0 +1,6 @@
+// error: XX
+import RunLoopKit
+
+func runInTask(loop: RunLoop) {
+    Task { loop.stop() }
+}

@@ -1,0 +1,6 @@
+// error: XX
+import RunLoopKit
+
+func mainInAsync() async {
+    RunLoop.main.stop()
+}

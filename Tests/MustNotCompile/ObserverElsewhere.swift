@@ -1,0 +1,6 @@
+// error: XX
+import RunLoopKit
+
+func invalidateElsewhere(observer: Observer) {
+    Task.detached { observer.invalidate() }
+}

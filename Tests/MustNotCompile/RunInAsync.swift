@@ -1,0 +1,6 @@
+// error: XX
+import RunLoopKit
+
+func runInAsync(loop: RunLoop) async {
+    loop.run()
+}

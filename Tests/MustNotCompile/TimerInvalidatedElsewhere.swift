@@ -1,0 +1,7 @@
+// error: XX
+import RunLoopKit
+
+func invalidateElsewhere() -> LoopThread {
+    let timer = Timer.scheduledTimer(withTimeInterval: .seconds(1), repeats: true) { _ in }
+    return LoopThread { _ in timer.invalidate() }
+}

@@ -1,0 +1,49 @@
+import RunLoopKit
+import Testing
+
+@testable import RunLoopCore
+
+@Suite("Instants")
+struct InstantTests {
+    @Test("instants add, subtract and compare")
+    func arithmetic() {
+        #expect(ms(10) + .milliseconds(5) == ms(15))
+        #expect(ms(10) - .milliseconds(15) == ms(-5))
+        #expect(ms(10) - ms(25) == .milliseconds(-15))
+        #expect(ms(10).advanced(by: .seconds(1)) == ms(1010))
+        #expect(ms(10).duration(to: ms(25)) == .milliseconds(15))
+        #expect(ms(10) < ms(11))
+    }
+
+    @Test("sums that cannot be represented saturate")
+    func saturation() {
+        #expect(ms(1) + .nanoseconds(Int64.max) == .distantFuture)
+        #expect(ms(1) + .seconds(Int64.max) == .distantFuture)
+        #expect(ms(-1) - .nanoseconds(Int64.max) == .distantPast)
+        #expect(RunLoop.Instant.distantFuture - .distantPast == .nanoseconds(Int64.max))
+        #expect(RunLoop.Instant.distantPast - .distantFuture == .nanoseconds(Int64.min))
+    }
+
+    @Test("sums saturate also where the duration alone is beyond what an instant holds")
+    func hugeDurations() {
+        #expect(ms(-1000) + .seconds(Int64.max) == .distantFuture)
+        #expect(ms(1000) + .seconds(-Int64.max) == .distantPast)
+        #expect(ms(1000) - .seconds(Int64.max) == .distantPast)
+        #expect(ms(-1000) - .seconds(-Int64.max) == .distantFuture)
+    }
+
+    @Test("durations are rounded to the nearest nanosecond")
+    func rounding() {
+        #expect(ns(0) + Duration(secondsComponent: 0, attosecondsComponent: 1_499_999_999) == ns(1))
+        #expect(ns(0) + Duration(secondsComponent: 0, attosecondsComponent: 1_500_000_000) == ns(2))
+        #expect(ns(0) + Duration(secondsComponent: 0, attosecondsComponent: -1_500_000_000) == ns(-2))
+    }
+
+    @Test("an instant is written as seconds with nine digits")
+    func description() {
+        #expect(ns(2_000_000_000).description == "2.000000000")
+        #expect(ns(-1_000_000_001).description == "-1.000000001")
+        #expect(RunLoop.Instant.distantFuture.description == "distantFuture")
+        #expect(RunLoop.Instant.distantPast.description == "distantPast")
+    }
+}

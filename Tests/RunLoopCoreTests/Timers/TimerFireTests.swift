@@ -1,0 +1,136 @@
+import RunLoopKit
+import RunLoopSimulation
+import Testing
+
+@testable import RunLoopCore
+
+@Suite("Firing a timer by hand")
+struct TimerFireTests {
+    @Test("fire calls the block at once, scheduled or not, whatever the mode (R143)")
+    func synchronous() {
+        withSimulation { simulation in
+            let (loop, log) = (simulation.loop, Log())
+            let scheduled = loop.timer(100, every: 100, in: .tracking) { _ in log("scheduled") }
+            let unscheduled = Timer(fire: ms(100), interval: .seconds(1), repeats: true) { _ in log("unscheduled") }
+            scheduled.fire()
+            unscheduled.fire()
+            #expect(log.text == "scheduled unscheduled")
+            #expect(unscheduled.isValid)
+            #expect(loop.now == ms(0))
+        }
+    }
+
+    @Test("a repeating timer's schedule is not disturbed (R144)")
+    func repeating() {
+        withSimulation { simulation in
+            let (loop, log) = (simulation.loop, Log())
+            let timer = loop.timer(100, every: 100) { _ in log(loop.now.word) }
+            simulation.spend(.milliseconds(50))
+            timer.fire()
+            #expect(timer.fireDate == ms(100))
+            timer.fire()
+            loop.checkInvariants()
+            loop.run(in: .default, until: ms(250))
+            #expect(log.text == "50 50 100 200")
+        }
+    }
+
+    @Test("fire keeps the timer's place among equal deadlines (R144)")
+    func keepsPlace() {
+        withSimulation { simulation in
+            let (loop, log) = (simulation.loop, Log())
+            let timer = loop.timer(100, every: 1000) { _ in log("A") }
+            loop.timer(100) { _ in log("B") }
+            timer.fire()
+            loop.run(in: .default, until: ms(100))
+            #expect(log.text == "A A B")
+        }
+    }
+
+    @Test("a one-shot is invalidated by it, even before its date (R145)")
+    func oneShot() {
+        withSimulation { simulation in
+            let (loop, log) = (simulation.loop, Log())
+            let timer = loop.timer(100) { timer in
+                #expect(timer.isValid)
+                log("T")
+            }
+            timer.fire()
+            #expect(!timer.isValid)
+            #expect(loop.run(in: .default) == .finished)
+            #expect(log.text == "T")
+            #expect(loop.now == ms(0))
+        }
+    }
+
+    @Test("nothing happens on an invalid timer (R146)")
+    func invalid() {
+        withSimulation { simulation in
+            let (loop, log) = (simulation.loop, Log())
+            let timer = loop.timer(100, every: 100) { _ in log("T") }
+            timer.invalidate()
+            timer.fire()
+            #expect(log.text == "")
+        }
+    }
+
+    @Test("a run nested in a manual fire does not fire the timer again, and its schedule goes on afterwards (R91)")
+    func nestedRun() {
+        withSimulation { simulation in
+            let (loop, log) = (simulation.loop, Log())
+            loop.keepAlive()
+            let timer = loop.timer(10, every: 10) { _ in
+                log("\(loop.now.word)<")
+                if loop.now == ms(0) { loop.run(in: .default, until: ms(15)) }
+                log("\(loop.now.word)>")
+            }
+            timer.fire()
+            loop.run(in: .default, until: ms(20))
+            #expect(log.text == "0< 15> 15< 15> 20< 20>")
+        }
+    }
+
+    @Test("a date set during a manual fire counts (R131)")
+    func dateSetInside() {
+        withSimulation { simulation in
+            let (loop, log) = (simulation.loop, Log())
+            let timer = loop.timer(100, every: 100) { timer in
+                log(loop.now.word)
+                if loop.now == ms(0) { timer.fireDate = ms(30) }
+            }
+            timer.fire()
+            loop.run(in: .default, until: ms(200))
+            #expect(log.text == "0 30 130")
+        }
+    }
+
+    @Test("a timer that is added to a loop during its manual fire is scheduled")
+    func addedInside() {
+        withSimulation { simulation in
+            let (loop, log) = (simulation.loop, Log())
+            let timer = Timer(fire: ms(10), interval: .milliseconds(10), repeats: true) { timer in
+                log(loop.now.word)
+                loop.add(timer, forMode: .default)
+            }
+            timer.fire()
+            #expect(loop.nextFireDate(forMode: .default) == ms(10))
+            loop.run(in: .default, until: ms(25))
+            #expect(log.text == "0 10 20")
+        }
+    }
+
+    @Test("a timer that is invalidated during its manual fire stays so")
+    func invalidatedInside() {
+        withSimulation { simulation in
+            let (loop, log) = (simulation.loop, Log())
+            let timer = loop.timer(10, every: 10) { timer in
+                log("T")
+                timer.invalidate()
+            }
+            timer.fire()
+            #expect(loop.run(in: .default) == .finished)
+            #expect(log.text == "T")
+            loop.checkInvariants()
+        }
+    }
+}

@@ -1,0 +1,179 @@
+import CShims
+import Glibc
+import RunLoopKit
+import Testing
+
+/// A loop does not live through a fork: the child shares the kernel's objects with its parent.
+///
+/// Each test forks in a process of its own. The thread that forks is the main thread of the child, which is also how the
+/// main loop comes to be tested: in a test run the main thread itself never runs a test.
+@Suite("Fork", .timeLimit(.minutes(2)))
+struct ForkTests {
+    private static let sentence =
+        "this run loop was made before a fork; in the child process make a new one, or call exec"
+
+    @Test("a loop that was made before a fork cannot be run in the child")
+    func runInChild() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            func run() {
+                let loop = RunLoop.current
+                loop.add(CustomSource(), forMode: .default)
+                endAsChildDoes { loop.run(in: .default, until: .distantPast) }
+            }
+            run()
+        }
+        let isSaid = says(Self.sentence, result)
+        #expect(isSaid)
+    }
+
+    @Test("a loop that was made before a fork cannot watch a descriptor in the child")
+    func watchInChild() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            func watch() {
+                var ends: [Int32] = [-1, -1]
+                precondition(pipe(&ends) == 0, "no pipe")
+                let loop = RunLoop.current
+                let source = DescriptorSource(fileDescriptor: ends[0], events: .readable) { _, _ in }
+                endAsChildDoes { try? loop.add(source, forMode: .default) }
+            }
+            watch()
+        }
+        let isSaid = says(Self.sentence, result)
+        #expect(isSaid)
+    }
+
+    @Test("a loop goes on in the parent after a fork")
+    func parentGoesOn() async {
+        await #expect(processExitsWith: .success) {
+            func run() {
+                let loop = RunLoop.current
+                let fired = Counter()
+                Timer.scheduledTimer(withTimeInterval: .milliseconds(1), repeats: true) { timer in
+                    if fired.add() == 3 { timer.invalidate() }
+                }
+                let status = statusOfChild {}
+                precondition(status == 0, "the child has failed")
+                precondition(loop.run(in: .default) == .finished && fired.value == 3, "the loop does not go on")
+            }
+            run()
+        }
+    }
+
+    @Test("a child whose thread had no loop makes one and runs it, and it is the main thread's (R1)")
+    func newLoopInChild() async {
+        await #expect(processExitsWith: .success) {
+            func run() {
+                let status = statusOfChild {
+                    precondition(rlk_is_main_thread() != 0, "the thread that forks is the child's main thread")
+                    let performed = Counter()
+                    RunLoop.Remote.main.perform { loop in
+                        precondition(loop === RunLoop.main, "the main remote is another loop's")
+                        performed.add()
+                    }
+                    let main = RunLoop.main
+                    precondition(main === RunLoop.current && main === RunLoop.main, "there are two main loops")
+                    var fired = 0
+                    Timer.scheduledTimer(withTimeInterval: .milliseconds(1), repeats: true) { timer in
+                        fired += 1
+                        if fired < 3 { RunLoop.Remote.main.perform { _ in performed.add() } } else { timer.invalidate() }
+                    }
+                    precondition(main.run(in: .default) == .finished, "the loop does not finish")
+                    precondition(fired == 3 && performed.value == 3, "\(fired) fires, \(performed.value) blocks")
+                }
+                precondition(status == 0, "the child has failed")
+            }
+            run()
+        }
+    }
+
+    @Test("a child whose thread had a loop makes a new one, as the sentence says")
+    func anotherLoopInChild() async {
+        await #expect(processExitsWith: .success) {
+            func run() {
+                let old = RunLoop.current
+                let status = statusOfChild {
+                    let new = RunLoop.current
+                    precondition(new !== old, "the child is given its parent's loop")
+                    var hasFired = false
+                    Timer.scheduledTimer(withTimeInterval: .milliseconds(1), repeats: false) { _ in hasFired = true }
+                    precondition(new.run(in: .default) == .finished && hasFired, "the new loop does not run")
+                }
+                precondition(status == 0, "the child has failed")
+            }
+            run()
+        }
+    }
+
+    @Test("what a child lets go of when its thread ends does not reach its parent's loop")
+    func teardownInChild() async {
+        await #expect(processExitsWith: .success) {
+            let isGood = onThread {
+                let loop = RunLoop.current
+                let child = forkProcess()
+                // The child's only thread ends, and with it goes its copy of the loop.
+                if child == 0 { return true }
+                alarm(20)
+                guard status(of: child) == 0 else { return false }
+                let fired = Flag()
+                Timer.scheduledTimer(withTimeInterval: .milliseconds(1), repeats: false) { _ in fired.set() }
+                return loop.run(in: .default) == .finished && fired.isSet
+            }
+            precondition(isGood, "the child has failed, or the parent's loop does not go on")
+        }
+    }
+
+    @Test("a child whose thread ends with a descriptor still watched ends well, and the parent hears of it")
+    func watchedInChild() async {
+        await #expect(processExitsWith: .success) {
+            let isGood = onThread {
+                var ends: [Int32] = [-1, -1]
+                precondition(pipe(&ends) == 0, "no pipe")
+                let loop = RunLoop.current
+                let served = Counter()
+                let source = DescriptorSource(fileDescriptor: ends[0], events: .readable) { source, _ in
+                    served.add()
+                    source.invalidate()
+                }
+                try! loop.add(source, forMode: .default)
+                let child = forkProcess()
+                if child == 0 { return true }
+                alarm(20)
+                guard status(of: child) == 0 else { return false }
+                _ = write(ends[1], "x", 1)
+                return loop.run(in: .default) == .finished && served.value == 1
+            }
+            precondition(isGood, "the child has failed, or the parent's loop does not go on")
+        }
+    }
+}
+
+/// Forks; Swift's Glibc module hides the call, and these processes know what they do.
+private func forkProcess() -> Int32 {
+    let symbol = dlsym(nil, "fork")
+    precondition(symbol != nil, "the C library has no fork")
+    return unsafeBitCast(symbol, to: (@convention(c) () -> Int32).self)()
+}
+
+/// Calls `body` in a child process, which ends right after it, and tells how: 0 if all was well.
+private func statusOfChild(_ body: () -> Void) -> Int32 {
+    let child = forkProcess()
+    precondition(child >= 0, "no process (errno \(errno))")
+    if child == 0 {
+        alarm(20)
+        body()
+        _exit(0)
+    }
+    return status(of: child)
+}
+
+/// Waits for a child process.
+private func status(of child: Int32) -> Int32 {
+    var status: Int32 = 0
+    while waitpid(child, &status, 0) < 0 && errno == EINTR {}
+    return status
+}
+
+/// Calls `body` in a child process, and then ends this one as badly as the child ended.
+private func endAsChildDoes(_ body: () -> Void) {
+    if statusOfChild(body) != 0 { exit(EXIT_FAILURE) }
+}

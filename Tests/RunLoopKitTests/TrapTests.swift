@@ -1,0 +1,206 @@
+import Glibc
+import RunLoopKit
+import RunLoopSimulation
+import Synchronization
+import Testing
+
+/// Every misuse that the compiler cannot see ends the process with a sentence that says what to do instead.
+@Suite("Traps", .timeLimit(.minutes(2)))
+struct TrapTests {
+    private static let wrongThread =
+        "a run loop and what is scheduled in it are used on the loop's own thread only; from here use its remote"
+
+    @Test("running a loop on another thread")
+    func runElsewhere() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            misuse { loop, _, _ in loop.run(in: .default) }
+        }
+        let isSaid = says(Self.wrongThread, result)
+        #expect(isSaid)
+    }
+
+    @Test("stopping a loop on another thread")
+    func stopElsewhere() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            misuse { loop, _, _ in loop.stop() }
+        }
+        let isSaid = says(Self.wrongThread, result)
+        #expect(isSaid)
+    }
+
+    @Test("adding a timer on another thread")
+    func addElsewhere() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            misuse { loop, timer, _ in loop.add(timer, forMode: .tracking) }
+        }
+        let isSaid = says(Self.wrongThread, result)
+        #expect(isSaid)
+    }
+
+    @Test("posting a local block on another thread")
+    func performElsewhere() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            misuse { loop, _, _ in loop.perform {} }
+        }
+        let isSaid = says(Self.wrongThread, result)
+        #expect(isSaid)
+    }
+
+    @Test("invalidating a timer on another thread")
+    func invalidateElsewhere() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            misuse { _, timer, _ in timer.invalidate() }
+        }
+        let isSaid = says(Self.wrongThread, result)
+        #expect(isSaid)
+    }
+
+    @Test("moving a timer's date on another thread")
+    func fireDateElsewhere() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            misuse { _, timer, _ in timer.fireDate = .distantFuture }
+        }
+        let isSaid = says(Self.wrongThread, result)
+        #expect(isSaid)
+    }
+
+    @Test("signalling a source on another thread")
+    func signalElsewhere() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            misuse { _, _, source in source.signal() }
+        }
+        let isSaid = says(Self.wrongThread, result)
+        #expect(isSaid)
+    }
+
+    @Test("asking for the main loop on another thread")
+    func mainElsewhere() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            onThread { _ = RunLoop.main }
+        }
+        let isSaid = says("RunLoop.main is used on the main thread only; from here use RunLoop.Remote.main", result)
+        #expect(isSaid)
+    }
+
+    @Test("a descriptor source that watches for nothing")
+    func noEvents() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = DescriptorSource(fileDescriptor: 0, events: []) { _, _ in }
+        }
+        let isSaid = says("a descriptor source watches for something: give .readable, .writable or both", result)
+        #expect(isSaid)
+    }
+
+    @Test("a mode with the name of the common modes")
+    func commonMode() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = RunLoop.Mode("common")
+        }
+        let isSaid = says("common is the set of common modes, not a mode; schedule in Modes.common", result)
+        #expect(isSaid)
+    }
+
+    @Test("a mode with the name of the common modes, written as a literal")
+    func commonModeLiteral() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let mode: RunLoop.Mode = "common"
+            _ = mode
+        }
+        let isSaid = says("common is the set of common modes, not a mode; schedule in Modes.common", result)
+        #expect(isSaid)
+    }
+
+    @Test("a simulation's loop outside of the simulation")
+    func simulationOutside() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            func escape() {
+                let simulation = withSimulation { $0 }
+                _ = simulation.loop
+            }
+            escape()
+        }
+        let isSaid = says("this thread is not one of the simulation's; use it inside withSimulation", result)
+        #expect(isSaid)
+    }
+
+    @Test("a simulation's time moved by a thread that is none of its own")
+    func simulationElsewhere() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            func advanceElsewhere() {
+                withSimulation { simulation in onThread { simulation.advance(by: .seconds(1)) } }
+            }
+            advanceElsewhere()
+        }
+        let isSaid = says("this thread is not one of the simulation's; use it inside withSimulation", result)
+        #expect(isSaid)
+    }
+
+    @Test("a loop thread that joins itself")
+    func joinSelf() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            endAfter(seconds: 20)
+            let box = Mutex<LoopThread?>(nil)
+            let thread = LoopThread { loop in
+                loop.add(CustomSource(), forMode: .default)
+                while box.withLock({ $0 == nil }) { sched_yield() }
+                box.withLock { $0 }!.join()
+            }
+            box.withLock { $0 = thread }
+            _ = eventually("the thread joins itself") { false }
+        }
+        let isSaid = says("a thread cannot wait for its own end; return", result)
+        #expect(isSaid)
+    }
+
+    @Test("a loop thread that joins itself while another thread joins it")
+    func joinSelfWhileJoined() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            endAfter(seconds: 20)
+            let box = Mutex<LoopThread?>(nil)
+            let thread = LoopThread { loop in
+                while box.withLock({ $0 == nil }) { sched_yield() }
+                let own = box.withLock { $0 }!
+                loop.perform(afterDelay: .milliseconds(100)) { own.join() }
+            }
+            box.withLock { $0 = thread }
+            thread.join()
+        }
+        let isSaid = says("a thread cannot wait for its own end; return", result)
+        #expect(isSaid)
+    }
+
+    @Test("a simulated loop thread that joins itself")
+    func joinSelfSimulated() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            endAfter(seconds: 20)
+            func joinSelf() {
+                withSimulation { simulation in
+                    let box = Mutex<LoopThread?>(nil)
+                    let thread = LoopThread { loop in
+                        loop.perform(afterDelay: .seconds(1)) { box.withLock { $0 }!.join() }
+                    }
+                    box.withLock { $0 = thread }
+                    simulation.advance(by: .seconds(2))
+                }
+            }
+            joinSelf()
+        }
+        let isSaid = says("a thread cannot wait for its own end; return", result)
+        #expect(isSaid)
+    }
+}
+
+/// Uses a loop, its timer and its source on a thread that is not theirs.
+private func misuse(_ body: @escaping @Sendable (RunLoop, Timer, CustomSource) -> Void) {
+    let loop = RunLoop.current
+    let timer = Timer.scheduledTimer(withTimeInterval: .seconds(3600), repeats: true) { _ in }
+    let source = CustomSource()
+    loop.add(source, forMode: .default)
+    let smuggled = Smuggled((loop, timer, source))
+    onThread { body(smuggled.value.0, smuggled.value.1, smuggled.value.2) }
+}
+
+/// Ends a process that hangs, without the sentence that is expected of it.
+private func endAfter(seconds: UInt32) {
+    alarm(seconds)
+}
