@@ -62,6 +62,9 @@ let package = Package(
             name: "TimerForms", dependencies: ["RunLoopKit"], path: "Examples/TimerForms", swiftSettings: strict),
 
         .testTarget(
+            name: "RunLoopCoreTests", dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopSimulation"],
+            swiftSettings: strict),
+        .testTarget(
             name: "RunLoopFoundationTests", dependencies: ["RunLoopFoundation", "RunLoopSimulation"],
             swiftSettings: strict),
         .testTarget(name: "ScenariosTests", dependencies: ["Scenarios"], swiftSettings: strict),

@@ -1,5 +1,5 @@
-// A thread with a loop of its own: it ends by itself when nothing is left in its loop, or when it is told to, and what it
-// kept is released before `join` returns.
+// A thread with a loop of its own: it ends by itself when nothing is left in its loop, or when it is told to, and what
+// it kept is released before `join` returns.
 
 import RunLoopKit
 
@@ -17,8 +17,8 @@ final class Sampler {
     }
 }
 
-// One call: a thread, its loop, a timer on it. The timer keeps its target until it is invalidated; then nothing is left,
-// the loop ends, and the thread with it.
+// One call: a thread, its loop, a timer on it. The timer keeps its target until it is invalidated; then nothing is
+// left, the loop ends, and the thread with it.
 let thread = LoopThread(name: "sampler") { _ in
     Timer.scheduledTimer(
         timeInterval: .milliseconds(100), target: Sampler(), selector: Sampler.sample, repeats: true)

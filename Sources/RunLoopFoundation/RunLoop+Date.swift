@@ -4,8 +4,8 @@ public import RunLoopKit
 // Foundation's spellings, with dates and seconds in place of instants and durations.
 
 extension RunLoop {
-    /// The instant on the loop's clock at which it will be `date`, as the clocks stand now (R152). A later change of the
-    /// wall clock moves nothing.
+    /// The instant on the loop's clock at which it will be `date`, as the clocks stand now (R152). A later change of
+    /// the wall clock moves nothing.
     ///
     /// In a simulation time begins at Foundation's reference date, so that dates are the same from run to run.
     ///

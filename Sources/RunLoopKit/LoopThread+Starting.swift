@@ -2,8 +2,8 @@ public import RunLoopCore
 internal import RunLoopLibevent
 
 extension LoopThread {
-    /// Starts a thread that calls `setUp` with its loop, runs the loop until nothing is left in it or until it is stopped,
-    /// and ends.
+    /// Starts a thread that calls `setUp` with its loop, runs the loop until nothing is left in it or until it is
+    /// stopped, and ends.
     ///
     /// - Parameters:
     ///   - name: a name for debuggers and reports.

@@ -58,7 +58,8 @@ extension Timer {
             Timer(timeInterval: interval, target: target, selector: selector, userInfo: userInfo, repeats: repeats))
     }
 
-    /// A timer of the current loop, in the default mode only, that calls a method of `weakTarget` without keeping it (S3).
+    /// A timer of the current loop, in the default mode only, that calls a method of `weakTarget` without keeping it
+    /// (S3).
     @available(*, noasync, message: "a timer belongs to a thread; make it on a LoopThread")
     @discardableResult
     public static func scheduledTimer<Target: AnyObject>(
@@ -81,6 +82,6 @@ extension Timer {
 extension RunLoop.Instant {
     @available(*, noasync)
     fileprivate static func first(after interval: Duration) -> RunLoop.Instant {
-        RunLoop.current.now + max(interval, Timer.shortestInterval)
+        RunLoop.current.now + (interval > .zero ? interval : Timer.shortestInterval)
     }
 }

@@ -5,10 +5,10 @@ package import RunLoopCore
 
 /// The real driver: libevent waits, and nothing else is asked of it.
 ///
-/// libevent's callbacks only write down which token is ready; the loop calls the handlers after libevent has returned. So
-/// a handler may run the loop again, which libevent itself does not allow. There is one event for the deadline (a timer
-/// descriptor, exact to the nanosecond, set again only when the deadline has moved), one for wake-ups from other threads,
-/// and one for each watched descriptor.
+/// libevent's callbacks only write down which token is ready; the loop calls the handlers after libevent has returned.
+/// So a handler may run the loop again, which libevent itself does not allow. There is one event for the deadline (a
+/// timer descriptor, exact to the nanosecond, set again only when the deadline has moved), one for wake-ups from other
+/// threads, and one for each watched descriptor.
 package final class LibeventDriver: Driver {
     private let base: OpaquePointer
     private let timerDescriptor: Int32

@@ -3,9 +3,9 @@ public import RunLoopCore
 /// Runs `body` on virtual time.
 ///
 /// While it runs, the calling thread's loop is a simulated one: `RunLoop.current` is `simulation.loop`, and
-/// `Timer.scheduledTimer`, `LoopThread` and whatever else uses the current loop live on the simulation's time, which starts
-/// at zero. It is the very loop that ships; only what it waits with is another. When `body` has returned the threads of
-/// the simulation end, everything is released, and the thread has its former loop again.
+/// `Timer.scheduledTimer`, `LoopThread` and whatever else uses the current loop live on the simulation's time, which
+/// starts at zero. It is the very loop that ships; only what it waits with is another. When `body` has returned the
+/// threads of the simulation end, everything is released, and the thread has its former loop again.
 ///
 /// ```swift
 /// withSimulation { simulation in
@@ -37,8 +37,8 @@ public func withSimulation<Result>(traced isTraced: Bool = false, _ body: (Simul
 
 /// Virtual time: moving it on, spending it, and what happened.
 ///
-/// Time stands still while code runs, except where the code says how long it takes with ``spend(_:)``. It moves when the
-/// loops wait, straight to the next thing that happens. May be used from every thread of the simulation.
+/// Time stands still while code runs, except where the code says how long it takes with ``spend(_:)``. It moves when
+/// the loops wait, straight to the next thing that happens. May be used from every thread of the simulation.
 public final class Simulation: Sendable {
     let timeline: Timeline
 
@@ -64,13 +64,14 @@ public final class Simulation: Sendable {
 
     // MARK: Moving the time
 
-    /// Runs the loop in the default mode for `duration`; everything due by then, in all threads, has happened afterwards.
+    /// Runs the loop in the default mode for `duration`; everything due by then, in all threads, has happened
+    /// afterwards.
     public func advance(by duration: Duration) {
         advance(to: now + duration)
     }
 
-    /// Runs the loop in the default mode until `date`. When the loop has nothing left to do, or is stopped, the time moves
-    /// on all the same.
+    /// Runs the loop in the default mode until `date`. When the loop has nothing left to do, or is stopped, the time
+    /// moves on all the same.
     public func advance(to date: RunLoop.Instant) {
         let (loop, index) = place
         var othersRan = true

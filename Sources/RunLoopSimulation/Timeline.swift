@@ -4,10 +4,10 @@ internal import Synchronization
 
 /// The virtual time that all loops of a simulation share, and the order in which their threads run.
 ///
-/// Every loop has a thread, and exactly one of them runs at any moment; the others are at rest in a wait. When the running
-/// one rests, the next is whoever has something to do first: those that were woken, then the earliest deadline, equal ones
-/// in the order in which the threads were started. Only then does the time move. So a simulation is exact, and the same
-/// each time it runs.
+/// Every loop has a thread, and exactly one of them runs at any moment; the others are at rest in a wait. When the
+/// running one rests, the next is whoever has something to do first: those that were woken, then the earliest deadline,
+/// equal ones in the order in which the threads were started. Only then does the time move. So a simulation is exact,
+/// and the same each time it runs.
 final class Timeline: Sendable {
     /// What a thread rests for.
     private enum Rest {

@@ -2,8 +2,8 @@ internal import RunLoopCore
 
 /// A driver whose time is virtual: a wait takes no time, the clock jumps to the next thing that happens.
 ///
-/// Watched descriptors are real: before the time moves they are looked at, so that what the simulated threads write to one
-/// another arrives.
+/// Watched descriptors are real: before the time moves they are looked at, so that what the simulated threads write to
+/// one another arrives.
 final class VirtualDriver: Driver {
     let timeline: Timeline
     let index: Int

@@ -11,8 +11,8 @@ struct Comparison {
         let isEqual: Bool
     }
 
-    /// On virtual time every line must be equal to the nanosecond. On the real clock the events must be the same, on the
-    /// same grid points, and none may come early; how late they come is shown, not judged.
+    /// On virtual time every line must be equal to the nanosecond. On the real clock the events must be the same, on
+    /// the same grid points, and none may come early; how late they come is shown, not judged.
     init(_ experiment: Experiment, on clock: Stage.Clock) {
         self.experiment = experiment
         let observed = experiment.observations(on: clock)

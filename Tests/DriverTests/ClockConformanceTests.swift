@@ -159,7 +159,7 @@ struct ClockConformanceTests {
         }
     }
 
-    @Test("a thousand wakes of a thread that waits again and again end with the last one", arguments: DriverKind.allCases)
+    @Test("of a thousand wakes in a row the last one is seen", arguments: DriverKind.allCases)
     func wakesInARow(kind: DriverKind) {
         kind.run { driver in
             let waker = driver.waker

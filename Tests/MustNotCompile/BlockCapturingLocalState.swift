@@ -1,4 +1,4 @@
-// error: XX
+// error: mutation of captured var 'count' in concurrently-executing code
 import RunLoopKit
 
 func countElsewhere(remote: RunLoop.Remote) -> Int {

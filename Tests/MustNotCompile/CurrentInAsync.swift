@@ -1,4 +1,4 @@
-// error: XX
+// error: class property 'current' is unavailable from asynchronous contexts; a task may change its thread
 import RunLoopKit
 
 func currentInAsync() async {

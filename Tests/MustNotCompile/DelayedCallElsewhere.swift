@@ -1,4 +1,4 @@
-// error: XX
+// error: capture of 'call' with non-Sendable type 'DelayedCall' in a '@Sendable' closure
 import RunLoopKit
 
 func cancelElsewhere(call: DelayedCall) -> LoopThread {

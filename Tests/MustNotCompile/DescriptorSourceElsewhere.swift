@@ -1,4 +1,4 @@
-// error: XX
+// error: capture of 'source' with non-Sendable type 'DescriptorSource' in a '@Sendable' closure
 import RunLoopKit
 
 func invalidateElsewhere(source: DescriptorSource) -> LoopThread {

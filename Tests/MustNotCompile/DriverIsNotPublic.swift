@@ -1,4 +1,4 @@
-// error: XX
+// error: 'driver' is inaccessible due to 'package' protection level
 import RunLoopKit
 
 func driver(of loop: RunLoop) -> Any {

@@ -1,4 +1,4 @@
-// error: XX
+// error: static property 'loop' is not concurrency-safe
 import RunLoopKit
 
 func keep(loop: RunLoop) {

@@ -1,4 +1,4 @@
-// error: XX
+// error: capture of 'loop' with non-Sendable type 'RunLoop' in a '@Sendable' closure
 import RunLoopKit
 
 func runOnLoopThread(loop: RunLoop) {

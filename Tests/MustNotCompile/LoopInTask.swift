@@ -1,4 +1,4 @@
-// error: XX
+// error: passing closure as a 'sending' parameter risks causing data races
 import RunLoopKit
 
 func runInTask(loop: RunLoop) {

@@ -1,4 +1,4 @@
-// error: XX
+// error: class property 'main' is unavailable from asynchronous contexts; a task may run on any thread
 import RunLoopKit
 
 func mainInAsync() async {

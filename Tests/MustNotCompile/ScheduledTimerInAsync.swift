@@ -1,4 +1,4 @@
-// error: XX
+// error: 'scheduledTimer' is unavailable from asynchronous contexts; a timer belongs to a thread
 import RunLoopKit
 
 func scheduleInAsync() async {

@@ -1,4 +1,4 @@
-// error: XX
+// error: 'withSimulation' is unavailable from asynchronous contexts; a simulation runs on one thread
 import RunLoopSimulation
 
 func simulateInAsync() async {

@@ -1,4 +1,4 @@
-// error: XX
+// error: capture of 'timer' with non-Sendable type 'Timer' in a '@Sendable' closure
 import RunLoopKit
 
 func stopRemotely(remote: RunLoop.Remote, timer: Timer) {

@@ -75,7 +75,8 @@ struct ForkTests {
                     var fired = 0
                     Timer.scheduledTimer(withTimeInterval: .milliseconds(1), repeats: true) { timer in
                         fired += 1
-                        if fired < 3 { RunLoop.Remote.main.perform { _ in performed.add() } } else { timer.invalidate() }
+                        guard fired < 3 else { return timer.invalidate() }
+                        RunLoop.Remote.main.perform { _ in performed.add() }
                     }
                     precondition(main.run(in: .default) == .finished, "the loop does not finish")
                     precondition(fired == 3 && performed.value == 3, "\(fired) fires, \(performed.value) blocks")

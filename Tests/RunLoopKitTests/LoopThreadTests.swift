@@ -109,7 +109,7 @@ struct LoopThreadTests {
         #expect(results.entries.count == 3)
     }
 
-    @Test("stop before the thread has started ends it before its first pass")
+    @Test("stop before the thread has started ends it all the same")
     func stopBeforeStart() {
         for _ in 0..<200 {
             let thread = LoopThread { loop in

@@ -2,8 +2,8 @@ internal import Synchronization
 
 /// What other threads ask of a loop, until the loop looks.
 ///
-/// The lock guards the mail; the atomic word lets a loop without mail pass by without the lock, and makes one wake-up do
-/// for any number of posts to a sleeping loop.
+/// The lock guards the mail; the atomic word lets a loop without mail pass by without the lock, and makes one wake-up
+/// do for any number of posts to a sleeping loop.
 final class Mailbox: Sendable {
     enum Mail {
         case block(RunLoop.Modes, @Sendable (RunLoop) -> Void)

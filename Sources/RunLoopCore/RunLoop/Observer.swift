@@ -1,7 +1,7 @@
 /// A callback at certain points of every pass.
 ///
-/// Observers do not keep a mode from being empty: a mode with nothing else in it is not run, and they are not called (R10).
-/// Source: Apple's page on `CFRunLoopObserver`; R59–R64.
+/// Observers do not keep a mode from being empty: a mode with nothing else in it is not run, and they are not called
+/// (R10). Source: Apple's page on `CFRunLoopObserver`; R59–R64.
 public final class Observer {
     /// The points of a run at which an observer can be called, with CFRunLoop's values (R60).
     public struct Activity: OptionSet, Sendable, Hashable {

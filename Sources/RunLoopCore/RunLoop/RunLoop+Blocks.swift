@@ -9,15 +9,17 @@ extension RunLoop {
         let body: Body
     }
 
-    /// Runs `block` in the next pass of the loop in the default mode (R74). From another thread: ``Remote/perform(inModes:_:)``.
+    /// Runs `block` in the next pass of the loop in the default mode (R74). From another thread:
+    /// ``Remote/perform(inModes:_:)``.
     public func perform(_ block: @escaping () -> Void) {
         perform(inModes: .default, block)
     }
 
-    /// Runs `block` in the next pass of the loop in one of `modes`, once, never before this call has returned (R74–R78).
+    /// Runs `block` in the next pass of the loop in one of `modes`, once, never before this call has returned
+    /// (R74–R78).
     ///
-    /// Blocks run in the order in which they were given. A block that is queued for the running mode keeps the loop from
-    /// sleeping. If `modes` is empty nothing is queued (R156).
+    /// Blocks run in the order in which they were given. A block that is queued for the running mode keeps the loop
+    /// from sleeping. If `modes` is empty nothing is queued (R156).
     public func perform(inModes modes: Modes, _ block: @escaping () -> Void) {
         checkThread()
         guard !modes.isEmpty else { return }
@@ -32,8 +34,8 @@ extension RunLoop {
         !blocks.isEmpty && blocks.contains { isEligible($0, in: mode) }
     }
 
-    /// Runs the blocks that are queued for `mode` now. Those that they queue wait for the next time, and a nested run does
-    /// not see the rest of the batch (R56, R80).
+    /// Runs the blocks that are queued for `mode` now. Those that they queue wait for the next time, and a nested run
+    /// does not see the rest of the batch (R56, R80).
     func performBlocks(in mode: Mode) -> Bool {
         guard hasBlocks(for: mode) else { return false }
         var batch = spareBlocks

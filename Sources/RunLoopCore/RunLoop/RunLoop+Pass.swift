@@ -37,7 +37,8 @@ extension RunLoop {
         }
         if announcesSleep { notify(.afterWaiting, in: mode) }
 
-        // 6. What came meanwhile; and the clock, once. What is armed or joins the mode from here on waits for another pass.
+        // 6. What came meanwhile; and the clock, once. What is armed or joins the mode from here on waits for another
+        // pass.
         collectMail()
         let now = driver.now
         freshTime = now
@@ -46,8 +47,7 @@ extension RunLoop {
         // 7. Timers that are due at that reading, straight from the queue: a nested run may have fired some meanwhile.
         var fired = 0
         while let client = timers.popDue(in: mode, at: now, before: mark) {
-            client.deadlineCame(in: self)
-            fired += 1
+            if client.deadlineCame(in: self) { fired += 1 }
         }
         timers.restore()
         statistics.count(fires: fired, slept: sleeps)
@@ -78,8 +78,8 @@ extension RunLoop {
         min(timers.nextDeadline(in: mode) ?? .distantFuture, activations[run].limit)
     }
 
-    /// The limit counts as reached when the clock has gone beyond it, or when a pass right at the limit found nothing to
-    /// do: what is due exactly then still fires, also when a callback ends exactly then (R35).
+    /// The limit counts as reached when the clock has gone beyond it, or when a pass right at the limit found nothing
+    /// to do: what is due exactly then still fires, also when a callback ends exactly then (R35).
     private func hasReached(_ limit: Instant, passTime: Instant, didWork: Bool) -> Bool {
         guard limit != .distantFuture else { return false }
         return driver.now > limit || (passTime >= limit && !didWork)

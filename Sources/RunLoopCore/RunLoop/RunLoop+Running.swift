@@ -19,7 +19,8 @@ extension RunLoop {
     /// `CFRunLoopRunInMode`, with its results (R27–R36).
     ///
     /// May be called from within any callback, in any mode, to any depth (R89). What is due exactly at the limit still
-    /// fires (R35). If several reasons to end meet, the order is `handledSource`, `timedOut`, `stopped`, `finished` (R33).
+    /// fires (R35). If several reasons to end meet, the order is `handledSource`, `timedOut`, `stopped`, `finished`
+    /// (R33).
     ///
     /// - Parameters:
     ///   - mode: the mode; only what is scheduled in it takes part.
@@ -54,8 +55,8 @@ extension RunLoop {
         while run(mode: .default, before: .distantFuture) {}
     }
 
-    /// Runs the loop in the default mode until the date, or until nothing is left in it (R45). At least one pass is made.
-    /// A stop does not end it (R46).
+    /// Runs the loop in the default mode until the date, or until nothing is left in it (R45). At least one pass is
+    /// made. A stop does not end it (R46).
     @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
     public func run(until limit: Instant) {
         while run(mode: .default, before: limit) && limit > now {}
@@ -76,15 +77,15 @@ extension RunLoop {
     }
 
     /// When the next timer in `mode` is to be served: its date, which may have passed, or somewhat later where its
-    /// tolerance lets it share a wake-up; `nil` without timers (R51). The cost is that of looking at one timer for each set
-    /// of modes in use.
+    /// tolerance lets it share a wake-up; `nil` without timers (R51). The cost is that of looking at one timer for each
+    /// set of modes in use.
     public func nextFireDate(forMode mode: Mode) -> Instant? {
         checkThread()
         return timers.nextDeadline(in: mode)
     }
 
-    /// Runs the loop in `mode` until there is nothing left to do up to `limit`, also when that is now: unlike a run whose
-    /// limit has come it makes as many passes as that takes.
+    /// Runs the loop in `mode` until there is nothing left to do up to `limit`, also when that is now: unlike a run
+    /// whose limit has come it makes as many passes as that takes.
     @discardableResult
     package func settle(in mode: Mode, at limit: Instant) -> RunResult {
         activate(mode, until: limit, returnsAfterSource: false, isPoll: false) ?? .finished
@@ -108,7 +109,8 @@ extension RunLoop {
             remote.mailbox.activation.store(activations.last?.number ?? 0, ordering: .releasing)
         }
         collectMail()
-        // A stop that was asked for before the run began lets it make one pass, so that blocks posted before the stop run.
+        // A stop that was asked for before the run began lets it make one pass, so that blocks posted before the stop
+        // run.
         let stopsAfterOnePass = activations[run].isStopped || isStopPending || isEnding
         activations[run].isStopped = false
         isStopPending = false
@@ -149,8 +151,8 @@ extension RunLoop {
         if mail.isEmpty { swap(&arrived, &mail) }
     }
 
-    /// Ends the run that was the innermost one when another thread asked; if that has ended by itself, the innermost one
-    /// now, or else the next.
+    /// Ends the run that was the innermost one when another thread asked; if that has ended by itself, the innermost
+    /// one now, or else the next.
     private func stop(activation number: UInt64) {
         if let index = activations.lastIndex(where: { $0.number == number }) ?? activations.indices.last {
             activations[index].isStopped = true

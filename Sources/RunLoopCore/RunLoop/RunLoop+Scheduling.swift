@@ -1,10 +1,11 @@
-// Adding things to modes and removing them: timers, observers, custom sources. Descriptor sources are beside their table.
+// Adding things to modes and removing them: timers, observers, custom sources. Descriptor sources are beside their
+// table.
 
 extension RunLoop {
     // MARK: Common modes
 
-    /// Makes `mode` one of the common modes, for good. Everything that was added to the common modes is in it from now on
-    /// (R16–R19).
+    /// Makes `mode` one of the common modes, for good. Everything that was added to the common modes is in it from now
+    /// on (R16–R19).
     public func addCommonMode(_ mode: Mode) {
         checkThread()
         guard !commonModes.contains(mode) else { return }
@@ -25,8 +26,8 @@ extension RunLoop {
 
     /// Schedules a timer in modes of this loop; in modes that it is in already nothing changes (R23, R108).
     ///
-    /// The loop keeps the timer until it is invalidated or removed. A timer that is invalid, or scheduled in another loop,
-    /// is ignored as documented (R106, R109); ``trace`` tells. O(log n).
+    /// The loop keeps the timer until it is invalidated or removed. A timer that is invalid, or scheduled in another
+    /// loop, is ignored as documented (R106, R109); ``trace`` tells. O(log n).
     public func add(_ timer: Timer, forMode modes: Modes) {
         checkThread()
         guard timer.isValid else { return emit(.ignored("a timer that is invalid was added; make a new one")) }
@@ -38,8 +39,8 @@ extension RunLoop {
 
     /// Takes a timer out of modes of this loop without invalidating it; its date and its grid stay (R112).
     ///
-    /// Out of the common modes a timer is taken only if it was added through them (R20), and taking it out of one of them
-    /// leaves it a common one (R21). Out of its last mode, the loop lets it go.
+    /// Out of the common modes a timer is taken only if it was added through them (R20), and taking it out of one of
+    /// them leaves it a common one (R21). Out of its last mode, the loop lets it go.
     public func remove(_ timer: Timer, fromMode modes: Modes) {
         checkThread()
         let membership = timer.membership(in: self)
@@ -87,7 +88,7 @@ extension RunLoop {
         }
     }
 
-    private func allObservers() -> [Observer] {
+    func allObservers() -> [Observer] {
         var seen = Set<ObjectIdentifier>()
         return modeStates.flatMap(\.observers).filter { seen.insert(ObjectIdentifier($0)).inserted }
     }
@@ -106,8 +107,8 @@ extension RunLoop {
 
     // MARK: Custom sources
 
-    /// Schedules a source in modes of this loop; its schedule handler is called for each new one (R70). A source that is
-    /// invalid or in another loop is ignored.
+    /// Schedules a source in modes of this loop; its schedule handler is called for each new one (R70). A source that
+    /// is invalid or in another loop is ignored.
     public func add(_ source: CustomSource, forMode modes: Modes) {
         checkThread()
         guard source.isValid, source.loop == nil || source.loop === self else {
@@ -129,6 +130,8 @@ extension RunLoop {
         source.membership = membership
         if joins {
             source.loop = self
+            lastSourceNumber += 1
+            source.number = lastSourceNumber
             customSources[ObjectIdentifier(source)] = source
             if source.isSignalled { signalled.append(source) }
         } else if membership.isEmpty {
@@ -143,7 +146,8 @@ extension RunLoop {
         left.forEach { source.cancelHandler?(self, $0) }
     }
 
-    func allCustomSources() -> [CustomSource] { Array(customSources.values) }
+    /// In the order in which they were added.
+    func allCustomSources() -> [CustomSource] { customSources.values.sorted { $0.number < $1.number } }
 
     /// Serves the sources of `mode` that are marked as ready when the step begins: by order, then by signal (R67, R68).
     func serveCustomSources(in mode: Mode, onlyFirst: Bool) -> Bool {

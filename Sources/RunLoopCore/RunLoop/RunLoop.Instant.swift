@@ -33,15 +33,11 @@ extension RunLoop {
         }
 
         public static func + (left: Instant, right: Duration) -> Instant {
-            let (sum, overflow) = left.nanoseconds.addingReportingOverflow(right.saturatedNanoseconds)
-            guard overflow else { return Instant(nanoseconds: sum) }
-            return right < .zero ? .distantPast : .distantFuture
+            Instant(nanoseconds: Int64(clamping: Int128(left.nanoseconds) + right.wholeNanoseconds))
         }
 
         public static func - (left: Instant, right: Duration) -> Instant {
-            let (difference, overflow) = left.nanoseconds.subtractingReportingOverflow(right.saturatedNanoseconds)
-            guard overflow else { return Instant(nanoseconds: difference) }
-            return right < .zero ? .distantFuture : .distantPast
+            Instant(nanoseconds: Int64(clamping: Int128(left.nanoseconds) - right.wholeNanoseconds))
         }
 
         public static func - (left: Instant, right: Instant) -> Duration {
@@ -64,13 +60,13 @@ extension RunLoop.Instant: CustomStringConvertible {
 }
 
 extension Duration {
-    /// The duration in whole nanoseconds, rounded to the nearest and saturated to what 64 bits hold (292 years).
-    package var saturatedNanoseconds: Int64 {
+    /// The duration in nanoseconds, rounded to the nearest.
+    fileprivate var wholeNanoseconds: Int128 {
         let (seconds, attoseconds) = components
-        let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        guard !overflow else { return seconds < 0 ? .min : .max }
         let half: Int64 = attoseconds < 0 ? -500_000_000 : 500_000_000
-        let (sum, overflowed) = scaled.addingReportingOverflow((attoseconds + half) / 1_000_000_000)
-        return overflowed ? (seconds < 0 ? .min : .max) : sum
+        return Int128(seconds) * 1_000_000_000 + Int128((attoseconds + half) / 1_000_000_000)
     }
+
+    /// The duration in nanoseconds, rounded to the nearest and saturated to what 64 bits hold (292 years).
+    package var saturatedNanoseconds: Int64 { Int64(clamping: wholeNanoseconds) }
 }

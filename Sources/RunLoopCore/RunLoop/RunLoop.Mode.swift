@@ -4,8 +4,8 @@ extension RunLoop {
     /// The name of a mode that a loop can run in.
     ///
     /// A mode is no more than a name: it comes to life when something is scheduled in it, and it never goes away (R7).
-    /// Equal names are the same mode, in every loop. ``Modes-swift.struct/common`` is not a mode one can run in, so it is
-    /// not a `Mode`: where items are scheduled, ``Modes-swift.struct`` stands.
+    /// Equal names are the same mode, in every loop. ``Modes-swift.struct/common`` is not a mode one can run in, so it
+    /// is not a `Mode`: where items are scheduled, ``Modes-swift.struct`` stands.
     ///
     /// Creating a mode from a string looks the name up in a process-wide table under a lock; keep the value where it is
     /// used often. Comparing modes costs one comparison of integers.

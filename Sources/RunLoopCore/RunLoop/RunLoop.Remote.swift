@@ -3,8 +3,8 @@ internal import Synchronization
 extension RunLoop {
     /// What other threads may ask of a loop.
     ///
-    /// Everything asked here wakes the loop if it sleeps, is never lost, and is carried out on the loop's thread; also what
-    /// is asked before the loop runs. Any thread, O(1).
+    /// Everything asked here wakes the loop if it sleeps, is never lost, and is carried out on the loop's thread; also
+    /// what is asked before the loop runs. Any thread, O(1).
     public struct Remote: Sendable {
         let mailbox: Mailbox
 
@@ -13,8 +13,8 @@ extension RunLoop {
             mailbox = Mailbox(waker: waker)
         }
 
-        /// Runs `block` on the loop's thread in its next pass in one of `modes`, once. Blocks from one thread run in the
-        /// order in which they were posted (R75).
+        /// Runs `block` on the loop's thread in its next pass in one of `modes`, once. Blocks from one thread run in
+        /// the order in which they were posted (R75).
         ///
         /// - Returns: `false` if the loop has ended; the block will not run.
         @discardableResult
@@ -22,8 +22,9 @@ extension RunLoop {
             mailbox.post(.block(modes, block))
         }
 
-        /// Ends the innermost run that is under way now, after the step it is in (R82–R84). If the loop does not run, its
-        /// next run makes one pass without sleeping and ends. Blocks posted before the stop run before the run ends.
+        /// Ends the innermost run that is under way now, after the step it is in (R82–R84). If the loop does not run,
+        /// its next run makes one pass without sleeping and ends. Blocks posted before the stop run before the run
+        /// ends.
         ///
         /// As everywhere, ``RunLoop/run()`` and ``RunLoop/run(until:)`` go on after a stop (R46); use
         /// ``RunLoop/run(in:until:returnAfterSourceHandled:)`` for a run that is to be stopped.

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import Synchronization
 
 /// An event loop with modes: it waits for timers, sources and blocks, and calls those of the mode that it runs in.
 ///
@@ -17,12 +18,14 @@ public final class RunLoop {
     @exclusivity(unchecked) public internal(set) var statistics = Statistics()
 
     package let driver: any Driver
+    /// Tells this loop from every other of the process, also from those that have gone.
+    let number = loopCount.wrappingAdd(1, ordering: .relaxed).newValue
     private let thread: pthread_t
 
-    // The state that every pass touches opts out of run-time exclusivity checks: they were 44 % of the instructions of a
-    // timer's fire (619 to 345 million for a virtual day of 86,400). It is safe because only the loop's thread gets here,
-    // and no access is open while user code is called: what a change lets go is kept by its caller until the change is
-    // over.
+    // The state that every pass touches opts out of run-time exclusivity checks: they were 44 % of the instructions of
+    // a timer's fire (619 to 345 million for a virtual day of 86,400). It is safe because only the loop's thread gets
+    // here, and no access is open while user code is called: what a change lets go is kept by its caller until the
+    // change is over.
 
     // MARK: What is scheduled
 
@@ -30,6 +33,7 @@ public final class RunLoop {
     @exclusivity(unchecked) var modeStates: [ModeState] = []
     var commonModes = ModeSet(.default)
     var customSources: [ObjectIdentifier: CustomSource] = [:]
+    var lastSourceNumber = 0
     /// Custom sources that are marked as ready, in the order in which they were signalled.
     @exclusivity(unchecked) var signalled: [CustomSource] = []
     var descriptors = DescriptorTable()
@@ -96,7 +100,7 @@ public final class RunLoop {
         for timer in timers.removeAll() { timer.loopEnded() }
         for source in allCustomSources() { setMembership(.none, of: source) }
         for source in descriptors.all { remove(source) }
-        for observer in modeStates.flatMap(\.observers) { observer.loop = nil }
+        for observer in allObservers() { setMembership(.none, of: observer) }
         modeStates = []
         let dropped = (blocks, delayedCalls)
         blocks = []
@@ -121,8 +125,8 @@ public final class RunLoop {
     /// Whether the loop sleeps (R5). On the loop's own thread that is never seen; ask ``remote`` from another.
     public var isWaiting: Bool { remote.isWaiting }
 
-    /// Ends the innermost run, once the step that is under way is done (R29, R82, R83). Nothing happens if the loop does
-    /// not run (R38). From another thread: ``Remote/stop()``.
+    /// Ends the innermost run, once the step that is under way is done (R29, R82, R83). Nothing happens if the loop
+    /// does not run (R38). From another thread: ``Remote/stop()``.
     public func stop() {
         checkThread()
         guard !activations.isEmpty else { return }
@@ -188,3 +192,5 @@ extension DescriptorSource: Sendable {}
 
 @available(*, unavailable, message: "an observer belongs to its loop's thread")
 extension Observer: Sendable {}
+
+private let loopCount = Atomic<UInt64>(0)

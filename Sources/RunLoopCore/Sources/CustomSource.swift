@@ -2,8 +2,8 @@ internal import Synchronization
 
 /// A source that is signalled by hand: CFRunLoop's version-0 source (R65–R71).
 ///
-/// Signalling marks it as ready; its handler is called in the next pass of its loop in one of its modes, once however often
-/// it was signalled. A source keeps its modes from being empty, signalled or not (R11).
+/// Signalling marks it as ready; its handler is called in the next pass of its loop in one of its modes, once however
+/// often it was signalled. A source keeps its modes from being empty, signalled or not (R11).
 ///
 /// A source belongs to one loop at a time; other threads signal it through its ``remote``.
 public final class CustomSource {
@@ -24,6 +24,8 @@ public final class CustomSource {
     private(set) var isDispatching = false
     private var remoteBox: Remote?
     var membership = Membership.none
+    /// Its place among the sources of its loop.
+    var number = 0
     unowned(unsafe) var loop: RunLoop? {
         didSet { remoteBox?.loopChanged(to: loop?.remote) }
     }
@@ -36,8 +38,8 @@ public final class CustomSource {
         self.handler = handler
     }
 
-    /// Marks the source as ready. The loop is not woken (R65): on the loop's own thread it is awake, and before a sleep that
-    /// has already been decided ``RunLoop/wakeUp()`` is the documented companion.
+    /// Marks the source as ready. The loop is not woken (R65): on the loop's own thread it is awake, and before a sleep
+    /// that has already been decided ``RunLoop/wakeUp()`` is the documented companion.
     public func signal() {
         loop?.checkThread()
         guard isValid, !isSignalled else { return }

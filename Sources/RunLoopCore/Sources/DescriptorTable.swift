@@ -105,13 +105,19 @@ extension RunLoop {
         if source.isParked { descriptors.unparkedMode = nil }
     }
 
-    /// Serves what was found ready. A source that is not in the mode, or whose handler is on the stack, is parked: being
-    /// level-triggered, its descriptor will report again.
+    /// Serves what was found ready. A source that is not in the mode, or whose handler is on the stack, is parked:
+    /// being level-triggered, its descriptor will report again.
     func serveDescriptors(in mode: Mode) -> Bool {
         var handled = false
         while let (token, events) = ready.popFirst() {
             guard let source = descriptors.source(of: token) else { continue }
-            guard source.membership.modes.contains(mode), !source.isDispatching else {
+            guard source.membership.modes.contains(mode) else {
+                // Which mode runs next is not known here: whichever it is, it has to look at what is parked.
+                descriptors.unparkedMode = nil
+                park(source, token)
+                continue
+            }
+            guard !source.isDispatching else {
                 park(source, token)
                 continue
             }
@@ -135,19 +141,25 @@ extension RunLoop {
     func unpark(for mode: Mode) {
         guard !descriptors.parked.isEmpty, descriptors.unparkedMode != mode else { return }
         descriptors.unparkedMode = mode
+        var lost: [(DescriptorSource, DescriptorError)] = []
         let candidates = descriptors.parked
-        for source in candidates where source.membership.modes.contains(mode) && !source.isDispatching {
-            guard let token = source.token else { continue }
-            descriptors.parked.removeAll { $0 === source }
-            source.isParked = false
+        descriptors.parked = []
+        for source in candidates {
+            guard source.membership.modes.contains(mode), !source.isDispatching, let token = source.token else {
+                descriptors.parked.append(source)
+                continue
+            }
             do {
                 try driver.watch(source.fileDescriptor, for: source.events, token: token)
+                source.isParked = false
             } catch {
-                source.isParked = true
                 descriptors.parked.append(source)
-                emit(.ignored("a descriptor source was invalidated: \(error)"))
-                source.invalidate()
+                lost.append((source, error))
             }
+        }
+        for (source, error) in lost {
+            emit(.ignored("a descriptor source was invalidated: \(error)"))
+            source.invalidate()
         }
     }
 }

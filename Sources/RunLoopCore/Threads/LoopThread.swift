@@ -4,9 +4,9 @@ internal import Synchronization
 
 /// A thread that runs a loop of its own.
 ///
-/// The thread calls its set-up with the loop, runs the loop in the default mode until nothing is left in it or until it is
-/// asked to stop, and ends. At its end everything that the loop held is released on the thread, before ``join()`` returns
-/// (S9, S15).
+/// The thread calls its set-up with the loop, runs the loop in the default mode until nothing is left in it or until it
+/// is asked to stop, and ends. At its end everything that the loop held is released on the thread, before ``join()``
+/// returns (S9, S15).
 ///
 /// ```swift
 /// let thread = LoopThread(name: "ticker") { loop in
@@ -17,8 +17,8 @@ internal import Synchronization
 /// thread.join()
 /// ```
 ///
-/// Dropping a `LoopThread` does not end its thread. A thread that is started inside a simulation takes part in its virtual
-/// time.
+/// Dropping a `LoopThread` does not end its thread. A thread that is started inside a simulation takes part in its
+/// virtual time.
 public final class LoopThread: Sendable {
     /// The thread's name, of which the system keeps the first 15 bytes.
     public let name: String
@@ -83,8 +83,8 @@ public final class LoopThread: Sendable {
         }
     }
 
-    /// Asks the thread to end: every run of its loop ends after the step it is in, also nested ones, and one that begins
-    /// later makes a single pass. Blocks posted before the stop still run. Returns at once. Any thread.
+    /// Asks the thread to end: every run of its loop ends after the step it is in, also nested ones, and one that
+    /// begins later makes a single pass. Blocks posted before the stop still run. Returns at once. Any thread.
     public func stop() {
         remote.performUrgently { $0.endAllRuns() }
     }

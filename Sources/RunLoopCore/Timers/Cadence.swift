@@ -46,8 +46,11 @@ struct Cadence {
 
     /// Moves to the first date strictly after `now` (R115, R116).
     mutating func advance(past now: RunLoop.Instant) {
-        index = max(datesPassed(at: now), index + 1)
+        index = min(max(datesPassed(at: now), index + 1), Cadence.lastIndex)
     }
+
+    /// Beyond it nothing is counted any more, so that the next index is still a number.
+    private static let lastIndex = Int64.max - 1
 
     /// How many dates there are that are not later than `now`.
     private func datesPassed(at now: RunLoop.Instant) -> Int64 {
@@ -56,7 +59,7 @@ struct Cadence {
         let elapsed = Int128(now.nanoseconds) - Int128(anchor.nanoseconds)
         let period = Int128(nanoseconds) * 1_000_000_000 + Int128(attoseconds)
         // One too many at most: the date is rounded down to a nanosecond, the quotient is not.
-        var passed = Int64(clamping: (elapsed * 1_000_000_000 + 999_999_999) / period + 1)
+        var passed = min(Int64(clamping: (elapsed * 1_000_000_000 + 999_999_999) / period + 1), Cadence.lastIndex)
         while passed > 0 && date(passed - 1) > now { passed -= 1 }
         return passed
     }

@@ -1,7 +1,7 @@
 /// A 4-ary implicit heap of deadlines. Equal deadlines leave in the order in which they were armed.
 ///
-/// An entry that has been superseded stays until it reaches the top or is swept out; who put it there knows whether it is
-/// still meant (see ``TimerQueue``). Insertion and removal of the top cost O(log n).
+/// An entry that has been superseded stays until it reaches the top or is swept out; who put it there knows whether it
+/// is still meant (see ``TimerQueue``). Insertion and removal of the top cost O(log n).
 struct DeadlineHeap {
     struct Entry {
         var deadline: RunLoop.Instant

@@ -1,18 +1,12 @@
 /// A call that a loop is to make later, once: `performSelector:withObject:afterDelay:` (R155–R162).
 ///
-/// What is called, its target and its argument are kept until the call has been made or cancelled (R157). The call is made
-/// only while the loop runs in one of its modes (R158).
+/// What is called, its target and its argument are kept until the call has been made or cancelled (R157). The call is
+/// made only while the loop runs in one of its modes (R158).
 public final class DelayedCall {
-    let timer: Timer
-    fileprivate let target: AnyObject?
-    fileprivate let name: String?
-    fileprivate let argument: AnyHashable?
+    private let timer: Timer
 
-    fileprivate init(timer: Timer, target: AnyObject?, name: String?, argument: AnyHashable?) {
+    fileprivate init(_ timer: Timer) {
         self.timer = timer
-        self.target = target
-        self.name = name
-        self.argument = argument
     }
 
     /// Whether the call is still to be made.
@@ -47,8 +41,8 @@ struct DelayedCallTable {
 extension RunLoop {
     /// Calls `block` once, `delay` from now at the earliest, in one of `modes`.
     ///
-    /// A delay of zero or less means the next pass, never at once (R155). Calls with equal dates are made in the order in
-    /// which they were asked for (R159). With no modes at all nothing is scheduled (R156).
+    /// A delay of zero or less means the next pass, never at once (R155). Calls with equal dates are made in the order
+    /// in which they were asked for (R159). With no modes at all nothing is scheduled (R156).
     ///
     /// - Returns: a token that can cancel the call; it need not be kept.
     @discardableResult
@@ -63,10 +57,11 @@ extension RunLoop {
     public func perform(
         at date: Instant, inModes modes: Modes = .default, _ block: @escaping () -> Void
     ) -> DelayedCall {
-        schedule(DelayedCall(timer: oneShot(at: date, block), target: nil, name: nil, argument: nil), modes)
+        schedule(oneShot(at: date, block), modes)
     }
 
-    /// Calls a method of `target` once, `delay` from now at the earliest, in one of `modes`; the target is kept until then.
+    /// Calls a method of `target` once, `delay` from now at the earliest, in one of `modes`; the target is kept until
+    /// then.
     ///
     /// - Parameters:
     ///   - selector: the method, for example `Player.skip`.
@@ -81,7 +76,7 @@ extension RunLoop {
         afterDelay delay: Duration, inModes modes: Modes = .default
     ) -> DelayedCall {
         let timer = oneShot(at: now + max(.zero, delay)) { selector(target)() }
-        return schedule(DelayedCall(timer: timer, target: target, name: name, argument: nil), modes)
+        return schedule(timer, modes, target: target, named: name)
     }
 
     /// Calls a method of `target` with an argument; see ``perform(_:target:named:afterDelay:inModes:)``.
@@ -91,7 +86,7 @@ extension RunLoop {
         named name: String? = nil, afterDelay delay: Duration, inModes modes: Modes = .default
     ) -> DelayedCall {
         let timer = oneShot(at: now + max(.zero, delay)) { selector(target)(argument) }
-        return schedule(DelayedCall(timer: timer, target: target, name: name, argument: argument), modes)
+        return schedule(timer, modes, target: target, named: name, argument: argument)
     }
 
     /// Cancels every pending call of a method of `target` in this loop, in all modes (R160).
@@ -117,19 +112,19 @@ extension RunLoop {
         Timer(fire: date, interval: .zero, repeats: false) { _ in body() }
     }
 
-    private func schedule(_ call: DelayedCall, _ modes: Modes) -> DelayedCall {
-        if modes.isEmpty {
-            call.timer.invalidate()
-            return call
+    private func schedule(
+        _ timer: Timer, _ modes: Modes, target: AnyObject? = nil, named name: String? = nil, argument: AnyHashable? = nil
+    ) -> DelayedCall {
+        guard !modes.isEmpty else {
+            timer.invalidate()
+            return DelayedCall(timer)
         }
-        if let target = call.target {
+        if let target {
             let id = ObjectIdentifier(target)
-            delayedCalls.pending[id, default: []].append(
-                .init(timer: call.timer, name: call.name, argument: call.argument))
-            let timer = call.timer
+            delayedCalls.pending[id, default: []].append(.init(timer: timer, name: name, argument: argument))
             timer.invalidationHandler = { [unowned self, unowned timer] in delayedCalls.remove(timer, of: id) }
         }
-        add(call.timer, forMode: modes)
-        return call
+        add(timer, forMode: modes)
+        return DelayedCall(timer)
     }
 }

@@ -5,8 +5,8 @@ extension Timer {
     /// let timer = Timer(fire: date, interval: .seconds(2), target: self, selector: Clock.tick, repeats: true)
     /// ```
     ///
-    /// A repeating timer and a target that keeps it live as long as the timer is valid; use `weakTarget` where the target
-    /// shall be free to go.
+    /// A repeating timer and a target that keeps it live as long as the timer is valid; use `weakTarget` where the
+    /// target shall be free to go.
     ///
     /// - Parameters:
     ///   - fireDate: the first date.

@@ -4,8 +4,8 @@ extension Timer {
     /// Stops its timer from any thread.
     ///
     /// Invalidating a timer from another thread is what Apple's documentation warns of, and a `Timer` does not compile
-    /// there. This handle is the safe form: it takes effect at once for fires that have not begun, wakes the timer's loop,
-    /// and lets the loop release the timer's target on its own thread.
+    /// there. This handle is the safe form: it takes effect at once for fires that have not begun, wakes the timer's
+    /// loop, and lets the loop release the timer's target on its own thread.
     public final class Remote: Sendable {
         private let invalidated = Atomic(false)
         private let loop: Mutex<RunLoop.Remote?>

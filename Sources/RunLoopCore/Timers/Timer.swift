@@ -1,14 +1,14 @@
 /// A timer of a run loop: it fires once, or again and again on a grid, while its loop runs in one of its modes.
 ///
-/// A repeating timer keeps to the dates `fireDate + k × interval`. When the loop comes late, because it was busy or ran in
-/// a mode that the timer is not in, the timer fires once for all the dates that have passed and then goes on with the
-/// first date still to come (R115–R117); ``missedFires`` tells how many there were. It never fires early (R113).
+/// A repeating timer keeps to the dates `fireDate + k × interval`. When the loop comes late, because it was busy or ran
+/// in a mode that the timer is not in, the timer fires once for all the dates that have passed and then goes on with
+/// the first date still to come (R115–R117); ``missedFires`` tells how many there were. It never fires early (R113).
 ///
 /// The loop keeps the timer from the moment it is added until it is invalidated or removed from its last mode, and the
 /// timer keeps its block or target until it is invalidated (R110, R140). A one-shot invalidates itself after its fire.
 ///
-/// A timer belongs to the thread of its loop and is not `Sendable`. To stop one from another thread, hand that thread the
-/// timer's ``remote``.
+/// A timer belongs to the thread of its loop and is not `Sendable`. To stop one from another thread, hand that thread
+/// the timer's ``remote``.
 ///
 /// Source: Apple's pages on `Timer` and `CFRunLoopTimer`.
 public final class Timer {
@@ -47,7 +47,7 @@ public final class Timer {
         var invalidationHandler: (() -> Void)?
         var remote: Remote?
         /// The place in the order of a timer that is scheduled in no mode for the moment.
-        var keptOrder: (loop: ObjectIdentifier, order: UInt64)?
+        var keptOrder: (loop: UInt64, order: UInt64)?
     }
 
     /// A timer that fires first at `fireDate`; it fires once it has been added to a loop. (R97)
@@ -71,8 +71,8 @@ public final class Timer {
 
     // MARK: Properties
 
-    /// The date of the next fire; during the callback, the date that is being fired (R121); once invalid, the date of the
-    /// last fire (R135).
+    /// The date of the next fire; during the callback, the date that is being fired (R121); once invalid, the date of
+    /// the last fire (R135).
     ///
     /// Setting it moves the next fire and begins a new grid there (R130), also from within the callback (R131). A date
     /// that has passed fires in the next pass. ``RunLoop/Instant/distantFuture`` parks the timer (R133). On an invalid
@@ -95,7 +95,8 @@ public final class Timer {
     /// How much later than its date a fire may come, so that several timers can share one wake-up (R148).
     ///
     /// Zero unless set; negative values count as zero, and for a repeating timer at most half of the interval counts
-    /// (R149). The grid stays where it is, and on virtual time no fire moves. Takes effect when the timer is next armed.
+    /// (R149). The grid stays where it is, and on virtual time no fire moves. Takes effect when the timer is next
+    /// armed.
     public var tolerance: Duration {
         get { slack }
         set { slack = max(.zero, repeats ? min(newValue, timeInterval / 2) : newValue) }
@@ -139,8 +140,8 @@ public final class Timer {
 
     /// Calls the block now, on the calling thread, whatever the modes (R143).
     ///
-    /// A repeating timer's schedule and ``fireDate`` stay as they are (R144); a one-shot is invalidated afterwards (R145).
-    /// Nothing happens on an invalid timer (R146), nor inside the timer's own callback.
+    /// A repeating timer's schedule and ``fireDate`` stay as they are (R144); a one-shot is invalidated afterwards
+    /// (R145). Nothing happens on an invalid timer (R146), nor inside the timer's own callback.
     public func fire() {
         loop?.checkThread()
         guard isValid, !isFiring else { return }
@@ -150,21 +151,28 @@ public final class Timer {
         missedFires = 0
         callBlock(isManual: true)
         guard isValid, repeats else { return invalidate() }
-        guard let loop, let order = movedWhileFiring.order ?? order else { return }
-        arm(in: loop, order: order)
+        guard let loop else { return }
+        arm(in: loop, order: movedWhileFiring.order ?? order ?? loop.timers.takeOrder())
     }
 
-    func deadlineCame(in loop: RunLoop) {
-        guard isValid else { return invalidate() }
+    func deadlineCame(in loop: RunLoop) -> Bool {
+        guard isValid else {
+            invalidate()
+            return false
+        }
         missedFires = repeats ? cadence.fire(at: loop.timeBeforeCallback()) : 0
         lastFireDate = cadence.date
         loop.freshTime = nil
         callBlock(isManual: false)
-        guard isValid, repeats else { return invalidate() }
+        guard isValid, repeats else {
+            invalidate()
+            return true
+        }
         let now = loop.timeAfterCallback()
         if !movedWhileFiring.0 { cadence.advance(past: now) }
         let order = movedWhileFiring.order ?? loop.timers.takeOrder()
         if self.loop != nil { arm(in: loop, order: order) } else { keep(order, of: loop) }
+        return true
     }
 
     private func callBlock(isManual: Bool) {
@@ -217,7 +225,7 @@ extension Timer: TimerQueueClient {
     }
 
     private func keep(_ order: UInt64, of loop: RunLoop) {
-        withExtras { $0.keptOrder = (ObjectIdentifier(loop), order) }
+        withExtras { $0.keptOrder = (loop.number, order) }
     }
 
     private func arm(in loop: RunLoop, order: UInt64) {
@@ -235,7 +243,8 @@ extension Timer: TimerQueueClient {
         self.loop === loop ? loop.timers.membership(of: slot) : .none
     }
 
-    /// Joins a loop, changes its modes, or leaves the loop when no mode is left. The date and the place in the order stay.
+    /// Joins a loop, changes its modes, or leaves the loop when no mode is left. The date and the place in the order
+    /// stay.
     func setMembership(_ membership: Membership, in loop: RunLoop) {
         if self.loop != nil {
             if membership.isEmpty {
@@ -251,7 +260,7 @@ extension Timer: TimerQueueClient {
         extras?.remote?.loopChanged(to: loop.remote)
         slot = loop.timers.register(self, membership)
         guard !isFiring else { return }
-        if let kept = extras?.keptOrder, kept.loop == ObjectIdentifier(loop), kept.order != 0 {
+        if let kept = extras?.keptOrder, kept.loop == loop.number, kept.order != 0 {
             loop.timers.noteJoin(slot, membership.modes)
             arm(in: loop, order: kept.order)
         } else {
@@ -261,8 +270,8 @@ extension Timer: TimerQueueClient {
 }
 
 extension RunLoop.Instant {
-    /// The latest instant within `slack` after this one that timers with slack meet on: the multiple of the largest power
-    /// of two nanoseconds that fits into the slack.
+    /// The latest instant within `slack` after this one that timers with slack meet on: the multiple of the largest
+    /// power of two nanoseconds that fits into the slack.
     func coalesced(within slack: Duration) -> RunLoop.Instant {
         let room = slack.saturatedNanoseconds
         guard room > 0, nanoseconds > 0, self != .distantFuture else { return self }

@@ -1,7 +1,9 @@
 /// What the queue calls when a deadline has come.
 protocol TimerQueueClient: AnyObject {
     /// Its deadline has come; the queue has disarmed it.
-    func deadlineCame(in loop: RunLoop)
+    ///
+    /// - Returns: whether it called anybody.
+    func deadlineCame(in loop: RunLoop) -> Bool
 
     /// The loop has ended and let it go.
     func loopEnded()
@@ -9,12 +11,12 @@ protocol TimerQueueClient: AnyObject {
 
 /// Who is to be called when, and in which modes.
 ///
-/// A client has a *slot*. Its slot is in one *lane*: there is a lane for each set of modes in use, with a heap of its own,
-/// so that running a mode looks at the heads of a few lanes and switching modes costs nothing per timer.
+/// A client has a *slot*. Its slot is in one *lane*: there is a lane for each set of modes in use, with a heap of its
+/// own, so that running a mode looks at the heads of a few lanes and switching modes costs nothing per timer.
 ///
 /// Disarming only gives the slot a new version; the entry left in the heap is dropped when it comes to the top, or in a
-/// sweep once the dead outnumber the living. Arming is O(log n), disarming O(1), finding the next deadline O(lanes of the
-/// mode). Nothing is allocated once the arrays have grown to their size.
+/// sweep once the dead outnumber the living. Arming is O(log n), disarming O(1), finding the next deadline O(lanes of
+/// the mode). Nothing is allocated once the arrays have grown to their size.
 struct TimerQueue {
     typealias SlotIndex = Int32
 
@@ -41,11 +43,12 @@ struct TimerQueue {
     /// The lanes that a mode looks at, by the mode's id.
     private var lanesOfMode: ContiguousArray<ContiguousArray<Int>> = []
 
-    /// Counts every arming: the tie-break among equal deadlines, and the mark by which a pass knows what came before it.
+    /// Counts every arming: the tie-break among equal deadlines, and the mark by which a pass knows what came before
+    /// it.
     private(set) var nextOrder: UInt64 = 1
 
-    /// Entries that a pass met and may not fire, because they were armed or joined its mode after it had begun. They are
-    /// back in their heaps before anybody asks for the next deadline.
+    /// Entries that a pass met and may not fire, because they were armed or joined its mode after it had begun. They
+    /// are back in their heaps before anybody asks for the next deadline.
     private var setAside: [DeadlineHeap.Entry] = []
 
     /// When a slot last joined a mode, for joins since the outermost pass now under way began.
@@ -188,8 +191,8 @@ struct TimerQueue {
         }
     }
 
-    /// The client whose turn it is in `mode`: the earliest deadline not later than `now`, among those that were armed and
-    /// in the mode before the mark. It is disarmed.
+    /// The client whose turn it is in `mode`: the earliest deadline not later than `now`, among those that were armed
+    /// and in the mode before the mark. It is disarmed.
     mutating func popDue(in mode: RunLoop.Mode, at now: RunLoop.Instant, before mark: UInt64) -> (any TimerQueueClient)?
     {
         while let (lane, entry) = head(of: mode), entry.deadline <= now {

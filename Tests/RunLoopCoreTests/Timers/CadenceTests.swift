@@ -144,4 +144,20 @@ struct CadenceTests {
         #expect(cadence.date == ms(105))
         #expect(cadence.fire(at: ms(106)) == 0)
     }
+
+    @Test(
+        "a grid with more dates than can be counted goes on",
+        arguments: [
+            (RunLoop.Instant.distantPast, Duration.nanoseconds(1)),
+            (RunLoop.Instant(nanoseconds: 0), Duration(secondsComponent: 0, attosecondsComponent: 1)),
+        ])
+    func uncountable(anchor: RunLoop.Instant, period: Duration) {
+        var cadence = Cadence(anchor: anchor, period: period)
+        var now = RunLoop.Instant(nanoseconds: 20_000_000_000)
+        for _ in 0..<3 {
+            #expect(cadence.fire(at: now) >= 0)
+            cadence.advance(past: now)
+            now = now + .seconds(1)
+        }
+    }
 }

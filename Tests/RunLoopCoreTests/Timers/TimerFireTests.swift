@@ -133,4 +133,17 @@ struct TimerFireTests {
             loop.checkInvariants()
         }
     }
+
+    @Test("a due timer that another thread has invalidated is not counted as a fire")
+    func invalidatedIsNotCounted() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            let victim = Timer(fire: ms(10), interval: .zero, repeats: false) { _ in }
+            let remote = victim.remote
+            loop.timer(10) { _ in remote.invalidate() }
+            loop.add(victim, forMode: .default)
+            loop.run(in: .default)
+            #expect(loop.statistics.fires == 1)
+        }
+    }
 }
