@@ -39,9 +39,9 @@ struct Cadence {
     /// Notes that the pending date is fired at `now`, and tells how many dates passed without a fire of their own since
     /// the fire before.
     mutating func fire(at now: RunLoop.Instant) -> Int {
-        let passed = max(datesPassed(at: now), index + 1)
+        let passed = min(max(datesPassed(at: now), index + 1), Cadence.lastIndex)
         defer { counted = passed }
-        return Int(passed - counted - 1)
+        return Int(max(0, passed - counted - 1))
     }
 
     /// Moves to the first date strictly after `now` (R115, R116).
