@@ -62,6 +62,13 @@ let package = Package(
             name: "TimerForms", dependencies: ["RunLoopKit"], path: "Examples/TimerForms", swiftSettings: strict),
 
         .testTarget(
+            name: "DriverTests",
+            dependencies: ["RunLoopCore", "RunLoopLibevent", "RunLoopSimulation", "RunLoopKit", "CShims"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "RunLoopKitTests", dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopSimulation", "CShims"],
+            swiftSettings: strict),
+        .testTarget(
             name: "RunLoopCoreTests", dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopSimulation"],
             swiftSettings: strict),
         .testTarget(

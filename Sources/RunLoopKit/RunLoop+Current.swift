@@ -5,13 +5,18 @@ internal import RunLoopLibevent
 extension RunLoop {
     /// The calling thread's loop, made on first use (R1). Inside a simulation it is the simulated loop.
     ///
-    /// A loop that is made here lives until its thread ends.
+    /// A loop that is made here lives until its thread ends. A process that was forked makes new ones.
     @available(*, noasync, message: "a task may change its thread; use a LoopThread or a remote")
     public static var current: RunLoop {
-        if let loop = installed { return loop }
+        if let loop = installed {
+            guard loop.driver.isForked else { return loop }
+            // The loop of the parent process. It is let be: to release it would call handlers that are the parent's.
+            _ = Unmanaged.passRetained(loop)
+        }
+        let main = MainLoop.shared
         let loop =
-            rlk_is_main_thread() != 0
-            ? RunLoop(driver: LibeventDriver(waker: MainLoop.waker), remote: MainLoop.remote)
+            rlk_is_main_thread() != 0 && main.forkCount == rlk_fork_count()
+            ? RunLoop(driver: LibeventDriver(waker: main.waker), remote: main.remote)
             : RunLoop(driver: LibeventDriver())
         install(loop)
         return loop
@@ -29,11 +34,23 @@ extension RunLoop {
 
 extension RunLoop.Remote {
     /// What any thread may ask of the main thread's loop, also before that loop exists.
-    public static var main: RunLoop.Remote { MainLoop.remote }
+    ///
+    /// In a process that was forked without `exec`, a remote that the parent has used reaches nobody; use the loop's
+    /// own ``RunLoop/remote`` there.
+    public static var main: RunLoop.Remote { MainLoop.shared.remote }
 }
 
 /// What the main thread's loop and its remote share.
-private enum MainLoop {
-    static let waker = EventWaker()
-    static let remote = RunLoop.Remote(waker: waker)
+private struct MainLoop {
+    static let shared = MainLoop()
+
+    let waker: EventWaker
+    let remote: RunLoop.Remote
+    /// Tells in a child process that this is the parent's.
+    let forkCount = rlk_fork_count()
+
+    private init() {
+        waker = EventWaker()
+        remote = RunLoop.Remote(waker: waker)
+    }
 }

@@ -49,6 +49,8 @@ package final class LibeventDriver: Driver {
     }
 
     deinit {
+        // In a child process the epoll instance is the parent's: to delete from it would make the parent deaf.
+        guard !isForked else { return }
         for watch in watches.values { watch.end() }
         event_free(timerEvent)
         event_free(wakeEvent)
@@ -70,9 +72,11 @@ package final class LibeventDriver: Driver {
     }
     private static let silenced: Void = event_set_log_callback { _, _ in }
 
+    package var isForked: Bool { forkCount != rlk_fork_count() }
+
     private func checkFork() {
         precondition(
-            forkCount == rlk_fork_count(),
+            !isForked,
             "this run loop was made before a fork; in the child process make a new one, or call exec")
     }
 
@@ -123,8 +127,8 @@ package final class LibeventDriver: Driver {
     }
 
     package func unwatch(_ token: SourceToken) {
-        checkFork()
-        watches.removeValue(forKey: token)?.end()
+        let watch = watches.removeValue(forKey: token)
+        if !isForked { watch?.end() }
     }
 
     package func makePeer(named name: String) -> any PeerDriver {

@@ -79,7 +79,7 @@ public final class Simulation: Sendable {
             switch loop.settle(in: .default, at: date) {
             case .starved: return
             // Only another thread can bring something before the date.
-            case .finished where now < date: _ = timeline.wait(index, until: date)
+            case .finished where now < date: _ = loop.doze(until: date)
             case .finished, .timedOut, .stopped, .handledSource: break
             }
             // What is due at the date in other threads happens too, and may bring more to this one.
@@ -101,14 +101,14 @@ public final class Simulation: Sendable {
     /// - Parameter limit: how much virtual time may pass; a day unless given.
     @discardableResult
     public func runUntilIdle(limit: Duration = .seconds(86_400)) -> Idleness {
-        let (loop, index) = place
+        let loop = self.loop
         timeline.setHorizon(now + limit)
         defer { timeline.setHorizon(.distantFuture) }
         var isIdle = false
         while !isIdle {
             switch loop.run(in: .default) {
             case .starved: isIdle = true
-            case .finished: isIdle = timeline.wait(index, until: .distantFuture) == .starved
+            case .finished: isIdle = loop.doze(until: .distantFuture) == .starved
             case .stopped, .timedOut, .handledSource: continue
             }
         }

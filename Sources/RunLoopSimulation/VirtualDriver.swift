@@ -19,16 +19,19 @@ final class VirtualDriver: Driver {
 
     var isVirtual: Bool { true }
 
+    /// Nothing of it is shared with another process.
+    var isForked: Bool { false }
+
     func wait(until deadline: RunLoop.Instant, into ready: ReadyQueue) -> WaitOutcome {
         if collect(into: ready) { return .woke }
         let outcome = timeline.wait(index, until: deadline)
         return collect(into: ready) ? .woke : outcome
     }
 
-    private var watchCount = 0
+    private var watched: Set<SourceToken> = []
 
     private func collect(into ready: ReadyQueue) -> Bool {
-        guard watchCount > 0 else { return false }
+        guard !watched.isEmpty else { return false }
         for (token, events) in timeline.readyDescriptors(index) { ready.append(token, events) }
         return !ready.isEmpty
     }
@@ -36,12 +39,11 @@ final class VirtualDriver: Driver {
     func watch(_ descriptor: Int32, for events: DescriptorEvents, token: SourceToken) throws(DescriptorError) {
         try DescriptorError.check(descriptor)
         timeline.setWatch(index, token, (descriptor, events))
-        watchCount += 1
+        watched.insert(token)
     }
 
     func unwatch(_ token: SourceToken) {
-        timeline.setWatch(index, token, nil)
-        watchCount -= 1
+        if watched.remove(token) != nil { timeline.setWatch(index, token, nil) }
     }
 
     func makePeer(named name: String) -> any PeerDriver {

@@ -186,9 +186,9 @@ struct RealLoopTests {
                     }.join()
                 }
             }
-            makeAndTearDown(1)
+            makeAndTearDown(250)
             let before = openDescriptors()
-            makeAndTearDown(500)
+            makeAndTearDown(250)
             precondition(before > 0, "the open descriptors cannot be counted")
             precondition(openDescriptors() == before, "\(openDescriptors()) descriptors are open, \(before) before")
         }

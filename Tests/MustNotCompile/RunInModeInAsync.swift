@@ -1,4 +1,4 @@
-// error: instance method 'run(in:until:returnAfterSourceHandled:)' is unavailable from asynchronous contexts
+// error: instance method 'run' is unavailable from asynchronous contexts; a run loop blocks its thread
 import RunLoopKit
 
 // Fresh from `RunLoop.current` a loop may be sent to a task; that it does not block the task's thread is for `noasync`.

@@ -1,4 +1,4 @@
-// error: instance method 'run(mode:before:)' is unavailable from asynchronous contexts
+// error: instance method 'run' is unavailable from asynchronous contexts; a run loop blocks its thread
 import RunLoopKit
 
 func runOnceInTask() {

@@ -1,12 +1,13 @@
 import CShims
 import Glibc
+import RunLoopCore
 import RunLoopKit
 import Testing
 
 /// A loop does not live through a fork: the child shares the kernel's objects with its parent.
 ///
-/// Each test forks in a process of its own. The thread that forks is the main thread of the child, which is also how the
-/// main loop comes to be tested: in a test run the main thread itself never runs a test.
+/// Each test forks in a process of its own. The thread that forks is the main thread of the child, which is also how
+/// the main loop comes to be tested: in a test run the main thread itself never runs a test.
 @Suite("Fork", .timeLimit(.minutes(2)))
 struct ForkTests {
     private static let sentence =
@@ -66,17 +67,18 @@ struct ForkTests {
                 let status = statusOfChild {
                     precondition(rlk_is_main_thread() != 0, "the thread that forks is the child's main thread")
                     let performed = Counter()
-                    RunLoop.Remote.main.perform { loop in
-                        precondition(loop === RunLoop.main, "the main remote is another loop's")
-                        performed.add()
-                    }
                     let main = RunLoop.main
                     precondition(main === RunLoop.current && main === RunLoop.main, "there are two main loops")
+                    let remote = main.remote
+                    remote.perform { loop in
+                        precondition(loop === RunLoop.main, "the main loop's remote is another loop's")
+                        performed.add()
+                    }
                     var fired = 0
                     Timer.scheduledTimer(withTimeInterval: .milliseconds(1), repeats: true) { timer in
                         fired += 1
                         guard fired < 3 else { return timer.invalidate() }
-                        RunLoop.Remote.main.perform { _ in performed.add() }
+                        remote.perform { _ in performed.add() }
                     }
                     precondition(main.run(in: .default) == .finished, "the loop does not finish")
                     precondition(fired == 3 && performed.value == 3, "\(fired) fires, \(performed.value) blocks")
@@ -105,47 +107,48 @@ struct ForkTests {
         }
     }
 
-    @Test("what a child lets go of when its thread ends does not reach its parent's loop")
+    @Test("what a child lets go of does not reach its parent's loop")
     func teardownInChild() async {
         await #expect(processExitsWith: .success) {
             let isGood = onThread {
-                let loop = RunLoop.current
-                let child = forkProcess()
-                // The child's only thread ends, and with it goes its copy of the loop.
-                if child == 0 { return true }
+                // Nothing but the thread keeps the loop.
+                _ = RunLoop.current
+                guard statusOfChild(letGoOfLoop) == 0 else { return false }
                 alarm(20)
-                guard status(of: child) == 0 else { return false }
                 let fired = Flag()
                 Timer.scheduledTimer(withTimeInterval: .milliseconds(1), repeats: false) { _ in fired.set() }
-                return loop.run(in: .default) == .finished && fired.isSet
+                return RunLoop.current.run(in: .default) == .finished && fired.isSet
             }
             precondition(isGood, "the child has failed, or the parent's loop does not go on")
         }
     }
 
-    @Test("a child whose thread ends with a descriptor still watched ends well, and the parent hears of it")
+    @Test("a child may let go of a descriptor that is still watched, and the parent goes on to hear of it")
     func watchedInChild() async {
         await #expect(processExitsWith: .success) {
             let isGood = onThread {
                 var ends: [Int32] = [-1, -1]
                 precondition(pipe(&ends) == 0, "no pipe")
-                let loop = RunLoop.current
                 let served = Counter()
                 let source = DescriptorSource(fileDescriptor: ends[0], events: .readable) { source, _ in
                     served.add()
                     source.invalidate()
                 }
-                try! loop.add(source, forMode: .default)
-                let child = forkProcess()
-                if child == 0 { return true }
+                try! RunLoop.current.add(source, forMode: .default)
+                guard statusOfChild(letGoOfLoop) == 0 else { return false }
                 alarm(20)
-                guard status(of: child) == 0 else { return false }
                 _ = write(ends[1], "x", 1)
-                return loop.run(in: .default) == .finished && served.value == 1
+                return RunLoop.current.run(in: .default) == .finished && served.value == 1
             }
             precondition(isGood, "the child has failed, or the parent's loop does not go on")
         }
     }
+}
+
+/// What happens to a thread's loop when the thread ends.
+private func letGoOfLoop() {
+    let loop = Weak(RunLoop.install(nil))
+    precondition(loop.isGone, "something else keeps the loop")
 }
 
 /// Forks; Swift's Glibc module hides the call, and these processes know what they do.

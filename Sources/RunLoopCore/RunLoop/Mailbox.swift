@@ -70,6 +70,14 @@ final class Mailbox: Sendable {
 
     var isAsleep: Bool { signal.load(ordering: .acquiring) == Signal.asleep }
 
+    /// Closes the mailbox if nothing is in it, so that no mail that was accepted is lost.
+    func closeIfEmpty() -> Bool {
+        state.withLock { state in
+            state.isClosed = state.mail.isEmpty
+            return state.isClosed
+        }
+    }
+
     /// The loop has ended: what is here is dropped without running (R6, R81), and nothing more is taken.
     func close() {
         let dropped = state.withLock { state in

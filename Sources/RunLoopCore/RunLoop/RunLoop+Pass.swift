@@ -61,7 +61,7 @@ extension RunLoop {
         if handledSource && activation.returnsAfterSource { return .handledSource }
         if activation.isPoll || hasReached(activation.limit, passTime: now, didWork: didWork) { return .timedOut }
         if activation.isStopped { return .stopped }
-        if isEmpty(mode) { return .finished }
+        if isEmpty(mode) && !remote.mailbox.hasMail { return .finished }
         return outcome == .starved && !didWork ? .starved : nil
     }
 

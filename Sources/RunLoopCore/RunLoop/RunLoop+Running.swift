@@ -25,8 +25,9 @@ extension RunLoop {
     /// - Parameters:
     ///   - mode: the mode; only what is scheduled in it takes part.
     ///   - limit: when to return; a limit that is not later than now makes exactly one pass that does not sleep.
-    ///   - returnAfterSourceHandled: whether to return once a source has been handled; timers and blocks are not sources
-    ///     (R32).
+    ///   - returnAfterSourceHandled: whether to return once a source has been handled; timers and blocks are not
+    ///     sources (R32).
+    @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
     @discardableResult
     public func run(
         in mode: Mode, until limit: Instant = .distantFuture, returnAfterSourceHandled: Bool = false
@@ -38,8 +39,9 @@ extension RunLoop {
     ///
     /// Timers may fire any number of times meanwhile; they do not end the run (R42).
     ///
-    /// - Returns: `false` if the mode was empty and nothing was run (R41), if on virtual time nothing can ever happen any
-    ///   more, or if the loop's ``LoopThread`` is to end; `true` otherwise, whatever ended the run.
+    /// - Returns: `false` if the mode was empty and nothing was run (R41), if on virtual time nothing can ever happen
+    ///   any more, or if the loop's ``LoopThread`` is to end; `true` otherwise, whatever ended the run.
+    @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
     @discardableResult
     public func run(mode: Mode, before limit: Instant) -> Bool {
         let result = activate(mode, until: limit, returnsAfterSource: true)
@@ -63,14 +65,16 @@ extension RunLoop {
     }
 
     /// Like ``run(mode:before:)``, without a result (R50).
+    @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
     public func acceptInput(forMode mode: Mode, before limit: Instant) {
         run(mode: mode, before: limit)
     }
 
     /// Makes one pass in `mode` without sleeping, and tells when the next is due (R49).
     ///
-    /// - Returns: `nil` if nothing is scheduled in the mode; else the date of its earliest timer; else, with sources only,
-    ///   ``Instant/distantFuture``.
+    /// - Returns: `nil` if nothing is scheduled in the mode; else the date of its earliest timer; else, with sources
+    ///   only, ``Instant/distantFuture``.
+    @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
     public func limitDate(forMode mode: Mode) -> Instant? {
         activate(mode, until: .distantPast, returnsAfterSource: true)
         return isEmpty(mode) ? nil : timers.nextDeadline(in: mode) ?? .distantFuture
@@ -89,6 +93,13 @@ extension RunLoop {
     @discardableResult
     package func settle(in mode: Mode, at limit: Instant) -> RunResult {
         activate(mode, until: limit, returnsAfterSource: false, isPoll: false) ?? .finished
+    }
+
+    /// Sleeps without running any mode, until `limit` or until another thread asks for something.
+    package func doze(until limit: Instant) -> WaitOutcome {
+        guard remote.mailbox.fallAsleep() else { return .woke }
+        defer { remote.mailbox.wakeUp() }
+        return driver.wait(until: limit, into: ready)
     }
 
     /// One run. `nil` if there was nothing to run: then no observer was called (R27).

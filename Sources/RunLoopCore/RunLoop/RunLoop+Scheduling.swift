@@ -98,7 +98,9 @@ extension RunLoop {
     /// - Returns: whether there were any.
     @discardableResult
     func notify(_ activity: Observer.Activity, in mode: Mode) -> Bool {
-        guard mode.id < modeStates.count, modeStates[mode.id].observedActivities.contains(activity) else { return false }
+        guard mode.id < modeStates.count, modeStates[mode.id].observedActivities.contains(activity) else {
+            return false
+        }
         for observer in modeStates[mode.id].observers where observer.activities.contains(activity) {
             observer.call(activity)
         }

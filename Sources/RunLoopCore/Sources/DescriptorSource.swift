@@ -24,8 +24,8 @@ public final class DescriptorSource {
     /// A source, to be added with ``RunLoop/add(_:forMode:)-(DescriptorSource,_)``.
     ///
     /// - Parameters:
-    ///   - fileDescriptor: an open descriptor of a kind that can be waited for: a socket, a pipe, a terminal, a timer or
-    ///     event descriptor.
+    ///   - fileDescriptor: an open descriptor of a kind that can be waited for: a socket, a pipe, a terminal, a timer
+    ///     or event descriptor.
     ///   - events: what to watch for; not empty.
     ///   - handler: called on the loop's thread with what the descriptor is ready for; kept until the source is
     ///     invalidated.

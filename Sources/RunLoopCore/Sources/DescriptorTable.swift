@@ -52,8 +52,8 @@ extension RunLoop {
     /// The descriptor is watched as long as the source is in any mode. A source that is invalid or in another loop is
     /// ignored.
     ///
-    /// - Throws: ``DescriptorError`` if the descriptor is not open, or of a kind that cannot be waited for; the source is
-    ///   then not scheduled.
+    /// - Throws: ``DescriptorError`` if the descriptor is not open, or of a kind that cannot be waited for; the source
+    ///   is then not scheduled.
     public func add(_ source: DescriptorSource, forMode modes: Modes) throws(DescriptorError) {
         checkThread()
         guard source.isValid, source.loop == nil || source.loop === self else {

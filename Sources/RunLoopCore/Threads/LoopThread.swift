@@ -51,7 +51,7 @@ public final class LoopThread: Sendable {
                 RunLoop.install(loop)
                 peer.adopt(loop)
                 setUp?(loop)
-                loop.run(in: .default)
+                repeat { loop.run(in: .default) } while !remote.mailbox.closeIfEmpty()
                 setUp = nil
                 RunLoop.install(nil)
                 loop.tearDown()

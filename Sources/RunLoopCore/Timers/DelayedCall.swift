@@ -113,7 +113,8 @@ extension RunLoop {
     }
 
     private func schedule(
-        _ timer: Timer, _ modes: Modes, target: AnyObject? = nil, named name: String? = nil, argument: AnyHashable? = nil
+        _ timer: Timer, _ modes: Modes, target: AnyObject? = nil, named name: String? = nil,
+        argument: AnyHashable? = nil
     ) -> DelayedCall {
         guard !modes.isEmpty else {
             timer.invalidate()
