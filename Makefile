@@ -43,7 +43,9 @@ examples:
 	for example in HelloTimer ModalRun WorkerThread VirtualDay; do \
 	  echo "example $$example"; timeout 60 $$bin/$$example > /dev/null; done; \
 	ldd $$bin/HelloTimer | grep -q libevent_core; \
-	! ldd $$bin/HelloTimer | grep -q Foundation
+	! ldd $$bin/HelloTimer | grep -q Foundation; \
+	$$bin/experiments play X5 --svg .build/X5.svg > /dev/null; \
+	cmp .build/X5.svg Sources/RunLoopKit/RunLoopKit.docc/Resources/X5.svg
 
 lint:
 	$(SWIFT) format lint --strict --parallel --recursive $(SOURCES)
