@@ -40,7 +40,7 @@ extension RunLoop {
 
 /// Seconds as a duration; beyond what a loop's clock can hold they count as never.
 func duration(seconds: TimeInterval) -> Duration {
-    precondition(
+    require(
         !seconds.isNaN, "a time in seconds is a number, and NaN is none; to park a timer use Date.distantFuture")
     let longest = 9_000_000_000.0
     return .seconds(max(-longest, min(longest, seconds)))
@@ -79,7 +79,7 @@ extension Timer {
     }
 
     private static func duration(of interval: TimeInterval) -> Duration {
-        precondition(
+        require(
             interval.isFinite,
             "a timer's interval is a finite number of seconds; for a timer that never fires use Date.distantFuture")
         return RunLoopFoundation.duration(seconds: interval)

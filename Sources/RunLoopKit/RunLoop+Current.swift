@@ -25,7 +25,7 @@ extension RunLoop {
     /// The main thread's loop. On the main thread only; elsewhere ``Remote/main`` is what may be used.
     @available(*, noasync, message: "a task may run on any thread; use RunLoop.Remote.main")
     public static var main: RunLoop {
-        precondition(
+        require(
             rlk_is_main_thread() != 0,
             "RunLoop.main is used on the main thread only; from here use RunLoop.Remote.main")
         return current

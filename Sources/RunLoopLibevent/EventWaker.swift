@@ -8,7 +8,7 @@ package final class EventWaker: Waker {
 
     package init() {
         descriptor = rlk_eventfd()
-        precondition(descriptor >= 0, "no descriptor left for the loop's wake-up (errno \(errno))")
+        require(descriptor >= 0, "no descriptor left for the loop's wake-up (errno \(errno))")
     }
 
     deinit {

@@ -36,7 +36,7 @@ package final class LibeventDriver: Driver {
         self.base = base
         eventWaker = waker
         timerDescriptor = rlk_timerfd()
-        precondition(timerDescriptor >= 0, "no descriptor left for the loop's timer (errno \(errno))")
+        require(timerDescriptor >= 0, "no descriptor left for the loop's timer (errno \(errno))")
         timerEvent = add(timerDescriptor, EV_READ) { _, _, _ in }
         wakeEvent = add(waker.descriptor, EV_READ) { descriptor, _, _ in
             var count: UInt64 = 0
@@ -62,7 +62,7 @@ package final class LibeventDriver: Driver {
         event
     >? {
         let event = event_new(base, descriptor, Int16(events | EV_PERSIST), callback, nil)
-        precondition(event_add(event, nil) == 0, "libevent does not accept the loop's own descriptor")
+        require(event_add(event, nil) == 0, "libevent does not accept the loop's own descriptor")
         return event
     }
 
@@ -75,7 +75,7 @@ package final class LibeventDriver: Driver {
     package var isForked: Bool { forkCount != rlk_fork_count() }
 
     private func checkFork() {
-        precondition(
+        require(
             !isForked,
             "this run loop was made before a fork; in the child process make a new one, or call exec")
     }
@@ -110,7 +110,7 @@ package final class LibeventDriver: Driver {
     private func setTimer(to nanoseconds: Int64) {
         guard nanoseconds != armed else { return }
         armed = nanoseconds
-        precondition(
+        require(
             rlk_timerfd_set(timerDescriptor, nanoseconds) == 0, "the loop's timer cannot be set (errno \(errno))")
     }
 

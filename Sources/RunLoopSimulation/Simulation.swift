@@ -57,7 +57,7 @@ public final class Simulation: Sendable {
 
     private var place: (loop: RunLoop, index: Int) {
         guard let loop = RunLoop.installed, let driver = loop.virtualDriver, driver.timeline === timeline else {
-            preconditionFailure("this thread is not one of the simulation's; use it inside withSimulation")
+            fatalError("this thread is not one of the simulation's; use it inside withSimulation")
         }
         return (loop, driver.index)
     }

@@ -1,6 +1,5 @@
 internal import Glibc
 internal import RunLoopCore
-internal import Synchronization
 
 /// The virtual time that all loops of a simulation share, and the order in which their threads run.
 ///
@@ -42,7 +41,7 @@ final class Timeline: Sendable {
     }
 
     private let isTraced: Bool
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     init(isTraced: Bool) {
         self.isTraced = isTraced

@@ -10,6 +10,7 @@ struct DescriptorConformanceTests {
     func quiet(kind: DriverKind) throws {
         try kind.run { driver in
             let pipe = Pipe()
+            defer { withExtendedLifetime(pipe) {} }
             try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(0))
             let deadline = driver.now + .milliseconds(2)
             #expect(driver.look(for: .milliseconds(2)) == [])
@@ -21,6 +22,7 @@ struct DescriptorConformanceTests {
     func readable(kind: DriverKind) throws {
         try kind.run { driver in
             let pipe = Pipe()
+            defer { withExtendedLifetime(pipe) {} }
             try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(0))
             pipe.write()
             #expect(driver.look(for: Self.patience) == [Found(0, .readable)])
@@ -31,6 +33,7 @@ struct DescriptorConformanceTests {
     func becomesReadable(kind: DriverKind) throws {
         try kind.run { driver in
             let pipe = Pipe()
+            defer { withExtendedLifetime(pipe) {} }
             let writeEnd = pipe.writeEnd
             try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(0))
             let thread = LoopThread(name: "writer", peer: driver.makePeer(named: "writer")) { loop in
@@ -46,6 +49,7 @@ struct DescriptorConformanceTests {
     func writable(kind: DriverKind) throws {
         try kind.run { driver in
             let pipe = Pipe()
+            defer { withExtendedLifetime(pipe) {} }
             try driver.watch(pipe.writeEnd, for: .writable, token: SourceToken(0))
             #expect(driver.look(for: Self.patience) == [Found(0, .writable)])
             pipe.fill()
@@ -59,6 +63,7 @@ struct DescriptorConformanceTests {
     func both(kind: DriverKind) throws {
         try kind.run { driver in
             let sockets = SocketPair()
+            defer { withExtendedLifetime(sockets) {} }
             try driver.watch(sockets.left, for: [.readable, .writable], token: SourceToken(0))
             #expect(driver.look(for: Self.patience) == [Found(0, .writable)])
             sockets.write()
@@ -70,6 +75,7 @@ struct DescriptorConformanceTests {
     func levelTriggered(kind: DriverKind) throws {
         try kind.run { driver in
             let pipe = Pipe()
+            defer { withExtendedLifetime(pipe) {} }
             try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(0))
             pipe.write()
             for _ in 0..<3 { #expect(driver.look(for: Self.patience) == [Found(0, .readable)]) }
@@ -82,6 +88,7 @@ struct DescriptorConformanceTests {
     func look(kind: DriverKind) throws {
         try kind.run { driver in
             let pipe = Pipe()
+            defer { withExtendedLifetime(pipe) {} }
             try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(0))
             pipe.write()
             let ready = ReadyQueue()
@@ -94,6 +101,7 @@ struct DescriptorConformanceTests {
     func readyBefore(kind: DriverKind) throws {
         try kind.run { driver in
             let pipe = Pipe()
+            defer { withExtendedLifetime(pipe) {} }
             pipe.write()
             try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(0))
             #expect(driver.look(for: Self.patience) == [Found(0, .readable)])
@@ -104,6 +112,7 @@ struct DescriptorConformanceTests {
     func unwatched(kind: DriverKind) throws {
         try kind.run { driver in
             let pipe = Pipe()
+            defer { withExtendedLifetime(pipe) {} }
             try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(0))
             pipe.write()
             driver.unwatch(SourceToken(0))
@@ -117,6 +126,7 @@ struct DescriptorConformanceTests {
     func collected(kind: DriverKind) throws {
         try kind.run { driver in
             let pipe = Pipe()
+            defer { withExtendedLifetime(pipe) {} }
             try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(0))
             pipe.write()
             let ready = ReadyQueue()
@@ -130,6 +140,7 @@ struct DescriptorConformanceTests {
     func watchedAgain(kind: DriverKind) throws {
         try kind.run { driver in
             let pipe = Pipe()
+            defer { withExtendedLifetime(pipe) {} }
             pipe.write()
             for version in 0..<100 as Range<UInt32> {
                 let token = SourceToken(slot: 0, version: version)
@@ -145,6 +156,7 @@ struct DescriptorConformanceTests {
     func unwatchUnknown(kind: DriverKind) throws {
         try kind.run { driver in
             let pipe = Pipe()
+            defer { withExtendedLifetime(pipe) {} }
             driver.unwatch(SourceToken(3))
             try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(0))
             pipe.write()
@@ -156,6 +168,7 @@ struct DescriptorConformanceTests {
     func hangUpOfWriter(kind: DriverKind) throws {
         try kind.run { driver in
             let pipe = Pipe()
+            defer { withExtendedLifetime(pipe) {} }
             try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(0))
             pipe.closeWriteEnd()
             for _ in 0..<2 { #expect(driver.look(for: Self.patience) == [Found(0, .readable)]) }
@@ -166,6 +179,7 @@ struct DescriptorConformanceTests {
     func hangUpOfReader(kind: DriverKind) throws {
         try kind.run { driver in
             let pipe = Pipe()
+            defer { withExtendedLifetime(pipe) {} }
             pipe.fill()
             try driver.watch(pipe.writeEnd, for: .writable, token: SourceToken(0))
             #expect(driver.look() == [])
@@ -178,6 +192,7 @@ struct DescriptorConformanceTests {
     func hangUpOfSocket(kind: DriverKind) throws {
         try kind.run { driver in
             let sockets = SocketPair()
+            defer { withExtendedLifetime(sockets) {} }
             try driver.watch(sockets.left, for: .readable, token: SourceToken(0))
             #expect(driver.look() == [])
             sockets.closeRight()
@@ -197,6 +212,7 @@ struct DescriptorConformanceTests {
                 try driver.watch(-1, for: .readable, token: SourceToken(0))
             }
             let pipe = Pipe()
+            defer { withExtendedLifetime(pipe) {} }
             pipe.write()
             try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(0))
             #expect(driver.look(for: Self.patience) == [Found(0, .readable)])
@@ -221,6 +237,7 @@ struct DescriptorConformanceTests {
     func twoTokens(kind: DriverKind) throws {
         try kind.run { driver in
             let pipe = Pipe()
+            defer { withExtendedLifetime(pipe) {} }
             pipe.write()
             try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(0))
             try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(1))
@@ -236,6 +253,7 @@ struct DescriptorConformanceTests {
     func readerAndWriter(kind: DriverKind) throws {
         try kind.run { driver in
             let sockets = SocketPair()
+            defer { withExtendedLifetime(sockets) {} }
             try driver.watch(sockets.left, for: .readable, token: SourceToken(0))
             try driver.watch(sockets.left, for: .writable, token: SourceToken(1))
             #expect(driver.look(for: Self.patience) == [Found(1, .writable)])
@@ -250,6 +268,7 @@ struct DescriptorConformanceTests {
     func many(kind: DriverKind) throws {
         try kind.run { driver in
             let pipes = (0..<100).map { _ in Pipe() }
+            defer { withExtendedLifetime(pipes) {} }
             for (slot, pipe) in pipes.enumerated() {
                 try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(UInt32(slot)))
             }

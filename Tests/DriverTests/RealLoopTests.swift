@@ -91,6 +91,7 @@ struct RealLoopTests {
     func outOfMode() throws {
         let loop = RunLoop(driver: LibeventDriver())
         let pipe = Pipe()
+        defer { withExtendedLifetime(pipe) {} }
         pipe.write()
         var served = 0
         let source = DescriptorSource(fileDescriptor: pipe.readEnd, events: .readable) { source, _ in
@@ -113,6 +114,7 @@ struct RealLoopTests {
     func hangUpOutOfMode() throws {
         let loop = RunLoop(driver: LibeventDriver())
         let pipe = Pipe()
+        defer { withExtendedLifetime(pipe) {} }
         pipe.closeWriteEnd()
         let source = DescriptorSource(fileDescriptor: pipe.readEnd, events: .readable) { _, _ in }
         try loop.add(source, forMode: .tracking)
@@ -127,6 +129,7 @@ struct RealLoopTests {
     func nestedRun() throws {
         let loop = RunLoop(driver: LibeventDriver())
         let pipe = Pipe()
+        defer { withExtendedLifetime(pipe) {} }
         pipe.write()
         var depth = 0
         var deepest = 0
@@ -177,6 +180,7 @@ struct RealLoopTests {
                     // A loop that goes with its thread, with a source that is still watched.
                     Thread {
                         let pipe = Pipe()
+                        defer { withExtendedLifetime(pipe) {} }
                         let loop = RunLoop(driver: LibeventDriver())
                         RunLoop.install(loop)
                         let source = DescriptorSource(fileDescriptor: pipe.readEnd, events: .readable) { _, _ in }

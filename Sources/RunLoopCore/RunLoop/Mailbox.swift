@@ -25,7 +25,7 @@ final class Mailbox: Sendable {
         var isClosed = false
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
     private let signal = Atomic(Signal.none)
     private let waker: any Waker
 

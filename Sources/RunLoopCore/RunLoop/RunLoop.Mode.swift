@@ -1,5 +1,3 @@
-internal import Synchronization
-
 extension RunLoop {
     /// The name of a mode that a loop can run in.
     ///
@@ -17,7 +15,7 @@ extension RunLoop {
         ///
         /// - Precondition: `name` is not the name of the common modes, which is a set of modes and no mode.
         public init(_ name: String) {
-            precondition(
+            require(
                 name != Modes.commonName,
                 "\(name) is the set of common modes, not a mode; schedule in Modes.common, and run one of its members")
             id = ModeNames.shared.id(of: name)
@@ -160,7 +158,7 @@ private final class ModeNames: Sendable {
         var names = ["default", "tracking"]
         var ids = ["default": 0, "tracking": 1]
     }
-    private let table = Mutex(Table())
+    private let table = Locked(Table())
 
     func id(of name: String) -> Int {
         table.withLock { table in

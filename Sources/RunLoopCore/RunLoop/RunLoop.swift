@@ -146,7 +146,7 @@ public final class RunLoop {
     }
 
     func checkThread() {
-        precondition(
+        require(
             pthread_equal(pthread_self(), thread) != 0,
             "a run loop and what is scheduled in it are used on the loop's own thread only; from here use its remote")
     }

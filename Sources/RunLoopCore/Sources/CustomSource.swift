@@ -1,5 +1,3 @@
-internal import Synchronization
-
 /// A source that is signalled by hand: CFRunLoop's version-0 source (R65–R71).
 ///
 /// Signalling marks it as ready; its handler is called in the next pass of its loop in one of its modes, once however
@@ -79,13 +77,13 @@ public final class CustomSource {
 extension CustomSource {
     /// Signals its source from any thread and wakes the source's loop.
     public final class Remote: Sendable {
-        private let loop: Mutex<RunLoop.Remote?>
+        private let loop: Locked<RunLoop.Remote?>
         // Set once, here, and read only on the thread of the source's loop, when the loop delivers the signal.
         private nonisolated(unsafe) weak let source: CustomSource?
 
         init(_ source: CustomSource, loop: RunLoop.Remote?) {
             self.source = source
-            self.loop = Mutex(loop)
+            self.loop = Locked(loop)
         }
 
         /// Marks the source as ready and wakes its loop. Nothing happens while the source is in no loop. Any thread.

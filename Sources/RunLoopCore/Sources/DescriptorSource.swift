@@ -33,7 +33,7 @@ public final class DescriptorSource {
         fileDescriptor: Int32, events: DescriptorEvents,
         handler: @escaping (DescriptorSource, DescriptorEvents) -> Void
     ) {
-        precondition(!events.isEmpty, "a descriptor source watches for something: give .readable, .writable or both")
+        require(!events.isEmpty, "a descriptor source watches for something: give .readable, .writable or both")
         self.fileDescriptor = fileDescriptor
         self.events = events
         self.handler = handler

@@ -1,6 +1,5 @@
 internal import CShims
 internal import Glibc
-internal import Synchronization
 
 /// A thread that runs a loop of its own.
 ///
@@ -27,7 +26,7 @@ public final class LoopThread: Sendable {
     public let remote: RunLoop.Remote
 
     private let peer: any PeerDriver
-    private let handle: Mutex<pthread_t?>
+    private let handle: Locked<pthread_t?>
 
     /// What the thread needs; it goes when the thread has ended.
     private final class Start: Sendable {
@@ -73,8 +72,8 @@ public final class LoopThread: Sendable {
                 Unmanaged<Start>.fromOpaque(context!).takeRetainedValue().run()
                 return nil
             }, start.toOpaque())
-        precondition(status == 0, "the system has no room for another thread (errno \(status))")
-        handle = Mutex(thread)
+        require(status == 0, "the system has no room for another thread (errno \(status))")
+        handle = Locked(thread)
     }
 
     deinit {
@@ -92,7 +91,7 @@ public final class LoopThread: Sendable {
     /// Waits until the thread has ended and everything of its loop has been released. Any thread but this one; harmless
     /// when repeated. It blocks the caller, and a thread that is never stopped may never end.
     public func join() {
-        precondition(!isCurrent, "a thread cannot wait for its own end; return from its set-up instead, or stop it")
+        require(!isCurrent, "a thread cannot wait for its own end; return from its set-up instead, or stop it")
         // Not under the lock: in a simulation the thread needs its turn to end.
         peer.join()
         handle.withLock { thread in

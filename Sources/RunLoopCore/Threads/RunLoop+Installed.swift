@@ -29,7 +29,7 @@ extension RunLoop {
             guard let pointer else { return }
             Unmanaged<RunLoop>.fromOpaque(pointer).takeRetainedValue().tearDown()
         }
-        precondition(status == 0, "the process has no thread-specific key left for its run loops")
+        require(status == 0, "the process has no thread-specific key left for its run loops")
         return key
     }()
 }

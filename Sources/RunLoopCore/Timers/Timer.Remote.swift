@@ -8,13 +8,13 @@ extension Timer {
     /// loop, and lets the loop release the timer's target on its own thread.
     public final class Remote: Sendable {
         private let invalidated = Atomic(false)
-        private let loop: Mutex<RunLoop.Remote?>
+        private let loop: Locked<RunLoop.Remote?>
         // Set once, here, and read only on the thread of the timer's loop, when the loop delivers the request.
         private nonisolated(unsafe) weak let timer: Timer?
 
         init(_ timer: Timer, loop: RunLoop.Remote?) {
             self.timer = timer
-            self.loop = Mutex(loop)
+            self.loop = Locked(loop)
         }
 
         /// No fire begins once this has returned; the timer's target is released by the timer's loop soon after, in
