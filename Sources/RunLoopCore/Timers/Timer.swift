@@ -35,10 +35,15 @@ public final class Timer {
     private unowned(unsafe) var loop: RunLoop?
     private var slot: TimerQueue.SlotIndex = -1
     private var isFiring = false
-    /// Set by a new fire date during the callback, with the place in the order that it took.
-    private var movedWhileFiring: (Bool, order: UInt64?) = (false, nil)
+    /// A new fire date was set during the callback.
+    private var move: Move?
     /// The date that was fired last.
     private var lastFireDate: RunLoop.Instant?
+
+    private struct Move {
+        /// The place in the order that it took; none if the timer was in no loop.
+        let order: UInt64?
+    }
 
     /// What few timers have.
     private final class Extras {
@@ -85,7 +90,7 @@ public final class Timer {
             cadence.restart(at: newValue)
             let order = loop?.timers.takeOrder()
             if isFiring {
-                movedWhileFiring = (true, order)
+                move = Move(order: order)
             } else if let loop, let order {
                 arm(in: loop, order: order)
             }
@@ -152,7 +157,7 @@ public final class Timer {
         callBlock(isManual: true)
         guard isValid, repeats else { return invalidate() }
         guard let loop else { return }
-        arm(in: loop, order: movedWhileFiring.order ?? order ?? loop.timers.takeOrder())
+        arm(in: loop, order: move?.order ?? order ?? loop.timers.takeOrder())
     }
 
     func deadlineCame(in loop: RunLoop) -> Bool {
@@ -169,8 +174,8 @@ public final class Timer {
             return true
         }
         let now = loop.timeAfterCallback()
-        if !movedWhileFiring.0 { cadence.advance(past: now) }
-        let order = movedWhileFiring.order ?? loop.timers.takeOrder()
+        if move == nil { cadence.advance(past: now) }
+        let order = move?.order ?? loop.timers.takeOrder()
         if self.loop != nil { arm(in: loop, order: order) } else { keep(order, of: loop) }
         return true
     }
@@ -178,7 +183,7 @@ public final class Timer {
     private func callBlock(isManual: Bool) {
         guard let block else { return }
         isFiring = true
-        movedWhileFiring = (false, nil)
+        move = nil
         if let loop, loop.trace != nil { loop.emit(.fired(self, isManual: isManual)) }
         block(self)
         isFiring = false
@@ -230,8 +235,7 @@ extension Timer: TimerQueueClient {
 
     private func arm(in loop: RunLoop, order: UInt64) {
         let deadline =
-            slack > .zero && !loop.driver.isVirtual
-            ? cadence.date.coalesced(within: slack) : cadence.date
+            slack > .zero && !loop.driver.isVirtual ? cadence.date.coalesced(within: slack) : cadence.date
         loop.timers.arm(slot, at: deadline, order: order)
     }
 
@@ -259,7 +263,8 @@ extension Timer: TimerQueueClient {
         self.loop = loop
         extras?.remote?.loopChanged(to: loop.remote)
         slot = loop.timers.register(self, membership)
-        guard !isFiring else { return }
+        // During its callback it joins, but is armed only afterwards.
+        guard !isFiring else { return loop.timers.noteJoin(slot, membership.modes) }
         if let kept = extras?.keptOrder, kept.loop == loop.number, kept.order != 0 {
             loop.timers.noteJoin(slot, membership.modes)
             arm(in: loop, order: kept.order)
@@ -270,7 +275,7 @@ extension Timer: TimerQueueClient {
 }
 
 extension RunLoop.Instant {
-    /// The latest instant within `slack` after this one that timers with slack meet on: the multiple of the largest
+    /// The instant within `slack` after this one that timers with slack meet on: the first multiple of the largest
     /// power of two nanoseconds that fits into the slack.
     func coalesced(within slack: Duration) -> RunLoop.Instant {
         let room = slack.saturatedNanoseconds
