@@ -190,7 +190,7 @@ struct ClockConformanceTests {
     func sharedClock(kind: DriverKind) {
         kind.run { driver in
             let before = driver.now
-            let read = Mutex(RunLoop.Instant.distantPast)
+            let read = Locked(RunLoop.Instant.distantPast)
             let thread = LoopThread(name: "reader", peer: driver.makePeer(named: "reader")) { loop in
                 _ = loop.driver.wait(until: loop.now + .milliseconds(2), into: ReadyQueue())
                 read.withLock { $0 = loop.now }

@@ -1,7 +1,6 @@
 import Glibc
 import RunLoopCore
 import RunLoopLibevent
-import Synchronization
 import Testing
 
 @Suite("Whole loops on the real clock", .timeLimit(.minutes(1)))
@@ -65,7 +64,7 @@ struct RealLoopTests {
         let counting = CountingWaker(waker)
         let remote = RunLoop.Remote(waker: counting)
         let allPosted = Flag()
-        let waitsSeen = Mutex<[Int]>([])
+        let waitsSeen = Locked<[Int]>([])
         let thread = Thread {
             let loop = RunLoop(driver: LibeventDriver(waker: waker), remote: remote)
             loop.add(CustomSource(), forMode: .default)

@@ -146,7 +146,7 @@ final class Count: Sendable {
 
 /// What happened when, on whatever thread.
 final class Dates: Sendable {
-    private let state = Mutex<[(Int, RunLoop.Instant)]>([])
+    private let state = Locked<[(Int, RunLoop.Instant)]>([])
 
     var all: [(Int, RunLoop.Instant)] { state.withLock { $0 } }
 

@@ -1,6 +1,6 @@
 import Glibc
+import RunLoopCore
 import RunLoopKit
-import Synchronization
 import Testing
 
 @Suite("Loop threads", .timeLimit(.minutes(1)))
@@ -123,7 +123,7 @@ struct LoopThreadTests {
     @Test("stop from the thread itself ends it")
     func stopFromWithin() {
         let fired = Counter()
-        let box = Mutex<LoopThread?>(nil)
+        let box = Locked<LoopThread?>(nil)
         let isReady = Flag()
         let thread = LoopThread { _ in
             Timer.scheduledTimer(withTimeInterval: .milliseconds(1), repeats: true) { _ in
@@ -302,7 +302,7 @@ struct LoopThreadTests {
     func scopedThrow() {
         struct Failure: Error {}
         let released = Flag()
-        let token = Mutex<Token?>(Token { released.set() })
+        let token = Locked<Token?>(Token { released.set() })
         #expect(throws: Failure.self) {
             try withLoopThread { loop in
                 let kept = token.withLock { token in

@@ -1,6 +1,6 @@
 import Glibc
+import RunLoopCore
 import RunLoopKit
-import Synchronization
 import Testing
 
 /// Races that a lost wake-up would lose once in thousands.
@@ -12,7 +12,7 @@ struct RaceTests {
     private func race(
         _ ask: (RunLoop.Remote, Int) -> Void, run: @escaping @Sendable (RunLoop, Int) -> Bool
     ) -> (rounds: Int, good: Int) {
-        let remote = Mutex<RunLoop.Remote?>(nil)
+        let remote = Locked<RunLoop.Remote?>(nil)
         let begun = Counter()
         let ended = Counter()
         let good = Counter()
@@ -74,7 +74,7 @@ struct RaceTests {
 
     @Test("ten thousand signals against the start of a run, and none is lost")
     func signals() {
-        let handle = Mutex<CustomSource.Remote?>(nil)
+        let handle = Locked<CustomSource.Remote?>(nil)
         let served = Counter()
         let result = race { _, _ in
             while handle.withLock({ $0 == nil }) { sched_yield() }

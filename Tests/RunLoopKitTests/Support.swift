@@ -1,4 +1,5 @@
 import Glibc
+import RunLoopCore
 import RunLoopKit
 import Synchronization
 import Testing
@@ -28,7 +29,7 @@ final class Counter: Sendable {
 
 /// A list that threads write to.
 final class Log<Entry: Sendable>: Sendable {
-    private let state = Mutex<[Entry]>([])
+    private let state = Locked<[Entry]>([])
 
     var entries: [Entry] { state.withLock { $0 } }
 
@@ -108,7 +109,7 @@ final class PlainThread: Sendable {
 
 /// Calls `body` on a thread of its own, whose loop nobody else has used, and waits for it.
 func onThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) -> Result {
-    let result = Mutex<Result?>(nil)
+    let result = Locked<Result?>(nil)
     withoutActuallyEscaping(body) { body in
         PlainThread {
             let value = body()

@@ -1,7 +1,7 @@
 import Glibc
+import RunLoopCore
 import RunLoopKit
 import RunLoopSimulation
-import Synchronization
 import Testing
 
 /// Every misuse that the compiler cannot see ends the process with a sentence that says what to do instead.
@@ -139,7 +139,7 @@ struct TrapTests {
     func joinSelf() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             endAfter(seconds: 20)
-            let box = Mutex<LoopThread?>(nil)
+            let box = Locked<LoopThread?>(nil)
             let thread = LoopThread { loop in
                 loop.add(CustomSource(), forMode: .default)
                 while box.withLock({ $0 == nil }) { sched_yield() }
@@ -156,7 +156,7 @@ struct TrapTests {
     func joinSelfWhileJoined() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             endAfter(seconds: 20)
-            let box = Mutex<LoopThread?>(nil)
+            let box = Locked<LoopThread?>(nil)
             let thread = LoopThread { loop in
                 while box.withLock({ $0 == nil }) { sched_yield() }
                 let own = box.withLock { $0 }!
@@ -175,7 +175,7 @@ struct TrapTests {
             endAfter(seconds: 20)
             func joinSelf() {
                 withSimulation { simulation in
-                    let box = Mutex<LoopThread?>(nil)
+                    let box = Locked<LoopThread?>(nil)
                     let thread = LoopThread { loop in
                         loop.perform(afterDelay: .seconds(1)) { box.withLock { $0 }!.join() }
                     }
