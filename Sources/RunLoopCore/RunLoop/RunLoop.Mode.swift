@@ -135,10 +135,6 @@ package struct ModeSet: Sendable, Hashable {
         return result
     }
 
-    package func isDisjoint(with other: ModeSet) -> Bool {
-        bits & other.bits == 0 && beyond.isDisjoint(with: other.beyond)
-    }
-
     /// Calls `body` with each mode, in the order in which the process first named them.
     package func forEach(_ body: (RunLoop.Mode) -> Void) {
         var rest = bits
