@@ -33,11 +33,12 @@ extension RunLoop {
 }
 
 extension RunLoop.Remote {
-    /// What any thread may ask of the main thread's loop, also before that loop exists.
+    /// What any thread may ask of the main thread's loop, also before that loop exists. On the threads of a simulation
+    /// it is the loop that the simulation was begun on.
     ///
     /// In a process that was forked without `exec`, a remote that the parent has used reaches nobody; use the loop's
     /// own ``RunLoop/remote`` there.
-    public static var main: RunLoop.Remote { MainLoop.shared.remote }
+    public static var main: RunLoop.Remote { RunLoop.installed?.driver.world?.main ?? MainLoop.shared.remote }
 }
 
 /// What the main thread's loop and its remote share.

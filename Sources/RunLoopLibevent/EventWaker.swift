@@ -19,6 +19,8 @@ package final class EventWaker: Waker {
         var one: UInt64 = 1
         _ = write(descriptor, &one, 8)
     }
+
+    package var now: RunLoop.Instant { LibeventDriver.now }
 }
 
 /// A real driver for a thread that is about to start.

@@ -82,7 +82,9 @@ package final class LibeventDriver: Driver {
 
     // MARK: Driver
 
-    package var now: RunLoop.Instant {
+    package var now: RunLoop.Instant { Self.now }
+
+    static var now: RunLoop.Instant {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
         return RunLoop.Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
@@ -131,9 +133,11 @@ package final class LibeventDriver: Driver {
         if !isForked { watch?.end() }
     }
 
-    package func makePeer(named name: String) -> any PeerDriver {
+    package func makePeer(named name: String, isService: Bool) -> any PeerDriver {
         LibeventPeer()
     }
+
+    package var world: SimulatedWorld? { nil }
 }
 
 /// The interest in one descriptor.

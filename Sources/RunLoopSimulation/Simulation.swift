@@ -26,9 +26,11 @@ public func withSimulation<Result>(traced isTraced: Bool = false, _ body: (Simul
     let simulation = Simulation(isTraced: isTraced)
     let loop = RunLoop(driver: VirtualDriver(timeline: simulation.timeline, index: 0))
     let previous = RunLoop.install(loop)
+    simulation.timeline.world = SimulatedWorld(main: loop.remote)
     simulation.timeline.trace(loop, 0)
     defer {
         simulation.timeline.close(from: 0)
+        simulation.timeline.world?.close()
         loop.tearDown()
         RunLoop.install(previous)
     }

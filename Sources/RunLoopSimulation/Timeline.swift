@@ -23,6 +23,8 @@ final class Timeline: Sendable {
 
     private struct Participant {
         let name: String
+        /// It only serves the others: it is told last that nothing can happen any more.
+        let isService: Bool
         let turn = Turn()
         var rest = Rest.none
         var isWoken = false
@@ -37,6 +39,7 @@ final class Timeline: Sendable {
         var isHorizonInTheWay = false
         var isClosing = false
         var participants: [Participant] = []
+        var world: SimulatedWorld?
         var lines: [String] = []
     }
 
@@ -49,6 +52,12 @@ final class Timeline: Sendable {
 
     var now: RunLoop.Instant { state.withLock { $0.now } }
 
+    /// What the threads share; there from the first loop on.
+    var world: SimulatedWorld? {
+        get { state.withLock { $0.world } }
+        set { state.withLock { $0.world = newValue } }
+    }
+
     func setHorizon(_ horizon: RunLoop.Instant) {
         state.withLock { $0.horizon = horizon }
     }
@@ -59,9 +68,9 @@ final class Timeline: Sendable {
     // MARK: Threads
 
     /// Enters another thread; it has its turn when the running one rests.
-    func enter(named name: String) -> Int {
+    func enter(named name: String, isService: Bool = false) -> Int {
         state.withLock { state in
-            state.participants.append(Participant(name: name))
+            state.participants.append(Participant(name: name, isService: isService))
             return state.participants.count - 1
         }
     }
@@ -183,9 +192,10 @@ final class Timeline: Sendable {
             return begin(index, &state, .woke)
         }
         // Nothing can ever happen any more. The first thread that can be told is told.
-        let starved = state.participants.firstIndex {
-            if case .until(_, wakeable: true) = $0.rest { true } else { false }
+        let waiting = state.participants.indices.filter {
+            if case .until(_, wakeable: true) = state.participants[$0].rest { true } else { false }
         }
+        let starved = waiting.first { !state.participants[$0].isService } ?? waiting.first
         return starved.flatMap { begin($0, &state, .starved) }
     }
 

@@ -46,9 +46,11 @@ final class VirtualDriver: Driver {
         if watched.remove(token) != nil { timeline.setWatch(index, token, nil) }
     }
 
-    func makePeer(named name: String) -> any PeerDriver {
-        VirtualPeer(timeline: timeline, index: timeline.enter(named: name), parent: index)
+    func makePeer(named name: String, isService: Bool) -> any PeerDriver {
+        VirtualPeer(timeline: timeline, index: timeline.enter(named: name, isService: isService), parent: index)
     }
+
+    var world: SimulatedWorld? { timeline.world }
 }
 
 private struct VirtualWaker: Waker {
@@ -58,6 +60,8 @@ private struct VirtualWaker: Waker {
     func wake() {
         timeline.wake(index)
     }
+
+    var now: RunLoop.Instant { timeline.now }
 }
 
 /// A virtual driver for a thread that is about to start.

@@ -51,6 +51,8 @@ final class CountingWaker: Waker {
 
     var count: Int { wakes.load(ordering: .acquiring) }
 
+    var now: RunLoop.Instant { waker.now }
+
     func wake() {
         wakes.add(1, ordering: .acquiringAndReleasing)
         waker.wake()

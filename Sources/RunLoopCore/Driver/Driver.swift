@@ -26,7 +26,18 @@ package protocol Driver: AnyObject {
     func unwatch(_ token: SourceToken)
 
     /// A driver for another thread's loop in the same world: the real one, or the same virtual timeline.
-    func makePeer(named name: String) -> any PeerDriver
+    ///
+    /// - Parameter isService: the thread only serves others; that nothing is left for it to wait for says nothing.
+    func makePeer(named name: String, isService: Bool) -> any PeerDriver
+
+    /// What the threads of a simulation share; `nil` in the real world.
+    var world: SimulatedWorld? { get }
+}
+
+extension Driver {
+    package func makePeer(named name: String) -> any PeerDriver {
+        makePeer(named: name, isService: false)
+    }
 }
 
 /// A driver that is made on one thread and handed to the thread that is to use it.
@@ -55,9 +66,13 @@ package enum WaitOutcome {
     case starved
 }
 
-/// Ends a wait from any thread.
+/// What other threads need of a driver.
 package protocol Waker: Sendable {
+    /// Ends the driver's wait.
     func wake()
+
+    /// The time on the driver's clock.
+    var now: RunLoop.Instant { get }
 }
 
 /// Names a source to the driver. The version tells a slot's present tenant from those before it.

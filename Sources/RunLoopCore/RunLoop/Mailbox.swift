@@ -27,7 +27,10 @@ final class Mailbox: Sendable {
 
     private let state = Locked(State())
     private let signal = Atomic(Signal.none)
-    private let waker: any Waker
+    let waker: any Waker
+
+    /// Guards the state of the loop's timer sources: a lock for each of a million would cost more than it gains.
+    let sources = Locked(())
 
     /// The number of the innermost activation of the loop; 0 while it does not run.
     let activation = Atomic<UInt64>(0)

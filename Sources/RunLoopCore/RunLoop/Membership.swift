@@ -2,10 +2,20 @@
 struct Membership: Hashable {
     var modes = ModeSet()
     var isCommon = false
+    /// In whatever mode its loop runs: for what does not know modes, as GCD's timers.
+    private(set) var isEverywhere = false
 
     static let none = Membership()
 
-    var isEmpty: Bool { modes.isEmpty && !isCommon }
+    static let everywhere = {
+        var membership = Membership()
+        membership.isEverywhere = true
+        return membership
+    }()
+
+    var isEmpty: Bool { modes.isEmpty && !isCommon && !isEverywhere }
+
+    func contains(_ mode: RunLoop.Mode) -> Bool { isEverywhere || modes.contains(mode) }
 
     /// The membership after adding to `added`: common means every mode of `common` now, and those that join it (R17).
     func joining(_ added: RunLoop.Modes, common: ModeSet) -> Membership {

@@ -43,6 +43,9 @@ extension RunLoop {
             mailbox.post(.wakeUp)
         }
 
+        /// The time on the loop's clock.
+        public var now: Instant { mailbox.waker.now }
+
         /// Whether the loop sleeps at this moment (R5).
         public var isWaiting: Bool { mailbox.isAsleep }
 

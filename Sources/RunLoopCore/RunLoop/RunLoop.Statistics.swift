@@ -32,6 +32,8 @@ extension RunLoop {
         case runEnded(Mode, RunResult)
         /// A timer fires, by its schedule or by hand.
         case fired(Timer, isManual: Bool)
+        /// A timer source calls its event handler.
+        case delivered(TimerSource)
         /// Something was asked that is ignored as documented; the text says what and why.
         case ignored(String)
 
@@ -42,6 +44,7 @@ extension RunLoop {
             case .fired(let timer, let isManual):
                 "fire \(timer.name ?? "timer") due \(timer.fireDate) missed \(timer.missedFires)"
                     + (isManual ? " by hand" : "")
+            case .delivered(let source): "deliver \(source.name ?? "source") data \(source.data)"
             case .ignored(let what): "ignored: \(what)"
             }
         }

@@ -18,8 +18,8 @@ extension RunLoop {
     }
 
     /// A driver for another thread, in the world of the calling thread's loop.
-    package static func makePeerOfInstalled(named name: String) -> (any PeerDriver)? {
-        installed?.driver.makePeer(named: name)
+    package static func makePeerOfInstalled(named name: String, isService: Bool = false) -> (any PeerDriver)? {
+        installed?.driver.makePeer(named: name, isService: isService)
     }
 
     /// Swift has no thread-local variables; a key of the C library also says when a thread ends, foreign ones included.

@@ -29,6 +29,11 @@ struct Cadence {
     /// The date that is due next.
     var date: RunLoop.Instant { date(index) }
 
+    /// The time between dates.
+    var period: Duration {
+        .nanoseconds(nanoseconds) + Duration(secondsComponent: 0, attosecondsComponent: attoseconds)
+    }
+
     /// Begins a new grid at `anchor`; dates of the old one are forgotten, not missed.
     mutating func restart(at anchor: RunLoop.Instant) {
         self.anchor = anchor

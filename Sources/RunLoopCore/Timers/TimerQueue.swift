@@ -42,6 +42,8 @@ struct TimerQueue {
     private var lanes: ContiguousArray<Lane> = []
     /// The lanes that a mode looks at, by the mode's id.
     private var lanesOfMode: ContiguousArray<ContiguousArray<Int>> = []
+    /// The lane that every mode looks at, also those that nothing is scheduled in; none until it is needed.
+    private var lanesOfAnyMode: ContiguousArray<Int> = []
 
     /// Counts every arming: the tie-break among equal deadlines, and the mark by which a pass knows what came before
     /// it.
@@ -113,6 +115,10 @@ struct TimerQueue {
     private mutating func lane(for membership: Membership) -> Int {
         if let known = lanes.firstIndex(where: { $0.membership == membership }) { return known }
         lanes.append(Lane(membership: membership))
+        if membership.isEverywhere {
+            lanesOfAnyMode.append(lanes.count - 1)
+            for id in lanesOfMode.indices { lanesOfMode[id].append(lanes.count - 1) }
+        }
         var modes: [RunLoop.Mode] = []
         membership.modes.forEach { modes.append($0) }
         for mode in modes { addLane(lanes.count - 1, to: mode) }
@@ -120,8 +126,12 @@ struct TimerQueue {
     }
 
     private mutating func addLane(_ lane: Int, to mode: RunLoop.Mode) {
-        while lanesOfMode.count <= mode.id { lanesOfMode.append([]) }
+        while lanesOfMode.count <= mode.id { lanesOfMode.append(lanesOfAnyMode) }
         lanesOfMode[mode.id].append(lane)
+    }
+
+    private func lanes(of mode: RunLoop.Mode) -> ContiguousArray<Int> {
+        mode.id < lanesOfMode.count ? lanesOfMode[mode.id] : lanesOfAnyMode
     }
 
     /// Remembers that an armed slot comes to `modes` now: a pass of theirs that is under way must not fire it.
@@ -219,9 +229,8 @@ struct TimerQueue {
     }
 
     private mutating func head(of mode: RunLoop.Mode) -> (lane: Int, entry: DeadlineHeap.Entry)? {
-        guard mode.id < lanesOfMode.count else { return nil }
         var best: (lane: Int, entry: DeadlineHeap.Entry)?
-        for lane in lanesOfMode[mode.id] {
+        for lane in lanes(of: mode) {
             while let top = lanes[lane].heap.top {
                 guard isLive(top) else {
                     lanes[lane].heap.removeTop()
@@ -236,15 +245,14 @@ struct TimerQueue {
 
     /// Whether a client is scheduled in `mode`, armed or being called (R11).
     func hasMembers(in mode: RunLoop.Mode) -> Bool {
-        guard mode.id < lanesOfMode.count else { return false }
-        return lanesOfMode[mode.id].contains { lanes[$0].members > 0 }
+        lanes(of: mode).contains { lanes[$0].members > 0 }
     }
 
     // MARK: Looking at the whole
 
     /// The clients of a mode, the next one first, those not armed last.
     func clients(in mode: RunLoop.Mode) -> [any TimerQueueClient] {
-        slots.filter { $0.client != nil && lanes[Int($0.lane)].membership.modes.contains(mode) }
+        slots.filter { $0.client != nil && lanes[Int($0.lane)].membership.contains(mode) }
             .sorted { left, right in
                 if left.isArmed != right.isArmed { return left.isArmed }
                 return left.deadline != right.deadline ? left.deadline < right.deadline : left.order < right.order
@@ -274,7 +282,7 @@ struct TimerQueue {
         }
         for (id, lanesOfOne) in lanesOfMode.enumerated() {
             for lane in lanesOfOne {
-                precondition(lanes[lane].membership.modes.contains(.init(id: id)), "a mode looks at a foreign lane")
+                precondition(lanes[lane].membership.contains(.init(id: id)), "a mode looks at a foreign lane")
             }
         }
     }

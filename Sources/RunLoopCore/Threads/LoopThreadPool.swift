@@ -1,0 +1,98 @@
+/// Threads that call the handlers of timer sources, each on whichever is free: the part of Dispatch's global queue.
+///
+/// A further thread, the timekeeper, waits for the deadlines and calls nobody, so that a source is as punctual as the
+/// pool has a free thread. The others are started when they are needed. When all are busy, deliveries wait in the order
+/// in which they came, and fires of a source that wait are merged into one.
+///
+/// When the last reference to a pool goes its threads end, and its sources fall silent. A pool that is made inside a
+/// simulation takes part in its virtual time.
+public final class LoopThreadPool: Sendable {
+    /// The name that the threads are numbered under: `background-1`, `background-2`.
+    public let name: String
+
+    /// The greatest number of threads that call handlers at a time.
+    public let maximumThreads: Int
+
+    let timekeeper: LoopThread
+    private let state = Locked(State())
+
+    private struct State {
+        var workers: [Worker] = []
+        /// A slice, so that taking the first costs the same however many wait.
+        var waiting: ArraySlice<TimerSourceCore> = []
+        var isStopped = false
+    }
+
+    private struct Worker {
+        let thread: LoopThread
+        var isBusy = true
+    }
+
+    /// A pool whose timekeeper waits with `peer`.
+    package init(name: String, maximumThreads: Int, peer: any PeerDriver) {
+        require(maximumThreads > 0, "a pool needs at least one thread; without any, use a loop's queue")
+        self.name = name
+        self.maximumThreads = maximumThreads
+        timekeeper = LoopThread(name: "\(name)-timer", peer: peer) { $0.add(CustomSource(), forMode: .default) }
+    }
+
+    deinit {
+        stop()
+    }
+
+    /// Asks the threads to end, each after the handler it is in. What is due later is not delivered. Returns at once.
+    /// Any thread.
+    public func stop() {
+        let workers = state.withLock { state in
+            state.isStopped = true
+            state.waiting = []
+            return state.workers
+        }
+        for worker in workers { worker.thread.stop() }
+        timekeeper.stop()
+    }
+
+    /// Waits until the threads have ended. Not from one of them; harmless when repeated.
+    public func join() {
+        timekeeper.join()
+        for worker in state.withLock({ $0.workers }) { worker.thread.join() }
+    }
+
+    /// Has a free thread deliver, or the next that becomes free. On the timekeeper's thread.
+    func submit(_ core: TimerSourceCore, from loop: RunLoop) {
+        let worker: Int? = state.withLock { state in
+            guard !state.isStopped else { return nil }
+            if let free = state.workers.firstIndex(where: { !$0.isBusy }) {
+                state.workers[free].isBusy = true
+                return free
+            }
+            guard state.workers.count < maximumThreads else {
+                state.waiting.append(core)
+                return nil
+            }
+            let name = "\(name)-\(state.workers.count + 1)"
+            let peer = loop.driver.makePeer(named: name, isService: true)
+            state.workers.append(
+                Worker(thread: LoopThread(name: name, peer: peer) { $0.add(CustomSource(), forMode: .default) }))
+            return state.workers.count - 1
+        }
+        if let worker { order(worker, to: core) }
+    }
+
+    private func order(_ worker: Int, to core: TimerSourceCore) {
+        state.withLock { $0.workers[worker].thread }.remote.perform(inModes: .default) { [weak self] loop in
+            core.deliver(in: loop, at: loop.now)
+            self?.finish(worker)
+        }
+    }
+
+    /// A worker's handler has returned.
+    private func finish(_ worker: Int) {
+        let next = state.withLock { state in
+            let next = state.waiting.popFirst()
+            state.workers[worker].isBusy = next != nil
+            return next
+        }
+        if let next { order(worker, to: next) }
+    }
+}

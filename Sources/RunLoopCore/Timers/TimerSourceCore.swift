@@ -1,0 +1,331 @@
+/// What a timer source is to its queue: a client of the home loop's timer queue, and the state of the source.
+///
+/// The state may be changed from any thread; what follows for the timer queue is done on the home loop's thread.
+final class TimerSourceCore: @unchecked Sendable {
+    // Unchecked, because `state` is reached under the home loop's lock alone, `slot` on its thread alone, and `source`
+    // is set once, before anybody else knows of it. Handlers that are not `Sendable` are called and let go on the home
+    // loop's thread, while there is one.
+
+    weak var source: TimerSource?
+    private let queue: DeliveryQueue
+    private var slot: TimerQueue.SlotIndex = -1
+    private var state = State()
+
+    init(_ queue: DeliveryQueue) {
+        self.queue = queue
+    }
+
+    /// When a source fires.
+    struct Schedule {
+        var cadence: Cadence
+        let repeats: Bool
+        let leeway: Duration
+
+        init(deadline: RunLoop.Instant, interval: Duration?, leeway: Duration) {
+            repeats = interval.map { $0 >= .zero } ?? false
+            cadence = Cadence(anchor: deadline, period: repeats ? max(interval!, .nanoseconds(1)) : .zero)
+            self.leeway = max(.zero, leeway)
+        }
+
+        /// When to wake for the pending date.
+        func deadline(isVirtual: Bool) -> RunLoop.Instant {
+            guard leeway > .zero, !isVirtual else { return cadence.date }
+            let room = repeats && cadence.index > 0 ? min(leeway, cadence.period / 2) : leeway
+            return cadence.date.coalesced(within: room)
+        }
+    }
+
+    /// What is let go together, outside of the lock: its deinits may do anything.
+    private struct Belongings {
+        var eventHandler: ((TimerSource) -> Void)?
+        var cancelHandler: (() -> Void)?
+        /// The source itself, while it keeps itself.
+        var keeper: TimerSource?
+    }
+
+    private struct State {
+        var belongings = Belongings()
+        var schedule: Schedule?
+        var data = 0
+        var isActive = false
+        var suspensions = 0
+        var isCancelled = false
+        /// It was cancelled, and its cancel handler has not been called.
+        var owesCancelCall = false
+        /// A handler is on the stack.
+        var isDelivering = false
+        /// A thread of the pool is to deliver.
+        var isHandedOver = false
+        /// The home loop has been asked to act on the state.
+        var isUpdatePosted = false
+    }
+
+    /// What the home loop is to do with the slot.
+    private enum Wish {
+        case nothing
+        /// To keep it, without a deadline.
+        case hold
+        case fire(Schedule)
+        case callCancelHandler
+    }
+
+    private enum Callout {
+        case event((TimerSource) -> Void)
+        case cancel(() -> Void)
+    }
+}
+
+// MARK: - State, from any thread
+
+extension TimerSourceCore {
+    var data: Int { withLock { $0.data } }
+    var isCancelled: Bool { withLock { $0.isCancelled } }
+    var isPending: Bool { withLock { !$0.isCancelled && $0.schedule != nil } }
+
+    func schedule(_ schedule: Schedule) {
+        change { state in
+            guard !state.isCancelled else { return false }
+            state.schedule = schedule.cadence.date == .distantFuture ? nil : schedule
+            return state.isActive
+        }
+    }
+
+    func setEventHandler(_ handler: ((TimerSource) -> Void)?) {
+        letGo(
+            withLock { state in
+                guard !state.isCancelled else { return Belongings() }
+                defer { state.belongings.eventHandler = handler }
+                return Belongings(eventHandler: state.belongings.eventHandler)
+            })
+    }
+
+    func setCancelHandler(_ handler: (() -> Void)?) {
+        letGo(
+            withLock { state in
+                guard !state.isCancelled else { return Belongings() }
+                defer { state.belongings.cancelHandler = handler }
+                return Belongings(cancelHandler: state.belongings.cancelHandler)
+            })
+    }
+
+    func keepUntilDelivered(_ source: TimerSource) {
+        withLock { if !$0.isCancelled { $0.belongings.keeper = source } }
+    }
+
+    func activate() {
+        change { state in
+            defer { state.isActive = true }
+            return !state.isActive
+        }
+    }
+
+    func suspend() {
+        change { state in
+            state.suspensions += 1
+            return state.isActive && state.suspensions == 1
+        }
+    }
+
+    func resume() {
+        change { state in
+            if state.suspensions > 0 {
+                state.suspensions -= 1
+                return state.isActive && state.suspensions == 0
+            }
+            defer { state.isActive = true }
+            return !state.isActive
+        }
+    }
+
+    func cancel() {
+        change { state in
+            guard !state.isCancelled else { return false }
+            state.isCancelled = true
+            state.schedule = nil
+            state.owesCancelCall = state.belongings.cancelHandler != nil
+            return true
+        }
+    }
+
+    /// The source is gone. What it still owes is its cancel handler, if it was cancelled.
+    func abandon() {
+        change { state in
+            if state.owesCancelCall {
+                state.isActive = true
+                state.suspensions = 0
+                return true
+            }
+            defer { state.isCancelled = true }
+            state.schedule = nil
+            return !state.isCancelled
+        }
+    }
+
+    func check(_ loop: RunLoop) {
+        loop.checkThread()
+        require(
+            queue.pool == nil && queue.home.mailbox === loop.remote.mailbox,
+            "a handler that stays on a loop's thread needs a source whose queue is that loop; "
+                + "give this one a @Sendable handler")
+    }
+
+    private func withLock<Result>(_ body: (inout State) -> Result) -> Result {
+        queue.home.mailbox.sources.withLock { _ in body(&state) }
+    }
+
+    /// Changes the state; if it says so, the home loop acts on it: at once on its own thread, otherwise when it looks.
+    private func change(_ body: (inout State) -> Bool) {
+        if let loop = homeLoop {
+            if withLock(body) { update(in: loop) }
+            return
+        }
+        let isNews = withLock { state in
+            guard body(&state), !state.isUpdatePosted else { return false }
+            state.isUpdatePosted = true
+            return true
+        }
+        if isNews { queue.home.performUrgently { self.update(in: $0) } }
+    }
+
+    /// The home loop, on its own thread.
+    private var homeLoop: RunLoop? {
+        guard let loop = RunLoop.installed, loop.remote.mailbox === queue.home.mailbox else { return nil }
+        return loop
+    }
+
+    /// Lets go of what was replaced on the thread that it belongs to.
+    private func letGo(_ belongings: Belongings) {
+        let isEmpty = belongings.eventHandler == nil && belongings.cancelHandler == nil
+        guard !isEmpty, homeLoop == nil else { return }
+        // Nobody else has it any more.
+        nonisolated(unsafe) let belongings = belongings
+        queue.home.performUrgently { _ in withExtendedLifetime(belongings) {} }
+    }
+}
+
+// MARK: - On the home loop's thread
+
+extension TimerSourceCore: TimerQueueClient {
+    /// Brings the slot in the loop's timer queue in line with the state.
+    private func update(in loop: RunLoop) {
+        let (wish, unneeded) = withLock { state in
+            state.isUpdatePosted = false
+            return (Self.wish(state), Self.takeUnneeded(&state))
+        }
+        if case .nothing = wish {
+            if slot >= 0 { loop.timers.unregister(slot) }
+            slot = -1
+        } else if slot < 0 {
+            slot = loop.timers.register(self, .everywhere)
+        }
+        switch wish {
+        case .nothing: break
+        case .hold: loop.timers.disarm(slot)
+        case .fire(let schedule): arm(in: loop, at: schedule.deadline(isVirtual: loop.isVirtual))
+        case .callCancelHandler: arm(in: loop, at: loop.now)
+        }
+        withExtendedLifetime(unneeded) {}
+    }
+
+    private func arm(in loop: RunLoop, at deadline: RunLoop.Instant) {
+        loop.timers.arm(slot, at: deadline, order: loop.timers.takeOrder())
+    }
+
+    private static func wish(_ state: State) -> Wish {
+        let isOnItsWay = state.isDelivering || state.isHandedOver
+        let isHeldBack = !state.isActive || state.suspensions > 0
+        guard !state.isCancelled else {
+            guard state.owesCancelCall, !isHeldBack else { return .nothing }
+            return isOnItsWay ? .hold : .callCancelHandler
+        }
+        guard state.isActive, let schedule = state.schedule else { return .nothing }
+        return isOnItsWay || isHeldBack ? .hold : .fire(schedule)
+    }
+
+    func deadlineCame(in loop: RunLoop) -> Bool {
+        guard let pool = queue.pool else {
+            let now = loop.timeBeforeCallback()
+            loop.freshTime = nil
+            return deliver(in: loop, at: now)
+        }
+        withLock { $0.isHandedOver = true }
+        pool.submit(self, from: loop)
+        return true
+    }
+
+    func loopEnded() {
+        slot = -1
+        let dropped = withLock { state in
+            state.schedule = nil
+            defer { state.belongings = Belongings() }
+            return state.belongings
+        }
+        withExtendedLifetime(dropped) {}
+    }
+}
+
+// MARK: - On the thread that delivers
+
+extension TimerSourceCore {
+    /// Calls the handler whose turn it is, unless the state has changed since it was decided to.
+    ///
+    /// - Returns: whether anything was called.
+    @discardableResult
+    func deliver(in loop: RunLoop, at now: RunLoop.Instant) -> Bool {
+        // Not under the lock: to let go of the last reference takes it too.
+        let source = source
+        let callout = withLock { Self.begin(&$0, at: now, isAbandoned: source == nil) }
+        switch callout {
+        case .event(let handler):
+            if loop.trace != nil { loop.emit(.delivered(source!)) }
+            handler(source!)
+        case .cancel(let handler):
+            handler()
+        case nil:
+            break
+        }
+        let unneeded = withLock { state in
+            state.isDelivering = false
+            return Self.takeUnneeded(&state)
+        }
+        change { _ in true }
+        withExtendedLifetime((unneeded, source)) {}
+        return callout != nil
+    }
+
+    private static func begin(_ state: inout State, at now: RunLoop.Instant, isAbandoned: Bool) -> Callout? {
+        state.isHandedOver = false
+        guard state.isActive, state.suspensions == 0 else { return nil }
+        guard !state.isCancelled else {
+            guard state.owesCancelCall, let handler = state.belongings.cancelHandler else { return nil }
+            state.owesCancelCall = false
+            state.isDelivering = true
+            return .cancel(handler)
+        }
+        // A schedule that was set while the delivery was on its way may not be due.
+        guard let schedule = state.schedule, schedule.cadence.date <= now, !isAbandoned else { return nil }
+        if schedule.repeats {
+            state.data = state.schedule!.cadence.fire(at: now) + 1
+            state.schedule!.cadence.advance(past: now)
+        } else {
+            state.data = 1
+            state.schedule = nil
+        }
+        guard let handler = state.belongings.eventHandler else { return nil }
+        state.isDelivering = true
+        return .event(handler)
+    }
+
+    /// Takes what nobody needs any more: the handlers once cancelled and done (R189), the keeper once nothing is left
+    /// to deliver.
+    private static func takeUnneeded(_ state: inout State) -> Belongings {
+        guard !state.isDelivering else { return Belongings() }
+        if state.isCancelled, !state.owesCancelCall {
+            defer { state.belongings = Belongings() }
+            return state.belongings
+        }
+        guard state.schedule == nil else { return Belongings() }
+        defer { state.belongings.keeper = nil }
+        return Belongings(keeper: state.belongings.keeper)
+    }
+}

@@ -1,0 +1,77 @@
+/// A block that is to be called later, once: what `asyncAfter` gives back (S14).
+///
+/// Unlike Dispatch's, it can be cancelled. It need not be kept. Any thread.
+public struct WorkItem: Sendable {
+    private let source: TimerSource
+
+    fileprivate init(_ source: TimerSource) {
+        self.source = source
+    }
+
+    /// Whether the block is still to be called.
+    public var isPending: Bool { source.isPending }
+
+    /// Whether the block was cancelled before it was called.
+    public var isCancelled: Bool { source.isCancelled }
+
+    /// Once this has returned the block does not begin any more; one that runs finishes. It is let go of at once, on
+    /// its loop's thread. Harmless when repeated. O(1).
+    public func cancel() {
+        source.cancel()
+    }
+}
+
+extension DeliveryQueue {
+    /// Calls `block` once, on this queue, `delay` from now at the earliest (R191). Any thread, O(log n).
+    ///
+    /// A delay of zero or less means as soon as the queue is free, never at once. There is no leeway unless it is given.
+    ///
+    /// - Returns: a token that can cancel the block.
+    @discardableResult
+    public func asyncAfter(
+        _ delay: Duration, leeway: Duration = .zero, _ block: @escaping @Sendable () -> Void
+    ) -> WorkItem {
+        asyncAfter(deadline: now + delay, leeway: leeway, block)
+    }
+
+    /// Calls `block` once, on this queue, not before `deadline`; never for `distantFuture` (R191). Any thread,
+    /// O(log n).
+    @discardableResult
+    public func asyncAfter(
+        deadline: RunLoop.Instant, leeway: Duration = .zero, _ block: @escaping @Sendable () -> Void
+    ) -> WorkItem {
+        let source = TimerSource(queue: self)
+        source.setEventHandler { _ in block() }
+        return WorkItem(source, deadline, leeway)
+    }
+}
+
+extension RunLoop {
+    /// Calls `block` once, on this loop's thread, in whatever mode it then runs, `delay` from now at the earliest
+    /// (R191). For chosen modes use ``perform(afterDelay:inModes:_:)``. O(log n).
+    @discardableResult
+    public func asyncAfter(
+        _ delay: Duration, leeway: Duration = .zero, _ block: @escaping () -> Void
+    ) -> WorkItem {
+        asyncAfter(deadline: now + delay, leeway: leeway, block)
+    }
+
+    /// Calls `block` once, on this loop's thread, in whatever mode it then runs, not before `deadline`.
+    @discardableResult
+    public func asyncAfter(
+        deadline: Instant, leeway: Duration = .zero, _ block: @escaping () -> Void
+    ) -> WorkItem {
+        let source = TimerSource(queue: .loop(remote))
+        source.setEventHandler(on: self) { _ in block() }
+        return WorkItem(source, deadline, leeway)
+    }
+}
+
+extension WorkItem {
+    fileprivate init(_ source: TimerSource, _ deadline: RunLoop.Instant, _ leeway: Duration) {
+        self.init(source)
+        source.schedule(deadline: deadline, leeway: leeway)
+        source.keepUntilDelivered()
+        source.activate()
+    }
+}

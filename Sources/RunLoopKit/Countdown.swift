@@ -1,0 +1,121 @@
+public import RunLoopCore
+
+/// Counts seconds down in whatever mode its loop runs: "send the code again in 60 s" (S12).
+///
+/// ```swift
+/// let countdown = Countdown(from: 60, pausing: .continuing) { countdown in
+///     print(countdown.remaining == 0 ? "Send again" : "Send again in \(countdown.remaining!) s")
+/// }
+/// countdown.resume()
+/// ```
+///
+/// The first tick comes at once, then one every interval. What a busy loop misses is made up for: the next tick takes
+/// off all the intervals that have passed. Keep the countdown; when it goes, it stops. It belongs to its loop's thread.
+public final class Countdown {
+    /// What ``pause()`` and ``resume()`` do to the interval that is under way.
+    public enum Pausing: Sendable {
+        /// It is forgotten: resuming ticks at once and begins a new grid. Resuming one that runs does the same.
+        case restarting
+        /// It is kept: resuming goes on where the pause began. Resuming one that runs does nothing.
+        case continuing
+    }
+
+    /// What a pause does to the interval that is under way.
+    public let pausing: Pausing
+
+    /// The time between ticks.
+    public let interval: Duration
+
+    /// How many intervals are left; `nil` if it counts without end. Zero once it has finished.
+    public private(set) var remaining: Int?
+
+    /// Whether it runs: it has been resumed, and neither paused nor finished since.
+    public var isRunning: Bool { source != nil }
+
+    private let count: Int?
+    private let loop: RunLoop
+    private let tick: (Countdown) -> Void
+    private var source: TimerSource?
+    /// The date of the next tick; while paused, the time until it. None before the first tick.
+    private var next: RunLoop.Instant?
+    private var rest: Duration?
+
+    /// A countdown that waits for ``resume()``.
+    ///
+    /// - Parameters:
+    ///   - count: how many intervals to count down; `nil` to tick without end. Not negative.
+    ///   - interval: the time between ticks, above zero; a second unless given.
+    ///   - loop: the loop that ticks; the calling thread's unless given.
+    ///   - pausing: what a pause does to the interval that is under way.
+    ///   - tick: called at every tick, on the loop's thread; ``remaining`` is up to date. Kept as long as the countdown.
+    @available(*, noasync, message: "a countdown belongs to a thread; make it on a LoopThread")
+    public init(
+        from count: Int? = nil, interval: Duration = .seconds(1), loop: RunLoop = .current, pausing: Pausing,
+        tick: @escaping (Countdown) -> Void
+    ) {
+        require(count ?? 0 >= 0, "a countdown cannot begin below zero; it was to begin at \(count ?? 0)")
+        require(interval > .zero, "a countdown needs an interval above zero; it was given \(interval)")
+        self.count = count
+        remaining = count
+        self.interval = interval
+        self.loop = loop
+        self.pausing = pausing
+        self.tick = tick
+    }
+
+    /// Starts it, or goes on after a pause, as ``pausing`` says. Nothing happens once it has finished.
+    public func resume() {
+        guard remaining != 0 || rest == nil && next == nil else { return }
+        if isRunning {
+            guard pausing == .restarting else { return }
+            stop()
+        }
+        let isFirstTick = rest == nil || pausing == .restarting
+        start(at: loop.now + (isFirstTick ? .zero : rest!), announces: isFirstTick)
+    }
+
+    private func start(at date: RunLoop.Instant, announces: Bool) {
+        let source = TimerSource(queue: .loop(loop.remote), name: "countdown")
+        var announces = announces
+        source.setEventHandler(on: loop) { [weak self] source in
+            // The first tick of a grid says what is left; it stands for no interval that has passed.
+            self?.pass(source.data - (announces ? 1 : 0), ticks: source.data)
+            announces = false
+        }
+        next = date
+        rest = nil
+        self.source = source
+        source.schedule(deadline: date, repeating: interval)
+        source.activate()
+    }
+
+    private func pass(_ intervals: Int, ticks: Int) {
+        next = next.map { $0 + interval * ticks }
+        remaining = remaining.map { max(0, $0 - intervals) }
+        if remaining == 0 { stop() }
+        tick(self)
+    }
+
+    private func stop() {
+        source?.cancel()
+        source = nil
+    }
+
+    /// Stops the ticks until ``resume()``.
+    public func pause() {
+        guard isRunning else { return }
+        rest = next.map { max(.zero, $0 - loop.now) }
+        stop()
+    }
+
+    /// Stops, and begins anew from the full count when next resumed.
+    public func reset() {
+        stop()
+        remaining = count
+        next = nil
+        rest = nil
+    }
+}
+
+@available(*, unavailable, message: "a countdown belongs to its loop's thread")
+extension Countdown: Sendable {}

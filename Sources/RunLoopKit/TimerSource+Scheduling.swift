@@ -1,0 +1,127 @@
+public import RunLoopCore
+
+// S8's four constructors, each for the calling thread's loop and for any queue: a block or a weakly held target, to be
+// activated or active at once.
+
+extension TimerSource {
+    /// A source of the calling thread's loop that is started with ``activate()`` (S8).
+    ///
+    /// - Parameters:
+    ///   - start: the time until the first fire, from now; not negative.
+    ///   - interval: the time between fires, above zero; used only if it repeats.
+    ///   - repeats: whether it fires more than once; if not, it cancels itself after its handler.
+    ///   - handler: called at every delivery.
+    /// - Throws: ``TimerSourceError`` for no handler, a negative start, or an interval that is not above zero.
+    @available(*, noasync, message: "a task may change its thread; give a queue")
+    public convenience init(
+        start: Duration, interval: Duration, repeats: Bool, handler: ((TimerSource) -> Void)?
+    ) throws(TimerSourceError) {
+        try TimerSource.check(start, interval, repeats, hasHandler: handler != nil)
+        let loop = RunLoop.current
+        self.init(queue: .loop(loop.remote))
+        setEventHandler(on: loop) { source in
+            handler?(source)
+            if !repeats { source.cancel() }
+        }
+        schedule(after: start, repeating: repeats ? interval : nil)
+    }
+
+    /// A source of any queue that is started with ``activate()`` (S8). Any thread.
+    ///
+    /// - Parameters:
+    ///   - start: the time until the first fire, from now; not negative.
+    ///   - interval: the time between fires, above zero; used only if it repeats.
+    ///   - queue: where the handler is called.
+    ///   - repeats: whether it fires more than once; if not, it cancels itself after its handler.
+    ///   - handler: called at every delivery.
+    /// - Throws: ``TimerSourceError`` for no handler, a negative start, or an interval that is not above zero.
+    public convenience init(
+        start: Duration, interval: Duration, queue: DeliveryQueue, repeats: Bool,
+        handler: (@Sendable (TimerSource) -> Void)?
+    ) throws(TimerSourceError) {
+        try TimerSource.check(start, interval, repeats, hasHandler: handler != nil)
+        self.init(queue: queue)
+        setEventHandler { source in
+            handler?(source)
+            if !repeats { source.cancel() }
+        }
+        schedule(after: start, repeating: repeats ? interval : nil)
+    }
+
+    /// A source of the calling thread's loop that calls a method of `weakTarget` without keeping it, and cancels itself
+    /// when the target has gone (S8).
+    @available(*, noasync, message: "a task may change its thread; give a queue")
+    public convenience init<Target: AnyObject>(
+        start: Duration, interval: Duration, weakTarget: Target, selector: @escaping (Target) -> (TimerSource) -> Void,
+        repeats: Bool
+    ) throws(TimerSourceError) {
+        try self.init(start: start, interval: interval, repeats: repeats) { [weak weakTarget] source in
+            guard let weakTarget else { return source.cancel() }
+            selector(weakTarget)(source)
+        }
+    }
+
+    /// A source of any queue that calls a method of `weakTarget` without keeping it, and cancels itself when the target
+    /// has gone (S8). Any thread.
+    public convenience init<Target: AnyObject & Sendable>(
+        start: Duration, interval: Duration, queue: DeliveryQueue, weakTarget: Target,
+        selector: @escaping @Sendable (Target) -> (TimerSource) -> Void, repeats: Bool
+    ) throws(TimerSourceError) {
+        try self.init(start: start, interval: interval, queue: queue, repeats: repeats) { [weak weakTarget] source in
+            guard let weakTarget else { return source.cancel() }
+            selector(weakTarget)(source)
+        }
+    }
+
+    private static func check(
+        _ start: Duration, _ interval: Duration, _ repeats: Bool, hasHandler: Bool
+    ) throws(TimerSourceError) {
+        guard hasHandler else { throw .noHandler }
+        guard start >= .zero else { throw .negativeStart(start) }
+        guard !repeats || interval > .zero else { throw .nonPositiveInterval(interval) }
+    }
+
+    private func activated() -> TimerSource {
+        activate()
+        return self
+    }
+}
+
+extension TimerSource {
+    /// A source of the calling thread's loop, active at once; keep it, or it stops (S8).
+    @available(*, noasync, message: "a task may change its thread; give a queue")
+    public static func scheduled(
+        start: Duration, interval: Duration, repeats: Bool, handler: ((TimerSource) -> Void)?
+    ) throws(TimerSourceError) -> TimerSource {
+        try TimerSource(start: start, interval: interval, repeats: repeats, handler: handler).activated()
+    }
+
+    /// A source of any queue, active at once; keep it, or it stops (S8). Any thread.
+    public static func scheduled(
+        start: Duration, interval: Duration, queue: DeliveryQueue, repeats: Bool,
+        handler: (@Sendable (TimerSource) -> Void)?
+    ) throws(TimerSourceError) -> TimerSource {
+        try TimerSource(start: start, interval: interval, queue: queue, repeats: repeats, handler: handler).activated()
+    }
+
+    /// A source of the calling thread's loop on a weakly held target, active at once; keep it, or it stops (S8).
+    @available(*, noasync, message: "a task may change its thread; give a queue")
+    public static func scheduled<Target: AnyObject>(
+        start: Duration, interval: Duration, weakTarget: Target, selector: @escaping (Target) -> (TimerSource) -> Void,
+        repeats: Bool
+    ) throws(TimerSourceError) -> TimerSource {
+        try TimerSource(start: start, interval: interval, weakTarget: weakTarget, selector: selector, repeats: repeats)
+            .activated()
+    }
+
+    /// A source of any queue on a weakly held target, active at once; keep it, or it stops (S8). Any thread.
+    public static func scheduled<Target: AnyObject & Sendable>(
+        start: Duration, interval: Duration, queue: DeliveryQueue, weakTarget: Target,
+        selector: @escaping @Sendable (Target) -> (TimerSource) -> Void, repeats: Bool
+    ) throws(TimerSourceError) -> TimerSource {
+        try TimerSource(
+            start: start, interval: interval, queue: queue, weakTarget: weakTarget, selector: selector,
+            repeats: repeats
+        ).activated()
+    }
+}
