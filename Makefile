@@ -43,7 +43,7 @@ compile-checks:
 .PHONY: examples
 examples:
 	@set -e; bin=$(DEBUG_BIN); \
-	for example in HelloTimer ModalRun WorkerThread VirtualDay; do \
+	for example in HelloTimer ModalRun WorkerThread VirtualDay FrameRate; do \
 	  echo "example $$example"; timeout 60 $$bin/$$example > /dev/null; done; \
 	ldd $$bin/HelloTimer | grep -q libevent_core; \
 	if ldd $$bin/HelloTimer | grep Foundation; then echo "HelloTimer needs Foundation"; exit 1; fi; \

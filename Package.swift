@@ -60,6 +60,8 @@ let package = Package(
 
         .executableTarget(
             name: "TimerForms", dependencies: ["RunLoopKit"], path: "Examples/TimerForms", swiftSettings: strict),
+        .executableTarget(
+            name: "FrameRate", dependencies: ["RunLoopKit"], path: "Examples/FrameRate", swiftSettings: strict),
 
         .testTarget(
             name: "DriverTests",

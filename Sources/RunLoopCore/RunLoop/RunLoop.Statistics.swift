@@ -5,7 +5,7 @@ extension RunLoop {
         public internal(set) var passes = 0
         /// Times the loop went to sleep.
         public internal(set) var waits = 0
-        /// Timers fired by the loop.
+        /// Timers fired and display links called by the loop.
         public internal(set) var fires = 0
         /// Wake-ups that were not needed because several timers were served by one.
         public internal(set) var savedWakeUps = 0
@@ -34,6 +34,8 @@ extension RunLoop {
         case fired(Timer, isManual: Bool)
         /// A timer source calls its event handler.
         case delivered(TimerSource)
+        /// A display link is called for a frame.
+        case frame(DisplayLink)
         /// Something was asked that is ignored as documented; the text says what and why.
         case ignored(String)
 
@@ -45,6 +47,8 @@ extension RunLoop {
                 "fire \(timer.name ?? "timer") due \(timer.fireDate) missed \(timer.missedFires)"
                     + (isManual ? " by hand" : "")
             case .delivered(let source): "deliver \(source.name ?? "source") data \(source.data)"
+            case .frame(let link):
+                "frame \(link.name ?? "link") at \(link.timestamp) dropped \(link.droppedFrames)"
             case .ignored(let what): "ignored: \(what)"
             }
         }
@@ -57,8 +61,12 @@ extension RunLoop {
             lines.append("\(state.sourceCount) source(s) in \(Mode(id: id))")
         }
         for id in modeStates.indices.last.map({ 0...max(1, $0) }) ?? 0...1 {
-            for case let timer as Timer in timers.clients(in: Mode(id: id)) {
-                lines.append("\(timer.name ?? "timer") in \(Mode(id: id)), due \(timer.fireDate)")
+            for client in timers.clients(in: Mode(id: id)) {
+                if let timer = client as? Timer {
+                    lines.append("\(timer.name ?? "timer") in \(Mode(id: id)), due \(timer.fireDate)")
+                } else if let link = client as? DisplayLink {
+                    lines.append("\(link.name ?? "link") in \(Mode(id: id))" + (link.isPaused ? ", paused" : ""))
+                }
             }
         }
         if !blocks.isEmpty { lines.append("\(blocks.count) block(s) for modes that do not run") }

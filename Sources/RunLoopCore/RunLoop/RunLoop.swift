@@ -184,6 +184,9 @@ extension RunLoop: Sendable {}
 @available(*, unavailable, message: "a timer belongs to its loop's thread; give other threads its remote")
 extension Timer: Sendable {}
 
+@available(*, unavailable, message: "a display link belongs to its loop's thread; give other threads its remote")
+extension DisplayLink: Sendable {}
+
 @available(*, unavailable, message: "a source belongs to its loop's thread; give other threads its remote")
 extension CustomSource: Sendable {}
 

@@ -1,0 +1,31 @@
+import Glibc
+import RunLoopKit
+
+/// Measures the rate of a display link and shows it.
+final class Gauge {
+    /// What the loop is kept busy for in every frame, in milliseconds.
+    var load = 0
+
+    private let terminal: Terminal?
+    private var meter = FrameRateMeter()
+    private var reading: FrameRateMeter.Reading?
+
+    /// - Parameter terminal: where the line is redrawn; without one a new line is printed for each reading.
+    init(terminal: Terminal?) {
+        self.terminal = terminal
+    }
+
+    func noteFrame(_ link: DisplayLink) {
+        guard let reading = meter.frame(at: link.timestamp) else { return }
+        self.reading = reading
+        show(link)
+    }
+
+    func show(_ link: DisplayLink) {
+        let figure = reading?.text ?? "-- FPS"
+        let rest = "load \(load) ms, \(link.totalDroppedFrames) frames dropped"
+        guard let terminal else { return print("\(figure), \(rest)") }
+        let (red, green, blue) = reading?.rgb ?? (128, 128, 128)
+        terminal.redraw("\u{1b}[1;38;2;\(red);\(green);\(blue)m\(figure)\u{1b}[0m  \(rest)  (+ - q) ")
+    }
+}

@@ -1,0 +1,47 @@
+import Glibc
+
+/// A terminal that gives every key at once and shows none.
+final class Terminal {
+    enum Key {
+        case more, less, end
+    }
+
+    private var found = termios()
+
+    /// `nil` if input or output is no terminal.
+    init?() {
+        guard isatty(STDIN_FILENO) == 1, isatty(STDOUT_FILENO) == 1, tcgetattr(STDIN_FILENO, &found) == 0 else {
+            return nil
+        }
+        var raw = found
+        // Ctrl-C is a key like others, so that it does not end the program with the terminal left as it is now.
+        raw.c_lflag &= ~tcflag_t(ECHO | ICANON | ISIG)
+        tcsetattr(STDIN_FILENO, TCSANOW, &raw)
+    }
+
+    func restore() {
+        print()
+        tcsetattr(STDIN_FILENO, TCSANOW, &found)
+    }
+
+    /// The keys that have been pressed; the end of the input counts as the key that ends.
+    func readKeys() -> [Key] {
+        var bytes: [UInt8] = Array(repeating: 0, count: 64)
+        let count = read(STDIN_FILENO, &bytes, bytes.count)
+        guard count > 0 else { return [.end] }
+        return bytes.prefix(count).compactMap { byte in
+            switch byte {
+            // The arrow keys come as ESC [ A and ESC [ B; 3 and 4 are Ctrl-C and Ctrl-D.
+            case UInt8(ascii: "+"), UInt8(ascii: "A"): .more
+            case UInt8(ascii: "-"), UInt8(ascii: "B"): .less
+            case UInt8(ascii: "q"), 3, 4: .end
+            default: nil
+            }
+        }
+    }
+
+    func redraw(_ line: String) {
+        print("\r\u{1b}[K\(line)", terminator: "")
+        fflush(nil)
+    }
+}

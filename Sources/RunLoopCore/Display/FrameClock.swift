@@ -1,0 +1,79 @@
+/// The frames of a display that is not there: a grid of dates, a fixed number of them in every second.
+///
+/// Frame k is at `start + ⌊k × 1 s / framesPerSecond⌋`. Every date is computed from the start in whole nanoseconds, so
+/// that nothing accumulates, and the grid goes on to both sides of the start. Dates beyond what an instant can hold are
+/// ``RunLoop/Instant/distantFuture`` and ``RunLoop/Instant/distantPast``.
+///
+/// Links with equal clocks are called in the same frames. A value; may be used on any thread.
+public struct FrameClock: Sendable, Hashable {
+    /// The frames in a second: what a display link calls its maximum rate.
+    public let framesPerSecond: Int
+
+    /// The date of frame 0, on the clock of the loop that the frames are for.
+    public let start: RunLoop.Instant
+
+    /// How long `framesPerSecond` frames take, in nanoseconds.
+    private let unit: Int64
+
+    /// A clock with so many frames in a second.
+    ///
+    /// - Parameters:
+    ///   - framesPerSecond: from 24 to 240.
+    ///   - start: the date of frame 0; the frames before it are on the same grid.
+    public init(framesPerSecond: Int = 60, start: RunLoop.Instant = RunLoop.Instant(nanoseconds: 0)) {
+        self.init(framesPerSecond: framesPerSecond, per: .seconds(1), start: start)
+    }
+
+    /// A clock for a replay at another scale.
+    ///
+    /// - Parameters:
+    ///   - framesPerSecond: the frames in a second of the display, from 24 to 240.
+    ///   - second: how long a second of the display takes, at least a nanosecond for each frame.
+    ///   - start: the date of frame 0.
+    package init(
+        framesPerSecond: Int, per second: Duration, start: RunLoop.Instant = RunLoop.Instant(nanoseconds: 0)
+    ) {
+        require(
+            (24...240).contains(framesPerSecond),
+            "a frame clock has 24 to 240 frames per second, not \(framesPerSecond); "
+                + "for fewer calls set the rate of the display link")
+        unit = second.saturatedNanoseconds
+        require(unit >= framesPerSecond, "a frame takes a nanosecond at least; give the display longer seconds")
+        self.framesPerSecond = framesPerSecond
+        self.start = start
+    }
+
+    /// The time from frame to frame, to the attosecond. The dates are in whole nanoseconds, so two of them in a row may
+    /// be up to a nanosecond nearer or farther.
+    package var framePeriod: Duration { .nanoseconds(unit) / framesPerSecond }
+
+    /// When a frame is. O(1).
+    package func date(of frame: Int64) -> RunLoop.Instant {
+        let offset = floor(Int128(frame) * Int128(unit), dividedBy: Int128(framesPerSecond))
+        return RunLoop.Instant(nanoseconds: Int64(clamping: Int128(start.nanoseconds) + offset))
+    }
+
+    /// The latest frame whose date is not later than `now`. O(1).
+    package func frame(at now: RunLoop.Instant) -> Int64 {
+        // ⌊k × unit / n⌋ ≤ elapsed is the same as k × unit ≤ (elapsed + 1) × n − 1, all numbers being whole.
+        let elapsed = Int128(now.nanoseconds) - Int128(start.nanoseconds)
+        return Int64(clamping: floor((elapsed + 1) * Int128(framesPerSecond) - 1, dividedBy: Int128(unit)))
+    }
+
+    /// The first frame whose date is later than `now`. O(1).
+    package func frame(after now: RunLoop.Instant) -> Int64 {
+        frame(at: now).saturatingAdding(1)
+    }
+
+    private func floor(_ number: Int128, dividedBy divisor: Int128) -> Int128 {
+        let (quotient, remainder) = number.quotientAndRemainder(dividingBy: divisor)
+        return remainder < 0 ? quotient - 1 : quotient
+    }
+}
+
+extension Int64 {
+    func saturatingAdding(_ other: Int64) -> Int64 {
+        let (sum, overflow) = addingReportingOverflow(other)
+        return overflow ? (other > 0 ? .max : .min) : sum
+    }
+}

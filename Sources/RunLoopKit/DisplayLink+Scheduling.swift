@@ -1,0 +1,44 @@
+public import RunLoopCore
+
+// The constructors that schedule at once: they need the calling thread's loop.
+
+extension DisplayLink {
+    /// A link of the current loop, in the common modes, that calls `block` (S5).
+    ///
+    /// - Parameters:
+    ///   - clock: when the frames are.
+    ///   - block: called on the loop's thread; kept until the link is invalidated.
+    @available(*, noasync, message: "a display link belongs to a thread; make it on a LoopThread")
+    @discardableResult
+    public static func scheduledDisplayLink(
+        clock: FrameClock = FrameClock(), _ block: @escaping (DisplayLink) -> Void
+    ) -> DisplayLink {
+        scheduled(DisplayLink(clock: clock, block))
+    }
+
+    /// A link of the current loop, in the common modes, that calls a method of `target`, which it keeps until it is
+    /// invalidated (S5).
+    @available(*, noasync, message: "a display link belongs to a thread; make it on a LoopThread")
+    @discardableResult
+    public static func scheduledDisplayLink<Target: AnyObject>(
+        clock: FrameClock = FrameClock(), target: Target, selector: @escaping (Target) -> (DisplayLink) -> Void
+    ) -> DisplayLink {
+        scheduled(DisplayLink(clock: clock, target: target, selector: selector))
+    }
+
+    /// A link of the current loop, in the common modes, that calls a method of `weakTarget` without keeping it; when
+    /// the target is gone the link invalidates itself.
+    @available(*, noasync, message: "a display link belongs to a thread; make it on a LoopThread")
+    @discardableResult
+    public static func scheduledDisplayLink<Target: AnyObject>(
+        clock: FrameClock = FrameClock(), weakTarget: Target, selector: @escaping (Target) -> (DisplayLink) -> Void
+    ) -> DisplayLink {
+        scheduled(DisplayLink(clock: clock, weakTarget: weakTarget, selector: selector))
+    }
+
+    @available(*, noasync)
+    private static func scheduled(_ link: DisplayLink) -> DisplayLink {
+        link.add(to: RunLoop.current, forMode: .common)
+        return link
+    }
+}

@@ -1,0 +1,400 @@
+import RunLoopKit
+import RunLoopSimulation
+import Testing
+
+@testable import RunLoopCore
+
+@Suite("Display links")
+struct DisplayLinkTests {
+    // MARK: When
+
+    @Test("the first call is in the first frame after adding, not at once (R205)")
+    func firstFrame() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            let onBoundary = RecordedLink(loop)
+            loop.run(in: .default, until: ns(16_666_665))
+            #expect(onBoundary.frames == [])
+            loop.run(in: .default, until: ns(16_666_666))
+            #expect(onBoundary.frames == [1])
+
+            simulation.spend(.milliseconds(10))
+            let between = RecordedLink(loop)
+            loop.run(in: .default, until: frame(3))
+            #expect(between.frames == [2, 3])
+            #expect(onBoundary.frames == [1, 2, 3])
+        }
+    }
+
+    @Test("it is called once in every frame, on its loop's thread, exactly at the frame's date (R196, R198)")
+    func everyFrame() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            var late: Duration = .zero
+            let recorded = RecordedLink(loop) { link in late += loop.now - link.timestamp }
+            loop.run(in: .default, until: frame(600))
+            #expect(recorded.frames == Array(1...600))
+            #expect(recorded.targets == Array(2...601))
+            #expect(recorded.link.totalDroppedFrames == 0)
+            #expect(late == .zero)
+            #expect(loop.statistics.fires == 600)
+        }
+    }
+
+    @Test("a link runs on every grid without a drift", arguments: [24, 30, 60, 90, 120, 144, 240])
+    func everyRate(rate: Int) {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            // A billion frames have passed already.
+            let start = ns(-1_000_000_000 * (1_000_000_000 / Int64(rate)))
+            let clock = FrameClock(framesPerSecond: rate, start: start)
+            let first = clock.frame(after: loop.now)
+            let recorded = RecordedLink(loop, clock: clock)
+            var dates: [RunLoop.Instant] = []
+            let other = DisplayLink(clock: clock) { _ in dates.append(loop.now) }
+            other.add(to: loop, forMode: .default)
+            loop.run(in: .default, until: ms(10_000))
+            #expect(recorded.frames == Array(first..<first + 10 * Int64(rate)))
+            #expect(dates.last == ms(10_000))
+            #expect(dates == recorded.frames.map(clock.date))
+        }
+    }
+
+    @Test("timestamp is the frame's date and not the time of the call, and not later than now (R198)")
+    func timestamp() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            var seen: [RunLoop.Instant] = []
+            let recorded = RecordedLink(loop) { link in seen += [link.timestamp, loop.now] }
+            loop.timer(16) { _ in simulation.spend(.milliseconds(4)) }
+            loop.run(in: .default, until: ms(30))
+            #expect(seen == [frame(1), ms(20)])
+            #expect(recorded.drops == [0])
+        }
+    }
+
+    @Test("timestamp and targetTimestamp stay as they are during a call, whatever is set and however long (R198)")
+    func constantDuringCall() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            var seen: [RunLoop.Instant] = []
+            let recorded = RecordedLink(loop) { link in
+                seen += [link.timestamp, link.targetTimestamp]
+                link.preferredFramesPerSecond = 20
+                simulation.spend(.milliseconds(100))
+                seen += [link.timestamp, link.targetTimestamp]
+                link.invalidate()
+                seen += [link.timestamp, link.targetTimestamp]
+            }
+            loop.run(in: .default)
+            #expect(seen == [frame(1), frame(2), frame(1), frame(2), frame(1), frame(2)])
+            #expect(recorded.link.timestamp == frame(1))
+        }
+    }
+
+    @Test("before the first call the timestamps are the clock's start")
+    func beforeFirstCall() {
+        let link = DisplayLink(clock: FrameClock(start: ms(7))) { _ in }
+        #expect(link.timestamp == ms(7))
+        #expect(link.targetTimestamp == ms(7))
+        #expect(link.droppedFrames == 0)
+    }
+
+    @Test("duration is one frame at the maximum rate, whatever the link's own (R199)")
+    func duration() {
+        let link = DisplayLink(clock: FrameClock(framesPerSecond: 120)) { _ in }
+        link.preferredFramesPerSecond = 30
+        #expect(link.duration == .seconds(1) / 120)
+        #expect(link.maximumFramesPerSecond == 120)
+    }
+
+    // MARK: Modes
+
+    @Test("adding it twice changes nothing, and one removal undoes it (R193, R194)")
+    func addedTwice() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            let recorded = RecordedLink(loop)
+            recorded.link.add(to: loop, forMode: .default)
+            loop.run(in: .default, until: frame(2))
+            #expect(recorded.frames == [1, 2])
+            recorded.link.remove(from: loop, forMode: .default)
+            #expect(loop.isEmpty(.default))
+            recorded.link.remove(from: loop, forMode: .default)
+            loop.checkInvariants()
+        }
+    }
+
+    @Test("in several modes it is called while one of them runs, and each is left by itself (R193, R194)")
+    func severalModes() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            let recorded = RecordedLink(loop, in: [.default, .tracking])
+            loop.run(in: .default, until: frame(1))
+            loop.run(in: .tracking, until: frame(2))
+            #expect(recorded.frames == [1, 2])
+            recorded.link.remove(from: loop, forMode: .default)
+            #expect(loop.isEmpty(.default))
+            loop.run(in: .tracking, until: frame(3))
+            #expect(recorded.frames == [1, 2, 3])
+        }
+    }
+
+    @Test("removed from its last mode it is let go with its target kept, and can be added again (R194)")
+    func addedAgain() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            weak var stepper: Stepper?
+            let link: DisplayLink
+            do {
+                let target = Stepper()
+                stepper = target
+                link = DisplayLink(target: target, selector: Stepper.step)
+            }
+            link.add(to: loop, forMode: .default)
+            loop.run(in: .default, until: frame(2))
+            link.remove(from: loop, forMode: .default)
+            #expect(link.isValid)
+            simulation.spend(.milliseconds(500))
+            #expect(stepper?.steps == 2)
+            link.add(to: loop, forMode: .default)
+            loop.run(in: .default, until: frame(34))
+            #expect(stepper?.steps == 4)
+            #expect(link.totalDroppedFrames == 0)
+            link.invalidate()
+            #expect(stepper == nil)
+        }
+    }
+
+    @Test("in the common modes it is called in all of them, and in those that join them later")
+    func commonModes() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            let recorded = RecordedLink(loop, in: .common)
+            #expect(loop.isEmpty(.tracking))
+            loop.addCommonMode(.tracking)
+            loop.run(in: .tracking, until: frame(2))
+            loop.run(in: .default, until: frame(3))
+            #expect(recorded.frames == [1, 2, 3])
+            recorded.link.remove(from: loop, forMode: .common)
+            #expect(loop.isEmpty(.tracking))
+            #expect(loop.isEmpty(.default))
+            loop.checkInvariants()
+        }
+    }
+
+    @Test("it is in one loop at a time; the second is told and does nothing (R193)")
+    func oneLoopAtATime() {
+        withSimulation { outer in
+            let first = outer.loop
+            let recorded = RecordedLink(first)
+            withSimulation { inner in
+                let second = inner.loop
+                var ignored: [String] = []
+                second.trace = { if case .ignored(let what) = $0 { ignored.append(what) } }
+                recorded.link.add(to: second, forMode: .default)
+                recorded.link.remove(from: second, forMode: .default)
+                #expect(second.isEmpty(.default))
+                #expect(ignored == ["a display link that is in another loop was added; remove it there first"])
+                recorded.link.remove(from: first, forMode: .default)
+                recorded.link.add(to: second, forMode: .default)
+                second.run(in: .default, until: frame(2))
+                recorded.link.remove(from: second, forMode: .default)
+            }
+            #expect(recorded.frames == [1, 2])
+            recorded.link.add(to: first, forMode: .default)
+            first.run(in: .default, until: frame(1))
+            #expect(recorded.frames == [1, 2, 1])
+        }
+    }
+
+    @Test("a link keeps its mode from being empty, also when it is paused (R204)")
+    func keepsModeAlive() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            let recorded = RecordedLink(loop)
+            #expect(!loop.isEmpty(.default))
+            recorded.link.isPaused = true
+            #expect(!loop.isEmpty(.default))
+            #expect(loop.nextFireDate(forMode: .default) == nil)
+            #expect(loop.run(in: .default) == .starved)
+            #expect(loop.run(in: .default, until: ms(50)) == .timedOut)
+            recorded.link.invalidate()
+            #expect(loop.run(in: .default) == .finished)
+        }
+    }
+
+    // MARK: Pausing
+
+    @Test("it is not paused at first; a pause makes up for nothing and drops nothing (R197)")
+    func pause() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            let recorded = RecordedLink(loop)
+            #expect(!recorded.link.isPaused)
+            loop.run(in: .default, until: frame(2))
+            recorded.link.isPaused = true
+            loop.run(in: .default, until: ms(1005))
+            recorded.link.isPaused = false
+            recorded.link.isPaused = false
+            loop.run(in: .default, until: frame(62))
+            #expect(recorded.frames == [1, 2, 61, 62])
+            #expect(recorded.drops == [0, 0, 0, 0])
+            #expect(recorded.link.totalDroppedFrames == 0)
+        }
+    }
+
+    @Test("it can be paused before it is added")
+    func pausedBeforeAdding() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            let recorded = RecordedLink(loop, set: { $0.isPaused = true })
+            loop.run(in: .default, until: frame(5))
+            recorded.link.isPaused = false
+            loop.run(in: .default, until: frame(7))
+            #expect(recorded.frames == [6, 7])
+        }
+    }
+
+    @Test("paused inside its call it rests, and goes on in the frame after it is resumed")
+    func pausedInside() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            let recorded = RecordedLink(loop) { $0.isPaused = $0.frame == 2 }
+            loop.timer(100) { _ in recorded.link.isPaused = false }
+            loop.run(in: .default, until: frame(8))
+            #expect(recorded.frames == [1, 2, 7, 8])
+            #expect(recorded.link.totalDroppedFrames == 0)
+        }
+    }
+
+    @Test("paused and resumed inside its call it begins anew with the next frame")
+    func pausedAndResumedInside() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            let recorded = RecordedLink(loop, set: { $0.frameInterval = 5 }) { link in
+                guard link.frame == 6 else { return }
+                link.isPaused = true
+                link.isPaused = false
+                simulation.spend(.milliseconds(20))
+            }
+            loop.run(in: .default, until: frame(14))
+            #expect(recorded.frames == [1, 6, 8, 13])
+            #expect(recorded.drops == [0, 0, 0, 0])
+        }
+    }
+
+    // MARK: Inside its own call
+
+    @Test("a nested run inside its call does not call it again")
+    func notReentered() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            var depth = 0
+            let recorded = RecordedLink(loop) { link in
+                depth += 1
+                #expect(depth == 1)
+                if link.frame == 1 { loop.run(in: .default, until: ms(60)) }
+                depth -= 1
+            }
+            loop.run(in: .default, until: frame(5))
+            #expect(recorded.frames == [1, 4, 5])
+            #expect(recorded.drops == [0, 2, 0])
+        }
+    }
+
+    @Test("rates, pauses and modes set in a nested run inside its call wait for its end")
+    func setInNestedRun() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            let recorded = RecordedLink(loop) { link in
+                guard link.frame == 1 else { return }
+                loop.perform(afterDelay: .milliseconds(1)) {
+                    link.frameInterval = 3
+                    link.add(to: loop, forMode: .tracking)
+                }
+                loop.run(in: .default, until: ms(20))
+                loop.checkInvariants()
+            }
+            loop.run(in: .tracking, until: ms(10))
+            loop.run(in: .default, until: frame(2))
+            loop.run(in: .tracking, until: frame(7))
+            #expect(recorded.frames == [1, 4, 7])
+        }
+    }
+
+    @Test("removed inside its call it is not called any more; removed and added, in the next frame")
+    func removedInside() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            let gone = RecordedLink(loop) { $0.remove(from: loop, forMode: .default) }
+            let back = RecordedLink(loop, set: { $0.frameInterval = 4 }) { link in
+                link.remove(from: loop, forMode: .default)
+                link.add(to: loop, forMode: .default)
+            }
+            loop.run(in: .default, until: frame(4))
+            #expect(gone.frames == [1])
+            #expect(back.frames == [1, 2, 3, 4])
+            loop.checkInvariants()
+        }
+    }
+
+    @Test("removed inside its call and added to another loop, it goes on there")
+    func movedInside() {
+        withSimulation { outer in
+            let first = outer.loop
+            withSimulation { inner in
+                let second = inner.loop
+                let recorded = RecordedLink(second) { link in
+                    guard link.frame == 2 else { return }
+                    link.remove(from: second, forMode: .default)
+                    link.add(to: first, forMode: .default)
+                }
+                second.run(in: .default)
+                #expect(recorded.frames == [1, 2])
+                first.checkInvariants()
+                first.run(in: .default, until: frame(1))
+                #expect(recorded.frames == [1, 2, 1])
+            }
+        }
+    }
+
+    // MARK: What the loop tells
+
+    @Test("the trace names every frame, and what waits names the links")
+    func reports() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            var lines: [String] = []
+            loop.trace = { if case .frame = $0 { lines.append("\($0)") } }
+            let recorded = RecordedLink(loop, set: { $0.name = "scroll" })
+            simulation.spend(.milliseconds(40))
+            loop.run(in: .default, until: frame(3))
+            #expect(lines == ["frame scroll at 0.050000000 dropped 2"])
+            #expect(simulation.waiting == ["scroll in default"])
+            recorded.link.isPaused = true
+            #expect(simulation.waiting == ["scroll in default, paused"])
+            recorded.link.name = nil
+            #expect(simulation.waiting == ["link in default, paused"])
+        }
+    }
+
+    @Test("on the real clock a call is never early, and comes on the grid")
+    func realClock() {
+        let dates = Dates()
+        let early = Count()
+        let thread = LoopThread(name: "frames") { loop in
+            let clock = FrameClock(framesPerSecond: 240, start: loop.now)
+            DisplayLink.scheduledDisplayLink(clock: clock) { link in
+                if loop.now < link.timestamp { early.add(1) }
+                if clock.date(of: clock.frame(at: link.timestamp)) != link.timestamp { early.add(1) }
+                dates.add(0, link.timestamp)
+                if dates.all.count == 40 { link.invalidate() }
+            }
+        }
+        thread.join()
+        #expect(early.value == 0)
+        #expect(dates.all.count == 40)
+        #expect(zip(dates.all, dates.all.dropFirst()).allSatisfy { $0.1 < $1.1 })
+    }
+}
