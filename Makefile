@@ -27,7 +27,7 @@ demo: deps
 	@bin=$$($(SWIFT) build -c release --show-bin-path) && set -e; \
 	$$bin/experiments run --all; \
 	echo; echo "The same on the real clock, ten times as fast:"; echo; \
-	$$bin/experiments run X4 X5 X6 --clock real --scale 0.1; \
+	$$bin/experiments run X4 X5 X6 X8 X10 X11 --clock real --scale 0.1; \
 	echo; echo "X5 as a timeline:"; echo; \
 	$$bin/experiments play X5
 

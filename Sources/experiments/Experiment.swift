@@ -37,7 +37,7 @@ struct Experiment: Sendable {
         case .program(let program):
             program(clock)
         case .scenario(let scenario, _):
-            ScenarioPlayer(scenario, clock: clock).play().dropLast().map { Observation(t: $0.t, event: $0.words) }
+            FramesPerSecond(scenario).summing(ScenarioPlayer(scenario, clock: clock).play())
         }
     }
 
@@ -51,6 +51,14 @@ struct Experiment: Sendable {
         scenario("X5", PackageResources.X5_json, PackageResources.X5_document_json),
         scenario("X6", PackageResources.X6_json, PackageResources.X6_document_json),
         Experiment("X7", PackageResources.X7_document_json, .program(secondaryThread)),
+        scenario("X8", PackageResources.X8_json, PackageResources.X8_document_json),
+        scenario("X9", PackageResources.X9_json, PackageResources.X9_document_json),
+        scenario("X10", PackageResources.X10_json, PackageResources.X10_document_json),
+        scenario("X11", PackageResources.X11_json, PackageResources.X11_document_json),
+        scenario("X12", PackageResources.X12_json, PackageResources.X12_document_json),
+        scenario("X13", PackageResources.X13_json, PackageResources.X13_document_json),
+        scenario("X14", PackageResources.X14_json, PackageResources.X14_document_json),
+        scenario("X15", PackageResources.X15_json, PackageResources.X15_document_json),
         Experiment("X16", PackageResources.X16_document_json, .program(cancelledCall)),
     ]
 

@@ -165,20 +165,20 @@ extension RandomScenario {
     ) -> [Scenario.ActionEntry.Verb] {
         let name = timer.name
         switch random.number(in: 0...12) {
-        case 0: return [.invalidate(timer: name)]
+        case 0: return [.invalidate(item: name)]
         case 1, 2: return [.fire(timer: name)]
         case 3, 4, 5: return [.setFireDate(timer: name, to: makeFireDate(near: time))]
-        case 6: return [.addMode(makeMemberMode(of: timer), timer: name)]
-        case 7, 8: return [.removeMode(makeMemberMode(of: timer), timer: name)]
+        case 6: return [.addMode(makeMemberMode(of: timer), item: name)]
+        case 7, 8: return [.removeMode(makeMemberMode(of: timer), item: name)]
         case 9:
             let mode = makeMemberMode(of: timer)
             let plainMode = mode == "common" ? random.pick(Self.runnableModes) : mode
             let restorations: [Scenario.ActionEntry.Verb] = [
-                .addMode(mode, timer: name), .addMode("common", timer: name), .makeCommon(plainMode),
+                .addMode(mode, item: name), .addMode("common", item: name), .makeCommon(plainMode),
             ]
-            return [.removeMode(mode, timer: name), random.pick(restorations)]
+            return [.removeMode(mode, item: name), random.pick(restorations)]
         default:
-            guard let target = timer.target else { return [.addMode(makeMemberMode(of: timer), timer: name)] }
+            guard let target = timer.target else { return [.addMode(makeMemberMode(of: timer), item: name)] }
             return [.drop(target: target.name)]
         }
     }
@@ -254,6 +254,11 @@ extension RandomScenario {
         case .addMode(let mode, let timer): ["\"addMode\": \(quoted(mode))", "\"timer\": \(quoted(timer))"]
         case .removeMode(let mode, let timer): ["\"removeMode\": \(quoted(mode))", "\"timer\": \(quoted(timer))"]
         case .makeCommon(let mode): ["\"makeCommon\": \(quoted(mode))"]
+        case .activate(let source): ["\"activate\": \(quoted(source))"]
+        case .suspend(let source): ["\"suspend\": \(quoted(source))"]
+        case .resume(let item): ["\"resume\": \(quoted(item))"]
+        case .pause(let item): ["\"pause\": \(quoted(item))"]
+        case .cancel(let item): ["\"cancel\": \(quoted(item))"]
         }
     }
 

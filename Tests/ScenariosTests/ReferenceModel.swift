@@ -96,7 +96,7 @@ struct ReferenceModel {
         for action in scenario.actions {
             switch action.verb {
             case .addMode(let mode, _), .removeMode(let mode, _), .makeCommon(let mode): names.insert(mode)
-            case .invalidate, .fire, .setFireDate, .drop: break
+            case .invalidate, .fire, .setFireDate, .drop, .activate, .suspend, .resume, .pause, .cancel: break
             }
         }
         names.remove("common")
@@ -212,6 +212,8 @@ extension ReferenceModel {
             if let timer = validTimer(named: name) { remove(timers[timer].item, from: mode) }
         case .makeCommon(let mode):
             makeCommon(mode)
+        case .activate, .suspend, .resume, .pause, .cancel:
+            preconditionFailure("the model has timers only")
         }
     }
 

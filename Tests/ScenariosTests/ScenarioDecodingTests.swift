@@ -35,8 +35,8 @@ struct ScenarioDecodingTests {
             """)
         let second: Int64 = 1_000_000_000
         let verbs: [Scenario.ActionEntry.Verb] = [
-            .invalidate(timer: "T"), .fire(timer: "T"), .setFireDate(timer: "T", to: 4_500_000_000),
-            .drop(target: "owner"), .addMode("common", timer: "T"), .removeMode("default", timer: "T"),
+            .invalidate(item: "T"), .fire(timer: "T"), .setFireDate(timer: "T", to: 4_500_000_000),
+            .drop(target: "owner"), .addMode("common", item: "T"), .removeMode("default", item: "T"),
             .makeCommon("modal"),
         ]
         let timer = Scenario.TimerEntry(
@@ -122,7 +122,8 @@ struct ScenarioDecodingTests {
         #expect(
             fault(#"{"duration":1,"zzz":2,"a\nb":1}"#)
                 == "top level: unknown key \"a\\nb\"; "
-                + "the keys here are duration, commonModes, timers, busy, runs, actions")
+                + "the keys here are duration, commonModes, timers, sources, links, named, countdowns, busy, runs, actions"
+        )
     }
 
     @Test("text that is not JSON is named by line and column", arguments: Malformed.syntax)
@@ -243,7 +244,8 @@ private enum Malformed {
         ),
     ]
 
-    private static let verbs = "invalidate, fire, setFireDate, drop, addMode, removeMode, makeCommon"
+    private static let verbs =
+        "invalidate, fire, setFireDate, drop, addMode, removeMode, makeCommon, activate, suspend, resume, pause, cancel"
 
     static let actions = [
         (#""fire":"T""#, "actions[0]: the key \"at\" is missing"),
@@ -255,7 +257,7 @@ private enum Malformed {
         ),
         (#""at":1,"fire":"U""#, "actions[0].fire: there is no timer \"U\""),
         (#""at":1,"fire":"owner""#, "actions[0].fire: there is no timer \"owner\""),
-        (#""at":1,"invalidate":"U""#, "actions[0].invalidate: there is no timer \"U\""),
+        (#""at":1,"invalidate":"U""#, "actions[0].invalidate: there is no timer or link \"U\""),
         (#""at":1,"drop":"T""#, "actions[0].drop: there is no target \"T\""),
         (#""at":1,"setFireDate":"U","to":1"#, "actions[0].setFireDate: there is no timer \"U\""),
         (#""at":1,"setFireDate":"T""#, "actions[0]: the key \"to\" is missing"),
@@ -263,7 +265,7 @@ private enum Malformed {
         (#""at":1,"fire":"T","to":1"#, "actions[0].to: belongs to setFireDate only"),
         (#""at":1,"addMode":"m""#, "actions[0]: the key \"timer\" is missing"),
         (#""at":1,"removeMode":"m""#, "actions[0]: the key \"timer\" is missing"),
-        (#""at":1,"addMode":"m","timer":"U""#, "actions[0].timer: there is no timer \"U\""),
+        (#""at":1,"addMode":"m","timer":"U""#, "actions[0].addMode: there is no timer or link \"U\""),
         (#""at":1,"addMode":"","timer":"T""#, "actions[0].addMode: must not be empty"),
         (#""at":1,"fire":"T","timer":"T""#, "actions[0].timer: belongs to addMode and removeMode only"),
         (#""at":1,"makeCommon":"common""#, "actions[0].makeCommon: \"common\" is not a mode of its own"),

@@ -91,7 +91,7 @@ struct ScenarioOutputTests {
         let events = [
             Sample.fire("T", 2, count: 1), Sample.fire("T", 8, count: 2, missed: 2), ScenarioEvent(t: 13, .end),
         ]
-        let lane = Timeline(scenario: Scenario(duration: 13, timers: [timer]), events: events).lanes[0]
+        let lane = Timeline(scenario: Scenario(duration: 13, timers: [timer]), events: events).main.lanes[0]
         #expect(lane.missed.flatMap { Array($0.thinned(to: 1)) } == [4, 6, 10, 12])
         #expect(lane.busy.map(\.end) == [7, 13])
     }
@@ -120,13 +120,13 @@ struct ScenarioOutputTests {
         #expect(svg.contains(">3.596 s late</text>"))
         #expect(svg.contains(">due, missed</text>"))
         #expect(svg.contains(">X5</text>"))
-        #expect(!svg.contains("loop busy"))
+        #expect(!svg.contains(">busy</text>"))
     }
 
     @Test("busy work, nested bands and marks are in the picture, and names are escaped")
     func crowdedPicture() {
         let svg = TimelineSVG(scenario: Sample.crowded, events: Sample.crowdedEvents).render()
-        for text in ["loop busy", "busy", "modal", "in tracking", "fired by hand", "invalidated"] {
+        for text in ["busy", "modal", "in tracking", "fired by hand", "invalidated or cancelled"] {
             #expect(svg.contains(">\(text)</text>"), "\(text)")
         }
         #expect(svg.contains(">target deinitialised</text>"))

@@ -278,6 +278,8 @@ extension DisplayLink: TimerQueueClient {
         loopChanged(to: nil)
     }
 
+    func report(in place: String) -> String { "\(name ?? "link") in \(place)\(isPaused ? ", paused" : "")" }
+
     // MARK: Arming
 
     /// Begins anew: with the first frame after now (R197, R205).

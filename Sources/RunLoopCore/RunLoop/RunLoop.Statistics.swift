@@ -60,14 +60,10 @@ extension RunLoop {
         for (id, state) in modeStates.enumerated() where state.sourceCount > 0 {
             lines.append("\(state.sourceCount) source(s) in \(Mode(id: id))")
         }
-        for id in modeStates.indices.last.map({ 0...max(1, $0) }) ?? 0...1 {
-            for client in timers.clients(in: Mode(id: id)) {
-                if let timer = client as? Timer {
-                    lines.append("\(timer.name ?? "timer") in \(Mode(id: id)), due \(timer.fireDate)")
-                } else if let link = client as? DisplayLink {
-                    lines.append("\(link.name ?? "link") in \(Mode(id: id))" + (link.isPaused ? ", paused" : ""))
-                }
-            }
+        for client in timers.clients(where: \.isEverywhere) { lines.append(client.report(in: "every mode")) }
+        for id in 0..<max(modeStates.count, timers.modeCount) {
+            let mode = Mode(id: id)
+            lines += timers.clients { $0.modes.contains(mode) }.map { $0.report(in: mode.name) }
         }
         if !blocks.isEmpty { lines.append("\(blocks.count) block(s) for modes that do not run") }
         return lines

@@ -11,6 +11,9 @@ public final class RunLoop {
     /// What other threads may ask of this loop. Constant; may be copied to any thread.
     public let remote: Remote
 
+    /// The name of the loop's ``LoopThread``; `nil` on other threads.
+    public let name: String?
+
     /// Called with what the loop does, for traces and for finding out why nothing happens. `nil` costs nothing.
     @exclusivity(unchecked) public var trace: ((TraceEvent) -> Void)?
 
@@ -83,9 +86,10 @@ public final class RunLoop {
     }
 
     /// A loop of the calling thread, with a remote that was handed out before.
-    package init(driver: any Driver, remote: Remote) {
+    package init(driver: any Driver, remote: Remote, name: String? = nil) {
         self.driver = driver
         self.remote = remote
+        self.name = name
         thread = pthread_self()
     }
 

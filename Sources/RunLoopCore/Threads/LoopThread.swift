@@ -46,7 +46,7 @@ public final class LoopThread: Sendable {
         func run() {
             rlk_set_thread_name(name)
             do {
-                let loop = RunLoop(driver: peer.begin(), remote: remote)
+                let loop = RunLoop(driver: peer.begin(), remote: remote, name: name)
                 RunLoop.install(loop)
                 peer.adopt(loop)
                 setUp?(loop)

@@ -229,6 +229,8 @@ extension Timer: TimerQueueClient {
         extras?.remote?.loopChanged(to: nil)
     }
 
+    func report(in place: String) -> String { "\(name ?? "timer") in \(place), due \(fireDate)" }
+
     private func keep(_ order: UInt64, of loop: RunLoop) {
         withExtras { $0.keptOrder = (loop.number, order) }
     }

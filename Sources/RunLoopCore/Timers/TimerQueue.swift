@@ -7,6 +7,9 @@ protocol TimerQueueClient: AnyObject {
 
     /// The loop has ended and let it go.
     func loopEnded()
+
+    /// A line for a report of what the loop waits for.
+    func report(in place: String) -> String
 }
 
 /// Who is to be called when, and in which modes.
@@ -250,9 +253,12 @@ struct TimerQueue {
 
     // MARK: Looking at the whole
 
-    /// The clients of a mode, the next one first, those not armed last.
-    func clients(in mode: RunLoop.Mode) -> [any TimerQueueClient] {
-        slots.filter { $0.client != nil && lanes[Int($0.lane)].membership.contains(mode) }
+    /// One more than the greatest id of a mode that something has been scheduled in.
+    var modeCount: Int { lanesOfMode.count }
+
+    /// The clients with such a membership, the next one first, those not armed last.
+    func clients(where matches: (Membership) -> Bool) -> [any TimerQueueClient] {
+        slots.filter { $0.client != nil && matches(lanes[Int($0.lane)].membership) }
             .sorted { left, right in
                 if left.isArmed != right.isArmed { return left.isArmed }
                 return left.deadline != right.deadline ? left.deadline < right.deadline : left.order < right.order

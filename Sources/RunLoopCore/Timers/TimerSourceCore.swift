@@ -253,6 +253,12 @@ extension TimerSourceCore: TimerQueueClient {
         return true
     }
 
+    func report(in place: String) -> String {
+        let (date, isSuspended) = withLock { ($0.schedule?.cadence.date, $0.suspensions > 0) }
+        let detail = isSuspended ? ", suspended" : date.map { ", due \($0)" } ?? ""
+        return "\(source?.name ?? "source") in \(place)\(detail)"
+    }
+
     func loopEnded() {
         slot = -1
         let dropped = withLock { state in

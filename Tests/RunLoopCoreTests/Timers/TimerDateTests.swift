@@ -190,5 +190,7 @@ struct TimerDateTests {
 }
 
 private func moveFirstTimer(of loop: RunLoop, to date: RunLoop.Instant) {
-    for case let timer as Timer in loop.timers.clients(in: .default).prefix(1) { timer.fireDate = date }
+    for case let timer as Timer in loop.timers.clients(where: { $0.modes.contains(.default) }).prefix(1) {
+        timer.fireDate = date
+    }
 }

@@ -6,17 +6,26 @@ public struct Scenario: Sendable, Equatable {
     public var duration: Int64
     public var commonModes: [String]
     public var timers: [TimerEntry]
+    public var sources: [SourceEntry]
+    public var links: [LinkEntry]
+    public var named: [NamedEntry]
+    public var countdowns: [CountdownEntry]
     public var busy: [BusyEntry]
     public var runs: [RunEntry]
     public var actions: [ActionEntry]
 
     public init(
-        duration: Int64, commonModes: [String] = [], timers: [TimerEntry] = [], busy: [BusyEntry] = [],
+        duration: Int64, commonModes: [String] = [], timers: [TimerEntry] = [], sources: [SourceEntry] = [],
+        links: [LinkEntry] = [], named: [NamedEntry] = [], countdowns: [CountdownEntry] = [], busy: [BusyEntry] = [],
         runs: [RunEntry] = [], actions: [ActionEntry] = []
     ) {
         self.duration = duration
         self.commonModes = commonModes
         self.timers = timers
+        self.sources = sources
+        self.links = links
+        self.named = named
+        self.countdowns = countdowns
         self.busy = busy
         self.runs = runs
         self.actions = actions
@@ -52,9 +61,9 @@ public struct Scenario: Sendable, Equatable {
         }
     }
 
-    /// The object that a timer calls.
+    /// The object that a timer or a source calls.
     public struct Target: Sendable, Equatable {
-        public enum Hold: String, Sendable { case strong, weak }
+        public enum Hold: String, Sendable, CaseIterable { case strong, weak }
         public var name: String
         public var hold: Hold
 
@@ -94,13 +103,22 @@ public struct Scenario: Sendable, Equatable {
     /// Something done at a time.
     public struct ActionEntry: Sendable, Equatable {
         public enum Verb: Sendable, Equatable {
-            case invalidate(timer: String)
+            /// Of a timer or a link.
+            case invalidate(item: String)
             case fire(timer: String)
             case setFireDate(timer: String, to: Int64)
             case drop(target: String)
-            case addMode(String, timer: String)
-            case removeMode(String, timer: String)
+            case addMode(String, item: String)
+            case removeMode(String, item: String)
             case makeCommon(String)
+            case activate(source: String)
+            case suspend(source: String)
+            /// Of a source, a link or a countdown.
+            case resume(item: String)
+            /// Of a link or a countdown.
+            case pause(item: String)
+            /// Of a source or a named timer.
+            case cancel(item: String)
         }
         public var at: Int64
         public var verb: Verb

@@ -21,9 +21,13 @@ public struct TimelineSVG {
     public func render() -> String {
         var drawing = Drawing()
         drawBackground(&drawing)
-        drawBusyWork(&drawing)
+        for (thread, top) in threads { drawBusyWork(of: thread, top, &drawing) }
         drawAxis(&drawing)
-        for (index, lane) in timeline.lanes.enumerated() { draw(lane, y: laneTop(index), &drawing) }
+        for (thread, top) in threads {
+            for (index, lane) in thread.lanes.enumerated() {
+                draw(lane, y: top + Double(index) * Self.laneHeight, &drawing)
+            }
+        }
         let bottom = drawLegend(&drawing)
         return drawing.document(width: Self.width, height: bottom, title: title ?? "Timeline")
     }
@@ -37,9 +41,26 @@ public struct TimelineSVG {
         let rows = 1 + (timeline.bands.map(\.depth).max() ?? 0)
         return modesTop + Double(rows) * Self.modeHeight + 8
     }
-    private var lanesBottom: Double { laneTop(max(1, timeline.lanes.count)) }
 
-    private func laneTop(_ index: Int) -> Double { lanesTop + Double(index) * Self.laneHeight }
+    private static func height(of thread: Timeline.ThreadLanes) -> Double {
+        Double(max(1, thread.lanes.count)) * laneHeight
+    }
+
+    /// The threads, each with the top of its lanes; all but the first have a row for their name above.
+    private var threads: [(thread: Timeline.ThreadLanes, top: Double)] {
+        var top = lanesTop
+        return timeline.threads.enumerated().map { index, thread in
+            if index > 0 { top += Self.modeHeight }
+            defer { top += Self.height(of: thread) }
+            return (thread, top)
+        }
+    }
+
+    private var mainBottom: Double { lanesTop + Self.height(of: timeline.main) }
+
+    private var lanesBottom: Double {
+        timeline.others.reduce(mainBottom) { $0 + Self.modeHeight + Self.height(of: $1) }
+    }
 
     private func x(_ t: Int64) -> Double {
         let part = Double(min(max(t, 0), timeline.length)) / Double(timeline.length)
@@ -50,27 +71,35 @@ public struct TimelineSVG {
     private func drawBackground(_ drawing: inout Drawing) {
         if let title { drawing.text(24, 34, title, size: 17, weight: 600) }
         let outermost = Timeline.Band(mode: "default", depth: 0, span: .init(start: 0, end: timeline.length))
-        drawing.text(24, modesTop + 15, "mode", fill: Ink.quiet)
+        drawing.text(24, modesTop + 15, timeline.others.isEmpty ? "mode" : "main, mode", fill: Ink.quiet)
         for band in [outermost] + timeline.bands {
             guard let tint = tints[band.mode] else { continue }
             let (left, right) = (x(band.span.start), max(x(band.span.start) + 1, x(band.span.end)))
             let top = modesTop + Double(band.depth) * Self.modeHeight
             let fill = band.depth == 0 ? "#ffffff" : tint.fill
-            drawing.rectangle(left, top, right - left, lanesBottom - top, "fill=\"\(fill)\" stroke=\"\(tint.edge)\"")
+            drawing.rectangle(left, top, right - left, mainBottom - top, "fill=\"\(fill)\" stroke=\"\(tint.edge)\"")
             guard Drawing.length(band.mode, size: 12) + 12 <= right - left else { continue }
             drawing.text(left + 7, top + 15, band.mode, weight: 600, fill: tint.ink)
         }
+        // No modes behind the other threads: what is called there does not know them.
+        for (thread, top) in threads.dropFirst() {
+            let (header, width) = (top - Self.modeHeight, Self.plotRight - Self.plotLeft)
+            let height = Self.modeHeight + Self.height(of: thread)
+            drawing.rectangle(Self.plotLeft, header, width, height, "fill=\"#ffffff\" stroke=\"\(Ink.line)\"")
+            drawing.text(Self.plotLeft + 7, header + 15, thread.name, weight: 600, fill: Ink.quiet)
+            drawing.text(24, header + 15, "thread", fill: Ink.quiet)
+        }
     }
 
-    private func drawBusyWork(_ drawing: inout Drawing) {
+    private func drawBusyWork(of thread: Timeline.ThreadLanes, _ top: Double, _ drawing: inout Drawing) {
         var labelled = -Double.infinity
-        for span in timeline.busy {
+        for span in thread.busy {
             let (left, right) = (x(span.start), max(x(span.start) + 1, x(span.end)))
-            let (width, height) = (right - left, lanesBottom - lanesTop)
-            drawing.rectangle(left, lanesTop, width, height, Ink.hatched)
+            let (width, height) = (right - left, Self.height(of: thread))
+            drawing.rectangle(left, top, width, height, Ink.hatched)
             guard width >= 40, left >= labelled else { continue }
-            drawing.rectangle(left + 4, lanesTop + 4, 34, 16, "rx=\"3\" fill=\"#ffffff\" fill-opacity=\"0.85\"")
-            drawing.text(left + 21, lanesTop + 16, "busy", size: 11, weight: 600, fill: Ink.label, anchor: "middle")
+            drawing.rectangle(left + 4, top + 4, 34, 16, "rx=\"3\" fill=\"#ffffff\" fill-opacity=\"0.85\"")
+            drawing.text(left + 21, top + 16, "busy", size: 11, weight: 600, fill: Ink.label, anchor: "middle")
             labelled = right
         }
     }
@@ -90,7 +119,7 @@ public struct TimelineSVG {
     private func draw(_ lane: Timeline.Lane, y top: Double, _ drawing: inout Drawing) {
         let (fireY, dueY) = (top + 28, top + 50)
         drawing.text(24, top + 36, Drawing.cut(lane.name, to: 126, size: 14), size: 14, weight: 600)
-        if let note = Self.note(lane.timer) {
+        if let note = lane.plan?.note {
             drawing.text(24, top + 52, Drawing.cut(note, to: 136, size: 11), size: 11, fill: Ink.quiet)
         }
         let end = lane.marks.first { !$0.isDeinit }.map { x($0.t) } ?? Self.plotRight
@@ -105,12 +134,6 @@ public struct TimelineSVG {
         }
         draw(lane.fires, fireY, dueY, &drawing)
         draw(lane.marks, of: lane, fireY, &drawing)
-    }
-
-    private static func note(_ timer: Scenario.TimerEntry?) -> String? {
-        guard let timer else { return nil }
-        let when = timer.repeats ? "every \(decimalSeconds(timer.interval, decimals: 0)) s" : "once"
-        return "\(when), \(timer.modes.joined(separator: " + "))"
     }
 
     private func draw(_ fires: [Timeline.Fire], _ fireY: Double, _ dueY: Double, _ drawing: inout Drawing) {
@@ -175,8 +198,9 @@ public struct TimelineSVG {
 
     /// What the picture has, and nothing else.
     private func legend() -> [LegendItem] {
-        let looks = Set(timeline.lanes.flatMap { $0.fires.map(\.look) })
-        let marks = Set(timeline.lanes.flatMap { $0.marks.map(\.isDeinit) })
+        let lanes = timeline.threads.flatMap(\.lanes)
+        let looks = Set(lanes.flatMap { $0.fires.map(\.look) })
+        let marks = Set(lanes.flatMap { $0.marks.map(\.isDeinit) })
         var items: [LegendItem] = []
         func add(_ label: String, if present: Bool, _ draw: @escaping (inout Drawing, Double, Double) -> Void) {
             if present { items.append((label, draw)) }
@@ -187,10 +211,12 @@ public struct TimelineSVG {
         add("due", if: !looks.isDisjoint(with: [.onTime, .late])) {
             $0.circle($1, $2, 4, "fill=\"#ffffff\" stroke=\"\(Ink.label)\"")
         }
-        add("due, missed", if: timeline.lanes.contains { !$0.missed.isEmpty }) { $0.circle($1, $2, 4, Ink.missed) }
-        add("invalidated", if: marks.contains(false)) { $0.mark($1, $2, isDeinit: false) }
+        add("due, missed", if: lanes.contains { !$0.missed.isEmpty }) { $0.circle($1, $2, 4, Ink.missed) }
+        add("invalidated or cancelled", if: marks.contains(false)) { $0.mark($1, $2, isDeinit: false) }
         add("target deinitialised", if: marks.contains(true)) { $0.mark($1, $2, isDeinit: true) }
-        add("loop busy", if: !timeline.busy.isEmpty) { $0.rectangle($1 - 7, $2 - 6, 14, 12, Ink.hatched) }
+        add("busy", if: timeline.threads.contains { !$0.busy.isEmpty }) {
+            $0.rectangle($1 - 7, $2 - 6, 14, 12, Ink.hatched)
+        }
         var seen: Set<String> = []
         for mode in timeline.bands.map(\.mode) where seen.insert(mode).inserted {
             guard let tint = tints[mode] else { continue }

@@ -16,12 +16,10 @@ public final class Stage {
     public let loop: RunLoop
     /// The stage's times; may be taken to other threads of the show.
     public let times: Times
-    private let workOnClock: (Duration) -> Void
 
-    private init(loop: RunLoop, scale: Double, work: @escaping (Duration) -> Void) {
+    private init(loop: RunLoop, scale: Double, work: @escaping @Sendable (Duration) -> Void) {
         self.loop = loop
-        times = Times(start: loop.now, scale: scale)
-        workOnClock = work
+        times = Times(clock: loop.remote, start: loop.now, scale: scale, workOnClock: work)
     }
 
     /// Calls `play` with a stage whose time begins now, and returns when all has been played and taken down.
@@ -36,18 +34,20 @@ public final class Stage {
         }
     }
 
-    /// The time, from the start.
-    public var now: Int64 { times.time(of: loop.now) }
-
-    /// Works for so long, and does not answer meanwhile.
-    public func work(for nanoseconds: Int64) {
-        workOnClock(times.duration(nanoseconds))
-    }
-
     /// How times from the start and times of the loop's clock go together.
     public struct Times: Sendable {
+        fileprivate let clock: RunLoop.Remote
         fileprivate let start: RunLoop.Instant
         fileprivate let scale: Double
+        fileprivate let workOnClock: @Sendable (Duration) -> Void
+
+        /// The time, from the start. Any thread.
+        public var now: Int64 { time(of: clock.now) }
+
+        /// Works for so long on the calling thread, which does not answer meanwhile.
+        public func work(for nanoseconds: Int64) {
+            if nanoseconds > 0 { workOnClock(duration(nanoseconds)) }
+        }
 
         /// The instant on the loop's clock.
         public func instant(_ nanoseconds: Int64) -> RunLoop.Instant {
@@ -67,6 +67,7 @@ public final class Stage {
     }
 }
 
+@Sendable
 private func sleep(_ duration: Duration) {
     let (seconds, attoseconds) = duration.components
     var asked = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))

@@ -17,8 +17,8 @@ public struct TextChart {
 
     /// The chart in at most so many columns (but at least 40), then the events, one a line, and a legend.
     public func render(width: Int = 100) -> String {
-        let names = timeline.lanes.map { Self.short(escaped($0.name)) }
-        let gutter = (names + ["mode"]).map(\.count).max() ?? 0
+        let names = timeline.threads.flatMap(\.lanes).map { Self.short(escaped($0.name)) }
+        let gutter = (names + ["mode"] + timeline.others.map(\.name)).map(\.count).max() ?? 0
         let canvas = Canvas(columns: max(40, width) - gutter - 4, length: timeline.length)
         var lines: [String] = []
         func add(_ name: String, _ cells: [Character]) {
@@ -28,8 +28,12 @@ public struct TextChart {
         }
         let deepest = max(1, timeline.bands.map(\.depth).max() ?? 1)
         for depth in 1...deepest { add(depth == 1 ? "mode" : "", canvas.modes(timeline.bands, depth: depth)) }
-        if !timeline.busy.isEmpty { add("busy", canvas.busy(timeline.busy)) }
-        for (lane, name) in zip(timeline.lanes, names) { add(name, canvas.lane(lane)) }
+        if !timeline.main.busy.isEmpty { add("busy", canvas.busy(timeline.main.busy)) }
+        for lane in timeline.main.lanes { add(Self.short(escaped(lane.name)), canvas.lane(lane)) }
+        for thread in timeline.others {
+            add(thread.name, canvas.busy(thread.busy, idle: "╌"))
+            for lane in thread.lanes { add(Self.short(escaped(lane.name)), canvas.lane(lane)) }
+        }
         let (scale, labels) = canvas.axis(timeline)
         add("", scale)
         add("s", labels)
@@ -45,33 +49,42 @@ public struct TextChart {
     private func list() -> [String] {
         let times = events.map { time($0.t) }
         let timeWidth = times.map(\.count).max() ?? 0
-        let fireWidth = events.filter { $0.due != nil }.map { words($0).count }.max() ?? 0
+        let fireWidth = events.filter { $0.mode != nil }.map { words($0).count }.max() ?? 0
         return zip(events, times).map { event, time in
             var line = "  " + String(repeating: " ", count: timeWidth - time.count) + time + "  " + words(event)
-            if case .fire(_, _, let mode, _, _, _) = event.kind {
+            if let mode = event.mode {
                 line += String(repeating: " ", count: fireWidth - words(event).count) + "   (\(escaped(mode)))"
             }
-            if let thread = event.thread { line += "   on \(escaped(thread))" }
+            if let thread = event.thread, thread != "main" { line += "   on \(escaped(thread))" }
             return line
         }
     }
 
     /// A fire with its due date as far as the chart shows it; everything else in the usual words.
     private func words(_ event: ScenarioEvent) -> String {
-        guard case .fire(let name, let count, _, let due, let missed, let manual) = event.kind else {
-            return event.words
+        switch event.kind {
+        case .fire(let name, let count, _, let due, let missed, let manual):
+            var words = "\(escaped(name)) fires\(manual ? " by hand" : ""), no. \(count)"
+            if due != event.t || manual { words += ", due \(time(due))" }
+            if missed > 0 { words += ", \(missed) missed" }
+            return words
+        case .delivery(let name, let count, _, let due, let data):
+            return "\(escaped(name)) fires, no. \(count)" + (due != event.t ? ", due \(time(due))" : "")
+                + (data > 1 ? ", data \(data)" : "")
+        case .frame(let name, let count, _, let timestamp, let dropped):
+            return "\(escaped(name)) is called, no. \(count)"
+                + (timestamp != event.t ? ", frame of \(time(timestamp))" : "")
+                + (dropped > 0 ? ", \(dropped) dropped" : "")
+        default:
+            return event.plainWords
         }
-        var words = "\(escaped(name)) fires\(manual ? " by hand" : ""), no. \(count)"
-        if due != event.t || manual { words += ", due \(time(due))" }
-        if missed > 0 { words += ", \(missed) missed" }
-        return words
     }
 
     private func time(_ t: Int64) -> String { "+" + roundedSeconds(t, decimals: decimals, atLeast: decimals) }
 
     private func legend() -> String {
         "  ● fires on time   ▲ fires late   ◆ fired by hand   ○ due, fired late   · due, missed\n"
-            + "  ✕ invalidated   † target deinitialised   █ busy   ░ nested run"
+            + "  ✕ invalidated or cancelled   † target deinitialised   █ busy   ░ nested run"
     }
 }
 
@@ -114,8 +127,9 @@ private struct Canvas {
         return cells
     }
 
-    func busy(_ spans: [Timeline.Span]) -> [Character] {
+    func busy(_ spans: [Timeline.Span], idle: Character = " ") -> [Character] {
         var cells = empty
+        for column in 0...last { cells[column] = idle }
         for span in spans {
             for column in columns(span) { cells[column] = "█" }
         }
@@ -167,7 +181,18 @@ extension Timeline.Look {
 
 extension ScenarioEvent {
     fileprivate var due: Int64? {
-        guard case .fire(_, _, _, let due, _, _) = kind else { return nil }
-        return due
+        switch kind {
+        case .fire(_, _, _, let due, _, _), .delivery(_, _, _, let due, _), .frame(_, _, _, let due, _): due
+        default: nil
+        }
+    }
+
+    /// The main loop's mode during a fire of any kind.
+    fileprivate var mode: String? {
+        switch kind {
+        case .fire(_, _, let mode, _, _, _), .frame(_, _, let mode, _, _), .tick(_, _, let mode, _): mode
+        case .delivery(_, _, let mode, _, _), .action(_, _, let mode, _, _): mode
+        default: nil
+        }
     }
 }

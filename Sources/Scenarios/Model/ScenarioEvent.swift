@@ -2,6 +2,15 @@
 public struct ScenarioEvent: Sendable, Equatable {
     public enum Kind: Sendable, Equatable {
         case fire(name: String, count: Int, mode: String, due: Int64, missed: Int64, manual: Bool)
+        /// A timer source calls its handler; the mode is that of the main loop, if it is called there.
+        case delivery(name: String, count: Int, mode: String?, due: Int64, data: Int64)
+        case frame(name: String, count: Int, mode: String, timestamp: Int64, dropped: Int64)
+        /// A named timer acts; its name is free if it was its last time.
+        case action(name: String, count: Int, mode: String?, action: String, isFree: Bool)
+        case tick(name: String, count: Int, mode: String, remaining: Int64?)
+        /// A frame-rate meter has something new to show.
+        case reading(name: String, text: String)
+        case cancelled(name: String)
         case invalidated(name: String)
         case `deinit`(name: String)
         case runBegin(mode: String)

@@ -1,0 +1,48 @@
+import Scenarios
+
+/// The frames of display links, summed for each second: nobody compares sixty lines a second.
+struct FramesPerSecond {
+    private let scenario: Scenario
+
+    init(_ scenario: Scenario) {
+        self.scenario = scenario
+    }
+
+    private struct Sum {
+        var frames = 0
+        var dropped: Int64 = 0
+
+        var words: String { "\(frames) frames" + (dropped > 0 ? ", \(dropped) dropped" : "") }
+    }
+
+    /// The events without their end, in words; the frames of each second (its end included) are a line at its end, for
+    /// each link whose frames no meter counts.
+    func summing(_ events: [ScenarioEvent]) -> [Experiment.Observation] {
+        let links = scenario.links.filter { !$0.hasMeter }.map(\.name)
+        var observations: [Experiment.Observation] = []
+        var sums: [String: Sum] = [:]
+        var second: Int64 = 1
+        func closeSeconds(before t: Int64) {
+            while second * 1_000_000_000 < t {
+                for link in links {
+                    let event = "\(link): \(sums[link, default: Sum()].words)"
+                    observations.append(.init(t: second * 1_000_000_000, event: event))
+                }
+                sums = [:]
+                second += 1
+            }
+        }
+        for event in events.dropLast() {
+            if case .frame(let name, _, _, let timestamp, let dropped) = event.kind {
+                closeSeconds(before: timestamp)
+                sums[name, default: Sum()].frames += 1
+                sums[name, default: Sum()].dropped += dropped
+            } else {
+                closeSeconds(before: event.t + (links.isEmpty ? 0 : 1))
+                observations.append(.init(t: event.t, event: event.words))
+            }
+        }
+        closeSeconds(before: scenario.duration + 1)
+        return observations
+    }
+}
