@@ -124,6 +124,12 @@ public final class Simulation: Sendable {
         timeline.work(place.index, until: now + duration)
     }
 
+    /// Lets the other threads do what there is to do now, without moving the time; the calling thread's loop does not
+    /// run.
+    public func yield() {
+        _ = timeline.yield(place.index)
+    }
+
     /// Scripts a user's drag: at `start` a source of the default mode is handled, whose handler runs the loop nested in
     /// `mode` until `end`, as a user interface does while the finger is down.
     public func drag(

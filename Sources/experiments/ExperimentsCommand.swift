@@ -8,7 +8,7 @@ struct Experiments: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "experiments",
         abstract: "Shows, mode by mode, when the timers of a run loop fire.",
-        subcommands: [List.self, Run.self, Play.self])
+        subcommands: [List.self, Run.self, Play.self, Compare.self])
 }
 
 enum OutputFormat: String, ExpressibleByArgument, CaseIterable {
@@ -120,16 +120,7 @@ struct Play: ParsableCommand {
         case .json: for event in events { print(event.json) }
         case .text: print(TextChart(scenario: scenario, events: events).render(), terminator: "")
         }
-        if let svg { try draw(scenario, events, into: svg) }
-    }
-
-    private func draw(_ scenario: Scenario, _ events: [ScenarioEvent], into path: String) throws {
-        let drawing = TimelineSVG(scenario: scenario, events: events).render()
-        do {
-            try Data(drawing.utf8).write(to: URL(filePath: path))
-        } catch {
-            try fail("\(path): cannot be written", status: 73)
-        }
+        if let svg { try write(TimelineSVG(scenario: scenario, events: events).render(), into: svg) }
     }
 
     private func load() throws -> Scenario {
@@ -147,16 +138,43 @@ struct Play: ParsableCommand {
             try fail("\(file): \(error)", status: 65)
         }
     }
+}
 
-    private func fail(_ message: String, status: Int32) throws -> Never {
-        let line = Array((message + "\n").utf8)
-        _ = write(STDERR_FILENO, line, line.count)
-        throw ExitCode(status)
+struct Compare: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Shows all kinds of timers side by side: alone, beside a busy loop, during a drag, and both.")
+
+    @OptionGroup var clock: ClockOptions
+
+    @Option(help: "How to print.")
+    var format = OutputFormat.text
+
+    @Option(help: "Draw the timelines into this file.")
+    var svg: String?
+
+    func run() throws {
+        let gallery = Gallery(on: clock.stageClock)
+        print(format == .text ? gallery.text : gallery.json)
+        if let svg { try write(gallery.svg, into: svg) }
     }
 }
 
+private func write(_ drawing: String, into path: String) throws {
+    do {
+        try Data(drawing.utf8).write(to: URL(filePath: path))
+    } catch {
+        try fail("\(path): cannot be written", status: 73)
+    }
+}
+
+private func fail(_ message: String, status: Int32) throws -> Never {
+    let line = Array((message + "\n").utf8)
+    _ = Glibc.write(STDERR_FILENO, line, line.count)
+    throw ExitCode(status)
+}
+
 extension String {
-    fileprivate func padding(to width: Int) -> String {
+    func padding(to width: Int) -> String {
         self + String(repeating: " ", count: max(1, width - count))
     }
 }

@@ -41,8 +41,10 @@ public final class Timer {
     private var lastFireDate: RunLoop.Instant?
 
     private struct Move {
-        /// The place in the order that it took; none if the timer was in no loop.
-        let order: UInt64?
+        /// The place in the order that it took, and in which loop; none if the timer was in no loop.
+        let place: (loop: UInt64, order: UInt64)?
+
+        func order(in loop: RunLoop) -> UInt64? { place?.loop == loop.number ? place?.order : nil }
     }
 
     /// What few timers have.
@@ -88,10 +90,14 @@ public final class Timer {
             guard isValid else { return }
             loop?.checkThread()
             cadence.restart(at: newValue)
-            let order = loop?.timers.takeOrder()
+            guard let loop else {
+                if isFiring { move = Move(place: nil) }
+                return
+            }
+            let order = loop.timers.takeOrder()
             if isFiring {
-                move = Move(order: order)
-            } else if let loop, let order {
+                move = Move(place: (loop.number, order))
+            } else {
                 arm(in: loop, order: order)
             }
         }
@@ -151,13 +157,15 @@ public final class Timer {
         loop?.checkThread()
         guard isValid, !isFiring else { return }
         // While its block is on the stack the timer must not come due in a nested run: it is armed again afterwards.
+        let before = loop
         let order = loop?.timers.order(of: slot)
         loop?.timers.disarm(slot)
         missedFires = 0
         callBlock(isManual: true)
         guard isValid, repeats else { return invalidate() }
         guard let loop else { return }
-        arm(in: loop, order: move?.order ?? order ?? loop.timers.takeOrder())
+        let kept = loop === before ? order : nil
+        arm(in: loop, order: move?.order(in: loop) ?? kept ?? loop.timers.takeOrder())
     }
 
     func deadlineCame(in loop: RunLoop) -> Bool {
@@ -169,14 +177,18 @@ public final class Timer {
         lastFireDate = cadence.date
         loop.freshTime = nil
         callBlock(isManual: false)
+        let now = loop.timeAfterCallback()
         guard isValid, repeats else {
             invalidate()
             return true
         }
-        let now = loop.timeAfterCallback()
         if move == nil { cadence.advance(past: now) }
-        let order = move?.order ?? loop.timers.takeOrder()
-        if self.loop != nil { arm(in: loop, order: order) } else { keep(order, of: loop) }
+        // The callback may have moved the timer to another loop of this thread.
+        guard let home = self.loop else {
+            keep(move?.order(in: loop) ?? loop.timers.takeOrder(), of: loop)
+            return true
+        }
+        arm(in: home, order: move?.order(in: home) ?? home.timers.takeOrder())
         return true
     }
 

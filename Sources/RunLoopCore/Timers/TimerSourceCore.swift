@@ -244,9 +244,7 @@ extension TimerSourceCore: TimerQueueClient {
 
     func deadlineCame(in loop: RunLoop) -> Bool {
         guard let pool = queue.pool else {
-            let now = loop.timeBeforeCallback()
-            loop.freshTime = nil
-            return deliver(in: loop, at: now)
+            return deliver(in: loop, at: loop.timeBeforeCallback())
         }
         withLock { $0.isHandedOver = true }
         pool.submit(self, from: loop)
@@ -290,6 +288,8 @@ extension TimerSourceCore {
         case nil:
             break
         }
+        // What the handler ran may have left a time of its own.
+        loop.freshTime = nil
         let unneeded = withLock { state in
             state.isDelivering = false
             return Self.takeUnneeded(&state)

@@ -17,6 +17,11 @@ public struct TextChart {
 
     /// The chart in at most so many columns (but at least 40), then the events, one a line, and a legend.
     public func render(width: Int = 100) -> String {
+        (chart(width: width) + [""] + list() + ["", TextChart.legend]).joined(separator: "\n") + "\n"
+    }
+
+    /// The chart alone, row by row.
+    public func chart(width: Int = 100) -> [String] {
         let names = timeline.threads.flatMap(\.lanes).map { Self.short(escaped($0.name)) }
         let gutter = (names + ["mode"] + timeline.others.map(\.name)).map(\.count).max() ?? 0
         let canvas = Canvas(columns: max(40, width) - gutter - 4, length: timeline.length)
@@ -37,7 +42,7 @@ public struct TextChart {
         let (scale, labels) = canvas.axis(timeline)
         add("", scale)
         add("s", labels)
-        return (lines + [""] + list() + ["", legend()]).joined(separator: "\n") + "\n"
+        return lines
     }
 
     private static func short(_ name: String) -> String {
@@ -82,10 +87,10 @@ public struct TextChart {
 
     private func time(_ t: Int64) -> String { "+" + roundedSeconds(t, decimals: decimals, atLeast: decimals) }
 
-    private func legend() -> String {
+    /// What the signs mean.
+    public static let legend =
         "  ● fires on time   ▲ fires late   ◆ fired by hand   ○ due, fired late   · due, missed\n"
-            + "  ✕ invalidated or cancelled   † target deinitialised   █ busy   ░ nested run"
-    }
+        + "  ✕ invalidated or cancelled   † target deinitialised   █ busy   ░ nested run"
 }
 
 /// Rows of cells, and where a time stands in them.

@@ -130,6 +130,7 @@ struct Timeline {
         // Late is what can be seen: a real clock is never on time to the nanosecond.
         let allowed = (plan?.tolerance ?? 0) + length / 10_000
         if fire.look == .onTime, fire.t - fire.due > allowed { fire.look = .late }
+        let previous = threads[thread].lanes[index].fires.last?.due
         threads[thread].lanes[index].fires.append(fire)
         if let work = plan?.busy, work > 0 {
             let span = Span(start: fire.t, end: fire.t + min(work, length - fire.t))
@@ -141,7 +142,9 @@ struct Timeline {
         // callback.
         let waited = min(shown.missed, max(0, fire.t - fire.due) / step)
         let lost = shown.missed - waited
-        threads[thread].lanes[index].addMissed(from: fire.due - lost * step, count: lost)
+        // A link begins anew where it is called late.
+        let firstLost = shown.isFrame ? (previous ?? 0) + step : fire.due - lost * step
+        threads[thread].lanes[index].addMissed(from: firstLost, count: lost)
         threads[thread].lanes[index].addMissed(from: fire.due + step, count: waited)
     }
 
@@ -180,12 +183,12 @@ extension Timeline.Lane {
 
 extension ScenarioEvent {
     /// What a fire of any kind shows in a picture.
-    fileprivate var shown: (name: String, count: Int, due: Int64, missed: Int64, isManual: Bool)? {
+    fileprivate var shown: (name: String, count: Int, due: Int64, missed: Int64, isManual: Bool, isFrame: Bool)? {
         switch kind {
-        case .fire(let name, let count, _, let due, let missed, let manual): (name, count, due, missed, manual)
-        case .delivery(let name, let count, _, let due, let data): (name, count, due, data - 1, false)
-        case .frame(let name, let count, _, let timestamp, let dropped): (name, count, timestamp, dropped, false)
-        case .action(let name, let count, _, _, _), .tick(let name, let count, _, _): (name, count, t, 0, false)
+        case .fire(let name, let count, _, let due, let missed, let manual): (name, count, due, missed, manual, false)
+        case .delivery(let name, let count, _, let due, let data): (name, count, due, data - 1, false, false)
+        case .frame(let name, let count, _, let timestamp, let dropped): (name, count, timestamp, dropped, false, true)
+        case .action(let name, let count, _, _, _), .tick(let name, let count, _, _): (name, count, t, 0, false, false)
         case .invalidated, .deinit, .runBegin, .runEnd, .busyBegin, .busyEnd, .cancelled, .reading, .end: nil
         }
     }

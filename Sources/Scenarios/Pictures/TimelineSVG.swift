@@ -18,7 +18,21 @@ public struct TimelineSVG {
     }
 
     /// The SVG document.
-    public func render() -> String {
+    public func render() -> String { TimelineSVG.document([self], title: title ?? "Timeline") }
+
+    /// One document with several pictures, one below the other.
+    public static func document(_ pictures: [TimelineSVG], title: String) -> String {
+        var (body, height) = ("", 0.0)
+        for picture in pictures {
+            let (drawing, bottom) = picture.draw()
+            body += height == 0 ? drawing : "<g transform=\"translate(0 \(px(height)))\">\n\(drawing)</g>\n"
+            height += bottom
+        }
+        return Drawing.document(body, width: width, height: height, title: title)
+    }
+
+    /// The picture, and how high it is.
+    private func draw() -> (body: String, height: Double) {
         var drawing = Drawing()
         drawBackground(&drawing)
         for (thread, top) in threads { drawBusyWork(of: thread, top, &drawing) }
@@ -29,7 +43,7 @@ public struct TimelineSVG {
             }
         }
         let bottom = drawLegend(&drawing)
-        return drawing.document(width: Self.width, height: bottom, title: title ?? "Timeline")
+        return (drawing.body, bottom)
     }
 
     private static let width = 960.0
@@ -257,7 +271,7 @@ extension Timeline.Look {
 
 /// The elements of the document, drawn in the order of the calls.
 private struct Drawing {
-    private var body = ""
+    private(set) var body = ""
 
     mutating func rectangle(_ x: Double, _ y: Double, _ width: Double, _ height: Double, _ style: String) {
         body += "<rect x=\"\(px(x))\" y=\"\(px(y))\" width=\"\(px(width))\" height=\"\(px(height))\" \(style)/>\n"
@@ -293,7 +307,7 @@ private struct Drawing {
         body += "<text x=\"\(px(x))\" y=\"\(px(y))\" \(font)\(style)>\(xmlEscaped(text))</text>\n"
     }
 
-    func document(width: Double, height: Double, title: String) -> String {
+    static func document(_ body: String, width: Double, height: Double, title: String) -> String {
         """
         <svg xmlns="http://www.w3.org/2000/svg" width="\(px(width))" height="\(px(height))" \
         viewBox="0 0 \(px(width)) \(px(height))" role="img" \

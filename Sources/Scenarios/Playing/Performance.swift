@@ -3,6 +3,7 @@ internal import RunLoopKit
 /// One playing of a scenario, on the main loop's thread.
 final class Performance {
     let scenario: Scenario
+    private let stage: Stage
     let loop: RunLoop
     let times: Stage.Times
     let recorder: Recorder
@@ -20,6 +21,7 @@ final class Performance {
 
     init(_ scenario: Scenario, on stage: Stage, _ onEvent: @escaping @Sendable (ScenarioEvent) -> Void) {
         self.scenario = scenario
+        self.stage = stage
         loop = stage.loop
         times = stage.times
         recorder = Recorder(times, namesThreads: scenario.namesThreads, onEvent)
@@ -36,6 +38,7 @@ final class Performance {
         for named in scenario.named { call(at: named.at) { self.schedule(named) } }
         for countdown in scenario.countdowns { prepare(countdown) }
         runKeptAlive(.default, until: scenario.duration)
+        stage.yield()
         recorder.close()
         takeDown()
     }

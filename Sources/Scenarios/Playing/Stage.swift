@@ -17,8 +17,13 @@ public final class Stage {
     /// The stage's times; may be taken to other threads of the show.
     public let times: Times
 
-    private init(loop: RunLoop, scale: Double, work: @escaping @Sendable (Duration) -> Void) {
+    private let yieldToOthers: () -> Void
+
+    private init(
+        loop: RunLoop, scale: Double, yield: @escaping () -> Void, work: @escaping @Sendable (Duration) -> Void
+    ) {
         self.loop = loop
+        yieldToOthers = yield
         times = Times(clock: loop.remote, start: loop.now, scale: scale, workOnClock: work)
     }
 
@@ -27,11 +32,16 @@ public final class Stage {
         switch clock {
         case .virtual:
             withSimulation { simulation in
-                play(Stage(loop: simulation.loop, scale: 1) { simulation.spend($0) })
+                play(Stage(loop: simulation.loop, scale: 1, yield: simulation.yield) { simulation.spend($0) })
             }
         case .real(let scale):
-            LoopThread(name: "player") { play(Stage(loop: $0, scale: scale, work: sleep)) }.join()
+            LoopThread(name: "player") { play(Stage(loop: $0, scale: scale, yield: {}, work: sleep)) }.join()
         }
+    }
+
+    /// Lets the other threads of the show do what is due now. On the real clock they do so anyway.
+    func yield() {
+        yieldToOthers()
     }
 
     /// How times from the start and times of the loop's clock go together.
