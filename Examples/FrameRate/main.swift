@@ -34,7 +34,7 @@ if let terminal {
     try loop.add(keys, forMode: .common)
     gauge.show(link)
 } else {
-    loop.perform(afterDelay: .milliseconds(1_100)) { gauge.load = 30 }
+    loop.perform(afterDelay: .milliseconds(1_100)) { gauge.load = 50 }
     loop.perform(afterDelay: .milliseconds(3_300)) {
         link.invalidate()
         work.invalidate()
