@@ -21,35 +21,13 @@
 /// Source: Apple's page on `CADisplayLink`; R192–R205.
 public final class DisplayLink {
     private var block: ((DisplayLink) -> Void)?
-    let clock: FrameClock
+    private(set) var schedule: FrameSchedule
 
     /// Set while the link is in a mode of a loop; the loop clears it before it goes.
     unowned(unsafe) var loop: RunLoop?
     var slot: TimerQueue.SlotIndex = -1
     private var isCalling = false
     private var remoteHandle: Remote?
-
-    // MARK: Which frames
-
-    private var schedule = Schedule()
-    /// Every n-th frame is called, by the setting that was made last.
-    private var divisor: Int64 = 1
-
-    /// The calls to come.
-    private struct Schedule {
-        /// The frame called last; none if the link has been paused or out of its loop since.
-        var last: Int64?
-        /// The frame whose turn it is, and then every `step`-th one.
-        var due: Int64 = 0
-        var step: Int64 = 1
-        /// The frame that the link is armed for: the due one, or a later one if that is lost.
-        var armed: Int64 = 0
-        /// The call was late, and has been put off to the next frame.
-        var isDeferred = false
-
-        /// How many of the frames whose turn it was are before `frame`.
-        func lost(before frame: Int64) -> Int { frame > due ? Int((frame - due - 1) / step + 1) : 0 }
-    }
 
     // MARK: Making one
 
@@ -59,7 +37,7 @@ public final class DisplayLink {
     ///   - clock: when the frames are.
     ///   - block: called on the loop's thread; kept until the link is invalidated.
     public init(clock: FrameClock = FrameClock(), _ block: @escaping (DisplayLink) -> Void) {
-        self.clock = clock
+        schedule = FrameSchedule(clock: clock)
         self.block = block
         timestamp = clock.start
         targetTimestamp = clock.start
@@ -108,10 +86,10 @@ public final class DisplayLink {
 
     /// The time from frame to frame at the maximum rate, whatever the link's own rate (R199). The link's own period is
     /// `targetTimestamp - timestamp`.
-    public var duration: Duration { clock.framePeriod }
+    public var duration: Duration { schedule.clock.framePeriod }
 
     /// The frames of the clock in a second.
-    public var maximumFramesPerSecond: Int { clock.framesPerSecond }
+    public var maximumFramesPerSecond: Int { schedule.clock.framesPerSecond }
 
     /// How many calls were due since the call before, and were lost, when the call was made that is being made or was
     /// made last: to long callbacks, this link's own included, or to runs in other modes.
@@ -140,7 +118,7 @@ public final class DisplayLink {
                 preferredFramesPerSecond >= 0,
                 "preferredFramesPerSecond is a rate, or 0 for the highest, not \(preferredFramesPerSecond)")
             let rate = Double(preferredFramesPerSecond)
-            setDivisor(FrameRateRange(minimum: rate, maximum: rate).divisor(for: clock.framesPerSecond))
+            setDivisor(FrameRateRange(minimum: rate, maximum: rate).divisor(for: maximumFramesPerSecond))
         }
     }
 
@@ -156,18 +134,15 @@ public final class DisplayLink {
 
     /// The rates that are wanted; by default no preference (R202). See ``preferredFramesPerSecond``.
     public var preferredFrameRateRange = FrameRateRange.default {
-        didSet { setDivisor(preferredFrameRateRange.divisor(for: clock.framesPerSecond)) }
+        didSet { setDivisor(preferredFrameRateRange.divisor(for: maximumFramesPerSecond)) }
     }
 
     private func setDivisor(_ divisor: Int64) {
         loop?.checkThread()
-        guard divisor != self.divisor else { return }
-        self.divisor = divisor
-        guard let loop, !isCalling, !isPaused, let last = schedule.last else { return }
-        let coming = clock.frame(after: loop.now)
-        // A call that is due already is made: else a rate that is set again and again could put it off for ever.
-        guard schedule.due >= coming else { return }
-        arm(for: max(last.saturatingAdding(divisor), coming), in: loop)
+        guard divisor != schedule.divisor else { return }
+        schedule.divisor = divisor
+        guard let loop, !isCalling, !isPaused, schedule.adapt(at: loop.now) else { return }
+        arm(in: loop)
     }
 
     // MARK: Pausing and invalidating
@@ -178,9 +153,9 @@ public final class DisplayLink {
         didSet {
             loop?.checkThread()
             guard isPaused != oldValue else { return }
-            schedule.last = nil
+            schedule.interrupt()
             guard let loop, !isCalling else { return }
-            if isPaused { loop.timers.disarm(slot) } else { armForNextFrame(in: loop) }
+            if isPaused { loop.timers.disarm(slot) } else { begin(in: loop) }
         }
     }
 
@@ -222,7 +197,7 @@ public final class DisplayLink {
 
     func loopChanged(to loop: RunLoop?) {
         self.loop = loop
-        schedule.last = nil
+        schedule.interrupt()
         remoteHandle?.loopChanged(to: loop?.remote)
     }
 }
@@ -235,38 +210,30 @@ extension DisplayLink: TimerQueueClient {
             invalidate()
             return false
         }
-        let now = loop.timeBeforeCallback()
-        let frame = clock.frame(at: now)
-        if frame > schedule.armed && !schedule.isDeferred {
-            schedule.isDeferred = true
-            schedule.armed = clock.frame(after: now)
-            rearm(in: loop)
+        guard let (frame, lost) = schedule.take(at: loop.timeBeforeCallback()) else {
+            arm(in: loop)
             return false
         }
         loop.freshTime = nil
-        call(for: frame, in: loop)
+        droppedFrames = lost
+        totalDroppedFrames += lost
+        timestamp = schedule.clock.date(of: frame)
+        targetTimestamp = schedule.target(of: frame)
+        callBlock(in: loop)
         let end = loop.timeAfterCallback()
         guard isValid else {
             invalidate()
             return true
         }
+        // It may have been taken out meanwhile, and added to another loop.
         guard let home = self.loop, !isPaused else { return true }
-        if let last = schedule.last {
-            arm(for: last.saturatingAdding(divisor), notBefore: clock.frame(after: end), in: home)
-        } else {
-            // It was paused or taken out meanwhile, and is back.
-            armForNextFrame(in: home)
-        }
+        schedule.advance(after: home === loop ? end : home.now)
+        arm(in: home)
         return true
     }
 
-    private func call(for frame: Int64, in loop: RunLoop) {
+    private func callBlock(in loop: RunLoop) {
         guard let block else { return }
-        droppedFrames = schedule.lost(before: frame)
-        totalDroppedFrames += droppedFrames
-        schedule.last = frame
-        timestamp = clock.date(of: frame)
-        targetTimestamp = clock.date(of: frame.saturatingAdding(divisor))
         isCalling = true
         if loop.trace != nil { loop.emit(.frame(self)) }
         block(self)
@@ -278,25 +245,14 @@ extension DisplayLink: TimerQueueClient {
         loopChanged(to: nil)
     }
 
-    // MARK: Arming
-
-    /// Begins anew: with the first frame after now (R197, R205).
-    func armForNextFrame(in loop: RunLoop) {
-        // During its own call the link is armed only afterwards.
+    /// Has the link called in the first frame after now; during its own call, once that has ended.
+    func begin(in loop: RunLoop) {
         guard !isCalling else { return }
-        arm(for: clock.frame(after: loop.now), in: loop)
+        schedule.begin(after: loop.now)
+        arm(in: loop)
     }
 
-    /// It is the turn of `due`; if that is before `earliest`, it is lost, and `earliest` is called.
-    private func arm(for due: Int64, notBefore earliest: Int64 = .min, in loop: RunLoop) {
-        schedule.due = due
-        schedule.step = divisor
-        schedule.armed = max(due, earliest)
-        schedule.isDeferred = false
-        rearm(in: loop)
-    }
-
-    private func rearm(in loop: RunLoop) {
-        loop.timers.arm(slot, at: clock.date(of: schedule.armed), order: loop.timers.takeOrder())
+    private func arm(in loop: RunLoop) {
+        loop.timers.arm(slot, at: schedule.deadline, order: loop.timers.takeOrder())
     }
 }
