@@ -1,5 +1,5 @@
-/// Calls back once per frame, or once every few frames, while its loop runs in one of its modes: `CADisplayLink`, with a
-/// software clock in place of the display.
+/// Calls back once per frame, or once every few frames, while its loop runs in one of its modes: `CADisplayLink`, with
+/// a software clock in place of the display.
 ///
 /// ```swift
 /// let link = DisplayLink { link in
@@ -8,13 +8,14 @@
 /// link.add(to: loop, forMode: .common)
 /// ```
 ///
-/// A call belongs to a frame of the link's ``FrameClock``. It is never early; if it cannot be made before the next frame
-/// begins, the frame is lost and the call waits for the next one (R203): lost frames are not made up, but counted in
-/// ``droppedFrames``. Only a call that has waited so and is late again is made at once, for the frame that it is in.
+/// A call belongs to a frame of the link's ``FrameClock``. It is never early; if it cannot be made before the next
+/// frame begins, the frame is lost and the call waits for a frame to begin (R203): lost frames are not made up, but
+/// counted in ``droppedFrames``. Only a call that has waited so and is late again is made at once, for the frame that
+/// the loop is in then.
 ///
 /// The loop keeps the link from the moment it is added until it is invalidated or removed from its last mode; the link
-/// keeps its block or target until it is invalidated (R192). It keeps its modes from being empty, also when it is paused
-/// (R204).
+/// keeps its block or target until it is invalidated (R192). It keeps its modes from being empty, also when it is
+/// paused (R204).
 ///
 /// A link belongs to the thread of its loop and is not `Sendable`; other threads stop it with its ``remote``.
 ///
@@ -105,8 +106,8 @@ public final class DisplayLink {
     /// How many calls per second are wanted; 0, the default, for as many as there are frames (R200).
     ///
     /// The link is called in every n-th frame, with the n that comes nearest; of two that are equally near the one with
-    /// more calls. What was set last counts, of this, ``frameInterval`` and ``preferredFrameRateRange``; each gives back
-    /// what it was set to.
+    /// more calls. What was set last counts, of this, ``frameInterval`` and ``preferredFrameRateRange``; each gives
+    /// back what it was set to.
     ///
     /// A rate counts from the call that was made last: the next one is made n frames after it, or in the next frame if
     /// that time has passed. A call that is due already is still made.
@@ -122,7 +123,8 @@ public final class DisplayLink {
         }
     }
 
-    /// The n with which the link is called in every n-th frame: 1, the default, for each (R201). See ``preferredFramesPerSecond``.
+    /// The n with which the link is called in every n-th frame: 1, the default, for each (R201). What was set last
+    /// counts; see ``preferredFramesPerSecond``.
     ///
     /// - Precondition: at least 1.
     public var frameInterval = 1 {
@@ -132,7 +134,8 @@ public final class DisplayLink {
         }
     }
 
-    /// The rates that are wanted; by default no preference (R202). See ``preferredFramesPerSecond``.
+    /// The rates that are wanted; by default no preference (R202). What was set last counts; see
+    /// ``preferredFramesPerSecond``.
     public var preferredFrameRateRange = FrameRateRange.default {
         didSet { setDivisor(preferredFrameRateRange.divisor(for: maximumFramesPerSecond)) }
     }
