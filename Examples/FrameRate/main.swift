@@ -1,7 +1,7 @@
 // The frame rate as a coloured figure, while the loop is kept busy.
 //
-// A display link of 60 frames per second feeds a meter; a timer blocks the loop for a while in every frame. In a terminal
-// `+` and `-`, or the arrow keys, make that while longer and shorter, and `q` ends. Without a terminal a short
+// A display link of 60 frames per second feeds a meter; a timer blocks the loop for a while in every frame. In a
+// terminal `+` and `-`, or the arrow keys, make that while longer and shorter, and `q` ends. Without a terminal a short
 // demonstration runs by itself.
 
 import Glibc
@@ -34,7 +34,7 @@ if let terminal {
     try loop.add(keys, forMode: .common)
     gauge.show(link)
 } else {
-    loop.perform(afterDelay: .milliseconds(1_100)) { gauge.load = 30 }
+    loop.perform(afterDelay: .milliseconds(1_100)) { gauge.load = 50 }
     loop.perform(afterDelay: .milliseconds(3_300)) {
         link.invalidate()
         work.invalidate()

@@ -36,7 +36,7 @@ extension DisplayLink {
         guard !membership.isEmpty else { return }
         loopChanged(to: loop)
         slot = loop.timers.register(self, membership)
-        if !isPaused { armForNextFrame(in: loop) }
+        if !isPaused { begin(in: loop) }
     }
 
     /// Leaves the loop.

@@ -1,5 +1,5 @@
-/// Calls back once per frame, or once every few frames, while its loop runs in one of its modes: `CADisplayLink`, with a
-/// software clock in place of the display.
+/// Calls back once per frame, or once every few frames, while its loop runs in one of its modes: `CADisplayLink`, with
+/// a software clock in place of the display.
 ///
 /// ```swift
 /// let link = DisplayLink { link in
@@ -8,48 +8,27 @@
 /// link.add(to: loop, forMode: .common)
 /// ```
 ///
-/// A call belongs to a frame of the link's ``FrameClock``. It is never early; if it cannot be made before the next frame
-/// begins, the frame is lost and the call waits for the next one (R203): lost frames are not made up, but counted in
-/// ``droppedFrames``. Only a call that has waited so and is late again is made at once, for the frame that it is in.
+/// A call belongs to a frame of the link's ``FrameClock``. It is never early; if it cannot be made before the next
+/// frame begins, the frame is lost and the call waits for a frame to begin (R203): lost frames are not made up, but
+/// counted in ``droppedFrames``. Only a call that has waited so and is late again is made at once, for the frame that
+/// the loop is in then.
 ///
 /// The loop keeps the link from the moment it is added until it is invalidated or removed from its last mode; the link
-/// keeps its block or target until it is invalidated (R192). It keeps its modes from being empty, also when it is paused
-/// (R204).
+/// keeps its block or target until it is invalidated (R192). It keeps its modes from being empty, also when it is
+/// paused (R204).
 ///
 /// A link belongs to the thread of its loop and is not `Sendable`; other threads stop it with its ``remote``.
 ///
 /// Source: Apple's page on `CADisplayLink`; R192–R205.
 public final class DisplayLink {
     private var block: ((DisplayLink) -> Void)?
-    let clock: FrameClock
+    private(set) var schedule: FrameSchedule
 
     /// Set while the link is in a mode of a loop; the loop clears it before it goes.
     unowned(unsafe) var loop: RunLoop?
     var slot: TimerQueue.SlotIndex = -1
     private var isCalling = false
     private var remoteHandle: Remote?
-
-    // MARK: Which frames
-
-    private var schedule = Schedule()
-    /// Every n-th frame is called, by the setting that was made last.
-    private var divisor: Int64 = 1
-
-    /// The calls to come.
-    private struct Schedule {
-        /// The frame called last; none if the link has been paused or out of its loop since.
-        var last: Int64?
-        /// The frame whose turn it is, and then every `step`-th one.
-        var due: Int64 = 0
-        var step: Int64 = 1
-        /// The frame that the link is armed for: the due one, or a later one if that is lost.
-        var armed: Int64 = 0
-        /// The call was late, and has been put off to the next frame.
-        var isDeferred = false
-
-        /// How many of the frames whose turn it was are before `frame`.
-        func lost(before frame: Int64) -> Int { frame > due ? Int((frame - due - 1) / step + 1) : 0 }
-    }
 
     // MARK: Making one
 
@@ -59,7 +38,7 @@ public final class DisplayLink {
     ///   - clock: when the frames are.
     ///   - block: called on the loop's thread; kept until the link is invalidated.
     public init(clock: FrameClock = FrameClock(), _ block: @escaping (DisplayLink) -> Void) {
-        self.clock = clock
+        schedule = FrameSchedule(clock: clock)
         self.block = block
         timestamp = clock.start
         targetTimestamp = clock.start
@@ -108,10 +87,10 @@ public final class DisplayLink {
 
     /// The time from frame to frame at the maximum rate, whatever the link's own rate (R199). The link's own period is
     /// `targetTimestamp - timestamp`.
-    public var duration: Duration { clock.framePeriod }
+    public var duration: Duration { schedule.clock.framePeriod }
 
     /// The frames of the clock in a second.
-    public var maximumFramesPerSecond: Int { clock.framesPerSecond }
+    public var maximumFramesPerSecond: Int { schedule.clock.framesPerSecond }
 
     /// How many calls were due since the call before, and were lost, when the call was made that is being made or was
     /// made last: to long callbacks, this link's own included, or to runs in other modes.
@@ -127,8 +106,8 @@ public final class DisplayLink {
     /// How many calls per second are wanted; 0, the default, for as many as there are frames (R200).
     ///
     /// The link is called in every n-th frame, with the n that comes nearest; of two that are equally near the one with
-    /// more calls. What was set last counts, of this, ``frameInterval`` and ``preferredFrameRateRange``; each gives back
-    /// what it was set to.
+    /// more calls. What was set last counts, of this, ``frameInterval`` and ``preferredFrameRateRange``; each gives
+    /// back what it was set to.
     ///
     /// A rate counts from the call that was made last: the next one is made n frames after it, or in the next frame if
     /// that time has passed. A call that is due already is still made.
@@ -140,11 +119,12 @@ public final class DisplayLink {
                 preferredFramesPerSecond >= 0,
                 "preferredFramesPerSecond is a rate, or 0 for the highest, not \(preferredFramesPerSecond)")
             let rate = Double(preferredFramesPerSecond)
-            setDivisor(FrameRateRange(minimum: rate, maximum: rate).divisor(for: clock.framesPerSecond))
+            setDivisor(FrameRateRange(minimum: rate, maximum: rate).divisor(for: maximumFramesPerSecond))
         }
     }
 
-    /// The n with which the link is called in every n-th frame: 1, the default, for each (R201). See ``preferredFramesPerSecond``.
+    /// The n with which the link is called in every n-th frame: 1, the default, for each (R201). What was set last
+    /// counts; see ``preferredFramesPerSecond``.
     ///
     /// - Precondition: at least 1.
     public var frameInterval = 1 {
@@ -154,20 +134,18 @@ public final class DisplayLink {
         }
     }
 
-    /// The rates that are wanted; by default no preference (R202). See ``preferredFramesPerSecond``.
+    /// The rates that are wanted; by default no preference (R202). What was set last counts; see
+    /// ``preferredFramesPerSecond``.
     public var preferredFrameRateRange = FrameRateRange.default {
-        didSet { setDivisor(preferredFrameRateRange.divisor(for: clock.framesPerSecond)) }
+        didSet { setDivisor(preferredFrameRateRange.divisor(for: maximumFramesPerSecond)) }
     }
 
     private func setDivisor(_ divisor: Int64) {
         loop?.checkThread()
-        guard divisor != self.divisor else { return }
-        self.divisor = divisor
-        guard let loop, !isCalling, !isPaused, let last = schedule.last else { return }
-        let coming = clock.frame(after: loop.now)
-        // A call that is due already is made: else a rate that is set again and again could put it off for ever.
-        guard schedule.due >= coming else { return }
-        arm(for: max(last.saturatingAdding(divisor), coming), in: loop)
+        guard divisor != schedule.divisor else { return }
+        schedule.divisor = divisor
+        guard let loop, !isCalling, !isPaused, schedule.adapt(at: loop.now) else { return }
+        arm(in: loop)
     }
 
     // MARK: Pausing and invalidating
@@ -178,9 +156,9 @@ public final class DisplayLink {
         didSet {
             loop?.checkThread()
             guard isPaused != oldValue else { return }
-            schedule.last = nil
+            schedule.interrupt()
             guard let loop, !isCalling else { return }
-            if isPaused { loop.timers.disarm(slot) } else { armForNextFrame(in: loop) }
+            if isPaused { loop.timers.disarm(slot) } else { begin(in: loop) }
         }
     }
 
@@ -222,7 +200,7 @@ public final class DisplayLink {
 
     func loopChanged(to loop: RunLoop?) {
         self.loop = loop
-        schedule.last = nil
+        schedule.interrupt()
         remoteHandle?.loopChanged(to: loop?.remote)
     }
 }
@@ -235,38 +213,30 @@ extension DisplayLink: TimerQueueClient {
             invalidate()
             return false
         }
-        let now = loop.timeBeforeCallback()
-        let frame = clock.frame(at: now)
-        if frame > schedule.armed && !schedule.isDeferred {
-            schedule.isDeferred = true
-            schedule.armed = clock.frame(after: now)
-            rearm(in: loop)
+        guard let (frame, lost) = schedule.take(at: loop.timeBeforeCallback()) else {
+            arm(in: loop)
             return false
         }
         loop.freshTime = nil
-        call(for: frame, in: loop)
+        droppedFrames = lost
+        totalDroppedFrames += lost
+        timestamp = schedule.clock.date(of: frame)
+        targetTimestamp = schedule.target(of: frame)
+        callBlock(in: loop)
         let end = loop.timeAfterCallback()
         guard isValid else {
             invalidate()
             return true
         }
+        // It may have been taken out meanwhile, and added to another loop.
         guard let home = self.loop, !isPaused else { return true }
-        if let last = schedule.last {
-            arm(for: last.saturatingAdding(divisor), notBefore: clock.frame(after: end), in: home)
-        } else {
-            // It was paused or taken out meanwhile, and is back.
-            armForNextFrame(in: home)
-        }
+        schedule.advance(after: home === loop ? end : home.now)
+        arm(in: home)
         return true
     }
 
-    private func call(for frame: Int64, in loop: RunLoop) {
+    private func callBlock(in loop: RunLoop) {
         guard let block else { return }
-        droppedFrames = schedule.lost(before: frame)
-        totalDroppedFrames += droppedFrames
-        schedule.last = frame
-        timestamp = clock.date(of: frame)
-        targetTimestamp = clock.date(of: frame.saturatingAdding(divisor))
         isCalling = true
         if loop.trace != nil { loop.emit(.frame(self)) }
         block(self)
@@ -280,25 +250,14 @@ extension DisplayLink: TimerQueueClient {
 
     func report(in place: String) -> String { "\(name ?? "link") in \(place)\(isPaused ? ", paused" : "")" }
 
-    // MARK: Arming
-
-    /// Begins anew: with the first frame after now (R197, R205).
-    func armForNextFrame(in loop: RunLoop) {
-        // During its own call the link is armed only afterwards.
+    /// Has the link called in the first frame after now; during its own call, once that has ended.
+    func begin(in loop: RunLoop) {
         guard !isCalling else { return }
-        arm(for: clock.frame(after: loop.now), in: loop)
+        schedule.begin(after: loop.now)
+        arm(in: loop)
     }
 
-    /// It is the turn of `due`; if that is before `earliest`, it is lost, and `earliest` is called.
-    private func arm(for due: Int64, notBefore earliest: Int64 = .min, in loop: RunLoop) {
-        schedule.due = due
-        schedule.step = divisor
-        schedule.armed = max(due, earliest)
-        schedule.isDeferred = false
-        rearm(in: loop)
-    }
-
-    private func rearm(in loop: RunLoop) {
-        loop.timers.arm(slot, at: clock.date(of: schedule.armed), order: loop.timers.takeOrder())
+    private func arm(in loop: RunLoop) {
+        loop.timers.arm(slot, at: schedule.deadline, order: loop.timers.takeOrder())
     }
 }

@@ -39,7 +39,7 @@ public struct FrameRateRange: Sendable, Hashable {
     func divisor(for framesPerSecond: Int) -> Int64 {
         let target = preferred > 0 ? preferred : maximum
         guard target > 0 else { return 1 }
-        // The rates next to the target: one not below it, unless that would be more than the display has, and one below.
+        // The rates beside the target: one that is not below it, if the display has any, and one that is.
         let above = Int64(min(max((Double(framesPerSecond) / target).rounded(.down), 1), 1e9))
         let (high, low) = (Double(framesPerSecond) / Double(above), Double(framesPerSecond) / Double(above + 1))
         if contains(high) != contains(low) { return contains(high) ? above : above + 1 }

@@ -11,7 +11,7 @@ func frame(_ number: Int64, at framesPerSecond: Int64 = 60) -> RunLoop.Instant {
 
 extension DisplayLink {
     /// The frame that is being called, or was called last.
-    var frame: Int64 { clock.frame(at: timestamp) }
+    var frame: Int64 { schedule.clock.frame(at: timestamp) }
 }
 
 /// A link that is in a loop, and what it was called for.

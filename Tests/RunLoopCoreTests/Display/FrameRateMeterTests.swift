@@ -37,8 +37,8 @@ struct FrameRateMeterTests {
 
     @Test("while the loop is busy for more than a frame of each pair, or of every other pair, it reads less (X13)")
     func busy() {
-        // From 1 ms before a frame until 0.3 ms after the next. The first of the two is lost, and the second is late for
-        // the call that waits for it. In the next pair that call is late again, and made at once: one in two pairs.
+        // From 1 ms before a frame until 0.3 ms after the next. The call for the first is put off, and as the second
+        // has begun, into the next pair; there it is late again, and made at once: one in two pairs.
         #expect(readings(busyFor: .milliseconds(18), timesPerSecond: 30) == ["15 FPS", "15 FPS", "15 FPS"])
         // Here the call that waits is in time: two are lost and two are called.
         #expect(readings(busyFor: .milliseconds(18), timesPerSecond: 15) == ["30 FPS", "30 FPS", "30 FPS"])
