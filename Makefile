@@ -29,7 +29,9 @@ demo: deps
 	echo; echo "The same on the real clock, ten times as fast:"; echo; \
 	$$bin/experiments run X4 X5 X6 X8 X10 X11 --clock real --scale 0.1; \
 	echo; echo "X5 as a timeline:"; echo; \
-	$$bin/experiments play X5
+	$$bin/experiments play X5; \
+	echo; echo "All kinds of timers side by side:"; echo; \
+	$$bin/experiments compare
 
 test: deps lint
 	$(SWIFT) build --build-tests
@@ -48,7 +50,10 @@ examples:
 	ldd $$bin/HelloTimer | grep -q libevent_core; \
 	if ldd $$bin/HelloTimer | grep Foundation; then echo "HelloTimer needs Foundation"; exit 1; fi; \
 	$$bin/experiments play X5 --svg .build/X5.svg > /dev/null; \
-	cmp .build/X5.svg Sources/RunLoopKit/RunLoopKit.docc/Resources/X5.svg
+	$$bin/experiments compare --svg .build/Compare.svg > /dev/null; \
+	for picture in X5 Compare; do \
+	  cmp .build/$$picture.svg Sources/RunLoopKit/RunLoopKit.docc/Resources/$$picture.svg; done; \
+	diff <($$bin/experiments compare | sed -n 3,10p) <(grep -A 7 '(a) nothing' Sources/RunLoopKit/RunLoopKit.docc/WhichTimer.md)
 
 lint:
 	$(SWIFT) format lint --strict --parallel --recursive $(SOURCES)
