@@ -13,6 +13,7 @@ let package = Package(
     name: "RunLoopKit",
     products: [
         .library(name: "RunLoopKit", targets: ["RunLoopKit"]),
+        .library(name: "RunLoopUnix", targets: ["RunLoopUnix"]),
         .library(name: "RunLoopFoundation", targets: ["RunLoopFoundation"]),
         .library(name: "RunLoopSimulation", targets: ["RunLoopSimulation"]),
         .executable(name: "experiments", targets: ["experiments"]),
@@ -32,6 +33,7 @@ let package = Package(
         .target(name: "RunLoopLibevent", dependencies: ["RunLoopCore", "CLibevent", "CShims"], swiftSettings: strict),
         .target(
             name: "RunLoopKit", dependencies: ["RunLoopCore", "RunLoopLibevent", "CShims"], swiftSettings: strict),
+        .target(name: "RunLoopUnix", dependencies: ["RunLoopKit", "CShims"], swiftSettings: strict),
         .target(name: "RunLoopFoundation", dependencies: ["RunLoopKit"], swiftSettings: strict),
         .target(name: "RunLoopSimulation", dependencies: ["RunLoopCore"], swiftSettings: strict),
 
@@ -72,6 +74,9 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "RunLoopCoreTests", dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopSimulation"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "RunLoopUnixTests", dependencies: ["RunLoopUnix", "RunLoopKit", "RunLoopSimulation", "CShims"],
             swiftSettings: strict),
         .testTarget(
             name: "RunLoopFoundationTests", dependencies: ["RunLoopFoundation", "RunLoopSimulation"],

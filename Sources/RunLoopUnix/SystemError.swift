@@ -1,0 +1,24 @@
+internal import Glibc
+
+/// A system call that failed.
+public struct SystemError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// What was asked for, for example `bind to port 80`.
+    public let operation: String
+    /// The system's number for the reason.
+    public let errno: Int32
+
+    /// An error of the system.
+    public init(_ operation: String, errno: Int32) {
+        self.operation = operation
+        self.errno = errno
+    }
+
+    /// The error of the system call that has just failed.
+    static func last(_ operation: String) -> SystemError {
+        SystemError(operation, errno: Glibc.errno)
+    }
+
+    public var description: String {
+        "\(operation): \(String(cString: strerror(errno))) (errno \(errno))"
+    }
+}

@@ -1,0 +1,20 @@
+import Glibc
+import Testing
+
+@testable import RunLoopUnix
+
+@Suite("Errors of the system")
+struct SystemErrorTests {
+    @Test("an error says what was asked for and why it failed")
+    func description() {
+        #expect(
+            SystemError("bind to port 80", errno: EACCES).description == "bind to port 80: Permission denied (errno 13)"
+        )
+    }
+
+    @Test("the last error is that of the call before")
+    func last() {
+        #expect(close(-1) == -1)
+        #expect(SystemError.last("close").errno == EBADF)
+    }
+}
