@@ -19,7 +19,8 @@ let package = Package(
         .executable(name: "experiments", targets: ["experiments"]),
     ],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.5.0")
+        .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.5.0"),
+        .package(url: "https://github.com/apple/swift-log.git", from: "1.6.0"),
     ],
     targets: [
         // C: the system's libevent, and the few Linux calls that Swift's Glibc module lacks.
@@ -64,6 +65,14 @@ let package = Package(
             name: "TimerForms", dependencies: ["RunLoopKit"], path: "Examples/TimerForms", swiftSettings: strict),
         .executableTarget(
             name: "FrameRate", dependencies: ["RunLoopKit"], path: "Examples/FrameRate", swiftSettings: strict),
+        .executableTarget(
+            name: "TTLStore",
+            dependencies: [
+                "RunLoopKit", "RunLoopUnix",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            path: "Examples/TTLStore", exclude: ["ttlstore.service"], swiftSettings: strict),
 
         .testTarget(
             name: "DriverTests",

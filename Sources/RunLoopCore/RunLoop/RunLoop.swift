@@ -42,6 +42,9 @@ public final class RunLoop {
     var descriptors = DescriptorTable()
     var delayedCalls = DelayedCallTable()
 
+    /// What other modules keep for a loop, by its type.
+    package var attachments: [ObjectIdentifier: AnyObject] = [:]
+
     // MARK: What waits to be run
 
     @exclusivity(unchecked) var blocks: [Block] = []

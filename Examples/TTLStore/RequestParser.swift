@@ -1,0 +1,116 @@
+/// Reads requests of the Redis protocol (RESP2): arrays of bulk strings, and inline commands.
+///
+/// It works on the bytes where they are. What it finds are ranges of them, in an array that is used again and again.
+struct RequestParser {
+    /// The bounds of a request.
+    struct Limits {
+        var arguments = 1024 * 1024
+        var argumentSize = 8 * 1024 * 1024
+        var inlineSize = 64 * 1024
+    }
+
+    enum Result: Equatable {
+        /// A request that ends before this offset; its words are in ``arguments``. It may have none.
+        case request(end: Int)
+        /// The rest has not come yet.
+        case incomplete
+        /// This is not the protocol, or more than is allowed: the text says what, as Redis says it.
+        case malformed(String)
+    }
+
+    /// Where the words of the request are.
+    private(set) var arguments: [Range<Int>] = []
+    var limits = Limits()
+
+    /// Reads the request that begins at `start`.
+    mutating func parse(_ bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Result {
+        arguments.removeAll(keepingCapacity: true)
+        guard start < bytes.count else { return .incomplete }
+        return bytes[start] == UInt8(ascii: "*") ? parseArray(bytes, start) : parseInline(bytes, start)
+    }
+
+    private mutating func parseArray(_ bytes: UnsafeBufferPointer<UInt8>, _ start: Int) -> Result {
+        var position = start + 1
+        let count: Int
+        switch number(bytes, &position) {
+        case .value(let value): count = value
+        case .incomplete: return .incomplete
+        case .invalid: return .malformed("Protocol error: invalid multibulk length")
+        }
+        guard count <= limits.arguments else { return .malformed("Protocol error: invalid multibulk length") }
+        guard count > 0 else { return .request(end: position) }
+        for _ in 0..<count {
+            guard position < bytes.count else { return .incomplete }
+            guard bytes[position] == UInt8(ascii: "$") else {
+                let found = String(decoding: [bytes[position]], as: UTF8.self)
+                return .malformed("Protocol error: expected '$', got '\(found)'")
+            }
+            position += 1
+            let length: Int
+            switch number(bytes, &position) {
+            case .value(let value): length = value
+            case .incomplete: return .incomplete
+            case .invalid: return .malformed("Protocol error: invalid bulk length")
+            }
+            guard length >= 0, length <= limits.argumentSize else {
+                return .malformed("Protocol error: invalid bulk length")
+            }
+            guard bytes.count - position >= length + 2 else { return .incomplete }
+            guard bytes[position + length] == Self.carriageReturn, bytes[position + length + 1] == Self.lineFeed else {
+                return .malformed("Protocol error: a bulk string does not end with CRLF")
+            }
+            arguments.append(position..<position + length)
+            position += length + 2
+        }
+        return .request(end: position)
+    }
+
+    private enum Number {
+        case value(Int)
+        case incomplete, invalid
+    }
+
+    /// Reads a decimal number and the end of its line.
+    private func number(_ bytes: UnsafeBufferPointer<UInt8>, _ position: inout Int) -> Number {
+        var index = position
+        var value = 0
+        let isNegative = index < bytes.count && bytes[index] == UInt8(ascii: "-")
+        if isNegative { index += 1 }
+        let first = index
+        while index < bytes.count, bytes[index] &- UInt8(ascii: "0") <= 9 {
+            // Far beyond every limit, and far from an overflow.
+            guard index - first < 15 else { return .invalid }
+            value = value * 10 + Int(bytes[index] &- UInt8(ascii: "0"))
+            index += 1
+        }
+        guard index < bytes.count else { return index - first < 16 ? .incomplete : .invalid }
+        guard index > first, bytes[index] == Self.carriageReturn else { return .invalid }
+        guard index + 1 < bytes.count else { return .incomplete }
+        guard bytes[index + 1] == Self.lineFeed else { return .invalid }
+        position = index + 2
+        return .value(isNegative ? -value : value)
+    }
+
+    /// Words between blanks, up to the end of the line.
+    private mutating func parseInline(_ bytes: UnsafeBufferPointer<UInt8>, _ start: Int) -> Result {
+        guard let end = bytes[start...].firstIndex(of: Self.lineFeed) else {
+            return bytes.count - start > limits.inlineSize
+                ? .malformed("Protocol error: too big inline request") : .incomplete
+        }
+        guard end - start <= limits.inlineSize else { return .malformed("Protocol error: too big inline request") }
+        var word: Int?
+        for index in start...end {
+            let isBlank = bytes[index] <= 0x20
+            if isBlank, let first = word {
+                arguments.append(first..<index)
+                word = nil
+            } else if !isBlank, word == nil {
+                word = index
+            }
+        }
+        return .request(end: end + 1)
+    }
+
+    private static let carriageReturn = UInt8(ascii: "\r")
+    private static let lineFeed = UInt8(ascii: "\n")
+}

@@ -1,0 +1,9 @@
+#ifndef RLK_SOCKETS_H
+#define RLK_SOCKETS_H
+
+#include <sys/socket.h>
+
+/// Accepts a connection, non-blocking and closed on exec; -1 and errno on failure.
+int rlk_accept(int listener, struct sockaddr *address, socklen_t *length);
+
+#endif

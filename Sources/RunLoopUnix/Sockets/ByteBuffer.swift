@@ -1,0 +1,97 @@
+internal import RunLoopKit
+
+/// Bytes that come in at the end and go at the front, in one piece of memory.
+///
+/// The memory is the C library's, since system calls fill it and its bytes need no initial value.
+final class ByteBuffer {
+    private var memory: UnsafeMutableRawPointer
+    private(set) var capacity: Int
+    private var start = 0
+    private var end = 0
+
+    init(capacity: Int) {
+        memory = .allocate(byteCount: capacity, alignment: 1)
+        self.capacity = capacity
+    }
+
+    deinit {
+        memory.deallocate()
+    }
+
+    var count: Int { end - start }
+    var isEmpty: Bool { start == end }
+
+    /// The bytes, oldest first. Valid until the buffer is next changed.
+    var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: memory + start, count: end - start) }
+
+    /// Takes bytes away from the front.
+    func discard(_ count: Int) {
+        start += count
+        if start == end { (start, end) = (0, 0) }
+    }
+
+    func append(_ bytes: UnsafeRawBufferPointer) {
+        guard let source = bytes.baseAddress else { return }
+        reserve(bytes.count)
+        (memory + end).copyMemory(from: source, byteCount: bytes.count)
+        end += bytes.count
+    }
+
+    /// Lets `fill` write into the free memory at the end, at least `room` bytes.
+    ///
+    /// - Parameter fill: returns how many bytes it has written, or a negative number for none.
+    func fill(room: Int, _ fill: (_ into: UnsafeMutableRawBufferPointer) -> Int) -> Int {
+        reserve(room)
+        let written = fill(UnsafeMutableRawBufferPointer(start: memory + end, count: capacity - end))
+        end += max(0, written)
+        return written
+    }
+
+    /// Makes room at the end: by moving the bytes to the front, or into a larger piece of memory.
+    private func reserve(_ room: Int) {
+        guard capacity - end < room else { return }
+        if capacity - count >= room && count <= capacity / 2 {
+            memory.copyMemory(from: memory + start, byteCount: count)
+        } else {
+            let larger = max(capacity * 2, count + room)
+            let moved = UnsafeMutableRawPointer.allocate(byteCount: larger, alignment: 1)
+            moved.copyMemory(from: memory + start, byteCount: count)
+            memory.deallocate()
+            (memory, capacity) = (moved, larger)
+        }
+        (start, end) = (0, count)
+    }
+
+    func removeAll() {
+        (start, end) = (0, 0)
+    }
+}
+
+/// Buffers that the connections of a loop share: one that has nothing to keep holds no memory.
+///
+/// A buffer is taken out while a handler looks at it, so that a nested run takes another.
+final class BufferPool {
+    static func shared(of loop: RunLoop) -> BufferPool {
+        if let pool = loop.attachments[ObjectIdentifier(BufferPool.self)] as? BufferPool { return pool }
+        let pool = BufferPool()
+        loop.attachments[ObjectIdentifier(BufferPool.self)] = pool
+        return pool
+    }
+
+    /// How much a connection reads at a time.
+    static let size = 64 * 1024
+    private static let most = 64
+
+    private var free: [ByteBuffer] = []
+
+    func take() -> ByteBuffer {
+        free.popLast() ?? ByteBuffer(capacity: BufferPool.size)
+    }
+
+    /// Takes a buffer back, unless it has grown, or there are enough.
+    func put(_ buffer: ByteBuffer) {
+        guard buffer.capacity == BufferPool.size, free.count < BufferPool.most else { return }
+        buffer.removeAll()
+        free.append(buffer)
+    }
+}

@@ -1,0 +1,399 @@
+internal import Glibc
+public import RunLoopKit
+
+/// One end of a stream: a connected TCP or Unix socket, read and written without blocking, with back-pressure.
+///
+/// ```swift
+/// let connection = Connection(adopting: descriptor, on: loop) { connection, bytes in
+///     connection.write(bytes)  // an echo
+///     return bytes.count
+/// }
+/// connection.closeHandler = { _, reason in print("closed:", reason) }
+/// try connection.start()
+/// ```
+///
+/// What comes is read in pieces and given to the receive handler, which says how much of it it has used; the rest comes
+/// again together with what comes next. What is written during a handler goes out in one piece when the handler
+/// returns, at once as far as the system takes it, and the rest when it takes more.
+///
+/// When more than ``Limits/highWatermark`` bytes wait to go out, the connection stops reading until no more than
+/// ``Limits/lowWatermark`` wait: a peer that does not read is not read either. A pass reads at most 64 KiB of a
+/// connection, so that a chatty one does not keep others waiting.
+///
+/// The loop keeps a connection until it is closed. It belongs to the loop's thread.
+public final class Connection {
+    /// The bounds of a connection.
+    public struct Limits: Sendable {
+        /// How many bytes may wait to go out before reading stops.
+        public var highWatermark = 256 * 1024
+        /// How few must wait for reading to go on.
+        public var lowWatermark = 64 * 1024
+        /// How many bytes may wait to go out at all; with more the connection closes. `nil` for no bound.
+        public var maximumOutput: Int? = 64 * 1024 * 1024
+        /// How many bytes the receive handler may leave unused; with more the connection closes.
+        public var maximumInput = 1024 * 1024
+        /// How long nothing may come or go before the connection closes; `nil` for ever.
+        public var idleTimeout: Duration?
+        /// How long the connection may last; `nil` for ever.
+        public var totalTimeout: Duration?
+
+        /// The usual bounds.
+        public init() {}
+    }
+
+    /// Why a connection was closed.
+    public enum CloseReason: Sendable, Equatable {
+        /// By ``Connection/close()`` or ``Connection/finish()``.
+        case closed
+        /// The peer has ended the stream.
+        case ended
+        /// Nothing came or went for the idle timeout.
+        case idleTimeout
+        /// It lasted as long as it may.
+        case totalTimeout
+        /// The peer reads too slowly: more waited to go out than may.
+        case outputLimit
+        /// The receive handler left more unused than may wait.
+        case inputLimit
+        /// The system reports an error, as a reset by the peer.
+        case failed(SystemError)
+    }
+
+    /// Called with what has come; returns how many bytes of it it has used.
+    public typealias ReceiveHandler = (Connection, Span<UInt8>) -> Int
+
+    /// The descriptor; it is the connection's, which closes it.
+    public let fileDescriptor: Int32
+    /// The modes that the connection is served in.
+    public let modes: RunLoop.Modes
+    /// The bounds; timeouts count from ``start()``.
+    public let limits: Limits
+
+    /// Called once, when the connection is closed, whatever the reason; last.
+    public var closeHandler: ((Connection, CloseReason) -> Void)?
+    /// Called when the peer has ended its side. Without a handler the connection is finished then: what waits still goes
+    /// out. With one, writing goes on until ``finish()``.
+    public var endHandler: ((Connection) -> Void)?
+    /// Called when no more than the low watermark waits to go out, after it was more than the high one.
+    public var drainHandler: ((Connection) -> Void)?
+
+    /// Whether it is open.
+    public var isOpen: Bool { state != .closed }
+    /// How many bytes wait to go out.
+    public var pendingOutput: Int { output?.count ?? 0 }
+
+    let loop: RunLoop
+    private let pool: BufferPool
+    private var receive: ReceiveHandler?
+    private var reader: DescriptorSource?
+    private var writer: DescriptorSource?
+    private var input: ByteBuffer?
+    private var output: ByteBuffer?
+    private var timers: ConnectionTimers?
+
+    private enum State {
+        case new, open
+        /// Nothing is read any more; when all has gone out it is closed.
+        case finishing
+        case closed
+    }
+    private var state = State.new
+    /// Writing waits until a handler has returned.
+    private var isCorked = false
+    private var isPausedByUser = false
+    private var isPausedByOutput = false
+    private var hasEnded = false
+    private var endsAfterOutput = false
+    private var isReading = false
+    private var isAwaitingRoom = false
+
+    /// A connection on a descriptor, which it makes non-blocking and from now on owns.
+    ///
+    /// - Parameters:
+    ///   - descriptor: a connected stream socket.
+    ///   - loop: the loop that serves it.
+    ///   - modes: the modes that it is served in.
+    ///   - limits: its bounds.
+    ///   - receive: called with what has come; returns how many bytes it has used. Kept until the connection is closed.
+    public init(
+        adopting descriptor: Int32, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
+        receive: @escaping ReceiveHandler
+    ) {
+        fileDescriptor = descriptor
+        self.loop = loop
+        self.modes = modes
+        self.limits = limits
+        self.receive = receive
+        pool = BufferPool.shared(of: loop)
+    }
+
+    deinit {
+        if state == .new { Glibc.close(fileDescriptor) }
+    }
+
+    /// Begins to read and to count timeouts.
+    ///
+    /// - Throws: ``DescriptorError`` if the descriptor cannot be watched; the connection is closed then.
+    public func start() throws(DescriptorError) {
+        require(state == .new, "a connection is started once")
+        setNonBlocking(fileDescriptor)
+        let reader = DescriptorSource(fileDescriptor: fileDescriptor, events: .readable) { [self] _, _ in readSome() }
+        do {
+            try loop.add(reader, forMode: modes)
+        } catch {
+            close(.failed(SystemError("watch the connection", errno: EBADF)))
+            throw error
+        }
+        self.reader = reader
+        isReading = true
+        state = .open
+        timers = ConnectionTimers(limits, on: loop, modes) { [unowned self] reason in close(reason) }
+        if output != nil { flush() }
+    }
+
+    // MARK: Reading
+
+    private func readSome() {
+        timers?.noteActivity()
+        var status: Int
+        if let input, !input.isEmpty {
+            status = input.fill(room: 16 * 1024, read)
+            if status > 0 { offer(input) }
+        } else {
+            let scratch = pool.take()
+            status = scratch.fill(room: 1, read)
+            if status > 0 { offer(scratch) }
+            if !scratch.isEmpty, isOpen { keep(scratch.bytes) }
+            pool.put(scratch)
+        }
+        if status == 0 {
+            peerEnded()
+        } else if status < 0, -status != Int(EAGAIN), -status != Int(EINTR) {
+            close(.failed(SystemError("read from the connection", errno: Int32(-status))))
+        }
+    }
+
+    /// - Returns: how many bytes have come, 0 at the end, or the negative number of an error.
+    private func read(into room: UnsafeMutableRawBufferPointer) -> Int {
+        let count = recv(fileDescriptor, room.baseAddress, min(room.count, BufferPool.size), 0)
+        return count < 0 ? -Int(errno) : count
+    }
+
+    /// Gives the handler what there is, and takes away what it has used.
+    private func offer(_ buffer: ByteBuffer) {
+        guard let receive else { return }
+        let used = corked { receive(self, Span(_unsafeBytes: buffer.bytes)) }
+        require(
+            used >= 0 && used <= buffer.count,
+            "a receive handler returns how many of the bytes it has used, not \(used) of \(buffer.count)")
+        buffer.discard(used)
+        if buffer === input, buffer.isEmpty { input = nil }
+        if buffer.count > limits.maximumInput { close(.inputLimit) }
+    }
+
+    private func keep(_ bytes: UnsafeRawBufferPointer) {
+        let kept = ByteBuffer(capacity: max(4096, bytes.count))
+        kept.append(bytes)
+        input = kept
+    }
+
+    private func peerEnded() {
+        guard !hasEnded, isOpen else { return }
+        hasEnded = true
+        updateReading()
+        guard let endHandler else { return finish(.ended) }
+        corked { endHandler(self) }
+    }
+
+    /// Stops reading until ``resumeReading()``; what comes waits in the system, and then at the peer.
+    public func pauseReading() {
+        isPausedByUser = true
+        updateReading()
+    }
+
+    /// Goes on reading; what the receive handler had left unused is offered in the next pass.
+    public func resumeReading() {
+        guard isPausedByUser else { return }
+        isPausedByUser = false
+        updateReading()
+        guard input?.isEmpty == false else { return }
+        loop.perform(inModes: modes) { [weak self] in
+            guard let self, !isPausedByUser, isOpen, let input else { return }
+            offer(input)
+        }
+    }
+
+    /// Has the descriptor watched for reading exactly while something is to be read.
+    private func updateReading() {
+        guard let reader, reader.isValid else { return }
+        let reads = state == .open && !hasEnded && !isPausedByUser && !isPausedByOutput
+        guard reads != isReading else { return }
+        isReading = reads
+        if reads {
+            do {
+                try loop.add(reader, forMode: modes)
+            } catch {
+                close(.failed(SystemError("watch the connection", errno: EBADF)))
+            }
+        } else {
+            loop.remove(reader, fromMode: modes)
+        }
+    }
+
+    // MARK: Writing
+
+    /// Sends bytes: at once as far as the system takes them, the rest when it takes more. During a handler of this
+    /// connection they go out when it returns, together with whatever else it writes. On a closed connection, or after
+    /// ``finish()``, nothing happens.
+    public func write(_ bytes: Span<UInt8>) {
+        bytes.withUnsafeBytes { write($0) }
+    }
+
+    /// Sends bytes; see ``write(_:)-(Span<UInt8>)``.
+    public func write(_ bytes: [UInt8]) {
+        bytes.withUnsafeBytes { write($0) }
+    }
+
+    /// Sends the text as UTF-8; see ``write(_:)-(Span<UInt8>)``.
+    public func write(_ text: String) {
+        var text = text
+        text.withUTF8 { write(UnsafeRawBufferPointer($0)) }
+    }
+
+    private func write(_ bytes: UnsafeRawBufferPointer) {
+        guard state == .open || state == .new, !endsAfterOutput, !bytes.isEmpty else { return }
+        var rest = bytes
+        if !isCorked, state == .open, output == nil {
+            // Nothing waits: straight from where they are.
+            let sent = send(fileDescriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+            if sent < 0, errno != EAGAIN, errno != EINTR {
+                return close(.failed(.last("write to the connection")))
+            }
+            timers?.noteActivity()
+            rest = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(max(0, sent)))
+            guard !rest.isEmpty else { return }
+        }
+        if output == nil { output = pool.take() }
+        output!.append(rest)
+        if !isCorked { checkOutput() }
+    }
+
+    /// Calls a handler, and sends what it has written.
+    private func corked<Result>(_ handler: () -> Result) -> Result {
+        guard !isCorked else { return handler() }
+        isCorked = true
+        let result = handler()
+        isCorked = false
+        flush()
+        return result
+    }
+
+    private func flush() {
+        guard state == .open || state == .finishing else { return }
+        if let output, !output.isEmpty {
+            let sent = send(fileDescriptor, output.bytes.baseAddress, output.count, Int32(MSG_NOSIGNAL))
+            if sent < 0, errno != EAGAIN, errno != EINTR {
+                return close(.failed(.last("write to the connection")))
+            }
+            if sent > 0 {
+                timers?.noteActivity()
+                output.discard(sent)
+            }
+        }
+        checkOutput()
+    }
+
+    /// Draws the consequences of how much waits to go out.
+    private func checkOutput() {
+        let pending = pendingOutput
+        if pending == 0, let empty = output {
+            output = nil
+            pool.put(empty)
+        }
+        if let most = limits.maximumOutput, pending > most { return close(.outputLimit) }
+        if pending == 0 && state == .finishing { return close(finishReason) }
+        if pending == 0 && endsAfterOutput { endWriting() }
+        watchForWriting(pending > 0)
+        if pending > limits.highWatermark, !isPausedByOutput {
+            isPausedByOutput = true
+            updateReading()
+        } else if pending <= limits.lowWatermark, isPausedByOutput {
+            isPausedByOutput = false
+            updateReading()
+            if let drainHandler { corked { drainHandler(self) } }
+        }
+    }
+
+    private func watchForWriting(_ watches: Bool) {
+        if writer == nil {
+            guard watches else { return }
+            writer = DescriptorSource(fileDescriptor: fileDescriptor, events: .writable) { [self] _, _ in flush() }
+        }
+        guard let writer, watches != isAwaitingRoom else { return }
+        isAwaitingRoom = watches
+        if watches {
+            do {
+                try loop.add(writer, forMode: modes)
+            } catch {
+                close(.failed(SystemError("watch the connection", errno: EBADF)))
+            }
+        } else {
+            loop.remove(writer, fromMode: modes)
+        }
+    }
+
+    // MARK: Closing
+
+    private var finishReason = CloseReason.closed
+
+    /// Reads no more, sends what waits, and closes: what has been written is not lost while the peer reads.
+    ///
+    /// - Parameter deadline: how long that may take; then the connection is closed whatever waits.
+    public func finish(within deadline: Duration? = nil) {
+        if let deadline { timers?.limit(to: deadline) }
+        finish(.closed)
+    }
+
+    private func finish(_ reason: CloseReason) {
+        guard state == .open else {
+            if state == .new { close(reason) }
+            return
+        }
+        state = .finishing
+        finishReason = reason
+        updateReading()
+        if !isCorked { flush() }
+    }
+
+    /// Ends this side of the stream and goes on reading: what waits goes out first, then the peer sees the end.
+    public func finishWriting() {
+        guard state == .open, !endsAfterOutput else { return }
+        endsAfterOutput = true
+        if pendingOutput == 0 { endWriting() }
+    }
+
+    private func endWriting() {
+        shutdown(fileDescriptor, Int32(SHUT_WR))
+        if hasEnded { finish(.ended) }
+    }
+
+    /// Closes at once; what waits to go out is lost. Harmless when repeated.
+    public func close() {
+        close(.closed)
+    }
+
+    private func close(_ reason: CloseReason) {
+        guard state != .closed else { return }
+        state = .closed
+        reader?.invalidate()
+        writer?.invalidate()
+        timers?.invalidate()
+        Glibc.close(fileDescriptor)
+        if let output { pool.put(output) }
+        let (handler, dropped) = (closeHandler, (receive, endHandler, drainHandler, input))
+        (reader, writer, timers, input, output) = (nil, nil, nil, nil, nil)
+        (receive, closeHandler, endHandler, drainHandler) = (nil, nil, nil, nil)
+        handler?(self, reason)
+        withExtendedLifetime(dropped) {}
+    }
+}

@@ -1,0 +1,58 @@
+internal import RunLoopKit
+
+/// The timeouts of a connection.
+///
+/// Activity only notes the time. The idle timer finds out when it fires, and is set anew for the rest: to push the
+/// timeout back at every byte costs a reading of the clock.
+final class ConnectionTimers {
+    private let loop: RunLoop
+    private let modes: RunLoop.Modes
+    private let expired: (Connection.CloseReason) -> Void
+    private var lastActivity: RunLoop.Instant
+    private var idle: Timer?
+    private var total: Timer?
+
+    init(
+        _ limits: Connection.Limits, on loop: RunLoop, _ modes: RunLoop.Modes,
+        expired: @escaping (Connection.CloseReason) -> Void
+    ) {
+        self.loop = loop
+        self.modes = modes
+        self.expired = expired
+        lastActivity = loop.now
+        if let timeout = limits.idleTimeout { idle = schedule(timeout) { [unowned self] in checkIdle($0, timeout) } }
+        if let timeout = limits.totalTimeout { limit(to: timeout) }
+    }
+
+    private func schedule(_ delay: Duration, _ block: @escaping (Timer) -> Void) -> Timer {
+        // Repeating, so that it can be set anew in its callback; what it would do by itself is never reached.
+        let timer = Timer(fire: loop.now + delay, interval: .seconds(1 << 32), repeats: true, block: block)
+        loop.add(timer, forMode: modes)
+        return timer
+    }
+
+    private func checkIdle(_ timer: Timer, _ timeout: Duration) {
+        let end = lastActivity + timeout
+        guard end > loop.now else { return expired(.idleTimeout) }
+        timer.fireDate = end
+    }
+
+    func noteActivity() {
+        if idle != nil { lastActivity = loop.now }
+    }
+
+    /// The connection lasts no longer than this from now, unless it is to end earlier anyway.
+    func limit(to timeout: Duration) {
+        let end = loop.now + timeout
+        if let total {
+            total.fireDate = min(total.fireDate, end)
+        } else {
+            total = schedule(timeout) { [unowned self] _ in expired(.totalTimeout) }
+        }
+    }
+
+    func invalidate() {
+        idle?.invalidate()
+        total?.invalidate()
+    }
+}

@@ -1,0 +1,117 @@
+internal import Glibc
+internal import RunLoopKit
+
+/// Where a socket is, or is to be: an IPv4 or IPv6 address with a port, or the path of a Unix socket.
+///
+/// Names of hosts are not addresses; to find the addresses of a name is ``Resolver``'s part, off the loop.
+public struct SocketAddress: Sendable, CustomStringConvertible {
+    private var storage = sockaddr_storage()
+    private(set) var length: socklen_t = 0
+
+    /// An IPv4 or IPv6 address.
+    ///
+    /// - Parameters:
+    ///   - address: an address in digits, as `127.0.0.1` or `::1`; an IPv6 one may name its interface, as `fe80::1%eth0`.
+    ///   - port: the port; 0 lets the system choose one.
+    /// - Throws: ``SystemError`` with `EINVAL` if it is not an address in digits.
+    public init(_ address: String, port: UInt16) throws(SystemError) {
+        var hints = addrinfo()
+        hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV
+        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        var found: UnsafeMutablePointer<addrinfo>?
+        guard getaddrinfo(address, String(port), &hints, &found) == 0, let first = found else {
+            throw SystemError("\(address) is not an IPv4 or IPv6 address in digits", errno: EINVAL)
+        }
+        defer { freeaddrinfo(found) }
+        self.init(first.pointee.ai_addr, first.pointee.ai_addrlen)
+    }
+
+    /// The address of a Unix socket: a path, or, with `@` in front, a name in the abstract namespace.
+    ///
+    /// - Throws: ``SystemError`` with `ENAMETOOLONG` for more than 107 bytes, and `EINVAL` for none.
+    public init(path: String) throws(SystemError) {
+        let isAbstract = path.hasPrefix("@")
+        let bytes = isAbstract ? [0] + Array(path.utf8.dropFirst()) : Array(path.utf8)
+        var address = sockaddr_un()
+        let capacity = MemoryLayout.size(ofValue: address.sun_path)
+        guard !bytes.isEmpty else { throw SystemError("the path of a Unix socket is empty", errno: EINVAL) }
+        guard bytes.count < capacity else { throw SystemError("the path \(path)", errno: ENAMETOOLONG) }
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
+        // A path ends with a zero; an abstract name ends where the address ends.
+        let header = MemoryLayout<sockaddr_un>.offset(of: \.sun_path)!
+        let size = socklen_t(header + bytes.count + (isAbstract ? 0 : 1))
+        self = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { SocketAddress($0, size) }
+        }
+    }
+
+    /// Copies an address of the system.
+    init(_ address: UnsafePointer<sockaddr>, _ length: socklen_t) {
+        self.length = min(length, socklen_t(MemoryLayout<sockaddr_storage>.size))
+        withUnsafeMutableBytes(of: &storage) {
+            $0.copyMemory(from: UnsafeRawBufferPointer(start: address, count: Int(self.length)))
+        }
+    }
+
+    /// An address that a system call fills in.
+    init(filledBy call: (UnsafeMutablePointer<sockaddr>, inout socklen_t) -> Void) {
+        length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        var length = length
+        withUnsafeMutablePointer(to: &storage) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { call($0, &length) }
+        }
+        self.length = length
+    }
+
+    func withSocketAddress<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
+        withUnsafePointer(to: storage) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, length) }
+        }
+    }
+
+    var family: Int32 { Int32(storage.ss_family) }
+
+    /// The port; `nil` for a Unix socket.
+    public var port: UInt16? {
+        switch family {
+        case AF_INET:
+            withSocketAddress { address, _ in
+                address.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { UInt16(bigEndian: $0.pointee.sin_port) }
+            }
+        case AF_INET6:
+            withSocketAddress { address, _ in
+                address.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) {
+                    UInt16(bigEndian: $0.pointee.sin6_port)
+                }
+            }
+        default: nil
+        }
+    }
+
+    /// The path of a Unix socket, with `@` in front for an abstract name; `nil` for other addresses, and empty for a
+    /// socket without a name.
+    public var path: String? {
+        guard family == AF_UNIX else { return nil }
+        let header = MemoryLayout<sockaddr_un>.offset(of: \.sun_path)!
+        return withUnsafeBytes(of: storage) { bytes in
+            let name = bytes[header..<max(header, Int(length))]
+            guard let first = name.first else { return "" }
+            if first == 0 { return "@" + String(decoding: name.dropFirst(), as: UTF8.self) }
+            return String(decoding: name.prefix { $0 != 0 }, as: UTF8.self)
+        }
+    }
+
+    /// `127.0.0.1:80`, `[::1]:80`, or a path.
+    public var description: String {
+        if let path { return path.isEmpty ? "unnamed" : path }
+        let host = withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(NI_MAXHOST)) { buffer -> String? in
+            let status = withSocketAddress {
+                getnameinfo($0, $1, buffer.baseAddress!, socklen_t(buffer.count), nil, 0, NI_NUMERICHOST)
+            }
+            return status == 0 ? String(cString: buffer.baseAddress!) : nil
+        }
+        guard let host, let port else { return "unknown" }
+        return family == AF_INET6 ? "[\(host)]:\(port)" : "\(host):\(port)"
+    }
+}
