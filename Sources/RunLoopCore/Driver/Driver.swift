@@ -137,6 +137,14 @@ package final class ReadyQueue {
         entries.append((token, events))
     }
 
+    /// Puts what waits into an order, without changing that of equals.
+    package func sort(by order: (SourceToken) -> Int) {
+        guard count > 1 else { return }
+        let waiting = entries[head...].enumerated().map { (order: order($1.token), place: $0, entry: $1) }
+        entries.replaceSubrange(
+            head..., with: waiting.sorted { ($0.order, $0.place) < ($1.order, $1.place) }.map(\.entry))
+    }
+
     package func popFirst() -> (token: SourceToken, events: DescriptorEvents)? {
         guard head < entries.count else { return nil }
         defer {

@@ -160,6 +160,15 @@ extension RunLoop {
             .map(\.element)
         var served = false
         for source in due where source.isSignalled && !(onlyFirst && served) {
+            if let end = source.window?.take(at: now) {
+                // It stays signalled.
+                if !source.window!.isAwaited {
+                    source.window!.isAwaited = true
+                    look(again: end)
+                }
+                continue
+            }
+            source.window?.isAwaited = false
             signalled.removeAll { $0 === source }
             source.serve()
             statistics.sources += 1

@@ -18,6 +18,13 @@ public final class CustomSource {
     /// Whether the source is marked as ready.
     public private(set) var isSignalled = false
 
+    /// How often the source may be called; a signal meanwhile waits. `nil`, the default, for no limit.
+    public var rateLimit: RateLimit? {
+        get { window?.limit }
+        set { window = newValue.map(RateWindow.init) }
+    }
+    var window: RateWindow?
+
     private var handler: ((CustomSource) -> Void)?
     private(set) var isDispatching = false
     private var remoteBox: Remote?

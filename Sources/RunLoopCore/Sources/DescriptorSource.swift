@@ -11,6 +11,17 @@ public final class DescriptorSource {
     /// What it is watched for.
     public let events: DescriptorEvents
 
+    /// Of several that are ready, smaller numbers are served earlier; equal ones in the order in which they were found
+    /// ready. All that are ready are served in a pass, each once: none keeps others waiting.
+    public let order: Int
+
+    /// How often the source may be called; what is ready meanwhile waits. `nil`, the default, for no limit.
+    public var rateLimit: RateLimit? {
+        get { window?.limit }
+        set { window = newValue.map(RateWindow.init) }
+    }
+    var window: RateWindow?
+
     /// Whether the source can still be called.
     public var isValid: Bool { handler != nil }
 
@@ -27,15 +38,17 @@ public final class DescriptorSource {
     ///   - fileDescriptor: an open descriptor of a kind that can be waited for: a socket, a pipe, a terminal, a timer
     ///     or event descriptor.
     ///   - events: what to watch for; not empty.
+    ///   - order: of several that are ready, smaller numbers are served earlier.
     ///   - handler: called on the loop's thread with what the descriptor is ready for; kept until the source is
     ///     invalidated.
     public init(
-        fileDescriptor: Int32, events: DescriptorEvents,
+        fileDescriptor: Int32, events: DescriptorEvents, order: Int = 0,
         handler: @escaping (DescriptorSource, DescriptorEvents) -> Void
     ) {
         require(!events.isEmpty, "a descriptor source watches for something: give .readable, .writable or both")
         self.fileDescriptor = fileDescriptor
         self.events = events
+        self.order = order
         self.handler = handler
     }
 

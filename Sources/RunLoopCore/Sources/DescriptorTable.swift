@@ -14,9 +14,13 @@ struct DescriptorTable {
     /// The mode for which every parked source that could be watched again is.
     var unparkedMode: RunLoop.Mode?
 
+    /// Whether any source has had an order of its own.
+    private(set) var hasOrders = false
+
     var all: [DescriptorSource] { slots.compactMap(\.source) }
 
     mutating func insert(_ source: DescriptorSource) -> SourceToken {
+        hasOrders = hasOrders || source.order != 0
         if let slot = freeSlots.popLast() {
             slots[Int(slot)].source = source
             return SourceToken(slot: slot, version: slots[Int(slot)].version)
@@ -109,6 +113,7 @@ extension RunLoop {
     /// being level-triggered, its descriptor will report again.
     func serveDescriptors(in mode: Mode) -> Bool {
         var handled = false
+        if descriptors.hasOrders { ready.sort { descriptors.source(of: $0)?.order ?? 0 } }
         while let (token, events) = ready.popFirst() {
             guard let source = descriptors.source(of: token) else { continue }
             guard source.membership.modes.contains(mode) else {
@@ -119,6 +124,11 @@ extension RunLoop {
             }
             guard !source.isDispatching else {
                 park(source, token)
+                continue
+            }
+            if let end = source.window?.take(at: now) {
+                park(source, token)
+                look(again: end)
                 continue
             }
             source.serve(events)
@@ -145,7 +155,8 @@ extension RunLoop {
         let candidates = descriptors.parked
         descriptors.parked = []
         for source in candidates {
-            guard source.membership.modes.contains(mode), !source.isDispatching, let token = source.token else {
+            let mayBeCalled = !source.isDispatching && source.window?.end(at: now) == nil
+            guard source.membership.modes.contains(mode), mayBeCalled, let token = source.token else {
                 descriptors.parked.append(source)
                 continue
             }

@@ -1,0 +1,110 @@
+internal import Glibc
+public import RunLoopKit
+
+/// An attempt to connect; to be kept only to cancel it.
+public final class ConnectionAttempt {
+    private var source: DescriptorSource?
+    private var timer: Timer?
+    private var descriptor: Int32
+    private var completion: ((Result<Connection, SystemError>) -> Void)?
+
+    fileprivate init(_ descriptor: Int32, _ completion: @escaping (Result<Connection, SystemError>) -> Void) {
+        self.descriptor = descriptor
+        self.completion = completion
+    }
+
+    /// Whether the outcome is still to come.
+    public var isPending: Bool { completion != nil }
+
+    /// Gives up; nothing is called. Harmless when there is an outcome already. On the loop's thread.
+    public func cancel() {
+        end()
+        if descriptor >= 0 { close(descriptor) }
+        descriptor = -1
+    }
+
+    private func end() {
+        source?.invalidate()
+        timer?.invalidate()
+        (source, timer) = (nil, nil)
+        let dropped = completion
+        completion = nil
+        withExtendedLifetime(dropped) {}
+    }
+
+    fileprivate func begin(
+        on loop: RunLoop, _ modes: RunLoop.Modes, _ timeout: Duration, _ address: SocketAddress,
+        make: @escaping (Int32) -> Connection
+    ) {
+        let source = DescriptorSource(fileDescriptor: descriptor, events: .writable) { [self] _, _ in
+            var reason: Int32 = 0
+            var length = socklen_t(MemoryLayout<Int32>.size)
+            getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &reason, &length)
+            finish(reason, address, make)
+        }
+        let timer = Timer(fire: loop.now + timeout, interval: .zero, repeats: false) { [self] _ in
+            finish(ETIMEDOUT, address, make)
+        }
+        do {
+            try loop.add(source, forMode: modes)
+        } catch {
+            return loop.perform(inModes: modes) { [self] in finish(EBADF, address, make) }
+        }
+        (self.source, self.timer) = (source, timer)
+        loop.add(timer, forMode: modes)
+    }
+
+    private func finish(_ reason: Int32, _ address: SocketAddress, _ make: (Int32) -> Connection) {
+        guard let completion else { return }
+        end()
+        guard reason == 0 else {
+            cancel()
+            return completion(.failure(SystemError("connect to \(address)", errno: reason)))
+        }
+        let connection = make(descriptor)
+        descriptor = -1
+        completion(.success(connection))
+    }
+}
+
+@available(*, unavailable, message: "an attempt belongs to its loop's thread")
+extension ConnectionAttempt: Sendable {}
+
+extension Connection {
+    /// Connects to an address without blocking.
+    ///
+    /// - Parameters:
+    ///   - address: where to.
+    ///   - loop: the loop that serves the connection.
+    ///   - modes: the modes that it is served in.
+    ///   - limits: its bounds.
+    ///   - timeout: how long connecting may take; then it fails with `ETIMEDOUT`.
+    ///   - receive: the connection's receive handler.
+    ///   - completion: called once, on the loop's thread, never before this call has returned: with the connection,
+    ///     which is to be started, or with the reason why there is none.
+    /// - Returns: the attempt, to be kept only to cancel it.
+    @discardableResult
+    public static func connect(
+        to address: SocketAddress, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
+        timeout: Duration = .seconds(30), receive: @escaping ReceiveHandler,
+        completion: @escaping (Result<Connection, SystemError>) -> Void
+    ) -> ConnectionAttempt {
+        let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+        let descriptor = socket(address.family, kind, 0)
+        let status = descriptor < 0 ? -1 : address.withSocketAddress { Glibc.connect(descriptor, $0, $1) }
+        let reason = errno
+        let attempt = ConnectionAttempt(descriptor, completion)
+        guard descriptor >= 0, status == 0 || reason == EINPROGRESS else {
+            loop.perform(inModes: modes) {
+                guard attempt.isPending else { return }
+                attempt.cancel()
+                completion(.failure(SystemError("connect to \(address)", errno: reason)))
+            }
+            return attempt
+        }
+        attempt.begin(on: loop, modes, timeout, address) {
+            Connection(adopting: $0, on: loop, modes: modes, limits: limits, receive: receive)
+        }
+        return attempt
+    }
+}

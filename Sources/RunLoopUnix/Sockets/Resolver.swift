@@ -1,0 +1,86 @@
+internal import Glibc
+public import RunLoopKit
+
+/// Finds the addresses of a name on a background thread, so that a slow name server blocks no loop.
+public enum Resolver {
+    /// Why there are no addresses, in the words of the system's resolver.
+    public struct Failure: Error, Sendable, Equatable, CustomStringConvertible {
+        /// The name that was looked up.
+        public let name: String
+        /// What the resolver says, as `Name or service not known`.
+        public let reason: String
+
+        public var description: String { "\(name): \(reason)" }
+    }
+
+    /// Finds the addresses of `name`, in the order in which they should be tried.
+    ///
+    /// - Parameters:
+    ///   - name: a name, or an address in digits.
+    ///   - port: the port that the addresses shall have.
+    ///   - loop: the calling thread's loop, which is told.
+    ///   - modes: the modes that it is told in.
+    ///   - completion: called once, on the loop's thread, never before this call has returned.
+    public static func resolve(
+        _ name: String, port: UInt16, on loop: RunLoop, modes: RunLoop.Modes = .common,
+        completion: @escaping (Result<[SocketAddress], Failure>) -> Void
+    ) {
+        // The completion stays on its thread, under a number; only the number travels.
+        let number = Waiting.of(loop).insert(completion)
+        // While it waits for the answer the loop has something to wait for.
+        let idle = CustomSource()
+        loop.add(idle, forMode: modes)
+        Waiting.of(loop).keep(idle, number)
+        let remote = loop.remote
+        DeliveryQueue.background.asyncAfter(.zero) {
+            let result = lookUp(name, port)
+            remote.perform(inModes: modes) { Waiting.of($0).complete(number, result) }
+        }
+    }
+
+    private static func lookUp(_ name: String, _ port: UInt16) -> Result<[SocketAddress], Failure> {
+        var hints = addrinfo()
+        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        hints.ai_flags = AI_NUMERICSERV | AI_ADDRCONFIG
+        var found: UnsafeMutablePointer<addrinfo>?
+        let status = getaddrinfo(name, String(port), &hints, &found)
+        guard status == 0 else { return .failure(Failure(name: name, reason: String(cString: gai_strerror(status)))) }
+        defer { freeaddrinfo(found) }
+        var addresses: [SocketAddress] = []
+        var next = found
+        while let info = next {
+            addresses.append(SocketAddress(info.pointee.ai_addr, info.pointee.ai_addrlen))
+            next = info.pointee.ai_next
+        }
+        return .success(addresses)
+    }
+
+    /// The look-ups of a loop that are under way.
+    private final class Waiting {
+        private var completions: [Int: (Result<[SocketAddress], Failure>) -> Void] = [:]
+        private var idle: [Int: CustomSource] = [:]
+        private var last = 0
+
+        static func of(_ loop: RunLoop) -> Waiting {
+            if let waiting = loop.attachments[ObjectIdentifier(Waiting.self)] as? Waiting { return waiting }
+            let waiting = Waiting()
+            loop.attachments[ObjectIdentifier(Waiting.self)] = waiting
+            return waiting
+        }
+
+        func insert(_ completion: @escaping (Result<[SocketAddress], Failure>) -> Void) -> Int {
+            last += 1
+            completions[last] = completion
+            return last
+        }
+
+        func keep(_ source: CustomSource, _ number: Int) {
+            idle[number] = source
+        }
+
+        func complete(_ number: Int, _ result: Result<[SocketAddress], Failure>) {
+            idle.removeValue(forKey: number)?.invalidate()
+            completions.removeValue(forKey: number)?(result)
+        }
+    }
+}
