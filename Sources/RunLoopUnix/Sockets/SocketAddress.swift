@@ -23,6 +23,11 @@ public struct SocketAddress: Sendable, CustomStringConvertible {
             throw SystemError("\(address) is not an IPv4 or IPv6 address in digits", errno: EINVAL)
         }
         defer { freeaddrinfo(found) }
+        // The resolver takes 1.2.3 for 1.2.0.3.
+        var four = in_addr()
+        guard first.pointee.ai_family != AF_INET || inet_pton(AF_INET, address, &four) == 1 else {
+            throw SystemError("\(address) is not an IPv4 or IPv6 address in digits", errno: EINVAL)
+        }
         self.init(first.pointee.ai_addr, first.pointee.ai_addrlen)
     }
 

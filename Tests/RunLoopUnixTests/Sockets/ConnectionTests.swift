@@ -1,0 +1,348 @@
+import Glibc
+import RunLoopKit
+import RunLoopSimulation
+import Testing
+
+@testable import RunLoopUnix
+
+@Suite("Connections")
+struct ConnectionTests {
+    @Test("what comes is given to the handler, and what it writes goes back")
+    func echo() throws {
+        try withSimulation { simulation in
+            let (connection, peer) = try makePair(on: simulation.loop) { connection, bytes in
+                connection.write(bytes)
+                return bytes.count
+            }
+            peer.send("hello")
+            simulation.advance(by: .zero)
+            #expect(peer.receive() == "hello")
+            connection.close()
+            #expect(peer.receive() == nil)
+        }
+    }
+
+    @Test("what the handler does not use comes again, with what comes next")
+    func leftovers() throws {
+        try withSimulation { simulation in
+            var seen: [String] = []
+            let (connection, peer) = try makePair(on: simulation.loop) { _, bytes in
+                seen.append(bytes.text)
+                return bytes.text.contains("\n") ? bytes.count : 0
+            }
+            for piece in ["one ", "two ", "three\n", "four"] {
+                peer.send(piece)
+                simulation.advance(by: .zero)
+            }
+            #expect(seen == ["one ", "one two ", "one two three\n", "four"])
+            connection.close()
+        }
+    }
+
+    @Test("all that is written in a handler goes out in one piece when it returns")
+    func corked() throws {
+        try withSimulation { simulation in
+            let loop = simulation.loop
+            var peer: Peer?
+            let (connection, other) = try makePair(on: loop) { connection, bytes in
+                connection.write("a")
+                connection.write("b")
+                #expect(peer!.receive() == "", "nothing has gone out yet")
+                connection.write("c")
+                return bytes.count
+            }
+            peer = other
+            other.send("x")
+            simulation.advance(by: .zero)
+            #expect(other.receive() == "abc")
+            connection.write("at once")
+            #expect(other.receive() == "at once")
+            connection.close()
+        }
+    }
+
+    @Test("a peer that does not read is not read either, until enough has gone out; nothing is lost")
+    func backPressure() throws {
+        try withSimulation { simulation in
+            var limits = Connection.Limits()
+            limits.highWatermark = 1 << 20
+            limits.lowWatermark = 1 << 18
+            var handled = 0
+            var drained = 0
+            let block = String(repeating: "x", count: 1 << 19)
+            let (connection, peer) = try makePair(on: simulation.loop, limits: limits) { connection, bytes in
+                handled += bytes.count
+                for _ in 0..<bytes.count { connection.write(block) }
+                return bytes.count
+            }
+            connection.drainHandler = { _ in drained += 1 }
+            peer.send("123456")
+            simulation.advance(by: .zero)
+            #expect(connection.pendingOutput > limits.highWatermark)
+            peer.send("7")
+            simulation.advance(by: .seconds(1))
+            #expect(handled == 6, "it is not read while so much waits")
+            var received = 0
+            while received < 7 << 19 {
+                guard let text = peer.receive(), !text.isEmpty || simulation.advances() else { break }
+                received += text.utf8.count
+                simulation.advance(by: .zero)
+            }
+            #expect(received == 7 << 19)
+            #expect(handled == 7)
+            #expect(drained >= 1)
+            connection.close()
+        }
+    }
+
+    @Test("a peer that never reads is closed when more waits than may")
+    func outputLimit() throws {
+        try withSimulation { simulation in
+            var limits = Connection.Limits()
+            limits.maximumOutput = 1 << 20
+            var reason: Connection.CloseReason?
+            let (connection, peer) = try makePair(on: simulation.loop, limits: limits) { $1.count }
+            connection.closeHandler = { reason = $1 }
+            for _ in 0..<64 { connection.write(String(repeating: "x", count: 1 << 16)) }
+            #expect(reason == .outputLimit)
+            #expect(!connection.isOpen)
+            withExtendedLifetime(peer) {}
+        }
+    }
+
+    @Test("a request without an end is not kept beyond the limit")
+    func inputLimit() throws {
+        try withSimulation { simulation in
+            var limits = Connection.Limits()
+            limits.maximumInput = 100_000
+            var reason: Connection.CloseReason?
+            let (connection, peer) = try makePair(on: simulation.loop, limits: limits) { _, _ in 0 }
+            connection.closeHandler = { reason = $1 }
+            for _ in 0..<4 {
+                peer.send(String(repeating: "x", count: 30_000))
+                simulation.advance(by: .zero)
+            }
+            #expect(reason == .inputLimit)
+        }
+    }
+
+    @Test("reading can be paused; what had been left unused is offered when it goes on")
+    func pausing() throws {
+        try withSimulation { simulation in
+            var seen: [String] = []
+            var uses = false
+            let (connection, peer) = try makePair(on: simulation.loop) { connection, bytes in
+                seen.append(bytes.text)
+                if !uses { connection.pauseReading() }
+                return uses ? bytes.count : 0
+            }
+            peer.send("a")
+            simulation.advance(by: .zero)
+            peer.send("b")
+            simulation.advance(by: .seconds(1))
+            #expect(seen == ["a"])
+            uses = true
+            connection.resumeReading()
+            simulation.advance(by: .zero)
+            #expect(seen.last!.hasSuffix("b") && seen.dropFirst().joined().contains("a"))
+            connection.close()
+        }
+    }
+
+    // MARK: Ends
+
+    @Test("when the peer has ended, what waits still goes out, and the connection closes")
+    func peerEnds() throws {
+        try withSimulation { simulation in
+            var reason: Connection.CloseReason?
+            let (connection, peer) = try makePair(on: simulation.loop) { connection, bytes in
+                connection.write("bye")
+                return bytes.count
+            }
+            connection.closeHandler = { reason = $1 }
+            peer.send("x")
+            peer.end()
+            simulation.advance(by: .zero)
+            #expect(peer.receive() == "bye")
+            #expect(peer.receive() == nil)
+            #expect(reason == .ended)
+        }
+    }
+
+    @Test("with an end handler the other direction goes on until it is finished")
+    func halfClose() throws {
+        try withSimulation { simulation in
+            var reason: Connection.CloseReason?
+            let (connection, peer) = try makePair(on: simulation.loop) { $1.count }
+            connection.endHandler = { connection in
+                simulation.loop.perform(afterDelay: .seconds(1)) {
+                    connection.write("late")
+                    connection.finish()
+                }
+            }
+            connection.closeHandler = { reason = $1 }
+            peer.end()
+            simulation.advance(by: .milliseconds(500))
+            #expect(connection.isOpen)
+            #expect(peer.receive() == "")
+            simulation.advance(by: .seconds(1))
+            #expect(peer.receive() == "late")
+            #expect(peer.receive() == nil)
+            #expect(reason == .closed)
+        }
+    }
+
+    @Test("this side can be ended and still be read")
+    func ownEnd() throws {
+        try withSimulation { simulation in
+            var seen = ""
+            let (connection, peer) = try makePair(on: simulation.loop) { _, bytes in
+                seen += bytes.text
+                return bytes.count
+            }
+            connection.write("all")
+            connection.finishWriting()
+            connection.write("nothing after the end")
+            #expect(peer.receive() == "all")
+            #expect(peer.receive() == nil)
+            peer.send("answer")
+            simulation.advance(by: .zero)
+            #expect(seen == "answer")
+            #expect(connection.isOpen)
+            peer.end()
+            simulation.advance(by: .zero)
+            #expect(!connection.isOpen)
+        }
+    }
+
+    @Test("finishing sends what waits before it closes; but no longer than it may take")
+    func finishing() throws {
+        try withSimulation { simulation in
+            var reasons: [Connection.CloseReason] = []
+            let block = String(repeating: "x", count: 1 << 20)
+            let (reading, reader) = try makePair(on: simulation.loop) { $1.count }
+            let (stuck, silent) = try makePair(on: simulation.loop) { $1.count }
+            for connection in [reading, stuck] {
+                connection.closeHandler = { reasons.append($1) }
+                connection.write(block)
+                connection.finish(within: .seconds(2))
+            }
+            var received = 0
+            while let text = reader.receive() {
+                received += text.utf8.count
+                simulation.advance(by: .zero)
+            }
+            #expect(received == 1 << 20)
+            #expect(reasons == [.closed])
+            simulation.advance(by: .seconds(3))
+            #expect(reasons == [.closed, .totalTimeout])
+            withExtendedLifetime(silent) {}
+        }
+    }
+
+    @Test("a silent connection closes after its idle timeout, counted from the last byte either way")
+    func idleTimeout() throws {
+        try withSimulation { simulation in
+            var limits = Connection.Limits()
+            limits.idleTimeout = .seconds(10)
+            var end: RunLoop.Instant?
+            let (connection, peer) = try makePair(on: simulation.loop, limits: limits) { $1.count }
+            connection.closeHandler = {
+                #expect($1 == .idleTimeout)
+                end = simulation.now
+            }
+            let start = simulation.loop.statistics.fires
+            for second in 1...100 {
+                simulation.advance(by: .seconds(1))
+                if second % 2 == 0 { peer.send("x") } else { connection.write("y") }
+            }
+            simulation.advance(by: .seconds(60))
+            #expect(end == ms(110_000))
+            #expect(simulation.loop.statistics.fires - start <= 13, "the timer is not moved at every byte")
+        }
+    }
+
+    @Test("a connection lasts no longer than its total timeout")
+    func totalTimeout() throws {
+        try withSimulation { simulation in
+            var limits = Connection.Limits()
+            limits.totalTimeout = .seconds(5)
+            var reason: Connection.CloseReason?
+            let (connection, peer) = try makePair(on: simulation.loop, limits: limits) { $1.count }
+            connection.closeHandler = { reason = $1 }
+            for _ in 0..<6 {
+                if reason == nil { peer.send("x") }
+                simulation.advance(by: .seconds(1))
+            }
+            #expect(reason == .totalTimeout)
+        }
+    }
+
+    @Test("a reset by the peer is an error with its reason, and the handlers are let go")
+    func reset() throws {
+        try withSimulation { simulation in
+            let loop = simulation.loop
+            var reason: Connection.CloseReason?
+            let listener = try Listener(address: SocketAddress("127.0.0.1", port: 0), on: loop) { _, descriptor, _ in
+                let connection = Connection(adopting: descriptor, on: loop) { $1.count }
+                connection.closeHandler = { reason = $1 }
+                try? connection.start()
+            }
+            let peer = Peer(connectedTo: listener.address)
+            simulation.advance(by: .zero)
+            var linger = linger(l_onoff: 1, l_linger: 0)
+            setsockopt(peer.descriptor, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<linger>.size))
+            peer.close()
+            simulation.advance(by: .zero)
+            #expect(reason == .failed(SystemError("read from the connection", errno: ECONNRESET)))
+            listener.close()
+        }
+    }
+
+    @Test("the loop keeps a connection until it is closed, and then lets it go")
+    func ownership() throws {
+        try withSimulation { simulation in
+            weak var kept: Connection?
+            var peer: Peer?
+            do {
+                let pair = try makePair(on: simulation.loop) { $1.count }
+                (kept, peer) = (pair.connection, pair.peer)
+            }
+            simulation.advance(by: .seconds(1))
+            #expect(kept != nil)
+            peer!.end()
+            simulation.advance(by: .zero)
+            #expect(kept == nil)
+        }
+    }
+
+    @Test("a connection that rests in a mode is not read until the mode runs")
+    func modes() throws {
+        try withSimulation { simulation in
+            let loop = simulation.loop
+            var descriptors: [Int32] = [-1, -1]
+            #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &descriptors) == 0)
+            var seen = ""
+            let connection = Connection(adopting: descriptors[0], on: loop, modes: .tracking) { _, bytes in
+                seen += bytes.text
+                return bytes.count
+            }
+            try connection.start()
+            let peer = Peer(descriptors[1])
+            peer.send("x")
+            simulation.advance(by: .seconds(1))
+            #expect(seen == "")
+            loop.run(in: .tracking, until: loop.now)
+            #expect(seen == "x")
+            connection.close()
+        }
+    }
+}
+
+extension Simulation {
+    /// Lets a moment pass; always true.
+    fileprivate func advances() -> Bool {
+        advance(by: .milliseconds(1))
+        return true
+    }
+}

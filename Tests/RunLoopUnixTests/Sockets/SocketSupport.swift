@@ -1,0 +1,71 @@
+import Glibc
+import RunLoopKit
+import RunLoopSimulation
+import Testing
+
+@testable import RunLoopUnix
+
+/// The far end of a connection, used by hand.
+final class Peer {
+    private(set) var descriptor: Int32
+
+    init(_ descriptor: Int32) {
+        self.descriptor = descriptor
+        setNonBlocking(descriptor)
+    }
+
+    /// A peer that has connected to an address.
+    convenience init(connectedTo address: SocketAddress) {
+        let descriptor = socket(address.family, Int32(SOCK_STREAM.rawValue), 0)
+        let status = address.withSocketAddress { connect(descriptor, $0, $1) }
+        precondition(status == 0, "cannot connect to \(address): errno \(errno)")
+        self.init(descriptor)
+    }
+
+    deinit {
+        close()
+    }
+
+    func close() {
+        if descriptor >= 0 { Glibc.close(descriptor) }
+        descriptor = -1
+    }
+
+    func send(_ text: String) {
+        let bytes = Array(text.utf8)
+        precondition(Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count)
+    }
+
+    func end() {
+        shutdown(descriptor, Int32(SHUT_WR))
+    }
+
+    /// What has come; `nil` at the end of the stream.
+    func receive(_ most: Int = 1 << 20) -> String? {
+        var bytes = [UInt8](repeating: 0, count: most)
+        let count = recv(descriptor, &bytes, most, 0)
+        if count == 0 { return nil }
+        return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
+    }
+}
+
+/// Two connected sockets: a connection of the loop, and its peer.
+func makePair(
+    on loop: RunLoop, limits: Connection.Limits = .init(), receive: @escaping Connection.ReceiveHandler
+) throws -> (connection: Connection, peer: Peer) {
+    var descriptors: [Int32] = [-1, -1]
+    #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &descriptors) == 0)
+    let connection = Connection(adopting: descriptors[0], on: loop, limits: limits, receive: receive)
+    try connection.start()
+    return (connection, Peer(descriptors[1]))
+}
+
+extension Span<UInt8> {
+    /// The bytes as text.
+    var text: String { withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) } }
+}
+
+/// The instant that lies so many milliseconds after the start of a simulation.
+func ms(_ milliseconds: Int64) -> RunLoop.Instant {
+    RunLoop.Instant(nanoseconds: milliseconds * 1_000_000)
+}
