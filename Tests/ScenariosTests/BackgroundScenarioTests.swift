@@ -54,7 +54,8 @@ struct BackgroundScenarioTests {
     func backgroundIsHeardOf() {
         var threads: Set<String> = []
         for seed in 0..<100 as Range<UInt64> {
-            let played = ScenarioPlayer(RandomScenario.withBackground(RandomScenario.make(seed: seed), seed: seed)).play()
+            let played = ScenarioPlayer(RandomScenario.withBackground(RandomScenario.make(seed: seed), seed: seed))
+                .play()
             #expect(zip(played, played.dropFirst()).allSatisfy { $0.t <= $1.t }, "seed \(seed)")
             #expect(played.last?.kind == .end, "seed \(seed)")
             threads.formUnion(played.map { $0.thread ?? "none" })

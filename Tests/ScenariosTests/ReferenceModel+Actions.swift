@@ -15,10 +15,14 @@ extension ReferenceModel {
             drop(target: name)
         case .addMode(let mode, let name):
             if let timer = validTimer(named: name) { add(timers[timer].item, to: mode) }
-            if let link = validLink(named: name) { changeModes(of: link) { $0.add($0.links[link].item, to: mode) } }
+            if let link = validLink(named: name) {
+                changeModes(of: link) { $0.add($0.links[link].item, to: mode) }
+            }
         case .removeMode(let mode, let name):
             if let timer = validTimer(named: name) { remove(timers[timer].item, from: mode) }
-            if let link = validLink(named: name) { changeModes(of: link) { $0.remove($0.links[link].item, from: mode) } }
+            if let link = validLink(named: name) {
+                changeModes(of: link) { $0.remove($0.links[link].item, from: mode) }
+            }
         case .makeCommon(let mode):
             makeCommon(mode)
         case .activate(let name):

@@ -64,4 +64,3 @@ extension ReferenceModel {
         if !timers[timer].playerHoldsTarget { note(.deinit(name: target.name)) }
     }
 }
-
