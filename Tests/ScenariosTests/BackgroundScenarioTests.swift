@@ -63,6 +63,26 @@ struct BackgroundScenarioTests {
         #expect(threads.isSuperset(of: ["main", "background-1", "background-2"]))
         #expect(threads.allSatisfy { $0 == "main" || $0.hasPrefix("background-") }, "\(threads)")
     }
+
+    @Test("a target of the background that the player lets go of goes on the main thread")
+    func targetThatIsDropped() throws {
+        let scenario = try Scenario(
+            json: Array(
+                """
+                { "duration": 4,
+                  "sources": [ { "name": "W", "start": 5, "on": "background", "target": { "name": "w", "hold": "weak" } },
+                               { "name": "S", "start": 5, "on": "background", "target": { "name": "s" } } ],
+                  "actions": [ { "at": 1, "drop": "w" }, { "at": 2, "drop": "s" }, { "at": 3, "cancel": "S" } ] }
+                """.utf8))
+        #expect(
+            ScenarioPlayer(scenario).play().map(\.json) == [
+                #"{"t":1.0,"event":"deinit","name":"w","thread":"main"}"#,
+                #"{"t":1.0,"event":"cancelled","name":"W","thread":"background-1"}"#,
+                #"{"t":3.0,"event":"cancelled","name":"S","thread":"background-1"}"#,
+                #"{"t":3.0,"event":"deinit","name":"s","thread":"background-1"}"#,
+                #"{"t":4.0,"event":"end","thread":"main"}"#,
+            ])
+    }
 }
 
 extension RandomScenario {
