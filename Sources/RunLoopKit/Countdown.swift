@@ -36,9 +36,12 @@ public final class Countdown {
     private let loop: RunLoop
     private let tick: (Countdown) -> Void
     private var source: TimerSource?
-    /// The date of the next tick; while paused, the time until it. None before the first tick.
+    /// The date of the next tick; none before the first resume.
     private var next: RunLoop.Instant?
+    /// The time until the next tick when the pause began; negative if a busy loop had not come to it yet.
     private var rest: Duration?
+    /// The first tick of a grid says what is left; it stands for no interval that has passed.
+    private var announces = true
 
     /// A countdown that waits for ``resume()``.
     ///
@@ -70,18 +73,17 @@ public final class Countdown {
             guard pausing == .restarting else { return }
             stop()
         }
-        let isFirstTick = rest == nil || pausing == .restarting
-        start(at: loop.now + (isFirstTick ? .zero : rest!), announces: isFirstTick)
+        guard let rest, pausing == .continuing else {
+            announces = true
+            return start(at: loop.now)
+        }
+        // A date that has passed keeps its phase, and what passed before the pause is taken off.
+        start(at: loop.now + rest)
     }
 
-    private func start(at date: RunLoop.Instant, announces: Bool) {
+    private func start(at date: RunLoop.Instant) {
         let source = TimerSource(queue: .loop(loop.remote), name: "countdown")
-        var announces = announces
-        source.setEventHandler(on: loop) { [weak self] source in
-            // The first tick of a grid says what is left; it stands for no interval that has passed.
-            self?.pass(source.data - (announces ? 1 : 0), ticks: source.data)
-            announces = false
-        }
+        source.setEventHandler(on: loop) { [weak self] in self?.pass($0.data) }
         next = date
         rest = nil
         self.source = source
@@ -89,8 +91,10 @@ public final class Countdown {
         source.activate()
     }
 
-    private func pass(_ intervals: Int, ticks: Int) {
-        next = next.map { $0 + interval * ticks }
+    private func pass(_ dates: Int) {
+        let intervals = dates - (announces ? 1 : 0)
+        announces = false
+        next = next.map { $0 + interval * dates }
         remaining = remaining.map { max(0, $0 - intervals) }
         if remaining == 0 { stop() }
         tick(self)
@@ -104,7 +108,7 @@ public final class Countdown {
     /// Stops the ticks until ``resume()``.
     public func pause() {
         guard isRunning else { return }
-        rest = next.map { max(.zero, $0 - loop.now) }
+        rest = next.map { $0 - loop.now }
         stop()
     }
 

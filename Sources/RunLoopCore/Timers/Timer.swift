@@ -91,7 +91,7 @@ public final class Timer {
             loop?.checkThread()
             cadence.restart(at: newValue)
             guard let loop else {
-                if isFiring { move = Move(place: nil) }
+                if isFiring { move = Move(place: nil) } else { renewKeptPlace() }
                 return
             }
             let order = loop.timers.takeOrder()
@@ -245,6 +245,14 @@ extension Timer: TimerQueueClient {
 
     private func keep(_ order: UInt64, of loop: RunLoop) {
         withExtras { $0.keptOrder = (loop.number, order) }
+    }
+
+    /// A timer that is in no mode for the moment takes a new place with its new date, too; away from its loop's thread
+    /// it takes one when it is added again.
+    private func renewKeptPlace() {
+        guard let kept = extras?.keptOrder else { return }
+        guard let home = RunLoop.installed, home.number == kept.loop else { return extras!.keptOrder = nil }
+        keep(home.timers.takeOrder(), of: home)
     }
 
     private func arm(in loop: RunLoop, order: UInt64) {

@@ -26,11 +26,11 @@ extension Performance {
         source.schedule(
             deadline: times.instant(entry.start), repeating: entry.interval > 0 ? times.duration(entry.interval) : nil,
             leeway: times.duration(entry.leeway))
-        source.setCancelHandler { [recorder] in recorder.note(.cancelled(name: entry.name), on: entry.queue) }
+        source.setCancelHandler { [recorder] in recorder.noteHere(.cancelled(name: entry.name)) }
         let deliver = Delivery(entry, times, recorder)
         if let spec = entry.target {
             let owner = Owner { [recorder, weak source] in
-                recorder.note(.deinit(name: spec.name), on: entry.queue)
+                recorder.noteHere(.deinit(name: spec.name))
                 if spec.hold == .weak { source?.cancel() }
             }
             targets[spec.name] = owner
@@ -71,9 +71,8 @@ extension Performance {
                 passed.count += 1
                 return (passed.count, entry.start + passed.dates * entry.interval)
             }
-            recorder.note(
-                .delivery(name: entry.name, count: count, mode: runningMode(entry.queue), due: due, data: data),
-                on: entry.queue)
+            recorder.noteHere(
+                .delivery(name: entry.name, count: count, mode: runningMode(entry.queue), due: due, data: data))
             times.work(for: entry.busy)
             if count == entry.cancelAfter { source.cancel() }
         }
@@ -94,10 +93,10 @@ extension Performance {
             ) { [recorder, times, weak registry] in
                 let count = counts.next(entry.name)
                 let isFree = registry?.names.contains(entry.name) == false
-                recorder.note(
+                recorder.noteHere(
                     .action(
                         name: entry.name, count: count, mode: runningMode(entry.queue), action: entry.action,
-                        isFree: isFree), on: entry.queue)
+                        isFree: isFree))
                 times.work(for: entry.busy)
             }
         } catch {

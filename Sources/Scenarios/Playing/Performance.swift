@@ -24,7 +24,7 @@ final class Performance {
         self.stage = stage
         loop = stage.loop
         times = stage.times
-        recorder = Recorder(times, namesThreads: scenario.namesThreads, onEvent)
+        recorder = Recorder(times, main: .loop(loop.remote), namesThreads: scenario.namesThreads, onEvent)
     }
 
     func run() {

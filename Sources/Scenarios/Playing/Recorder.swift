@@ -4,12 +4,18 @@ internal import Synchronization
 /// Writes down what happens on the threads of a performance, until it is over.
 final class Recorder: Sendable {
     private let times: Stage.Times
+    private let main: DeliveryQueue
     private let namesThreads: Bool
     private let onEvent: @Sendable (ScenarioEvent) -> Void
     private let isOver = Mutex(false)
 
-    init(_ times: Stage.Times, namesThreads: Bool, _ onEvent: @escaping @Sendable (ScenarioEvent) -> Void) {
+    /// - Parameter main: the queue of the main loop.
+    init(
+        _ times: Stage.Times, main: DeliveryQueue, namesThreads: Bool,
+        _ onEvent: @escaping @Sendable (ScenarioEvent) -> Void
+    ) {
         self.times = times
+        self.main = main
         self.namesThreads = namesThreads
         self.onEvent = onEvent
     }
@@ -19,9 +25,9 @@ final class Recorder: Sendable {
         write(kind, thread: "main")
     }
 
-    /// On the thread that `queue` has chosen.
-    func note(_ kind: ScenarioEvent.Kind, on queue: Scenario.Queue) {
-        write(kind, thread: queue == .main ? "main" : RunLoop.current.name ?? "background")
+    /// On any thread: a target of the background goes wherever the last one lets it go.
+    func noteHere(_ kind: ScenarioEvent.Kind) {
+        write(kind, thread: DeliveryQueue.current == main ? "main" : RunLoop.current.name ?? "background")
     }
 
     /// The end; what happens afterwards, while all is taken down, is not written.

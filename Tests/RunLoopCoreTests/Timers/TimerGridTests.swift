@@ -219,6 +219,20 @@ struct TimerGridTests {
         }
     }
 
+    @Test("a date that is set while the timer is in no mode takes a new place in the order as well")
+    func placeInOrderOutOfModes() {
+        withSimulation { simulation in
+            let (loop, log) = (simulation.loop, Log())
+            let timers = ["A", "B", "C", "D"].map { name in loop.timer(10) { _ in log(name) } }
+            for timer in timers[0...1] { loop.remove(timer, fromMode: .default) }
+            timers[0].fireDate = ms(10)
+            timers[2].fireDate = ms(10)
+            for timer in timers[0...1] { loop.add(timer, forMode: .default) }
+            loop.run(in: .default)
+            #expect(log.text == "B D A C")
+        }
+    }
+
     // MARK: A day
 
     @Test("a day at one hertz is 86,400 fires, none missed")
