@@ -60,6 +60,11 @@ let package = Package(
 
         .executableTarget(
             name: "TimerForms", dependencies: ["RunLoopKit"], path: "Examples/TimerForms", swiftSettings: strict),
+        .executableTarget(
+            name: "TimerSources", dependencies: ["RunLoopKit"], path: "Examples/TimerSources", swiftSettings: strict),
+        .executableTarget(
+            name: "ResendCode", dependencies: ["RunLoopKit", "RunLoopSimulation"], path: "Examples/ResendCode",
+            swiftSettings: strict),
 
         .testTarget(
             name: "DriverTests",
