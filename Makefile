@@ -45,8 +45,8 @@ compile-checks:
 .PHONY: examples
 examples:
 	@set -e; bin=$(DEBUG_BIN); \
-	for example in HelloTimer ModalRun WorkerThread VirtualDay FrameRate; do \
-	  echo "example $$example"; timeout 60 $$bin/$$example > /dev/null; done; \
+	for example in HelloTimer ModalRun WorkerThread VirtualDay TimerForms TimerSources ResendCode FrameRate; do \
+	  echo "example $$example"; timeout 60 $$bin/$$example < /dev/null > /dev/null; done; \
 	ldd $$bin/HelloTimer | grep -q libevent_core; \
 	if ldd $$bin/HelloTimer | grep Foundation; then echo "HelloTimer needs Foundation"; exit 1; fi; \
 	$$bin/experiments play X5 --svg .build/X5.svg > /dev/null; \

@@ -9,6 +9,11 @@ let strict: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
+func example(_ name: String, _ dependencies: Target.Dependency...) -> Target {
+    .executableTarget(
+        name: name, dependencies: ["RunLoopKit"] + dependencies, path: "Examples/\(name)", swiftSettings: strict)
+}
+
 let package = Package(
     name: "RunLoopKit",
     products: [
@@ -50,21 +55,14 @@ let package = Package(
             swiftSettings: strict),
 
         // The examples: runnable programs, one folder each.
-        .executableTarget(
-            name: "HelloTimer", dependencies: ["RunLoopKit"], path: "Examples/HelloTimer", swiftSettings: strict),
-        .executableTarget(
-            name: "ModalRun", dependencies: ["RunLoopKit", "RunLoopSimulation"], path: "Examples/ModalRun",
-            swiftSettings: strict),
-        .executableTarget(
-            name: "WorkerThread", dependencies: ["RunLoopKit"], path: "Examples/WorkerThread", swiftSettings: strict),
-        .executableTarget(
-            name: "VirtualDay", dependencies: ["RunLoopKit", "RunLoopSimulation"], path: "Examples/VirtualDay",
-            swiftSettings: strict),
-
-        .executableTarget(
-            name: "TimerForms", dependencies: ["RunLoopKit"], path: "Examples/TimerForms", swiftSettings: strict),
-        .executableTarget(
-            name: "FrameRate", dependencies: ["RunLoopKit"], path: "Examples/FrameRate", swiftSettings: strict),
+        example("HelloTimer"),
+        example("ModalRun", "RunLoopSimulation"),
+        example("WorkerThread"),
+        example("VirtualDay", "RunLoopSimulation"),
+        example("TimerForms"),
+        example("TimerSources"),
+        example("ResendCode", "RunLoopSimulation"),
+        example("FrameRate"),
         .executableTarget(
             name: "TTLStore",
             dependencies: [

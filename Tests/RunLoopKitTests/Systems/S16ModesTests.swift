@@ -1,0 +1,54 @@
+import RunLoopKit
+import RunLoopSimulation
+import Testing
+
+@Suite("S16: the modes: default, tracking, common, and one's own")
+struct S16ModesTests {
+    @Test(
+        "a timer fires while one of its modes runs; a late one fires when the mode runs again",
+        arguments: [
+            (.default, [1, 2, 5.5, 6, 7, 8]),
+            (.tracking, [2.5, 3, 4, 5]),
+            (.common, [1, 2, 3, 4, 5, 6, 7, 8]),
+            ("panel", []),
+            (["panel", .default], [1, 2, 5.5, 6, 7, 8]),
+        ] as [(RunLoop.Modes, [Double])])
+    func drag(modes: RunLoop.Modes, fires: [Double]) {
+        withStory { simulation, story in
+            let loop = simulation.loop
+            loop.addCommonMode(.tracking)
+            loop.add(Timer(timeInterval: .seconds(1), repeats: true) { _ in story.tell("fire") }, forMode: modes)
+            simulation.drag(from: Story.at(2.5), until: Story.at(5.5))
+            simulation.advance(to: Story.at(8))
+            #expect(story.lines == fires.map { "\($0) fire" })
+        }
+    }
+
+    @Test("a mode of one's own is a name, and runs like any other")
+    func ownMode() {
+        withStory { simulation, story in
+            let loop = simulation.loop
+            loop.add(Timer(timeInterval: .seconds(1), repeats: true) { _ in story.tell("panel") }, forMode: "panel")
+            loop.add(Timer(timeInterval: .seconds(1), repeats: true) { _ in story.tell("default") }, forMode: .default)
+            loop.run(in: "panel", until: Story.at(2.5))
+            loop.run(in: .default, until: Story.at(4.5))
+            #expect(
+                story.lines == ["1.0 panel", "2.0 panel", "2.5 default", "3.0 default", "4.0 default"])
+        }
+    }
+
+    @Test("a mode that becomes common takes the common timers in")
+    func becomesCommon() {
+        withStory { simulation, story in
+            let loop = simulation.loop
+            let timer = Timer(timeInterval: .seconds(1), repeats: true) { _ in story.tell("fire") }
+            loop.add(timer, forMode: .common)
+            #expect(loop.contains(timer, inMode: .default))
+            #expect(!loop.contains(timer, inMode: "panel"))
+            loop.addCommonMode("panel")
+            #expect(loop.contains(timer, inMode: "panel"))
+            loop.run(in: "panel", until: Story.at(2))
+            #expect(story.lines == ["1.0 fire", "2.0 fire"])
+        }
+    }
+}

@@ -1,0 +1,53 @@
+import RunLoopKit
+import RunLoopSimulation
+
+/// What happened in a simulation, a line each, with the virtual time in seconds: "2.0 tick 1". Any of its threads.
+final class Story: Sendable {
+    let simulation: Simulation
+    private let log = Log<String>()
+
+    init(_ simulation: Simulation) {
+        self.simulation = simulation
+    }
+
+    var lines: [String] { log.entries }
+
+    func tell(_ what: String) {
+        log.append("\((simulation.now - Story.start) / .seconds(1)) \(what)")
+    }
+
+    private static let start = RunLoop.Instant(nanoseconds: 0)
+
+    /// The instant so many seconds after the start of a simulation.
+    static func at(_ seconds: Double) -> RunLoop.Instant {
+        start + .seconds(seconds)
+    }
+}
+
+/// Runs `body` on virtual time, with a story to tell.
+func withStory(_ body: (Simulation, Story) throws -> Void) rethrows {
+    try withSimulation { try body($0, Story($0)) }
+}
+
+extension Story {
+    /// What owns a timer in the documents: it counts ticks, invalidates its timer in its deinit, and tells of both.
+    final class Owner {
+        var timer: Timer?
+        private(set) var ticks = 0
+        private let story: Story
+
+        init(_ story: Story) {
+            self.story = story
+        }
+
+        deinit {
+            timer?.invalidate()
+            story.tell("owner gone")
+        }
+
+        func tick(_ timer: Timer) {
+            ticks += 1
+            story.tell("tick \(ticks)")
+        }
+    }
+}
