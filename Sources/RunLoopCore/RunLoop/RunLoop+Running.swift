@@ -98,7 +98,11 @@ extension RunLoop {
     /// Sleeps without running any mode, until `limit` or until another thread asks for something.
     package func doze(until limit: Instant) -> WaitOutcome {
         guard remote.mailbox.fallAsleep() else { return .woke }
-        defer { remote.mailbox.wakeUp() }
+        defer {
+            remote.mailbox.wakeUp()
+            // No mode runs that could serve what was found ready; unwatched, it cannot end the next sleep at once.
+            parkReady()
+        }
         return driver.wait(until: limit, into: ready)
     }
 

@@ -139,6 +139,15 @@ extension RunLoop {
         return handled
     }
 
+    /// Parks whatever was found ready; it will be found again when one of its modes runs.
+    func parkReady() {
+        while let (token, _) = ready.popFirst() {
+            guard let source = descriptors.source(of: token) else { continue }
+            descriptors.unparkedMode = nil
+            park(source, token)
+        }
+    }
+
     private func park(_ source: DescriptorSource, _ token: SourceToken) {
         guard !source.isParked else { return }
         driver.unwatch(token)

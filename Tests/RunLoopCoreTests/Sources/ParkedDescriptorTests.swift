@@ -262,4 +262,24 @@ struct ParkedDescriptorTests {
             loop.checkInvariants()
         }
     }
+
+    @Test("a descriptor that is ready while no mode of its runs does not keep virtual time from moving")
+    func readyWhileNothingRuns() throws {
+        try withSimulation { simulation in
+            let loop = simulation.loop
+            let pipe = PipePair()
+            var calls = 0
+            let source = DescriptorSource(fileDescriptor: pipe.reader, events: .readable) { _, _ in
+                calls += 1
+                pipe.drain()
+            }
+            try loop.add(source, forMode: .tracking)
+            pipe.write()
+            simulation.advance(by: .seconds(1))
+            #expect(simulation.now == ms(1_000))
+            #expect(calls == 0)
+            loop.run(in: .tracking, until: loop.now)
+            #expect(calls == 1)
+        }
+    }
 }
