@@ -43,6 +43,11 @@ struct TTLStore: ParsableCommand {
     func run() throws {
         var log = Logger(label: "ttlstore", factory: { StreamLogHandler.standardError(label: $0) })
         log.logLevel = Logger.Level(rawValue: logLevel) ?? .info
-        throw ExitCode(try Daemon(self, log).run())
+        do {
+            throw ExitCode(try StoreDaemon(self, log).run())
+        } catch let refusal as StoreDaemon.Refusal {
+            log.critical("\(refusal.text)")
+            throw ExitCode(refusal.status)
+        }
     }
 }
