@@ -36,9 +36,12 @@ public final class Countdown {
     private let loop: RunLoop
     private let tick: (Countdown) -> Void
     private var source: TimerSource?
-    /// The date of the next tick; while paused, the time until it. None before the first tick.
-    private var next: RunLoop.Instant?
-    private var rest: Duration?
+    /// Whether there has been a tick since it was made or reset.
+    private var hasBegun = false
+    /// The date of the next tick, while it runs.
+    private var next = RunLoop.Instant.distantFuture
+    /// The time until the next tick, while it is paused; negative if a busy loop was late with it.
+    private var rest = Duration.zero
 
     /// A countdown that waits for ``resume()``.
     ///
@@ -65,13 +68,13 @@ public final class Countdown {
 
     /// Starts it, or goes on after a pause, as ``pausing`` says. Nothing happens once it has finished.
     public func resume() {
-        guard remaining != 0 || rest == nil && next == nil else { return }
+        guard remaining != 0 || !hasBegun else { return }
         if isRunning {
             guard pausing == .restarting else { return }
             stop()
         }
-        let isFirstTick = rest == nil || pausing == .restarting
-        start(at: loop.now + (isFirstTick ? .zero : rest!), announces: isFirstTick)
+        let goesOn = hasBegun && pausing == .continuing
+        start(at: loop.now + (goesOn ? rest : .zero), announces: !goesOn)
     }
 
     private func start(at date: RunLoop.Instant, announces: Bool) {
@@ -83,14 +86,14 @@ public final class Countdown {
             announces = false
         }
         next = date
-        rest = nil
         self.source = source
         source.schedule(deadline: date, repeating: interval)
         source.activate()
     }
 
     private func pass(_ intervals: Int, ticks: Int) {
-        next = next.map { $0 + interval * ticks }
+        hasBegun = true
+        next = next + interval * ticks
         remaining = remaining.map { max(0, $0 - intervals) }
         if remaining == 0 { stop() }
         tick(self)
@@ -104,7 +107,7 @@ public final class Countdown {
     /// Stops the ticks until ``resume()``.
     public func pause() {
         guard isRunning else { return }
-        rest = next.map { max(.zero, $0 - loop.now) }
+        rest = next - loop.now
         stop()
     }
 
@@ -112,8 +115,7 @@ public final class Countdown {
     public func reset() {
         stop()
         remaining = count
-        next = nil
-        rest = nil
+        hasBegun = false
     }
 }
 
