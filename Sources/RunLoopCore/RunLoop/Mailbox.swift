@@ -81,13 +81,14 @@ final class Mailbox: Sendable {
         }
     }
 
-    /// The loop has ended: what is here is dropped without running (R6, R81), and nothing more is taken.
-    func close() {
-        let dropped = state.withLock { state in
+    /// The loop has ended, and nothing more is taken.
+    ///
+    /// - Returns: what is here; the blocks among it are dropped without running (R6, R81).
+    func close() -> [Mail] {
+        state.withLock { state in
             state.isClosed = true
             return exchangeEmpty(&state.mail)
         }
-        withExtendedLifetime(dropped) {}
     }
 
     private func exchangeEmpty(_ mail: inout [Mail]) -> [Mail] {

@@ -61,6 +61,7 @@ extension RunLoop {
                 lines.append("\(timer.name ?? "timer") in \(Mode(id: id)), due \(timer.fireDate)")
             }
         }
+        for case let source as TimerSourceCore in timers.clientsOfEveryMode { lines.append(source.waitingItem) }
         if !blocks.isEmpty { lines.append("\(blocks.count) block(s) for modes that do not run") }
         return lines
     }

@@ -223,10 +223,11 @@ public final class Timer {
 // MARK: - In a loop
 
 extension Timer: TimerQueueClient {
-    func loopEnded() {
+    func loopEnded() -> Any? {
         loop = nil
         slot = -1
         extras?.remote?.loopChanged(to: nil)
+        return nil
     }
 
     private func keep(_ order: UInt64, of loop: RunLoop) {

@@ -5,8 +5,11 @@ protocol TimerQueueClient: AnyObject {
     /// - Returns: whether it called anybody.
     func deadlineCame(in loop: RunLoop) -> Bool
 
-    /// The loop has ended and let it go.
-    func loopEnded()
+    /// The loop has ended and forgets it.
+    ///
+    /// - Returns: what the client kept. It is let go of when every client knows that the loop has ended: deinits may
+    ///   call any of them.
+    func loopEnded() -> Any?
 }
 
 /// Who is to be called when, and in which modes.
@@ -252,7 +255,16 @@ struct TimerQueue {
 
     /// The clients of a mode, the next one first, those not armed last.
     func clients(in mode: RunLoop.Mode) -> [any TimerQueueClient] {
-        slots.filter { $0.client != nil && lanes[Int($0.lane)].membership.contains(mode) }
+        clients { $0.contains(mode) }
+    }
+
+    /// The clients that know no modes, in the same order.
+    var clientsOfEveryMode: [any TimerQueueClient] {
+        clients { $0.isEverywhere }
+    }
+
+    private func clients(_ isMeant: (Membership) -> Bool) -> [any TimerQueueClient] {
+        slots.filter { $0.client != nil && isMeant(lanes[Int($0.lane)].membership) }
             .sorted { left, right in
                 if left.isArmed != right.isArmed { return left.isArmed }
                 return left.deadline != right.deadline ? left.deadline < right.deadline : left.order < right.order

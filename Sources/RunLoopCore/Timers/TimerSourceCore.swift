@@ -45,6 +45,8 @@ final class TimerSourceCore: @unchecked Sendable {
 
     private struct State {
         var belongings = Belongings()
+        /// What handlers were before, until the home loop lets it go.
+        var replaced: [Belongings] = []
         var schedule: Schedule?
         var data = 0
         var isActive = false
@@ -82,6 +84,16 @@ extension TimerSourceCore {
     var isCancelled: Bool { withLock { $0.isCancelled } }
     var isPending: Bool { withLock { !$0.isCancelled && $0.schedule != nil } }
 
+    /// What it waits for, for reports of a run that can never wake.
+    var waitingItem: String {
+        let name = source?.name ?? "source"
+        return withLock { state in
+            guard state.isActive, state.suspensions == 0 else { return "\(name) in every mode, held back" }
+            guard let schedule = state.schedule else { return "\(name) in every mode" }
+            return "\(name) in every mode, due \(schedule.cadence.date)"
+        }
+    }
+
     func schedule(_ schedule: Schedule) {
         change { state in
             guard !state.isCancelled else { return false }
@@ -91,21 +103,11 @@ extension TimerSourceCore {
     }
 
     func setEventHandler(_ handler: ((TimerSource) -> Void)?) {
-        letGo(
-            withLock { state in
-                guard !state.isCancelled else { return Belongings() }
-                defer { state.belongings.eventHandler = handler }
-                return Belongings(eventHandler: state.belongings.eventHandler)
-            })
+        replace { $0.eventHandler = handler }
     }
 
     func setCancelHandler(_ handler: (() -> Void)?) {
-        letGo(
-            withLock { state in
-                guard !state.isCancelled else { return Belongings() }
-                defer { state.belongings.cancelHandler = handler }
-                return Belongings(cancelHandler: state.belongings.cancelHandler)
-            })
+        replace { $0.cancelHandler = handler }
     }
 
     func keepUntilDelivered(_ source: TimerSource) {
@@ -184,22 +186,45 @@ extension TimerSourceCore {
             state.isUpdatePosted = true
             return true
         }
-        if isNews { queue.home.performUrgently { self.update(in: $0) } }
+        guard isNews, !queue.home.performUrgently({ self.update(in: $0) }) else { return }
+        // The loop has ended. What it knew of the source it lets go of itself; what it never heard of must not wait
+        // for a delivery.
+        let keeper = withLock { state in
+            state.schedule = nil
+            defer { state.belongings.keeper = nil }
+            return state.belongings.keeper
+        }
+        withExtendedLifetime(keeper) {}
     }
 
     /// The home loop, on its own thread.
     private var homeLoop: RunLoop? {
-        guard let loop = RunLoop.installed, loop.remote.mailbox === queue.home.mailbox else { return nil }
+        guard let loop = RunLoop.installed, loop.remote.mailbox === queue.home.mailbox, !loop.hasEnded else {
+            return nil
+        }
         return loop
     }
 
-    /// Lets go of what was replaced on the thread that it belongs to.
-    private func letGo(_ belongings: Belongings) {
-        let isEmpty = belongings.eventHandler == nil && belongings.cancelHandler == nil
-        guard !isEmpty, homeLoop == nil else { return }
-        // Nobody else has it any more.
-        nonisolated(unsafe) let belongings = belongings
-        queue.home.performUrgently { _ in withExtendedLifetime(belongings) {} }
+    /// Replaces a handler. Until the old one is let go of on the home loop's thread the state keeps it: a reference on
+    /// this thread could turn out to be the last.
+    private func replace(_ set: (inout Belongings) -> Void) {
+        let replaces = withLock { state in
+            guard !state.isCancelled else { return false }
+            let isFirst = state.belongings.eventHandler == nil && state.belongings.cancelHandler == nil
+            if !isFirst { state.replaced.append(state.belongings) }
+            set(&state.belongings)
+            return !isFirst
+        }
+        guard replaces else { return }
+        if homeLoop != nil { letReplacedGo() } else { queue.home.performUrgently { _ in self.letReplacedGo() } }
+    }
+
+    private func letReplacedGo() {
+        let replaced = withLock { state in
+            defer { state.replaced = [] }
+            return state.replaced
+        }
+        withExtendedLifetime(replaced) {}
     }
 }
 
@@ -253,14 +278,13 @@ extension TimerSourceCore: TimerQueueClient {
         return true
     }
 
-    func loopEnded() {
+    func loopEnded() -> Any? {
         slot = -1
-        let dropped = withLock { state in
+        return withLock { state in
             state.schedule = nil
             defer { state.belongings = Belongings() }
             return state.belongings
         }
-        withExtendedLifetime(dropped) {}
     }
 }
 
@@ -316,16 +340,13 @@ extension TimerSourceCore {
         return .event(handler)
     }
 
-    /// Takes what nobody needs any more: the handlers once cancelled and done (R189), the keeper once nothing is left
-    /// to deliver.
+    /// Takes what nobody needs any more: the handlers once cancelled and done (R189), and of a source that keeps itself
+    /// everything once nothing is left to deliver.
     private static func takeUnneeded(_ state: inout State) -> Belongings {
         guard !state.isDelivering else { return Belongings() }
-        if state.isCancelled, !state.owesCancelCall {
-            defer { state.belongings = Belongings() }
-            return state.belongings
-        }
-        guard state.schedule == nil else { return Belongings() }
-        defer { state.belongings.keeper = nil }
-        return Belongings(keeper: state.belongings.keeper)
+        let isOver = state.belongings.keeper != nil && state.schedule == nil
+        guard isOver || state.isCancelled, !state.owesCancelCall else { return Belongings() }
+        defer { state.belongings = Belongings() }
+        return state.belongings
     }
 }
