@@ -58,6 +58,8 @@ final class TimerSourceCore: @unchecked Sendable {
         var isDelivering = false
         /// A thread of the pool is to deliver.
         var isHandedOver = false
+        /// It has a slot with the home loop.
+        var isKnown = false
         /// The home loop has been asked to act on the state.
         var isUpdatePosted = false
     }
@@ -187,14 +189,17 @@ extension TimerSourceCore {
             return true
         }
         guard isNews, !queue.home.performUrgently({ self.update(in: $0) }) else { return }
-        // The loop has ended. What it knew of the source it lets go of itself; what it never heard of must not wait
-        // for a delivery.
-        let keeper = withLock { state in
-            state.schedule = nil
-            defer { state.belongings.keeper = nil }
-            return state.belongings.keeper
+        // The loop has ended. What it knows it lets go of on its own thread; of the rest nobody will ever take care.
+        let dropped = withLock { state in
+            state.isUpdatePosted = false
+            return state.isKnown ? [] : Self.takeAll(&state)
         }
-        withExtendedLifetime(keeper) {}
+        withExtendedLifetime(dropped) {}
+    }
+
+    private static func takeAll(_ state: inout State) -> [Belongings] {
+        defer { (state.schedule, state.belongings, state.replaced) = (nil, Belongings(), []) }
+        return state.replaced + [state.belongings]
     }
 
     /// The home loop, on its own thread.
@@ -235,7 +240,9 @@ extension TimerSourceCore: TimerQueueClient {
     private func update(in loop: RunLoop) {
         let (wish, unneeded) = withLock { state in
             state.isUpdatePosted = false
-            return (Self.wish(state), Self.takeUnneeded(&state))
+            let wish = Self.wish(state)
+            if case .nothing = wish { state.isKnown = false } else { state.isKnown = true }
+            return (wish, Self.takeUnneeded(&state))
         }
         if case .nothing = wish {
             if slot >= 0 { loop.timers.unregister(slot) }
@@ -281,9 +288,8 @@ extension TimerSourceCore: TimerQueueClient {
     func loopEnded() -> Any? {
         slot = -1
         return withLock { state in
-            state.schedule = nil
-            defer { state.belongings = Belongings() }
-            return state.belongings
+            state.isKnown = false
+            return Self.takeAll(&state)
         }
     }
 }

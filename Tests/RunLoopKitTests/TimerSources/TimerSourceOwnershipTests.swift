@@ -206,7 +206,7 @@ struct TimerSourceOwnershipTests {
         #expect(log.entries.sorted() == (0..<6).map(String.init))
     }
 
-    @Test("a block for a loop that has ended is not pending, and goes with its token")
+    @Test("a block for a loop that has ended is let go of at once, and never called")
     func blockForEndedLoop() {
         let released = Counter()
         let thread = LoopThread { _ in }
@@ -215,10 +215,27 @@ struct TimerSourceOwnershipTests {
             let token = Token { released.add() }
             return DeliveryQueue.thread(thread).asyncAfter(.zero) { token.touch() }
         }
-        var item: WorkItem? = post()
-        #expect(!item!.isPending)
-        item = nil
+        let item = post()
         #expect(released.value == 1)
+        #expect(!item.isPending)
+    }
+
+    @Test("a source that its loop never knew lets its handlers go when it is cancelled after the loop's end")
+    func unknownToEndedLoop() {
+        let released = Counter()
+        let thread = LoopThread { _ in }
+        thread.join()
+        let source = TimerSource(queue: .thread(thread))
+        for _ in 0..<2 {
+            let tokens = (Token { released.add() }, Token { released.add() })
+            // Cycles, which only the cancel can break.
+            source.setEventHandler { _ in withExtendedLifetime((source, tokens.0)) {} }
+            source.setCancelHandler { withExtendedLifetime((source, tokens.1)) {} }
+        }
+        source.schedule(after: .zero)
+        #expect(released.value == 0)
+        source.cancel()
+        #expect(released.value == 4)
     }
 
     @Test("blocks posted while a loop ends are called or let go of, and none stays")
