@@ -192,6 +192,8 @@ struct TimerSourceModelTests {
                 box.withLock { $0 = source }
             }
             make()
+            // The handler keeps the box.
+            defer { _ = box.withLock { exchange(&$0, nil) } }
             for (number, (operation, pause)) in life.outside.enumerated() {
                 if let source = box.withLock({ $0 }) {
                     perform(operation, on: source)
