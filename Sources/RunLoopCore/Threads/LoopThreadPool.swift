@@ -4,8 +4,8 @@
 /// pool has a free thread. The others are started when they are needed. When all are busy, deliveries wait in the order
 /// in which they came, and fires of a source that wait are merged into one.
 ///
-/// When the last reference to a pool goes its threads end, and its sources fall silent. A pool that is made inside a
-/// simulation takes part in its virtual time.
+/// A source keeps its pool. When the last reference to a pool goes its threads end; ``stop()`` ends them while there are
+/// sources, which fall silent. A pool that is made inside a simulation takes part in its virtual time.
 public final class LoopThreadPool: Sendable {
     /// The name that the threads are numbered under: `background-1`, `background-2`.
     public let name: String
@@ -107,9 +107,9 @@ public final class LoopThreadPool: Sendable {
     }
 
     private func order(_ worker: Int, to core: TimerSourceCore) {
-        state.withLock { $0.workers[worker].thread }.remote.perform(inModes: .default) { [weak self] loop in
+        state.withLock { $0.workers[worker].thread }.remote.perform(inModes: .default) { loop in
             core.deliver(in: loop, at: loop.now)
-            self?.finish(worker)
+            self.finish(worker)
         }
     }
 

@@ -296,6 +296,23 @@ struct TimerSourceOwnershipTests {
         #expect([0, 60].contains(called.value))
     }
 
+    @Test("an object that goes with the simulation may still ask the background and start a thread, which end too")
+    func deinitAtEndOfSimulation() {
+        let released = Counter()
+        let ended = Log<LoopThread>()
+        withSimulation { simulation in
+            let token = Token {
+                let inner = Token { released.add() }
+                DeliveryQueue.background.asyncAfter(.zero) { inner.touch() }
+                ended.append(LoopThread { $0.add(CustomSource(), forMode: .default) })
+                released.add()
+            }
+            simulation.loop.asyncAfter(.seconds(1)) { token.touch() }
+        }
+        #expect(released.value == 2)
+        #expect(ended.entries[0].remote.perform { _ in } == false)
+    }
+
     @Test("a handler for a foreign loop is refused with a sentence")
     func foreignLoop() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
