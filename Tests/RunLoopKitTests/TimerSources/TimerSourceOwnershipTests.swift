@@ -313,6 +313,21 @@ struct TimerSourceOwnershipTests {
         #expect(ended.entries[0].remote.perform { _ in } == false)
     }
 
+    @Test("threads that are started by what ends with the simulation's threads end too, to any depth")
+    func threadsAtEndOfSimulation() {
+        let threads = Log<LoopThread>()
+        @Sendable func start(_ depth: Int) {
+            let token = Token { if depth > 0 { start(depth - 1) } }
+            threads.append(
+                LoopThread { loop in
+                    loop.add(CustomSource(), forMode: .default)
+                    loop.perform(inModes: .tracking) { token.touch() }
+                })
+        }
+        withSimulation { _ in start(4) }
+        #expect(threads.entries.map { $0.remote.perform { _ in } } == Array(repeating: false, count: 5))
+    }
+
     @Test("a handler for a foreign loop is refused with a sentence")
     func foreignLoop() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
