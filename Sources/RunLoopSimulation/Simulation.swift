@@ -30,9 +30,13 @@ public func withSimulation<Result>(traced isTraced: Bool = false, _ body: (Simul
     simulation.timeline.trace(loop, 0)
     defer {
         simulation.timeline.close(from: 0)
-        simulation.timeline.world?.close()
         loop.tearDown()
+        // Deinits may have started other threads.
+        simulation.timeline.close(from: 0)
+        simulation.timeline.world?.close()
         RunLoop.install(previous)
+        // Its main loop's waker keeps the timeline.
+        simulation.timeline.world = nil
     }
     return try body(simulation)
 }

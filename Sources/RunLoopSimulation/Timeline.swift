@@ -103,11 +103,15 @@ final class Timeline: Sendable {
 
     /// From now on every wait ends at once as starved, so that all threads can end; waits until they have.
     func close(from own: Int) {
-        let others = state.withLock { state in
-            state.isClosing = true
-            return state.participants.indices.filter { $0 != own }
+        state.withLock { $0.isClosing = true }
+        // Those that end may start others.
+        while let other = state.withLock({ Self.firstAtWork($0, but: own) }) { join(other, from: own) }
+    }
+
+    private static func firstAtWork(_ state: State, but own: Int) -> Int? {
+        state.participants.indices.first { index in
+            if case .ended = state.participants[index].rest { false } else { index != own }
         }
-        for other in others { join(other, from: own) }
     }
 
     // MARK: Waiting

@@ -243,9 +243,10 @@ extension DisplayLink: TimerQueueClient {
         isCalling = false
     }
 
-    func loopEnded() {
+    func loopEnded() -> Any? {
         slot = -1
         loopChanged(to: nil)
+        return nil
     }
 
     func report(in place: String) -> String { "\(name ?? "link") in \(place)\(isPaused ? ", paused" : "")" }

@@ -49,8 +49,9 @@ extension RunLoop {
         /// Whether the loop sleeps at this moment (R5).
         public var isWaiting: Bool { mailbox.isAsleep }
 
-        func performUrgently(_ block: @escaping @Sendable (RunLoop) -> Void) {
-            _ = mailbox.post(.urgent(block))
+        @discardableResult
+        func performUrgently(_ block: @escaping @Sendable (RunLoop) -> Void) -> Bool {
+            mailbox.post(.urgent(block))
         }
     }
 }

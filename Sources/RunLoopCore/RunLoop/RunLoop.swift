@@ -61,6 +61,8 @@ public final class RunLoop {
     var isStopPending = false
     /// The loop's thread is to end: no run goes on, and those that begin make one pass.
     var isEnding = false
+    /// Nothing is scheduled in it any more.
+    private(set) var hasEnded = false
     /// Ends the coming sleep at once (R86).
     @exclusivity(unchecked) var isWakeUpPending = false
     /// The time, if nothing has run since it was read.
@@ -103,8 +105,12 @@ public final class RunLoop {
     /// Ends the loop: whatever is scheduled is let go without being called, but for the cancel handlers of its custom
     /// sources (R6). Posts from other threads are refused from now on.
     package func tearDown() {
-        remote.mailbox.close()
-        for timer in timers.removeAll() { timer.loopEnded() }
+        // Among what was asked urgently is to let go of things on this thread, which is where they belong.
+        for case .urgent(let block) in remote.mailbox.close() { block(self) }
+        hasEnded = true
+        let clients = timers.removeAll()
+        let kept = clients.map { $0.loopEnded() }
+        withExtendedLifetime((clients, kept)) {}
         for source in allCustomSources() { setMembership(.none, of: source) }
         for source in descriptors.all { remove(source) }
         for observer in allObservers() { setMembership(.none, of: observer) }

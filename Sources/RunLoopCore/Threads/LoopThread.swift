@@ -52,8 +52,9 @@ public final class LoopThread: Sendable {
                 setUp?(loop)
                 repeat { loop.run(in: .default) } while !remote.mailbox.closeIfEmpty()
                 setUp = nil
-                RunLoop.install(nil)
+                // While it is installed: deinits that ask for a queue or start a thread stay in its world.
                 loop.tearDown()
+                RunLoop.install(nil)
             }
             peer.end()
         }

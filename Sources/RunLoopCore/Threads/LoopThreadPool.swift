@@ -4,8 +4,8 @@
 /// pool has a free thread. The others are started when they are needed. When all are busy, deliveries wait in the order
 /// in which they came, and fires of a source that wait are merged into one.
 ///
-/// When the last reference to a pool goes its threads end, and its sources fall silent. A pool that is made inside a
-/// simulation takes part in its virtual time.
+/// A source keeps its pool. When the last reference to a pool goes its threads end; ``stop()`` ends them while there are
+/// sources, which fall silent. A pool that is made inside a simulation takes part in its virtual time.
 public final class LoopThreadPool: Sendable {
     /// The name that the threads are numbered under: `background-1`, `background-2`.
     public let name: String
@@ -18,9 +18,31 @@ public final class LoopThreadPool: Sendable {
 
     private struct State {
         var workers: [Worker] = []
-        /// A slice, so that taking the first costs the same however many wait.
-        var waiting: ArraySlice<TimerSourceCore> = []
+        var waiting = Line()
         var isStopped = false
+    }
+
+    /// Sources that wait for a thread, the first come first. Taking one costs the same however many wait, on average,
+    /// and lets go of it: a source keeps its pool.
+    private struct Line {
+        private var sources: [TimerSourceCore?] = []
+        private var head = 0
+
+        mutating func append(_ source: TimerSourceCore) {
+            sources.append(source)
+        }
+
+        mutating func popFirst() -> TimerSourceCore? {
+            guard head < sources.count else { return nil }
+            let first = sources[head]
+            sources[head] = nil
+            head += 1
+            if head * 2 >= sources.count {
+                sources.removeFirst(head)
+                head = 0
+            }
+            return first
+        }
     }
 
     private struct Worker {
@@ -45,7 +67,7 @@ public final class LoopThreadPool: Sendable {
     public func stop() {
         let workers = state.withLock { state in
             state.isStopped = true
-            state.waiting = []
+            state.waiting = Line()
             return state.workers
         }
         for worker in workers { worker.thread.stop() }
@@ -72,17 +94,22 @@ public final class LoopThreadPool: Sendable {
             }
             let name = "\(name)-\(state.workers.count + 1)"
             let peer = loop.driver.makePeer(named: name, isService: true)
-            state.workers.append(
-                Worker(thread: LoopThread(name: name, peer: peer) { $0.add(CustomSource(), forMode: .default) }))
+            state.workers.append(Worker(thread: LoopThread(name: name, peer: peer, setUp: Self.serve)))
             return state.workers.count - 1
         }
         if let worker { order(worker, to: core) }
     }
 
+    /// A handler that stops its thread's loop does not end the thread: only the pool does.
+    private static func serve(_ loop: RunLoop) {
+        loop.add(CustomSource(), forMode: .default)
+        while loop.run(in: .default) == .stopped && !loop.isEnding {}
+    }
+
     private func order(_ worker: Int, to core: TimerSourceCore) {
-        state.withLock { $0.workers[worker].thread }.remote.perform(inModes: .default) { [weak self] loop in
+        state.withLock { $0.workers[worker].thread }.remote.perform(inModes: .default) { loop in
             core.deliver(in: loop, at: loop.now)
-            self?.finish(worker)
+            self.finish(worker)
         }
     }
 

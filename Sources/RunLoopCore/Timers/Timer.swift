@@ -235,10 +235,11 @@ public final class Timer {
 // MARK: - In a loop
 
 extension Timer: TimerQueueClient {
-    func loopEnded() {
+    func loopEnded() -> Any? {
         loop = nil
         slot = -1
         extras?.remote?.loopChanged(to: nil)
+        return nil
     }
 
     func report(in place: String) -> String { "\(name ?? "timer") in \(place), due \(fireDate)" }

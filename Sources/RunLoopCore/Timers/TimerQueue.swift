@@ -5,8 +5,11 @@ protocol TimerQueueClient: AnyObject {
     /// - Returns: whether it called anybody.
     func deadlineCame(in loop: RunLoop) -> Bool
 
-    /// The loop has ended and let it go.
-    func loopEnded()
+    /// The loop has ended and forgets it.
+    ///
+    /// - Returns: what the client kept. It is let go of when every client knows that the loop has ended: deinits may
+    ///   call any of them.
+    func loopEnded() -> Any?
 
     /// A line for a report of what the loop waits for.
     func report(in place: String) -> String

@@ -148,7 +148,8 @@ public final class TimerSource: Sendable {
 
     /// Stops the source for good: once this has returned no event handler begins any more (R185).
     ///
-    /// One that is running finishes; then the cancel handler is called, if there is one, and the handlers are let go
+    /// One that is running finishes, and for another thread than the one that delivers a handler runs from the moment
+    /// that the delivery was decided, a few instructions before its own first; then the cancel handler is called, if there is one, and the handlers are let go
     /// (R186, R189). While the source is suspended or inactive the cancel handler waits (R187). Without a cancel
     /// handler the event handler is let go at once, on its loop's thread.
     public func cancel() {
@@ -158,7 +159,8 @@ public final class TimerSource: Sendable {
     /// Whether the source has been cancelled.
     public var isCancelled: Bool { core.isCancelled }
 
-    /// Has the source kept by what it still has to deliver: until it is cancelled, or has fired once and for all.
+    /// Has the source kept by what it still has to deliver: until it is cancelled, or has fired once and for all. Then
+    /// its handlers are let go, too.
     func keepUntilDelivered() {
         core.keepUntilDelivered(self)
     }

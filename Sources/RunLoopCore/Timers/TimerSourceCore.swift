@@ -45,6 +45,8 @@ final class TimerSourceCore: @unchecked Sendable {
 
     private struct State {
         var belongings = Belongings()
+        /// What handlers were before, until the home loop lets it go.
+        var replaced: [Belongings] = []
         var schedule: Schedule?
         var data = 0
         var isActive = false
@@ -56,6 +58,8 @@ final class TimerSourceCore: @unchecked Sendable {
         var isDelivering = false
         /// A thread of the pool is to deliver.
         var isHandedOver = false
+        /// It has a slot with the home loop.
+        var isKnown = false
         /// The home loop has been asked to act on the state.
         var isUpdatePosted = false
     }
@@ -91,21 +95,11 @@ extension TimerSourceCore {
     }
 
     func setEventHandler(_ handler: ((TimerSource) -> Void)?) {
-        letGo(
-            withLock { state in
-                guard !state.isCancelled else { return Belongings() }
-                defer { state.belongings.eventHandler = handler }
-                return Belongings(eventHandler: state.belongings.eventHandler)
-            })
+        replace { $0.eventHandler = handler }
     }
 
     func setCancelHandler(_ handler: (() -> Void)?) {
-        letGo(
-            withLock { state in
-                guard !state.isCancelled else { return Belongings() }
-                defer { state.belongings.cancelHandler = handler }
-                return Belongings(cancelHandler: state.belongings.cancelHandler)
-            })
+        replace { $0.cancelHandler = handler }
     }
 
     func keepUntilDelivered(_ source: TimerSource) {
@@ -184,22 +178,48 @@ extension TimerSourceCore {
             state.isUpdatePosted = true
             return true
         }
-        if isNews { queue.home.performUrgently { self.update(in: $0) } }
+        guard isNews, !queue.home.performUrgently({ self.update(in: $0) }) else { return }
+        // The loop has ended. What it knows it lets go of on its own thread; of the rest nobody will ever take care.
+        let dropped = withLock { state in
+            state.isUpdatePosted = false
+            return state.isKnown ? [] : Self.takeAll(&state)
+        }
+        withExtendedLifetime(dropped) {}
+    }
+
+    private static func takeAll(_ state: inout State) -> [Belongings] {
+        defer { (state.schedule, state.belongings, state.replaced) = (nil, Belongings(), []) }
+        return state.replaced + [state.belongings]
     }
 
     /// The home loop, on its own thread.
     private var homeLoop: RunLoop? {
-        guard let loop = RunLoop.installed, loop.remote.mailbox === queue.home.mailbox else { return nil }
+        guard let loop = RunLoop.installed, loop.remote.mailbox === queue.home.mailbox, !loop.hasEnded else {
+            return nil
+        }
         return loop
     }
 
-    /// Lets go of what was replaced on the thread that it belongs to.
-    private func letGo(_ belongings: Belongings) {
-        let isEmpty = belongings.eventHandler == nil && belongings.cancelHandler == nil
-        guard !isEmpty, homeLoop == nil else { return }
-        // Nobody else has it any more.
-        nonisolated(unsafe) let belongings = belongings
-        queue.home.performUrgently { _ in withExtendedLifetime(belongings) {} }
+    /// Replaces a handler. Until the old one is let go of on the home loop's thread the state keeps it: a reference on
+    /// this thread could turn out to be the last.
+    private func replace(_ set: (inout Belongings) -> Void) {
+        let replaces = withLock { state in
+            guard !state.isCancelled else { return false }
+            let isFirst = state.belongings.eventHandler == nil && state.belongings.cancelHandler == nil
+            if !isFirst { state.replaced.append(state.belongings) }
+            set(&state.belongings)
+            return !isFirst
+        }
+        guard replaces else { return }
+        if homeLoop != nil { letReplacedGo() } else { queue.home.performUrgently { _ in self.letReplacedGo() } }
+    }
+
+    private func letReplacedGo() {
+        let replaced = withLock { state in
+            defer { state.replaced = [] }
+            return state.replaced
+        }
+        withExtendedLifetime(replaced) {}
     }
 }
 
@@ -210,7 +230,9 @@ extension TimerSourceCore: TimerQueueClient {
     private func update(in loop: RunLoop) {
         let (wish, unneeded) = withLock { state in
             state.isUpdatePosted = false
-            return (Self.wish(state), Self.takeUnneeded(&state))
+            let wish = Self.wish(state)
+            if case .nothing = wish { state.isKnown = false } else { state.isKnown = true }
+            return (wish, Self.takeUnneeded(&state))
         }
         if case .nothing = wish {
             if slot >= 0 { loop.timers.unregister(slot) }
@@ -252,19 +274,20 @@ extension TimerSourceCore: TimerQueueClient {
     }
 
     func report(in place: String) -> String {
-        let (date, isSuspended) = withLock { ($0.schedule?.cadence.date, $0.suspensions > 0) }
-        let detail = isSuspended ? ", suspended" : date.map { ", due \($0)" } ?? ""
-        return "\(source?.name ?? "source") in \(place)\(detail)"
+        let name = source?.name ?? "source"
+        return withLock { state in
+            guard state.isActive, state.suspensions == 0 else { return "\(name) in \(place), held back" }
+            guard let schedule = state.schedule else { return "\(name) in \(place)" }
+            return "\(name) in \(place), due \(schedule.cadence.date)"
+        }
     }
 
-    func loopEnded() {
+    func loopEnded() -> Any? {
         slot = -1
-        let dropped = withLock { state in
-            state.schedule = nil
-            defer { state.belongings = Belongings() }
-            return state.belongings
+        return withLock { state in
+            state.isKnown = false
+            return Self.takeAll(&state)
         }
-        withExtendedLifetime(dropped) {}
     }
 }
 
@@ -322,16 +345,13 @@ extension TimerSourceCore {
         return .event(handler)
     }
 
-    /// Takes what nobody needs any more: the handlers once cancelled and done (R189), the keeper once nothing is left
-    /// to deliver.
+    /// Takes what nobody needs any more: the handlers once cancelled and done (R189), and of a source that keeps itself
+    /// everything once nothing is left to deliver.
     private static func takeUnneeded(_ state: inout State) -> Belongings {
         guard !state.isDelivering else { return Belongings() }
-        if state.isCancelled, !state.owesCancelCall {
-            defer { state.belongings = Belongings() }
-            return state.belongings
-        }
-        guard state.schedule == nil else { return Belongings() }
-        defer { state.belongings.keeper = nil }
-        return Belongings(keeper: state.belongings.keeper)
+        let isOver = state.belongings.keeper != nil && state.schedule == nil
+        guard isOver || state.isCancelled, !state.owesCancelCall else { return Belongings() }
+        defer { state.belongings = Belongings() }
+        return state.belongings
     }
 }

@@ -11,7 +11,7 @@ public struct WorkItem: Sendable {
     /// Whether the block is still to be called.
     public var isPending: Bool { source.isPending }
 
-    /// Whether the block was cancelled before it was called.
+    /// Whether ``cancel()`` has been called, be it before or after the block was called.
     public var isCancelled: Bool { source.isCancelled }
 
     /// Once this has returned the block does not begin any more; one that runs finishes. It is let go of at once, on

@@ -95,7 +95,7 @@ private final class Client: TimerQueueClient {
     func deadlineCame(in loop: RunLoop) -> Bool { true }
     func report(in place: String) -> String { place }
 
-    func loopEnded() {}
+    func loopEnded() -> Any? { nil }
 }
 
 /// A queue, its model, and the random operations that both go through.

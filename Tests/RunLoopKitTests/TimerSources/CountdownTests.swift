@@ -1,0 +1,277 @@
+import RunLoopCore
+import RunLoopKit
+import RunLoopSimulation
+import Testing
+
+@Suite("Countdown (S12)", .timeLimit(.minutes(1)))
+struct CountdownTests {
+    /// A countdown that writes its ticks into a log.
+    private func countdown(
+        _ log: Log<String>, from count: Int? = nil, _ pausing: Countdown.Pausing,
+        tick: @escaping (Countdown) -> Void = { _ in }
+    ) -> Countdown {
+        let now = { RunLoop.current.now.ms }
+        return Countdown(from: count, pausing: pausing) { countdown in
+            log.append("\(now()): \(countdown.remaining.map(String.init) ?? "tick")")
+            tick(countdown)
+        }
+    }
+
+    @Test("X15: resume at 0, pause at 2.5, resume at 4 ticks at 0, 1, 2, then 4, 5, 6")
+    func x15() {
+        withSimulation { simulation in
+            let log = Log<String>()
+            let countdown = countdown(log, .restarting)
+            #expect(!countdown.isRunning)
+            countdown.resume()
+            #expect(countdown.isRunning)
+            simulation.advance(to: .ms(2500))
+            countdown.pause()
+            #expect(!countdown.isRunning)
+            simulation.advance(to: .ms(4000))
+            countdown.resume()
+            simulation.advance(to: .ms(6000))
+            #expect(log.entries == [0, 1000, 2000, 4000, 5000, 6000].map { "\($0): tick" })
+        }
+    }
+
+    @Test("restarting: the interval under way is forgotten, and no interval is counted for the tick at once")
+    func restarting() {
+        withSimulation { simulation in
+            let log = Log<String>()
+            let countdown = countdown(log, from: 4, .restarting)
+            countdown.resume()
+            simulation.advance(to: .ms(1500))
+            countdown.pause()
+            simulation.advance(to: .ms(3000))
+            countdown.resume()
+            simulation.advance(to: .ms(10_000))
+            #expect(log.entries == ["0: 4", "1000: 3", "3000: 3", "4000: 2", "5000: 1", "6000: 0"])
+            #expect(!countdown.isRunning)
+        }
+    }
+
+    @Test("continuing: the interval under way goes on where the pause began")
+    func continuing() {
+        withSimulation { simulation in
+            let log = Log<String>()
+            let countdown = countdown(log, from: 3, .continuing)
+            countdown.resume()
+            simulation.advance(to: .ms(1300))
+            countdown.pause()
+            simulation.advance(to: .ms(5000))
+            countdown.resume()
+            countdown.resume()
+            simulation.advance(to: .ms(20_000))
+            #expect(log.entries == ["0: 3", "1000: 2", "5700: 1", "6700: 0"])
+        }
+    }
+
+    @Test(
+        "resuming one that runs begins a new grid when restarting, and does nothing when continuing",
+        arguments: [Countdown.Pausing.restarting, .continuing])
+    func resumeRunning(_ pausing: Countdown.Pausing) {
+        withSimulation { simulation in
+            let log = Log<String>()
+            let countdown = countdown(log, pausing)
+            countdown.resume()
+            simulation.advance(to: .ms(1500))
+            countdown.resume()
+            simulation.advance(to: .ms(3000))
+            let restarted = ["0: tick", "1000: tick", "1500: tick", "2500: tick"]
+            let continued = [0, 1000, 2000, 3000].map { "\($0): tick" }
+            #expect(log.entries == (pausing == .restarting ? restarted : continued))
+        }
+    }
+
+    @Test("a pause before the first tick only puts it off", arguments: [Countdown.Pausing.restarting, .continuing])
+    func pauseBeforeFirstTick(_ pausing: Countdown.Pausing) {
+        withSimulation { simulation in
+            let log = Log<String>()
+            let countdown = countdown(log, from: 2, pausing)
+            countdown.resume()
+            countdown.pause()
+            simulation.advance(to: .ms(500))
+            #expect(log.entries == [])
+            countdown.resume()
+            simulation.advance(to: .ms(5000))
+            #expect(log.entries == ["500: 2", "1500: 1", "2500: 0"])
+        }
+    }
+
+    @Test(
+        "a countdown from zero ticks once, also when it is paused before",
+        arguments: [Countdown.Pausing.restarting, .continuing])
+    func fromZero(_ pausing: Countdown.Pausing) {
+        withSimulation { simulation in
+            let log = Log<String>()
+            let countdown = countdown(log, from: 0, pausing)
+            countdown.resume()
+            countdown.pause()
+            countdown.resume()
+            simulation.advance(to: .ms(5000))
+            #expect(log.entries == ["0: 0"])
+            countdown.resume()
+            simulation.advance(to: .ms(9000))
+            #expect(log.entries == ["0: 0"])
+        }
+    }
+
+    @Test("what a busy loop missed is taken off by the next tick, on the old grid")
+    func late() {
+        withSimulation { simulation in
+            let log = Log<String>()
+            let countdown = countdown(log, from: 6, .continuing)
+            countdown.resume()
+            simulation.advance(to: .ms(500))
+            simulation.spend(.milliseconds(2800))
+            simulation.advance(to: .ms(20_000))
+            #expect(log.entries == ["0: 6", "3300: 3", "4000: 2", "5000: 1", "6000: 0"])
+        }
+    }
+
+    @Test("a first tick that is late takes off the intervals that have passed")
+    func lateFirstTick() {
+        withSimulation { simulation in
+            let log = Log<String>()
+            let countdown = countdown(log, from: 3, .continuing)
+            countdown.resume()
+            simulation.spend(.milliseconds(1200))
+            simulation.advance(to: .ms(20_000))
+            #expect(log.entries == ["1200: 2", "2000: 1", "3000: 0"])
+        }
+    }
+
+    @Test("a pause of a loop that is late keeps what was missed, and the phase")
+    func pauseWhileLate() {
+        withSimulation { simulation in
+            let log = Log<String>()
+            let countdown = countdown(log, from: 9, .continuing)
+            countdown.resume()
+            simulation.advance(to: .ms(0))
+            simulation.spend(.milliseconds(3400))
+            countdown.pause()
+            simulation.advance(to: .ms(10_000))
+            countdown.resume()
+            simulation.advance(to: .ms(11_600))
+            #expect(log.entries == ["0: 9", "10000: 6", "10600: 5", "11600: 4"])
+        }
+    }
+
+    @Test("it never goes below zero, however late it is")
+    func floor() {
+        withSimulation { simulation in
+            let log = Log<String>()
+            let countdown = countdown(log, from: 2, .continuing)
+            countdown.resume()
+            simulation.spend(.seconds(100))
+            simulation.advance(by: .seconds(10))
+            #expect(log.entries == ["100000: 0"])
+            #expect(countdown.remaining == 0)
+        }
+    }
+
+    @Test("once finished it does not resume, until it is reset")
+    func finished() {
+        withSimulation { simulation in
+            let log = Log<String>()
+            let countdown = countdown(log, from: 1, .continuing)
+            countdown.resume()
+            #expect(simulation.loop.run(in: .default) == .finished)
+            countdown.resume()
+            countdown.pause()
+            countdown.resume()
+            #expect(!countdown.isRunning)
+            #expect(simulation.loop.run(in: .default) == .finished)
+            countdown.reset()
+            #expect(countdown.remaining == 1)
+            #expect(simulation.loop.run(in: .default) == .finished)
+            countdown.resume()
+            #expect(simulation.loop.run(in: .default) == .finished)
+            #expect(log.entries == ["0: 1", "1000: 0", "1000: 1", "2000: 0"])
+        }
+    }
+
+    @Test("pause and resume within a tick", arguments: [Countdown.Pausing.restarting, .continuing])
+    func pauseInTick(_ pausing: Countdown.Pausing) {
+        withSimulation { simulation in
+            let log = Log<String>()
+            let countdown = countdown(log, from: 3, pausing) { countdown in
+                guard countdown.remaining == 2 else { return }
+                countdown.pause()
+                simulation.spend(.milliseconds(300))
+                if simulation.now < .ms(2000) { countdown.resume() }
+            }
+            countdown.resume()
+            simulation.advance(to: .ms(10_000))
+            // Restarting ticks again at the resume, and pauses for good then only if the time has come.
+            switch pausing {
+            case .restarting:
+                #expect(
+                    log.entries == ["0: 3", "1000: 2", "1300: 2", "1600: 2", "1900: 2"])
+                #expect(!countdown.isRunning)
+            case .continuing:
+                #expect(log.entries == ["0: 3", "1000: 2", "2300: 1", "3300: 0"])
+            }
+        }
+    }
+
+    @Test("reset within a tick, with and without a resume", arguments: [true, false])
+    func resetInTick(_ resumes: Bool) {
+        withSimulation { simulation in
+            let log = Log<String>()
+            let countdown = countdown(log, from: 2, .continuing) { countdown in
+                guard countdown.remaining == 0, log.entries.count < 4 else { return }
+                countdown.reset()
+                if resumes { countdown.resume() }
+            }
+            countdown.resume()
+            simulation.advance(to: .ms(10_000))
+            let once = ["0: 2", "1000: 1", "2000: 0"]
+            #expect(log.entries == (resumes ? once + ["2000: 2", "3000: 1", "4000: 0"] : once))
+            #expect(countdown.remaining == (resumes ? 0 : 2))
+        }
+    }
+
+    @Test("it ticks in every mode, and stops when it is dropped, also within a tick")
+    func dropped() {
+        withSimulation { simulation in
+            let log = Log<String>()
+            var held: Countdown? = countdown(log, from: 60, .continuing)
+            held!.resume()
+            simulation.loop.run(in: .tracking, until: .ms(1000))
+            held = nil
+            #expect(simulation.loop.run(in: .tracking) == .finished)
+            #expect(log.entries == ["0: 60", "1000: 59"])
+
+            let box = Log<String>()
+            var other: Countdown?
+            let weak = { Weak(other) }
+            other = countdown(box, from: 5, .continuing) { _ in if box.entries.count == 2 { other = nil } }
+            let watch = weak()
+            other!.resume()
+            #expect(simulation.loop.run(in: .default) == .finished)
+            #expect(box.entries == ["1000: 5", "2000: 4"])
+            #expect(watch.isGone)
+        }
+    }
+
+    @Test("it belongs to the loop that it was given")
+    func loop() {
+        withSimulation { simulation in
+            let dates = Log<Int64>()
+            let thread = LoopThread(name: "counter") { loop in
+                loop.perform(afterDelay: .milliseconds(500)) {
+                    let countdown = Countdown(from: 2, loop: loop, pausing: .continuing) { _ in
+                        dates.append(loop.now.ms)
+                    }
+                    countdown.resume()
+                    loop.run(in: .default)
+                }
+            }
+            thread.join()
+            #expect(dates.entries == [500, 1500, 2500])
+            #expect(simulation.now == .ms(2500))
+        }
+    }
+}

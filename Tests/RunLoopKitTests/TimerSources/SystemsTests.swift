@@ -1,0 +1,433 @@
+import RunLoopCore
+import RunLoopKit
+import RunLoopSimulation
+import Testing
+
+/// The owner of a GCD timer in the documents: it counts ticks, and cancels in its deinit.
+private final class Owner: Sendable {
+    let log: Log<String>
+    private let number = Counter()
+    private let timer = Locked<TimerSource?>(nil)
+
+    init(_ log: Log<String>) {
+        self.log = log
+    }
+
+    deinit {
+        log.append("deinit")
+        timer.withLock { $0 }?.cancel()
+    }
+
+    var num: Int { number.value }
+
+    func keep(_ source: TimerSource) {
+        timer.withLock { $0 = source }
+    }
+
+    func tick(_ source: TimerSource) {
+        log.append("\(source.queue.now.ms): num = \(number.value)")
+        number.add()
+    }
+}
+
+@Suite("S7 GCD timer source", .timeLimit(.minutes(1)))
+struct S7Tests {
+    /// Every 2 s from +2 s on.
+    private func source(_ queue: DeliveryQueue, _ handler: @escaping @Sendable (TimerSource) -> Void) -> TimerSource {
+        let source = TimerSource(queue: queue)
+        source.schedule(after: .seconds(2), repeating: .seconds(2), leeway: .milliseconds(10))
+        source.setEventHandler(handler)
+        source.resume()
+        return source
+    }
+
+    @Test("X8: on the main queue, weak capture; the owner goes at once, cancels, and no tick follows")
+    func x8() {
+        withSimulation { simulation in
+            let log = Log<String>()
+            var owner: Owner? = Owner(log)
+            owner!.keep(source(.main) { [weak owner] in owner?.tick($0) })
+            let watch = Weak(owner)
+            simulation.advance(to: .ms(6900))
+            #expect(!watch.isGone)
+            owner = nil
+            #expect(watch.isGone)
+            simulation.advance(to: .ms(20_000))
+            #expect(log.entries == ["2000: num = 0", "4000: num = 1", "6000: num = 2", "deinit"])
+            #expect(simulation.loop.run(in: .default) == .finished)
+        }
+    }
+
+    @Test(
+        "X9: strong capture; it runs on without its owner, cancels at num > 5, and deinit follows in that instant",
+        arguments: Place.allCases)
+    func x9(_ place: Place) {
+        withSimulation { simulation in
+            let log = Log<String>()
+            func begin() -> Weak<Owner> {
+                let owner = Owner(log)
+                let timer = source(place.queue) { source in
+                    owner.tick(source)
+                    if owner.num > 5 {
+                        source.cancel()
+                        owner.log.note("cancel", simulation)
+                    }
+                }
+                owner.keep(timer)
+                return Weak(owner)
+            }
+            let watch = begin()
+            simulation.advance(to: .ms(11_999))
+            #expect(!watch.isGone)
+            simulation.advance(to: .ms(12_000))
+            #expect(watch.isGone)
+            simulation.advance(to: .ms(30_000))
+            #expect(
+                log.entries
+                    == (0...5).map { "\(2000 + 2000 * $0): num = \($0)" } + ["12000: cancel", "deinit"])
+        }
+    }
+
+    @Test("X10: a busy main loop delays a source on the main queue: one fire, then the grid")
+    func x10() {
+        withSimulation { simulation in
+            let log = Log<String>()
+            let timer = source(.main) { log.note($0) }
+            DeliveryQueue.main.asyncAfter(.seconds(5)) { simulation.spend(.seconds(5.003)) }
+            simulation.advance(to: .ms(14_000))
+            #expect(log.entries == ["2000: 1", "4000: 1", "10003: 3", "12000: 1", "14000: 1"])
+            withExtendedLifetime(timer) {}
+        }
+    }
+
+    @Test("X11: a busy main loop does not touch a source on a background queue")
+    func x11() {
+        withSimulation { simulation in
+            let log = Log<String>()
+            let timer = source(.background) { log.note($0) }
+            DeliveryQueue.main.asyncAfter(.milliseconds(5001)) {
+                log.note("begin delay", simulation)
+                simulation.spend(.milliseconds(4001))
+                log.note("end delay", simulation)
+            }
+            simulation.advance(to: .ms(12_000))
+            #expect(
+                log.entries == [
+                    "2000: 1", "4000: 1", "5001: begin delay", "6000: 1", "8000: 1", "9002: end delay", "10000: 1",
+                    "12000: 1",
+                ])
+            withExtendedLifetime(timer) {}
+        }
+    }
+
+    @Test("a drag does not touch it: it ticks in the tracking mode as well")
+    func drag() {
+        withSimulation { simulation in
+            let log = Log<String>()
+            let timer = source(.main) { log.note($0) }
+            simulation.drag(from: .ms(5085), until: .ms(9596))
+            simulation.advance(to: .ms(12_000))
+            #expect(log.entries == [2, 4, 6, 8, 10, 12].map { "\($0 * 1000): 1" })
+            withExtendedLifetime(timer) {}
+        }
+    }
+
+    @Test("a heavy handler of its own delays it on a background queue, too")
+    func heavy() {
+        withSimulation { simulation in
+            let log = Log<String>()
+            let timer = source(.background) { source in
+                log.note(source)
+                if log.entries.count == 1 { simulation.spend(.seconds(5)) }
+            }
+            simulation.advance(to: .ms(10_000))
+            #expect(log.entries == ["2000: 1", "7000: 2", "8000: 1", "10000: 1"])
+            withExtendedLifetime(timer) {}
+        }
+    }
+}
+
+@Suite("S8 XBGCDTimer", .timeLimit(.minutes(1)))
+struct S8Tests {
+    private final class Target: Sendable {
+        let log: Log<String>
+        init(_ log: Log<String>) { self.log = log }
+        deinit { log.append("deinit") }
+        func tick(_ source: TimerSource) { log.note(source) }
+    }
+
+    @Test("a block, to be fired by hand", arguments: Place.allCases)
+    func block(_ place: Place) throws {
+        try withSimulation { simulation in
+            let log = Log<String>()
+            let (start, interval) = (Duration.milliseconds(30), Duration.milliseconds(20))
+            let source =
+                place == .loop
+                ? try TimerSource(start: start, interval: interval, repeats: true) { log.note($0) }
+                : try TimerSource(start: start, interval: interval, queue: .background, repeats: true) { log.note($0) }
+            simulation.advance(to: .ms(10))
+            #expect(log.entries == [])
+            source.activate()
+            simulation.advance(to: .ms(60))
+            source.cancel()
+            simulation.advance(to: .ms(200))
+            #expect(log.entries == ["30: 1", "50: 1"])
+        }
+    }
+
+    @Test("a block, started at once", arguments: Place.allCases)
+    func scheduledBlock(_ place: Place) throws {
+        try withSimulation { simulation in
+            let log = Log<String>()
+            let (start, interval) = (Duration.zero, Duration.milliseconds(20))
+            var source: TimerSource? =
+                place == .loop
+                ? try .scheduled(start: start, interval: interval, repeats: true) { log.note($0) }
+                : try .scheduled(start: start, interval: interval, queue: .background, repeats: true) { log.note($0) }
+            simulation.advance(to: .ms(50))
+            #expect(log.entries == ["0: 1", "20: 1", "40: 1"])
+            withExtendedLifetime(source) {}
+            source = nil
+            simulation.advance(to: .ms(200))
+            #expect(log.entries.count == 3)
+        }
+    }
+
+    @Test(
+        "one that does not repeat cancels itself after its callback, and lets its block go", arguments: Place.allCases)
+    func once(_ place: Place) throws {
+        try withSimulation { simulation in
+            let log = Log<String>()
+            func make() throws -> TimerSource {
+                let token = Token { log.append("released") }
+                let handler: @Sendable (TimerSource) -> Void = { source in
+                    token.touch()
+                    #expect(!source.isCancelled)
+                    log.note(source)
+                }
+                // The interval does not matter to one that does not repeat.
+                return place == .loop
+                    ? try .scheduled(start: .milliseconds(10), interval: .zero, repeats: false, handler: handler)
+                    : try .scheduled(
+                        start: .milliseconds(10), interval: .seconds(-1), queue: .background, repeats: false,
+                        handler: handler)
+            }
+            let source = try make()
+            simulation.advance(to: .ms(100))
+            #expect(log.entries == ["10: 1", "released"])
+            #expect(source.isCancelled)
+        }
+    }
+
+    @Test(
+        "a weakly held target, fired by hand or started at once; when it goes the source cancels itself",
+        arguments: Place.allCases, [true, false])
+    func target(_ place: Place, isScheduled: Bool) throws {
+        try withSimulation { simulation in
+            let log = Log<String>()
+            var target: Target? = Target(log)
+            let duration = Duration.milliseconds(10)
+            let source: TimerSource
+            switch (place, isScheduled) {
+            case (.loop, true):
+                source = try .scheduled(
+                    start: duration, interval: duration, weakTarget: target!, selector: Target.tick, repeats: true)
+            case (.loop, false):
+                source = try TimerSource(
+                    start: duration, interval: duration, weakTarget: target!, selector: Target.tick, repeats: true)
+            case (.pool, true):
+                source = try .scheduled(
+                    start: duration, interval: duration, queue: .background, weakTarget: target!,
+                    selector: { target in { target.tick($0) } }, repeats: true)
+            case (.pool, false):
+                source = try TimerSource(
+                    start: duration, interval: duration, queue: .background, weakTarget: target!,
+                    selector: { target in { target.tick($0) } }, repeats: true)
+            }
+            if !isScheduled {
+                simulation.advance(to: .ms(5))
+                #expect(log.entries == [])
+                source.activate()
+            }
+            simulation.advance(to: .ms(25))
+            target = nil
+            #expect(log.entries == ["10: 1", "20: 1", "deinit"])
+            #expect(!source.isCancelled)
+            simulation.advance(to: .ms(30))
+            #expect(source.isCancelled)
+            simulation.advance(to: .ms(60))
+            #expect(log.entries == ["10: 1", "20: 1", "deinit"])
+        }
+    }
+
+    @Test("no block, a start below zero, and an interval of zero or less with repeats are refused")
+    func errors() {
+        withSimulation { simulation in
+            let handler: @Sendable (TimerSource) -> Void = { _ in }
+            func expect(
+                _ error: TimerSourceError, _ start: Duration, _ interval: Duration, repeats: Bool,
+                handler: (@Sendable (TimerSource) -> Void)?
+            ) {
+                #expect(throws: error) {
+                    try TimerSource(start: start, interval: interval, repeats: repeats, handler: handler)
+                }
+                #expect(throws: error) {
+                    try TimerSource.scheduled(
+                        start: start, interval: interval, queue: .background, repeats: repeats, handler: handler)
+                }
+            }
+            expect(.noHandler, .zero, .seconds(1), repeats: true, handler: nil)
+            expect(.negativeStart(.nanoseconds(-1)), .nanoseconds(-1), .seconds(1), repeats: false, handler: handler)
+            expect(.nonPositiveInterval(.zero), .zero, .zero, repeats: true, handler: handler)
+            expect(.nonPositiveInterval(.seconds(-1)), .zero, .seconds(-1), repeats: true, handler: handler)
+            #expect(throws: TimerSourceError.negativeStart(.seconds(-1))) {
+                try TimerSource(
+                    start: .seconds(-1), interval: .zero, weakTarget: Target(Log()), selector: Target.tick,
+                    repeats: true)
+            }
+            #expect(simulation.loop.run(in: .default) == .finished)
+        }
+    }
+}
+
+@Suite("S10 FLTimer, GCD form", .timeLimit(.minutes(1)))
+struct S10Tests {
+    @Test("a block timer on main or on a given queue, repeating or not, that can be invalidated")
+    func forms() throws {
+        try withSimulation { simulation in
+            let log = Log<String>()
+            let thread = LoopThread(name: "own") { $0.add(CustomSource(), forMode: .default) }
+            let queues = [("main", DeliveryQueue.main), ("background", .background), ("thread", .thread(thread))]
+            var sources: [TimerSource] = []
+            for (name, queue) in queues {
+                for repeats in [true, false] {
+                    sources.append(
+                        try .scheduled(
+                            start: .seconds(1), interval: .seconds(1), queue: queue, repeats: repeats
+                        ) { _ in log.note("\(name) \(repeats)", simulation) })
+                }
+            }
+            simulation.advance(to: .ms(2500))
+            for source in sources { source.cancel() }
+            simulation.advance(to: .ms(10_000))
+            let once = queues.map { "1000: \($0.0) false" }
+            let first = queues.map { "1000: \($0.0) true" }
+            let second = queues.map { "2000: \($0.0) true" }
+            #expect(log.entries.sorted() == (once + first + second).sorted())
+            thread.stop()
+            thread.join()
+        }
+    }
+}
+
+@Suite("S11 JX_GCDTimerManager", .timeLimit(.minutes(1)))
+struct S11Tests {
+    @Test("a manager's life: schedule, replace, a one-shot that frees its name, cancel; owners go with their actions")
+    func life() throws {
+        try withSimulation { simulation in
+            let log = Log<String>()
+            let manager = TimerRegistry()
+            func schedule(_ name: String, repeats: Bool, instantly: Bool = false) throws -> Weak<Owner> {
+                let owner = Owner(log)
+                try manager.schedule(
+                    name, interval: .seconds(2), queue: .main, repeats: repeats, fireInstantly: instantly
+                ) { owner.log.note("\(name) \(manager.names)", simulation) }
+                return Weak(owner)
+            }
+            let first = try schedule("poll", repeats: true, instantly: true)
+            simulation.advance(to: .ms(3000))
+            let second = try schedule("poll", repeats: true)
+            #expect(first.isGone)
+            let once = try schedule("once", repeats: false)
+            simulation.advance(to: .ms(5000))
+            #expect(once.isGone)
+            manager.cancel("poll")
+            #expect(second.isGone)
+            simulation.advance(to: .ms(20_000))
+            #expect(
+                log.entries == [
+                    "0: poll [\"poll\"]", "2000: poll [\"poll\"]", "deinit", "5000: poll [\"once\", \"poll\"]",
+                    "5000: once [\"poll\"]", "deinit", "deinit",
+                ])
+        }
+    }
+}
+
+@Suite("S12 GCDCountDown", .timeLimit(.minutes(1)))
+struct S12Tests {
+    @Test("60 s until a code can be sent again, through a drag and a busy second, and its owner goes with it")
+    func sendAgain() {
+        withSimulation { simulation in
+            let log = Log<String>()
+            final class Screen {
+                var title = ""
+                var countdown: Countdown?
+                let log: Log<String>
+                init(_ log: Log<String>) { self.log = log }
+                deinit { log.append("deinit") }
+            }
+            var screen: Screen? = Screen(log)
+            screen!.countdown = Countdown(from: 60, pausing: .continuing) { [weak screen] countdown in
+                screen?.title = countdown.remaining == 0 ? "Send again" : "\(countdown.remaining!) s"
+                log.append("\(RunLoop.current.now.ms): \(screen!.title)")
+            }
+            screen!.countdown!.resume()
+            simulation.drag(from: .ms(10_500), until: .ms(20_500))
+            DeliveryQueue.main.asyncAfter(.milliseconds(30_500)) { simulation.spend(.milliseconds(1700)) }
+            simulation.advance(to: .ms(90_000))
+            var expected = (0...60).map { "\($0 * 1000): " + ($0 == 60 ? "Send again" : "\(60 - $0) s") }
+            expected.replaceSubrange(31...32, with: ["32200: 28 s"])
+            #expect(log.entries == expected)
+            let watch = Weak(screen)
+            screen!.countdown!.reset()
+            screen!.countdown!.resume()
+            screen = nil
+            #expect(watch.isGone)
+            #expect(simulation.loop.run(in: .default) == .finished)
+            #expect(log.entries == expected + ["deinit"])
+        }
+    }
+}
+
+@Suite("S14 dispatch_after", .timeLimit(.minutes(1)))
+struct S14Tests {
+    @Test(
+        "a delayed block on the main queue, in every mode, and on the background; its owner goes with the block",
+        arguments: Place.allCases)
+    func after(_ place: Place) {
+        withSimulation { simulation in
+            let log = Log<String>()
+            func post() -> Weak<Owner> {
+                let owner = Owner(log)
+                place.queue.asyncAfter(.seconds(5)) { owner.log.note("after", simulation) }
+                return Weak(owner)
+            }
+            let watch = post()
+            simulation.drag(from: .ms(4000), until: .ms(8000))
+            simulation.advance(to: .ms(3999))
+            #expect(!watch.isGone)
+            simulation.advance(to: .ms(9000))
+            #expect(watch.isGone)
+            #expect(log.entries == ["5000: after", "deinit"])
+        }
+    }
+
+    @Test("ours can be cancelled, which lets its owner go", arguments: Place.allCases)
+    func cancelled(_ place: Place) {
+        withSimulation { simulation in
+            let log = Log<String>()
+            func post() -> (WorkItem, Weak<Owner>) {
+                let owner = Owner(log)
+                let item = place.queue.asyncAfter(.seconds(5)) { owner.log.note("after", simulation) }
+                return (item, Weak(owner))
+            }
+            let (item, watch) = post()
+            simulation.advance(to: .ms(3000))
+            item.cancel()
+            simulation.advance(to: .ms(3000))
+            #expect(watch.isGone)
+            simulation.advance(to: .ms(9000))
+            #expect(log.entries == ["deinit"])
+        }
+    }
+}

@@ -1,0 +1,74 @@
+import Glibc
+import RunLoopCore
+import RunLoopKit
+import Testing
+
+/// A million sources come and go in processes of their own, whose memory nobody else uses.
+@Suite(
+    "The memory of a million timer sources", .timeLimit(.minutes(5)), .serialized,
+    .disabled(if: isSanitized, "a sanitizer keeps what is freed"))
+struct TimerSourceMemoryTests {
+    @Test("a million sources are scheduled, activated and cancelled, and their memory comes back")
+    func cancelled() async {
+        await #expect(processExitsWith: .success) { checkRounds(cancels: true) }
+    }
+
+    @Test("a million sources are scheduled, activated and dropped, and their memory comes back")
+    func dropped() async {
+        await #expect(processExitsWith: .success) { checkRounds(cancels: false) }
+    }
+}
+
+private let isSanitized = dlsym(nil, "__asan_init") != nil || dlsym(nil, "__tsan_init") != nil
+
+/// Resident memory, in bytes, without what the allocator could give back.
+private func residentBytes() -> Int {
+    // Swift's Glibc module lacks it.
+    typealias Trim = @convention(c) (Int) -> Int32
+    if let address = dlsym(nil, "malloc_trim") { _ = unsafeBitCast(address, to: Trim.self)(0) }
+    let descriptor = open("/proc/self/statm", O_RDONLY)
+    defer { close(descriptor) }
+    var bytes = [UInt8](repeating: 0, count: 128)
+    let count = read(descriptor, &bytes, bytes.count)
+    let fields = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self).split(separator: " ")
+    return Int(fields[1])! * sysconf(Int32(_SC_PAGESIZE))
+}
+
+private func checkRounds(cancels: Bool) {
+    let loop = RunLoop.current
+    let before = residentBytes()
+    let released = Counter()
+    /// - Returns: the greatest resident memory of the round, and that after it.
+    func round() -> (peak: Int, after: Int) {
+        func work() -> Int {
+            let token = Token { released.add() }
+            let begin = loop.now + .seconds(1000)
+            let sources = (0..<1_000_000).map { number in
+                let source = TimerSource(queue: .loop(loop.remote))
+                source.setEventHandler { _ in token.touch() }
+                source.schedule(deadline: begin + .milliseconds(number), repeating: .seconds(1))
+                source.activate()
+                return source
+            }
+            let peak = residentBytes()
+            if cancels { for source in sources { source.cancel() } }
+            return peak
+        }
+        let peak = work()
+        // One look of the loop, in which it sees that nothing is left.
+        precondition(loop.run(in: .default) == .finished, "a source was left in the loop")
+        loop.checkInvariants()
+        return (peak, residentBytes())
+    }
+    let rounds = (0..<3).map { _ in round() }
+    let used = rounds[0].peak - before
+    precondition(released.value == 3, "a source was not released")
+    precondition(used > 100_000_000, "a million sources cannot take \(used) bytes")
+    for (number, round) in rounds.enumerated().dropFirst() {
+        let growth = round.after - rounds[0].after
+        precondition(growth * 20 < used, "round \(number + 1) left \(growth) bytes more, of \(used)")
+        precondition((round.peak - rounds[0].peak) * 20 < used, "round \(number + 1) took more: \(rounds)")
+    }
+    // What the loop keeps for reuse is a small part.
+    precondition(rounds[2].after - before < used / 2, "\(rounds[2].after - before) bytes of \(used) are kept")
+}
