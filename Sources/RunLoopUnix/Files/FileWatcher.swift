@@ -69,12 +69,13 @@ public final class FileWatcher {
         let mask = kinds.intersection(.all).rawValue | UInt32(IN_MASK_CREATE)
         let number = inotify_add_watch(descriptor, path, mask)
         if number < 0 {
-            switch errno {
+            let reason = errno
+            switch reason {
             case ENOENT, ENOTDIR, ENAMETOOLONG, ELOOP: throw .noSuchFile(path)
             case EACCES: throw .notPermitted(path)
             case EEXIST: throw .alreadyWatched(path)
             case ENOSPC: throw .tooManyWatches(path)
-            default: throw .system(.last("watch \(path)"))
+            default: throw .system(SystemError("watch \(path)", errno: reason))
             }
         }
         let watch = FileWatch(path: path, number: number)
