@@ -38,9 +38,10 @@ struct FileWatcherLifeTests {
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
             do throws(FileWatchError) {
                 _ = try FileWatcher { _, _ in }
-                exit(1)
+                _exit(1)
             } catch {
-                exit(error == .tooManyWatchers ? 0 : 2)
+                // Not `exit`: a leak checker that cannot open files would have its own say.
+                _exit(error == .tooManyWatchers ? 0 : 2)
             }
         }
     }
