@@ -63,6 +63,7 @@ let package = Package(
         example("TimerSources"),
         example("ResendCode", "RunLoopSimulation"),
         example("FrameRate"),
+        example("FileWatcher", "RunLoopUnix"),
         .executableTarget(
             name: "TTLStore",
             dependencies: [

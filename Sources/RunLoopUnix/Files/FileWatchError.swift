@@ -1,0 +1,32 @@
+/// Why a file cannot be watched.
+public enum FileWatchError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// There is nothing at the path.
+    case noSuchFile(String)
+    /// The file may not be read, or a directory on the way not be searched.
+    case notPermitted(String)
+    /// The same file is watched already, under this or another path.
+    case alreadyWatched(String)
+    /// The user's watches are used up; the path is the one that found no room.
+    case tooManyWatches(String)
+    /// The user's watchers, or the process's descriptors, are used up.
+    case tooManyWatchers
+    /// Another error of the system.
+    case system(SystemError)
+
+    public var description: String {
+        switch self {
+        case .noSuchFile(let path):
+            "\(path) cannot be watched: there is no such file; watch its directory to hear when it is made"
+        case .notPermitted(let path):
+            "\(path) cannot be watched: it may not be read"
+        case .alreadyWatched(let path):
+            "\(path) is watched already by this watcher, under this or another path; take that watch back first"
+        case .tooManyWatches(let path):
+            "\(path) cannot be watched: the user has too many watches; raise the sysctl fs.inotify.max_user_watches"
+        case .tooManyWatchers:
+            "no further watcher: raise the sysctl fs.inotify.max_user_instances, or the process's limit of open files"
+        case .system(let error):
+            error.description
+        }
+    }
+}

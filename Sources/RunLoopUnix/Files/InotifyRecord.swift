@@ -1,0 +1,50 @@
+internal import Glibc
+
+/// One record as the system writes it into the buffer of a read.
+struct InotifyRecord: Equatable {
+    var watch: Int32
+    var mask: UInt32
+    var cookie: UInt32
+    /// Without the zeros that pad it.
+    var name: [UInt8]
+
+    /// The size of a record without its name.
+    static let headerSize = 16
+
+    /// The records of a buffer, in order. What does not fit into the buffer is not looked at: the system writes whole
+    /// records only, so there is nothing of the kind.
+    static func all(in buffer: UnsafeRawBufferPointer) -> [InotifyRecord] {
+        var records: [InotifyRecord] = []
+        var rest = buffer[...]
+        while rest.count >= headerSize {
+            // Bounds are checked by `rest`; loads need no alignment.
+            let header = UnsafeRawBufferPointer(rebasing: rest.prefix(headerSize))
+            let length = Int(header.loadUnaligned(fromByteOffset: 12, as: UInt32.self))
+            rest = rest.dropFirst(headerSize)
+            guard length <= rest.count else { break }
+            records.append(
+                InotifyRecord(
+                    watch: header.loadUnaligned(fromByteOffset: 0, as: Int32.self),
+                    mask: header.loadUnaligned(fromByteOffset: 4, as: UInt32.self),
+                    cookie: header.loadUnaligned(fromByteOffset: 8, as: UInt32.self),
+                    name: Array(rest.prefix(length).prefix { $0 != 0 })))
+            rest = rest.dropFirst(length)
+        }
+        return records
+    }
+
+    /// What the record reports. The system sets one of these bits in a record, so far; if ever it sets several, they
+    /// are reported one after the other.
+    var kinds: [FileEvent.Kind] {
+        InotifyRecord.kindsOfBits.compactMap { mask & UInt32(bitPattern: $0.bit) == 0 ? nil : $0.kind }
+    }
+
+    var isDirectory: Bool { mask & UInt32(bitPattern: IN_ISDIR) != 0 }
+
+    private static let kindsOfBits: [(bit: Int32, kind: FileEvent.Kind)] = [
+        (IN_CREATE, .created), (IN_MODIFY, .modified), (IN_CLOSE_WRITE, .closedAfterWriting),
+        (IN_ATTRIB, .attributesChanged), (IN_MOVED_FROM, .movedFrom), (IN_MOVED_TO, .movedTo), (IN_DELETE, .deleted),
+        (IN_DELETE_SELF, .deletedSelf), (IN_MOVE_SELF, .movedSelf), (IN_UNMOUNT, .unmounted),
+        (IN_IGNORED, .ignored), (IN_Q_OVERFLOW, .overflow),
+    ]
+}

@@ -1,0 +1,190 @@
+internal import RunLoopKit
+
+// What a daemon does: run, stop in stages, reload.
+
+extension Daemon {
+    // MARK: Running
+
+    /// Runs the loop until the daemon has stopped.
+    ///
+    /// A stop of this run by ``RunLoop/stop()``, its remote or its ``LoopThread`` counts as a call of
+    /// ``stop(status:)``. A nested run that is the innermost when the daemon has stopped is stopped; those around it
+    /// are too, once each, if they run in the daemon's mode, and others are waited for.
+    ///
+    /// - Parameter announcesReady: whether to tell the service manager in the first pass that the service is ready.
+    /// - Returns: the status to exit with: that of the first ``stop(status:)`` with one other than zero.
+    @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
+    public func run(announcesReady: Bool = true) -> Int32 {
+        let keepAlive = CustomSource()
+        loop.add(keepAlive, forMode: RunLoop.Modes(mode))
+        let observer = makeObserver()
+        loop.add(observer, forMode: RunLoop.Modes(mode))
+        defer {
+            keepAlive.invalidate()
+            observer.invalidate()
+        }
+        if announcesReady, state == .running { later { $0.tell(ServiceManager.ready) } }
+        while true {
+            if case .stopped(let status) = state { return status }
+            let result = loop.run(in: mode)
+            if case .stopped(let status) = state { return status }
+            require(
+                result != .starved,
+                "on virtual time nothing can ever happen any more, and nobody has stopped the daemon")
+            if result == .stopped { stop() }
+        }
+    }
+
+    /// Ends the daemon's run once it has stopped, from within: also a run that nested ones kept from noticing.
+    private func makeObserver() -> Observer {
+        var depth = 0
+        var lowestStopped = Int.max
+        return Observer(activities: [.entry, .beforeTimers, .exit], repeats: true) { [self] _, activity in
+            if activity == .entry { depth += 1 }
+            // Each run once: `RunLoop.run()` goes on after a stop, and would spin if it were stopped again and again.
+            if activity == .beforeTimers, case .stopped = state, depth < lowestStopped {
+                lowestStopped = depth
+                loop.stop()
+            }
+            if activity == .exit { depth -= 1 }
+        }
+    }
+
+    // MARK: Stopping
+
+    /// Begins to stop; when the daemon is stopping already, hurries.
+    ///
+    /// Returns at once. On the loop's thread; elsewhere ``Remote/stop(status:)``.
+    ///
+    /// - Parameter status: what ``run(announcesReady:)`` is to return; the first that is not zero counts.
+    public func stop(status: Int32 = 0) {
+        if self.status == 0 { self.status = status }
+        switch state {
+        case .running, .reloading:
+            // A reload that is under way is not waited for.
+            pending = [:]
+            state = .stopping(.stopAccepting)
+            tell(ServiceManager.stopping)
+            setLimit(drainLimit)
+            later { $0.begin(.stopAccepting) }
+        case .stopping: hurry()
+        case .stopped: break
+        }
+    }
+
+    /// Waits no longer: goes on to the last stage; in the last stage, ends. Nothing happens if the daemon is not
+    /// stopping. On the loop's thread; elsewhere ``Remote/hurry()``.
+    public func hurry() {
+        guard case .stopping(let stage) = state else { return }
+        abandonPending()
+        guard stage < .exit else { return later { $0.end() } }
+        abandoned += stopHooks.filter { $0.stage < .exit }.map(\.name)
+        stopHooks.removeAll { $0.stage < .exit }
+        state = .stopping(.exit)
+        setLimit(exitLimit)
+        later { $0.begin(.exit) }
+    }
+
+    /// Calls the hooks of a stage. They are let go, and with them what they hold.
+    private func begin(_ stage: Stage) {
+        // Somebody was in a hurry before the stage began.
+        guard state == .stopping(stage) else { return }
+        let hooks = stopHooks.filter { $0.stage == stage }
+        stopHooks.removeAll { $0.stage == stage }
+        call(hooks)
+        goOn()
+    }
+
+    /// Goes on to what comes next, if nothing is left to wait for.
+    private func goOn() {
+        guard pending.isEmpty else { return }
+        switch state {
+        case .reloading: endReload()
+        case .stopping(.exit): end()
+        case .stopping(let stage):
+            let next = Stage(rawValue: stage.rawValue + 1)!
+            state = .stopping(next)
+            if next == .exit { setLimit(exitLimit) }
+            later { $0.begin(next) }
+        case .running, .stopped: break
+        }
+    }
+
+    private func end() {
+        guard case .stopping(.exit) = state else { return }
+        abandonPending()
+        limit?.invalidate()
+        limit = nil
+        stopHooks = []
+        reloadHooks = []
+        state = .stopped(status)
+        loop.stop()
+    }
+
+    private func abandonPending() {
+        abandoned += pending.sorted { $0.key < $1.key }.map(\.value)
+        pending = [:]
+    }
+
+    private func setLimit(_ duration: Duration) {
+        limit?.invalidate()
+        let timer = Timer(fire: loop.now + duration, interval: .zero, repeats: false) { [weak self] _ in self?.hurry() }
+        timer.name = "limit of stopping"
+        loop.add(timer, forMode: modes)
+        limit = timer
+    }
+
+    // MARK: Reloading
+
+    /// Calls the reload hooks; the service manager is told before and after. A request during a reload makes one more
+    /// follow; one during a stop is ignored. On the loop's thread; elsewhere ``Remote/reload()``.
+    public func reload() {
+        switch state {
+        case .running:
+            state = .reloading
+            tell(ServiceManager.reloading)
+            later { daemon in
+                guard daemon.state == .reloading else { return }
+                daemon.call(daemon.reloadHooks)
+                daemon.goOn()
+            }
+        case .reloading: reloadsAgain = true
+        case .stopping, .stopped: break
+        }
+    }
+
+    private func endReload() {
+        state = .running
+        tell(ServiceManager.ready)
+        guard reloadsAgain else { return }
+        reloadsAgain = false
+        reload()
+    }
+
+    // MARK: Means
+
+    /// Does something in the loop's next step: hooks are never called from within what asked for them.
+    private func later(_ body: @escaping (Daemon) -> Void) {
+        loop.perform(inModes: modes) { body(self) }
+    }
+
+    private func tell(_ message: (ServiceManager) -> () throws(ServiceManagerError) -> Bool) {
+        do throws(ServiceManagerError) { _ = try message(manager)() } catch { errorHandler?(error) }
+    }
+
+    private func call(_ hooks: [Hook]) {
+        let first = calls
+        // All are noted before the first is called, so that one that is done at once does not end the stage.
+        for hook in hooks {
+            pending[calls] = hook.name
+            calls += 1
+        }
+        for (offset, hook) in hooks.enumerated() where pending[first + offset] != nil {
+            hook.body(Completion(remote, call: first + offset))
+        }
+    }
+
+    func finished(_ call: Int) {
+        if pending.removeValue(forKey: call) != nil { goOn() }
+    }
+}

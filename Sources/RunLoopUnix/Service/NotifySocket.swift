@@ -1,0 +1,55 @@
+internal import Glibc
+
+/// A datagram socket and the address to send to.
+final class NotifySocket: Sendable {
+    private let descriptor: Int32
+    private let address: [UInt8]
+
+    /// - Parameter name: the value of `NOTIFY_SOCKET`: an absolute path, or `@` and an abstract name.
+    init(_ name: String) throws(ServiceManagerError) {
+        address = try NotifySocket.address(of: name)
+        descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        if descriptor < 0 { throw .system(.last("make a socket to the service manager")) }
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// A `sockaddr_un` of exactly the length that the name needs: an abstract name has no end but the length.
+    static func address(of name: String) throws(ServiceManagerError) -> [UInt8] {
+        func invalid(_ reason: String) -> ServiceManagerError {
+            .invalidVariable(name: ServiceEnvironment.notifySocket, value: name, reason: reason)
+        }
+        var path = Array(name.utf8)
+        let isAbstract = path.first == UInt8(ascii: "@")
+        guard isAbstract || path.first == UInt8(ascii: "/"), path.count > 1 else {
+            throw invalid("it is to be an absolute path, or @ and a name; other addresses are not supported")
+        }
+        if path.contains(0) { throw invalid("a zero byte would end the path early") }
+        if isAbstract { path[0] = 0 } else { path.append(0) }
+        guard path.count <= MemoryLayout<sockaddr_un>.size - MemoryLayout<sa_family_t>.size else {
+            throw invalid("the system allows 107 bytes")
+        }
+        return withUnsafeBytes(of: sa_family_t(AF_UNIX)) { Array($0) } + path
+    }
+
+    /// Sends one datagram. Any thread.
+    ///
+    /// - Parameter waits: whether to wait while the receiver's queue is full.
+    func send(_ message: String, waits: Bool) throws(ServiceManagerError) {
+        let bytes = Array(message.utf8)
+        let flags = Int32(MSG_NOSIGNAL) | (waits ? 0 : Int32(MSG_DONTWAIT))
+        var sent = -1
+        repeat {
+            sent = address.withUnsafeBytes { address in
+                // The bytes begin with the family and are as long as is said: that is what a socket address is.
+                sendto(
+                    descriptor, bytes, bytes.count, flags, address.assumingMemoryBound(to: sockaddr.self).baseAddress,
+                    socklen_t(address.count))
+            }
+        } while sent < 0 && errno == EINTR
+        guard sent < 0 else { return }
+        throw errno == EAGAIN ? .busy : .system(.last("notify the service manager"))
+    }
+}

@@ -1,0 +1,59 @@
+internal import Glibc
+
+/// What a service manager says by way of the environment.
+struct ServiceEnvironment {
+    static let notifySocket = "NOTIFY_SOCKET"
+    static let watchdogPeriod = "WATCHDOG_USEC"
+    static let watchdogProcess = "WATCHDOG_PID"
+    static let listenCount = "LISTEN_FDS"
+    static let listenProcess = "LISTEN_PID"
+    static let listenNames = "LISTEN_FDNAMES"
+
+    private let variables: [String: String]
+    /// Whether the variables are the process's own: only those can be removed.
+    private let isProcess: Bool
+
+    /// The given variables, or the process's.
+    init(_ variables: [String: String]?) {
+        isProcess = variables == nil
+        self.variables = variables ?? ServiceEnvironment.ofProcess()
+    }
+
+    /// The variable's value; one that is empty counts as absent.
+    subscript(name: String) -> String? {
+        variables[name].flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    /// The value of a variable as a number.
+    func number(_ name: String) throws(ServiceManagerError) -> UInt64? {
+        guard let text = self[name] else { return nil }
+        // Digits only: the initialiser would take a sign too.
+        guard text.utf8.allSatisfy({ (48...57).contains($0) }), let number = UInt64(text) else {
+            throw .invalidVariable(name: name, value: text, reason: "it is to be a number")
+        }
+        return number
+    }
+
+    /// The process that a variable names, which is at least 1.
+    func process(_ name: String) throws(ServiceManagerError) -> pid_t? {
+        guard let number = try number(name) else { return nil }
+        guard number > 0, let process = pid_t(exactly: number) else {
+            throw .invalidVariable(name: name, value: "\(number)", reason: "it is to be a process")
+        }
+        return process
+    }
+
+    /// Removes variables from the process's environment, so that its children do not take them for theirs.
+    func remove(_ names: [String]) {
+        guard isProcess else { return }
+        for name in names { unsetenv(name) }
+    }
+
+    /// One by one: the table itself is a variable that other threads may change.
+    private static func ofProcess() -> [String: String] {
+        let names = [notifySocket, watchdogPeriod, watchdogProcess, listenCount, listenProcess, listenNames]
+        return names.reduce(into: [:]) { variables, name in
+            variables[name] = getenv(name).map { String(cString: $0) }
+        }
+    }
+}

@@ -1,0 +1,36 @@
+/// Why the service manager cannot be told something, or what it said cannot be understood.
+public enum ServiceManagerError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// A variable of the environment is not what the protocol says.
+    case invalidVariable(name: String, value: String, reason: String)
+    /// A message cannot be sent as it is.
+    case invalidMessage(String, reason: String)
+    /// The manager has not taken its earlier messages yet; this one was not sent.
+    case busy
+    /// The number of names is not that of the sockets.
+    case namesDoNotMatch(names: Int, sockets: Int)
+    /// A descriptor that the manager announced is not open.
+    case notOpen(Int32)
+    /// A socket is of another kind than was asked for.
+    case unexpectedSocket(name: String, expected: String, found: String)
+    /// An error of the system.
+    case system(SystemError)
+
+    public var description: String {
+        switch self {
+        case .invalidVariable(let name, let value, let reason):
+            "\(name)=\(value) in the environment: \(reason)"
+        case .invalidMessage(let message, let reason):
+            "\"\(message)\" cannot be sent to the service manager: \(reason)"
+        case .busy:
+            "the service manager has not taken its earlier messages yet; this one was not sent"
+        case .namesDoNotMatch(let names, let sockets):
+            "LISTEN_FDNAMES has \(names) name(s) for \(sockets) socket(s) of LISTEN_FDS"
+        case .notOpen(let descriptor):
+            "descriptor \(descriptor) was announced by LISTEN_FDS and is not open"
+        case .unexpectedSocket(let name, let expected, let found):
+            "the socket \"\(name)\" is \(found); \(expected) was expected"
+        case .system(let error):
+            error.description
+        }
+    }
+}

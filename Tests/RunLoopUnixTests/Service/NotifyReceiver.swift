@@ -1,0 +1,55 @@
+import Glibc
+import RunLoopKit
+import Testing
+
+@testable import RunLoopUnix
+
+/// The service manager's side of the notification socket.
+final class NotifyReceiver {
+    /// What `NOTIFY_SOCKET` is to be.
+    let address: String
+    let descriptor: Int32
+    private let directory = TemporaryDirectory()
+
+    init(isAbstract: Bool = false) throws {
+        address = (isAbstract ? "@" : "") + directory["notify"]
+        descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_NONBLOCK.rawValue), 0)
+        let bytes = try NotifySocket.address(of: address)
+        let status = bytes.withUnsafeBytes {
+            bind(descriptor, $0.assumingMemoryBound(to: sockaddr.self).baseAddress, socklen_t($0.count))
+        }
+        try #require(status == 0, "errno \(errno)")
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// The next message, if there is one.
+    func next() -> String? {
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        let count = recv(descriptor, &buffer, buffer.count, 0)
+        return count < 0 ? nil : String(decoding: buffer.prefix(count), as: UTF8.self)
+    }
+
+    /// The messages that have come.
+    func messages() -> [String] {
+        var messages: [String] = []
+        while let message = next() { messages.append(message) }
+        return messages
+    }
+
+    /// A manager that sends here.
+    func manager(_ further: [String: String] = [:]) throws -> ServiceManager {
+        try ServiceManager(
+            environment: ["NOTIFY_SOCKET": address].merging(further) { _, further in further })
+    }
+
+    /// Writes down when messages come, in whatever mode the loop then runs.
+    func listen(on loop: RunLoop, modes: RunLoop.Modes, _ body: @escaping (String, RunLoop.Instant) -> Void) throws {
+        let source = DescriptorSource(fileDescriptor: descriptor, events: .readable) { [self] _, _ in
+            for message in messages() { body(message, loop.now) }
+        }
+        try loop.add(source, forMode: modes)
+    }
+}

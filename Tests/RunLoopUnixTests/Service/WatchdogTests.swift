@@ -1,0 +1,129 @@
+import RunLoopKit
+import RunLoopSimulation
+import Testing
+
+@testable import RunLoopUnix
+
+/// On virtual time; the manager's side reads the real socket before the time moves.
+@Suite("The watchdog")
+struct WatchdogTests {
+    private func withWatchdog(
+        modes: RunLoop.Modes = .common, _ body: (Simulation, Watchdog, () -> [Double]) throws -> Void
+    ) throws {
+        let receiver = try NotifyReceiver()
+        let manager = try receiver.manager(["WATCHDOG_USEC": "4000000"])
+        try withSimulation { simulation in
+            let start = simulation.now
+            var times: [Double] = []
+            try receiver.listen(on: simulation.loop, modes: [.common, "panel"]) { message, now in
+                #expect(message == "WATCHDOG=1")
+                times.append((now - start) / .seconds(1))
+            }
+            let watchdog = try #require(Watchdog(manager, loop: simulation.loop, modes: modes))
+            try body(simulation, watchdog) { times }
+            watchdog.invalidate()
+        }
+    }
+
+    @Test("a loop that has nothing to do is well: it is fed exactly at half periods")
+    func idle() throws {
+        try withWatchdog { simulation, watchdog, times in
+            #expect(watchdog.interval == .seconds(2))
+            simulation.advance(by: .seconds(9))
+            #expect(times() == [2, 4, 6, 8])
+            #expect(watchdog.feedings == 4)
+        }
+    }
+
+    @Test("it is not fed while a handler takes longer than the period, and is back on its grid afterwards")
+    func blockedHandler() throws {
+        try withWatchdog { simulation, _, times in
+            simulation.loop.perform(at: simulation.now + .seconds(3)) { simulation.spend(.seconds(6)) }
+            simulation.advance(by: .seconds(13))
+            #expect(times() == [2, 9, 10, 12])
+        }
+    }
+
+    @Test("it is not fed while a nested run in another mode starves its modes")
+    func starvedModes() throws {
+        try withWatchdog { simulation, _, times in
+            let loop = simulation.loop
+            let start = simulation.now
+            loop.perform(at: start + .seconds(3)) {
+                // The loop is busy in that mode: it makes passes, and none of them counts.
+                let timer = Timer(timeInterval: .seconds(0.5), repeats: true) { _ in }
+                loop.add(timer, forMode: "panel")
+                loop.run(in: "panel", until: start + .seconds(9))
+                timer.invalidate()
+            }
+            simulation.advance(by: .seconds(13))
+            #expect(times() == [2, 9, 10, 12])
+        }
+    }
+
+    @Test("a nested run in one of its modes feeds it")
+    func nestedCommon() throws {
+        try withWatchdog { simulation, _, times in
+            simulation.loop.addCommonMode(.tracking)
+            simulation.drag(from: simulation.now + .seconds(3), until: simulation.now + .seconds(7))
+            simulation.advance(by: .seconds(9))
+            #expect(times() == [2, 4, 6, 8])
+        }
+    }
+
+    @Test("in the default mode alone, a drag counts as no progress")
+    func defaultOnly() throws {
+        try withWatchdog(modes: .default) { simulation, _, times in
+            simulation.loop.addCommonMode(.tracking)
+            simulation.drag(from: simulation.now + .seconds(3), until: simulation.now + .seconds(7))
+            simulation.advance(by: .seconds(9))
+            #expect(times() == [2, 7, 8])
+        }
+    }
+
+    @Test("it is not fed while the application says that it is not well")
+    func unhealthy() throws {
+        try withWatchdog { simulation, watchdog, times in
+            watchdog.isHealthy = { simulation.now < RunLoop.Instant(nanoseconds: 5_000_000_000) }
+            simulation.advance(by: .seconds(9))
+            #expect(times() == [2, 4])
+            #expect(watchdog.isValid)
+        }
+    }
+
+    @Test("an invalidated watchdog sends nothing and leaves the loop")
+    func invalidation() throws {
+        try withWatchdog { simulation, watchdog, times in
+            simulation.advance(by: .seconds(3))
+            watchdog.invalidate()
+            watchdog.invalidate()
+            #expect(!watchdog.isValid)
+            simulation.advance(by: .seconds(9))
+            #expect(times() == [2])
+        }
+    }
+
+    @Test("there is none where the manager does not ask for it or cannot be told")
+    func absent() throws {
+        let receiver = try NotifyReceiver()
+        try withSimulation { simulation in
+            #expect(try Watchdog(receiver.manager(), loop: simulation.loop) == nil)
+            let deaf = try ServiceManager(environment: ["WATCHDOG_USEC": "1000"])
+            #expect(Watchdog(deaf, loop: simulation.loop) == nil)
+        }
+    }
+
+    @Test("what cannot be sent is reported, and tried again an interval later")
+    func errors() throws {
+        try withSimulation { simulation in
+            let manager = try ServiceManager(
+                environment: ["NOTIFY_SOCKET": "/nonexistent/notify", "WATCHDOG_USEC": "4000000"])
+            let watchdog = try #require(Watchdog(manager, loop: simulation.loop))
+            var errors = 0
+            watchdog.errorHandler = { _ in errors += 1 }
+            simulation.advance(by: .seconds(5))
+            #expect(errors == 2 && watchdog.feedings == 0)
+            watchdog.invalidate()
+        }
+    }
+}
