@@ -11,6 +11,10 @@ public final class DescriptorSource {
     /// What it is watched for.
     public let events: DescriptorEvents
 
+    /// Called when the loop has let the source go: it has left its last mode, was invalidated, or its loop has ended. The
+    /// descriptor is not watched any more and may be closed. For sources that own the descriptor that they wait for.
+    package var leaveHandler: (() -> Void)?
+
     /// Whether the source can still be called.
     public var isValid: Bool { handler != nil }
 
