@@ -88,6 +88,12 @@ static int wait_for(pid_t pid, int descriptor, int options, siginfo_t *info) {
     do {
         memset(info, 0, sizeof *info);
         status = waitid(kind, which, info, options | WEXITED);
+        // Linux 5.3 has such descriptors, and waits for them from 5.4 on.
+        if (status != 0 && errno == EINVAL && kind != P_PID) {
+            kind = P_PID;
+            which = (id_t)pid;
+            errno = EINTR;
+        }
     } while (status != 0 && errno == EINTR);
     return status;
 }

@@ -60,17 +60,6 @@ func onThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) -> Res
     return result.withLock { $0! }
 }
 
-/// Runs the calling thread's loop until something is so, and gives up after a time that no test needs.
-func run(_ loop: RunLoop, in mode: RunLoop.Mode = .default, until isSo: () -> Bool) -> Bool {
-    let limit = loop.now + .seconds(30)
-    while !isSo() && loop.now < limit {
-        // What makes it so may be no source of this mode: then it is asked again soon.
-        let result = loop.run(in: mode, until: loop.now + .milliseconds(20), returnAfterSourceHandled: true)
-        if result == .finished { break }
-    }
-    return isSo()
-}
-
 /// Waits, giving up after a time that no test needs, until something is so.
 func eventually(_ isSo: () -> Bool) -> Bool {
     let clock = ContinuousClock()
