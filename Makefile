@@ -45,7 +45,7 @@ compile-checks:
 .PHONY: examples
 examples:
 	@set -e; bin=$(DEBUG_BIN); \
-	for example in HelloTimer ModalRun WorkerThread VirtualDay FrameRate; do \
+	for example in HelloTimer ModalRun WorkerThread VirtualDay FrameRate ChildTimeout; do \
 	  echo "example $$example"; timeout 60 $$bin/$$example > /dev/null; done; \
 	ldd $$bin/HelloTimer | grep -q libevent_core; \
 	if ldd $$bin/HelloTimer | grep Foundation; then echo "HelloTimer needs Foundation"; exit 1; fi; \
@@ -67,4 +67,4 @@ tsan asan: deps
 
 # What crosses threads, and what touches C.
 tsan-short asan-short: deps
-	$(SANITIZED_TEST) --filter 'RunLoopKitTests|DriverTests'
+	$(SANITIZED_TEST) --filter 'RunLoopKitTests|DriverTests|RunLoopUnixTests'

@@ -64,6 +64,9 @@ let package = Package(
             name: "TimerForms", dependencies: ["RunLoopKit"], path: "Examples/TimerForms", swiftSettings: strict),
         .executableTarget(
             name: "FrameRate", dependencies: ["RunLoopKit"], path: "Examples/FrameRate", swiftSettings: strict),
+        .executableTarget(
+            name: "ChildTimeout", dependencies: ["RunLoopKit", "RunLoopUnix"], path: "Examples/ChildTimeout",
+            swiftSettings: strict),
 
         .testTarget(
             name: "DriverTests",
