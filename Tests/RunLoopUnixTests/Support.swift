@@ -78,16 +78,16 @@ func disposition(of signal: Signal) -> UInt {
     return unsafeBitCast(action.__sigaction_handler.sa_handler, to: UInt.self)
 }
 
-/// Forks; Swift's Glibc module hides the call, and these processes know what they do.
-func forkProcess() -> Int32 {
-    let symbol = dlsym(nil, "fork")
-    precondition(symbol != nil, "the C library has no fork")
+/// Forks, by the C library's function of that name; Swift's Glibc module hides it, and these processes know what they do.
+func forkProcess(_ function: String) -> Int32 {
+    let symbol = dlsym(nil, function)
+    precondition(symbol != nil, "the C library has no \(function)")
     return unsafeBitCast(symbol, to: (@convention(c) () -> Int32).self)()
 }
 
 /// Calls `body` in a child process, which ends right after it, and tells how: 0 if all was well.
-func statusOfChild(_ body: () -> Void) -> Int32 {
-    let child = forkProcess()
+func statusOfChild(by function: String = "fork", _ body: () -> Void) -> Int32 {
+    let child = forkProcess(function)
     precondition(child >= 0, "no process (errno \(errno))")
     if child == 0 {
         alarm(20)

@@ -156,6 +156,26 @@ struct SignalDispositionTests {
         }
     }
 
+    @Test("a child that comes to be behind the library's back has the former disposition too")
+    func bareFork() async {
+        await #expect(processExitsWith: .success) {
+            let isGood = onThread {
+                var count = 0
+                let loop = RunLoop.current
+                let source = try! SignalSource(signal: .user1) { count += $0.count }
+                try! loop.add(source, forMode: .default)
+                // It calls nobody who wants to hear of forks, so that the handler itself has to find out.
+                let killed = statusOfChild(by: "_Fork") { raise(SIGUSR1) }
+                loop.run(in: .default, until: .distantPast)
+                guard killed == SIGUSR1, count == 0, disposition(of: .user1) > 1 else { return false }
+                raise(SIGUSR1)
+                loop.run(in: .default, until: .distantPast)
+                return count == 1
+            }
+            precondition(isGood)
+        }
+    }
+
     @Test("adding a source on another thread than its loop's is a mistake")
     func elsewhere() async {
         await #expect(processExitsWith: .failure) {
