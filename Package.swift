@@ -64,6 +64,7 @@ let package = Package(
         example("ResendCode", "RunLoopSimulation"),
         example("FrameRate"),
         example("FileWatcher", "RunLoopUnix"),
+        example("ChildTimeout", "RunLoopUnix"),
         .executableTarget(
             name: "TTLStore",
             dependencies: [

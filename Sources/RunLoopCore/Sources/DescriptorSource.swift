@@ -22,6 +22,10 @@ public final class DescriptorSource {
     }
     var window: RateWindow?
 
+    /// Called when the loop has let the source go: it has left its last mode, was invalidated, or its loop has ended. The
+    /// descriptor is not watched any more and may be closed. For sources that own the descriptor that they wait for.
+    package var leaveHandler: (() -> Void)?
+
     /// Whether the source can still be called.
     public var isValid: Bool { handler != nil }
 

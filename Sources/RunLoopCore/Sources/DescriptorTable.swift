@@ -99,6 +99,7 @@ extension RunLoop {
         source.token = nil
         source.loop = nil
         descriptors.remove(token)
+        source.leaveHandler?()
     }
 
     func changeModes(of source: DescriptorSource, to membership: Membership) {

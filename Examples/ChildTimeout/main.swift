@@ -1,0 +1,52 @@
+// A child that does not end by itself is asked to, and then made to; the output of another is read line by line.
+
+import RunLoopKit
+import RunLoopUnix
+
+let loop = RunLoop.current
+
+// A shell that ignores SIGTERM, in a process group of its own.
+let stubborn = try ChildProcess.spawn(
+    .path("/bin/sh"), arguments: ["-c", "trap '' TERM; while :; do sleep 0.05; done"], group: .newGroup)
+print("the first child runs")
+
+var stages: [Timer] = []
+for (delay, signal) in [(Duration.milliseconds(300), Signal.terminate), (.milliseconds(600), .kill)] {
+    let timer = Timer.scheduledTimer(withTimeInterval: delay, repeats: false) { _ in
+        print("\(delay): \(signal)")
+        do { try stubborn.kill(signal) } catch { print(error) }
+    }
+    stages.append(timer)
+}
+let ending = ChildSource(stubborn) { _, status in
+    print("the first child \(status)")
+    for timer in stages { timer.invalidate() }
+}
+try loop.add(ending, forMode: .default)
+loop.run(in: .default)  // until the child has ended: then nothing is left in the loop
+
+// Lines come as they are written. What was read of a line waits until the rest is there.
+let talker = try ChildProcess.spawn(
+    .path("/bin/sh"), arguments: ["-c", "for n in 1 2 3; do printf 'line '; sleep 0.1; echo $n; done"],
+    standardOutput: .pipe)
+let output = talker.standardOutput!
+var unfinished: [UInt8] = []
+
+let reading = DescriptorSource(fileDescriptor: output.fileDescriptor, events: .readable) { source, _ in
+    switch try? output.read() {
+    case .bytes(let bytes):
+        unfinished += bytes
+        while let end = unfinished.firstIndex(of: UInt8(ascii: "\n")) {
+            print("the second child says: \(String(decoding: unfinished[..<end], as: UTF8.self))")
+            unfinished.removeSubrange(...end)
+        }
+    case .nothing:
+        break
+    case .end, nil:
+        source.invalidate()
+        output.close()
+    }
+}
+try loop.add(reading, forMode: .default)
+try loop.add(ChildSource(talker) { _, status in print("the second child \(status)") }, forMode: .default)
+loop.run(in: .default)

@@ -1,0 +1,36 @@
+internal import CShims
+internal import Glibc
+
+extension ChildProcess {
+    /// How a child process has ended.
+    public enum ExitStatus: Hashable, Sendable, CustomStringConvertible {
+        /// It ended by itself, with a code from 0 to 255; 0 says that all was well.
+        case exited(Int32)
+        /// A signal ended it.
+        case signalled(Signal, coreDumped: Bool)
+        /// It has ended, but how is not known: somebody else has reaped it, for example with `waitpid(-1, …)`, or the
+        /// process ignores SIGCHLD, so that the system has.
+        case lost
+
+        /// Whether it ended by itself with the code 0.
+        public var isSuccess: Bool { self == .exited(0) }
+
+        public var description: String {
+            switch self {
+            case .exited(let code): "exited with code \(code)"
+            case .signalled(let signal, coreDumped: false): "ended by \(signal)"
+            case .signalled(let signal, coreDumped: true): "ended by \(signal), core dumped"
+            case .lost: "ended; somebody else has taken its status"
+            }
+        }
+
+        /// `nil` while the child runs.
+        init?(_ exit: rlk_exit) {
+            switch exit.code {
+            case 0: return nil
+            case 1: self = .exited(exit.status)  // CLD_EXITED, an enumerator in some versions of the headers
+            default: self = .signalled(Signal(rawValue: exit.status), coreDumped: exit.code == 3)  // CLD_DUMPED
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+internal import CShims
+internal import Glibc
+internal import RunLoopCore
+
+/// One end of a pipe to or from a child process: it owns a non-blocking descriptor and closes it.
+///
+/// Reads and writes take what there is and never wait; a `DescriptorSource` on ``fileDescriptor`` says when to go on.
+/// The end is closed by ``close()``, or when nothing refers to it any more. Invalidate sources on it before.
+///
+/// ```swift
+/// let output = child.standardOutput!
+/// let source = DescriptorSource(fileDescriptor: output.fileDescriptor, events: .readable) { source, _ in
+///     switch try? output.read() {
+///     case .bytes(let bytes): …
+///     case .nothing: break
+///     case .end, nil: source.invalidate()
+///     }
+/// }
+/// ```
+///
+/// It is used on one thread.
+public final class PipeEnd {
+    /// What a read has found.
+    public enum Input: Hashable, Sendable {
+        /// At least one byte.
+        case bytes([UInt8])
+        /// Nothing for the moment.
+        case nothing
+        /// Nothing any more: the other side is closed, in every process.
+        case end
+    }
+
+    /// The descriptor, for sources; -1 once it is closed. It stays this object's.
+    public private(set) var fileDescriptor: Int32
+
+    /// Takes over a descriptor.
+    init(owning descriptor: Int32) throws(SystemError) {
+        fileDescriptor = descriptor
+        guard fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK) == 0 else {
+            throw .last("make a pipe non-blocking")
+        }
+    }
+
+    deinit {
+        close()
+    }
+
+    /// Closes the end; harmless when repeated. A child that reads from the pipe finds the end of its input then.
+    public func close() {
+        guard fileDescriptor >= 0 else { return }
+        Glibc.close(fileDescriptor)
+        fileDescriptor = -1
+    }
+
+    /// Reads what there is, up to a number of bytes. Never waits. O(bytes).
+    ///
+    /// - Parameter limit: at least 1.
+    /// - Throws: ``SystemError`` if the system refuses, for example since the end is closed or is the one for writing.
+    public func read(upTo limit: Int = 65_536) throws(SystemError) -> Input {
+        require(limit > 0, "a read is for at least one byte")
+        let (input, error) = withUnsafeTemporaryAllocation(of: UInt8.self, capacity: limit) { buffer in
+            var count = 0
+            repeat { count = Glibc.read(fileDescriptor, buffer.baseAddress, limit) } while count < 0 && errno == EINTR
+            if count > 0 { return (Input.bytes(Array(buffer[..<count])), Int32(0)) }
+            return count == 0 ? (.end, 0) : (.nothing, errno)
+        }
+        guard error == 0 || error == EAGAIN else { throw SystemError("read from a pipe", errno: error) }
+        return input
+    }
+
+    /// Writes as many bytes as there is room for. Never waits, and raises no SIGPIPE. O(bytes).
+    ///
+    /// - Returns: how many were written; 0 if there is no room for the moment.
+    /// - Throws: ``SystemError``; its `errno` is `EPIPE` if nobody can read any more.
+    @discardableResult
+    public func write(_ bytes: some Collection<UInt8>) throws(SystemError) -> Int {
+        guard !bytes.isEmpty else { return 0 }
+        let written =
+            bytes.withContiguousStorageIfAvailable { rlk_write_quietly(fileDescriptor, $0.baseAddress, $0.count) }
+            ?? Array(bytes).withUnsafeBytes { rlk_write_quietly(fileDescriptor, $0.baseAddress, $0.count) }
+        if written >= 0 { return written }
+        if errno == EAGAIN { return 0 }
+        throw .last("write to a pipe")
+    }
+}
+
+@available(*, unavailable, message: "an end of a pipe belongs to one thread")
+extension PipeEnd: Sendable {}

@@ -1,0 +1,113 @@
+internal import CShims
+internal import Glibc
+internal import RunLoopCore
+
+/// A signal of the system, by its number.
+///
+/// ```swift
+/// let reload = SignalSource(signal: .hangUp) { _ in … }
+/// ```
+public struct Signal: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+    /// The number, as in `signal.h`.
+    public let rawValue: Int32
+
+    /// The signal of that number. Whether the system has it is found out where it is used.
+    public init(rawValue: Int32) {
+        self.rawValue = rawValue
+    }
+
+    /// SIGHUP: the terminal has gone; for a service, by custom: read the configuration again.
+    public static let hangUp = Signal(rawValue: SIGHUP)
+    /// SIGINT: Control-C.
+    public static let interrupt = Signal(rawValue: SIGINT)
+    /// SIGQUIT: Control-\\; end with a core dump.
+    public static let quit = Signal(rawValue: SIGQUIT)
+    /// SIGABRT: what `abort()` raises.
+    public static let abort = Signal(rawValue: SIGABRT)
+    /// SIGKILL: the end, which cannot be handled.
+    public static let kill = Signal(rawValue: SIGKILL)
+    /// SIGUSR1: for the program's own use.
+    public static let user1 = Signal(rawValue: SIGUSR1)
+    /// SIGUSR2: for the program's own use.
+    public static let user2 = Signal(rawValue: SIGUSR2)
+    /// SIGPIPE: something was written that nobody can read.
+    public static let pipe = Signal(rawValue: SIGPIPE)
+    /// SIGALRM: the time of `alarm` has come.
+    public static let alarm = Signal(rawValue: SIGALRM)
+    /// SIGTERM: please end.
+    public static let terminate = Signal(rawValue: SIGTERM)
+    /// SIGCHLD: a child has ended, stopped or gone on.
+    public static let child = Signal(rawValue: SIGCHLD)
+    /// SIGCONT: go on after a stop.
+    public static let resume = Signal(rawValue: SIGCONT)
+    /// SIGSTOP: a stop that cannot be handled.
+    public static let stop = Signal(rawValue: SIGSTOP)
+    /// SIGTSTP: Control-Z.
+    public static let terminalStop = Signal(rawValue: SIGTSTP)
+    /// SIGTTIN: a background process reads from the terminal.
+    public static let backgroundRead = Signal(rawValue: SIGTTIN)
+    /// SIGTTOU: a background process writes to the terminal.
+    public static let backgroundWrite = Signal(rawValue: SIGTTOU)
+    /// SIGWINCH: the terminal has another size.
+    public static let windowChange = Signal(rawValue: SIGWINCH)
+    /// SIGILL: the processor does not know the instruction; a trap in Swift on x86.
+    public static let illegalInstruction = Signal(rawValue: SIGILL)
+    /// SIGTRAP: a breakpoint; a trap in Swift on ARM.
+    public static let trap = Signal(rawValue: SIGTRAP)
+    /// SIGBUS: an address that memory does not answer.
+    public static let busError = Signal(rawValue: SIGBUS)
+    /// SIGFPE: a division that has no result.
+    public static let arithmetic = Signal(rawValue: SIGFPE)
+    /// SIGSEGV: an address that is not the process's.
+    public static let segmentationFault = Signal(rawValue: SIGSEGV)
+    /// SIGSYS: a system call that is not allowed.
+    public static let badSystemCall = Signal(rawValue: SIGSYS)
+
+    /// The first signal for free use that is queued: as many deliveries as were sent.
+    public static var firstRealTime: Signal { Signal(rawValue: __libc_current_sigrtmin()) }
+    /// The last signal for free use that is queued.
+    public static var lastRealTime: Signal { Signal(rawValue: __libc_current_sigrtmax()) }
+
+    /// A signal for free use that is queued, counted from the first: SIGRTMIN + `offset`.
+    ///
+    /// - Precondition: it is not beyond ``lastRealTime``.
+    public static func realTime(_ offset: Int32) -> Signal {
+        let signal = Signal(rawValue: firstRealTime.rawValue &+ max(0, offset))
+        require(
+            offset >= 0 && signal.isRealTime,
+            "there is no real-time signal \(offset); the last is \(lastRealTime.rawValue - firstRealTime.rawValue)")
+        return signal
+    }
+
+    /// Whether it is queued: as many deliveries as were sent. Of the others the system keeps one that waits.
+    public var isRealTime: Bool { rawValue >= Self.firstRealTime.rawValue && rawValue <= Self.lastRealTime.rawValue }
+
+    /// The system's name, such as `SIGTERM` or `SIGRTMIN+3`.
+    public var name: String {
+        if isRealTime { return "SIGRTMIN+\(rawValue - Self.firstRealTime.rawValue)" }
+        return names[rawValue] ?? "signal \(rawValue)"
+    }
+
+    /// The ``name``.
+    public var description: String { name }
+
+    /// Has the process ignore a signal, as its children do that are made by `exec` alone; those of ``ChildProcess`` begin
+    /// with the defaults.
+    ///
+    /// While there are sources for the signal they go on to hear of it; it is ignored once they have gone. Any thread.
+    ///
+    /// - Throws: ``SignalError`` for a signal that cannot be ignored.
+    public static func ignore(_ signal: Signal) throws(SignalError) {
+        try SignalError.check(signal)
+        if rlk_signal_ignore(signal.rawValue) != 0 { throw .noSuchSignal(signal.rawValue) }
+    }
+}
+
+private let names: [Int32: String] = [
+    SIGHUP: "SIGHUP", SIGINT: "SIGINT", SIGQUIT: "SIGQUIT", SIGILL: "SIGILL", SIGTRAP: "SIGTRAP", SIGABRT: "SIGABRT",
+    SIGBUS: "SIGBUS", SIGFPE: "SIGFPE", SIGKILL: "SIGKILL", SIGUSR1: "SIGUSR1", SIGSEGV: "SIGSEGV",
+    SIGUSR2: "SIGUSR2", SIGPIPE: "SIGPIPE", SIGALRM: "SIGALRM", SIGTERM: "SIGTERM", SIGSTKFLT: "SIGSTKFLT",
+    SIGCHLD: "SIGCHLD", SIGCONT: "SIGCONT", SIGSTOP: "SIGSTOP", SIGTSTP: "SIGTSTP", SIGTTIN: "SIGTTIN",
+    SIGTTOU: "SIGTTOU", SIGURG: "SIGURG", SIGXCPU: "SIGXCPU", SIGXFSZ: "SIGXFSZ", SIGVTALRM: "SIGVTALRM",
+    SIGPROF: "SIGPROF", SIGWINCH: "SIGWINCH", SIGIO: "SIGIO", SIGPWR: "SIGPWR", SIGSYS: "SIGSYS",
+]

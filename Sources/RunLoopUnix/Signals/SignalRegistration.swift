@@ -1,0 +1,54 @@
+internal import CShims
+internal import Glibc
+
+/// An entry in the process's table of who hears of which signal, with the event descriptor that counts.
+///
+/// From the handler's side the descriptor is a counter that any number of threads may add to at any time; from the
+/// loop's side it is a descriptor like any other. So what is not read yet waits in the kernel, and a sleeping loop
+/// wakes, without a lock or a thread between them.
+final class SignalRegistration {
+    /// Readable while there are deliveries that were not taken.
+    let descriptor: Int32
+    private var entry: UnsafeMutableRawPointer?
+    private let forkCount = rlk_fork_count()
+
+    /// Counts from now on.
+    init(_ signal: Signal) throws(SystemError) {
+        descriptor = rlk_eventfd()
+        guard descriptor >= 0 else { throw .last("make a descriptor to count \(signal)") }
+        entry = rlk_signal_add(signal.rawValue, descriptor)
+        guard entry != nil else {
+            let error = SystemError.last("handle \(signal)")
+            close(descriptor)
+            throw error
+        }
+    }
+
+    deinit {
+        end()
+    }
+
+    /// Counts no more; with the last registration for a signal its former disposition comes back.
+    func end() {
+        guard let entry else { return }
+        self.entry = nil
+        // In a forked child the table has been cleared, and the entry may be another's by now.
+        if forkCount == rlk_fork_count() { rlk_signal_remove(entry) }
+        // Nothing writes to it any more.
+        close(descriptor)
+    }
+
+    /// How many deliveries there were since this was last asked.
+    func take() -> Int {
+        var count: UInt64 = 0
+        guard entry != nil, read(descriptor, &count, 8) == 8 else { return 0 }
+        return Int(clamping: count)
+    }
+
+    /// Makes the descriptor readable, as one delivery does.
+    func prime() {
+        var one: UInt64 = 1
+        guard entry != nil else { return }
+        _ = write(descriptor, &one, 8)
+    }
+}
