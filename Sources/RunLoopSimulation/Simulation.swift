@@ -32,6 +32,8 @@ public func withSimulation<Result>(traced isTraced: Bool = false, _ body: (Simul
         simulation.timeline.close(from: 0)
         simulation.timeline.world?.close()
         loop.tearDown()
+        // The world knows the loop's remote, which wakes the timeline, which keeps the world.
+        simulation.timeline.world = nil
         RunLoop.install(previous)
     }
     return try body(simulation)
