@@ -36,12 +36,12 @@ public final class Countdown {
     private let loop: RunLoop
     private let tick: (Countdown) -> Void
     private var source: TimerSource?
-    /// Whether there has been a tick since it was made or reset.
-    private var hasBegun = false
-    /// The date of the next tick, while it runs.
-    private var next = RunLoop.Instant.distantFuture
-    /// The time until the next tick, while it is paused; negative if a busy loop was late with it.
-    private var rest = Duration.zero
+    /// The date of the next tick; none before the first resume.
+    private var next: RunLoop.Instant?
+    /// The time until the next tick when the pause began; negative if a busy loop had not come to it yet.
+    private var rest: Duration?
+    /// The first tick of a grid says what is left; it stands for no interval that has passed.
+    private var announces = true
 
     /// A countdown that waits for ``resume()``.
     ///
@@ -68,32 +68,33 @@ public final class Countdown {
 
     /// Starts it, or goes on after a pause, as ``pausing`` says. Nothing happens once it has finished.
     public func resume() {
-        guard remaining != 0 || !hasBegun else { return }
+        guard remaining != 0 || announces else { return }
         if isRunning {
             guard pausing == .restarting else { return }
             stop()
         }
-        let goesOn = hasBegun && pausing == .continuing
-        start(at: loop.now + (goesOn ? rest : .zero), announces: !goesOn)
+        guard let rest, pausing == .continuing else {
+            announces = true
+            return start(at: loop.now)
+        }
+        // A date that has passed keeps its phase, and what passed before the pause is taken off.
+        start(at: loop.now + rest)
     }
 
-    private func start(at date: RunLoop.Instant, announces: Bool) {
+    private func start(at date: RunLoop.Instant) {
         let source = TimerSource(queue: .loop(loop.remote), name: "countdown")
-        var announces = announces
-        source.setEventHandler(on: loop) { [weak self] source in
-            // The first tick of a grid says what is left; it stands for no interval that has passed.
-            self?.pass(source.data - (announces ? 1 : 0), ticks: source.data)
-            announces = false
-        }
+        source.setEventHandler(on: loop) { [weak self] in self?.pass($0.data) }
         next = date
+        rest = nil
         self.source = source
         source.schedule(deadline: date, repeating: interval)
         source.activate()
     }
 
-    private func pass(_ intervals: Int, ticks: Int) {
-        hasBegun = true
-        next = next + interval * ticks
+    private func pass(_ dates: Int) {
+        let intervals = dates - (announces ? 1 : 0)
+        announces = false
+        next = next.map { $0 + interval * dates }
         remaining = remaining.map { max(0, $0 - intervals) }
         if remaining == 0 { stop() }
         tick(self)
@@ -107,7 +108,7 @@ public final class Countdown {
     /// Stops the ticks until ``resume()``.
     public func pause() {
         guard isRunning else { return }
-        rest = next - loop.now
+        rest = next.map { $0 - loop.now }
         stop()
     }
 
@@ -115,7 +116,8 @@ public final class Countdown {
     public func reset() {
         stop()
         remaining = count
-        hasBegun = false
+        rest = nil
+        announces = true
     }
 }
 

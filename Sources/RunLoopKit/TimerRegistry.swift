@@ -47,8 +47,8 @@ public final class TimerRegistry: Sendable {
     ) throws(TimerSourceError) {
         guard !name.isEmpty else { throw .emptyName }
         guard let action else { throw .noHandler }
-        guard interval >= .zero else { throw .negativeStart(interval) }
         guard interval > .zero || !repeats else { throw .nonPositiveInterval(interval) }
+        guard interval >= .zero else { throw .negativeStart(interval) }
         let replaced = state.withLock { state in
             state.lastSchedule += 1
             let number = state.lastSchedule
@@ -79,7 +79,8 @@ public final class TimerRegistry: Sendable {
         entry?.action()
     }
 
-    /// Cancels the timer of that name: once this has returned, its action does not begin any more.
+    /// Cancels the timer of that name: once this has returned on the thread that would call it, its action does not
+    /// begin any more; from another thread, one call that has been decided already may still come.
     ///
     /// - Returns: `false` if there was none.
     @discardableResult
