@@ -66,7 +66,7 @@ final class StoreDaemon {
         do {
             try snapshot?.load(into: store, on: loop)
         } catch {
-            throw Refusal(text: "\(error)", status: EX_DATAERR)
+            throw Refusal(text: "\(error)", status: Status.badData)
         }
         if store.count > 0 { log.info("\(store.count) keys loaded") }
     }
@@ -81,11 +81,11 @@ final class StoreDaemon {
             }
             if let path = options.unix { addresses.append(try server.listen(on: SocketAddress(path: path))) }
             guard !addresses.isEmpty else {
-                throw Refusal(text: "there is nothing to listen on: give --port or --unix", status: EX_USAGE)
+                throw Refusal(text: "there is nothing to listen on: give --port or --unix", status: Status.usage)
             }
             log.info("listening on \(addresses.map(\.description).joined(separator: ", "))")
         } catch let error as SystemError {
-            throw Refusal(text: "\(error)", status: EX_UNAVAILABLE)
+            throw Refusal(text: "\(error)", status: Status.unavailable)
         }
     }
 
@@ -97,7 +97,7 @@ final class StoreDaemon {
         daemon.onStop(.exit, order: 0, name: "clients") { [server] in server.closeAll() }
         daemon.onStop(.exit, order: 1, name: "snapshot") { [self] in
             // What was acknowledged and cannot be kept must not look like a clean end.
-            if !save() { daemon.stop(status: EX_IOERR) }
+            if !save() { daemon.stop(status: Status.ioError) }
         }
         daemon.onReload(name: "snapshot") { [self] in _ = save() }
     }
@@ -116,8 +116,10 @@ final class StoreDaemon {
     }
 }
 
-// The statuses of sysexits.h, which the C library's module does not have.
-private let EX_USAGE: Int32 = 64
-private let EX_DATAERR: Int32 = 65
-private let EX_UNAVAILABLE: Int32 = 69
-private let EX_IOERR: Int32 = 74
+/// The statuses of sysexits.h, which the C library's module does not have.
+enum Status {
+    static let usage: Int32 = 64
+    static let badData: Int32 = 65
+    static let unavailable: Int32 = 69
+    static let ioError: Int32 = 74
+}
