@@ -46,7 +46,7 @@ compile-checks:
 examples:
 	@set -e; bin=$(DEBUG_BIN); \
 	for example in HelloTimer ModalRun WorkerThread VirtualDay TimerForms TimerSources ResendCode FrameRate \
-	    FileWatcher ChildTimeout; do \
+	    FileWatcher ChildTimeout Supervisor EchoServer; do \
 	  echo "example $$example"; timeout 60 $$bin/$$example < /dev/null > /dev/null; done; \
 	ldd $$bin/HelloTimer | grep -q libevent_core; \
 	if ldd $$bin/HelloTimer | grep Foundation; then echo "HelloTimer needs Foundation"; exit 1; fi; \

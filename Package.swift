@@ -65,6 +65,8 @@ let package = Package(
         example("FrameRate"),
         example("FileWatcher", "RunLoopUnix"),
         example("ChildTimeout", "RunLoopUnix"),
+        example("Supervisor", "RunLoopUnix"),
+        example("EchoServer", "RunLoopUnix"),
         .executableTarget(
             name: "TTLStore",
             dependencies: [
@@ -89,6 +91,9 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "RunLoopFoundationTests", dependencies: ["RunLoopFoundation", "RunLoopSimulation"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "TTLStoreTests", dependencies: ["TTLStore", "RunLoopKit", "RunLoopUnix", "RunLoopSimulation"],
             swiftSettings: strict),
         .testTarget(name: "ScenariosTests", dependencies: ["Scenarios"], swiftSettings: strict),
     ],

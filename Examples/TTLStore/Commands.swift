@@ -163,7 +163,8 @@ struct Commands {
     private func info(_ reply: inout Reply) {
         var text = "# Server\r\n"
         for (name, value) in information() { text += "\(name):\(value)\r\n" }
-        text += "\r\n# Stats\r\nexpired_keys:\(store.expired)\r\n\r\n# Keyspace\r\n"
+        text +=
+            "\r\n# Stats\r\nexpired_keys:\(store.expired)\r\nlatest_expiry_us:\(Int(store.latestExpiry / .microseconds(1)))\r\n\r\n# Keyspace\r\n"
         if store.count > 0 { text += "db0:keys=\(store.count),expires=\(store.countWithExpiry)\r\n" }
         reply.bulk(text.utf8)
     }

@@ -102,29 +102,30 @@ final class Server {
         afterLastClient()
     }
 
-    /// Carries out the requests that are complete.
+    /// Carries out the requests that are complete, and sends all replies together.
     private func receive(_ client: Connection, _ bytes: Span<UInt8>) -> Int {
-        bytes.withUnsafeBufferPointer { bytes in
-            var position = 0
-            reply.removeAll()
-            defer { client.write(reply.bytes) }
-            while true {
-                switch parser.parse(bytes, from: position) {
-                case .incomplete: return position
-                case .malformed(let text):
-                    reply.error("ERR \(text)")
-                    client.finish(within: .seconds(1))
-                    return bytes.count
-                case .request(let end):
-                    position = end
-                    guard !parser.arguments.isEmpty else { continue }
-                    performed += 1
-                    let request = Commands.Request(bytes: bytes, words: parser.arguments)
-                    guard commands.perform(request, &reply) == .goOn else {
-                        client.finish(within: .seconds(1))
-                        return bytes.count
-                    }
-                }
+        reply.removeAll()
+        let (used, isLast) = bytes.withUnsafeBufferPointer { perform(all: $0) }
+        client.write(reply.bytes)
+        if isLast { client.finish(within: .seconds(1)) }
+        return used
+    }
+
+    /// - Returns: how many bytes were used, and whether the client has had its last reply.
+    private func perform(all bytes: UnsafeBufferPointer<UInt8>) -> (used: Int, isLast: Bool) {
+        var position = 0
+        while true {
+            switch parser.parse(bytes, from: position) {
+            case .incomplete: return (position, false)
+            case .malformed(let text):
+                reply.error("ERR \(text)")
+                return (bytes.count, true)
+            case .request(let end):
+                position = end
+                guard !parser.arguments.isEmpty else { continue }
+                performed += 1
+                let request = Commands.Request(bytes: bytes, words: parser.arguments)
+                guard commands.perform(request, &reply) == .goOn else { return (bytes.count, true) }
             }
         }
     }

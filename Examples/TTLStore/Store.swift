@@ -29,6 +29,8 @@ final class Store {
     private var entries: [Key: Entry] = [:]
     /// How many keys have expired.
     private(set) var expired = 0
+    /// How much later than its time a key has expired at most.
+    private(set) var latestExpiry = Duration.zero
 
     init(on loop: RunLoop) {
         self.loop = loop
@@ -83,9 +85,10 @@ final class Store {
     }
 
     private func schedule(_ key: Key, at date: RunLoop.Instant) -> Timer {
-        let timer = Timer(fire: date, interval: .zero, repeats: false) { [unowned self] _ in
+        let timer = Timer(fire: date, interval: .zero, repeats: false) { [unowned self] timer in
             entries[key] = nil
             expired += 1
+            latestExpiry = max(latestExpiry, loop.now - timer.fireDate)
         }
         loop.add(timer, forMode: .common)
         return timer

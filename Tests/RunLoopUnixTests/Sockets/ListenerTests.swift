@@ -145,18 +145,18 @@ private func runWithoutDescriptors() throws {
         let next = dup(0)
         close(next)
         var limit = rlimit(rlim_cur: rlim_t(next + 2), rlim_max: rlim_t(next + 2))
-        guard setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { exit(2) }
+        guard setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { _exit(2) }
         simulation.advance(by: .zero)
-        guard kept.count == 2, errors == [EMFILE], listener.refused == 1 else { exit(3) }
+        guard kept.count == 2, errors == [EMFILE], listener.refused == 1 else { _exit(3) }
         let passes = loop.statistics.passes
         simulation.advance(by: .milliseconds(90))
-        guard loop.statistics.passes - passes < 5 else { exit(4) }
+        guard loop.statistics.passes - passes < 5 else { _exit(4) }
         for descriptor in kept { close(descriptor) }
         kept = []
         simulation.advance(by: .milliseconds(20))
-        guard kept.count == 2, listener.accepted == 4, listener.isOpen else { exit(5) }
+        guard kept.count == 2, listener.accepted == 4, listener.isOpen else { _exit(5) }
         _ = peers
-        exit(0)
+        _exit(0)
     }
 }
 

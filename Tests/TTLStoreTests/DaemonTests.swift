@@ -1,0 +1,188 @@
+import Glibc
+import RunLoopKit
+import RunLoopUnix
+import Testing
+
+@Suite("The daemon and real clients", .serialized)
+struct DaemonTests {
+    @Test("redis-cli sets with an expiry, waits, and finds it gone; SIGTERM ends the daemon with status 0")
+    func expiry() throws {
+        let store = try StoreUnderTest(name: "expiry")
+        #expect(try store.cli("SET", "a", "1", "PX", "200") == "OK\n")
+        #expect(try store.cli("GET", "a") == "1\n")
+        #expect(try store.cli("PTTL", "nothing") == "-2\n")
+        usleep(300_000)
+        #expect(try store.cli("GET", "a") == "\n")
+        try store.kill(.terminate)
+        #expect(try store.wait() == .exited(0))
+        #expect(access(store.path, F_OK) != 0, "the socket is removed")
+        unlink(store.snapshot)
+    }
+
+    @Test("a pipelined run of redis-benchmark gets an answer to every request")
+    func benchmark() throws {
+        let store = try StoreUnderTest(name: "benchmark")
+        let (status, output) = try run(
+            "redis-benchmark",
+            ["-s", store.path, "-c", "50", "-P", "16", "-n", "20000", "-t", "ping,set,get,incr", "--csv"])
+        #expect(status == .exited(0))
+        #expect(output.split(separator: "\n").count == 6, "\(output)")
+        #expect(try store.cli("GET", "counter:__rand_int__") == "20000\n")
+    }
+
+    @Test("a thousand clients at the same time are served, and more than may are told so")
+    func manyClients() throws {
+        let store = try StoreUnderTest(name: "clients", arguments: ["--max-clients", "1000"])
+        var limit = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        limit.rlim_cur = min(limit.rlim_max, 4096)
+        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        // The probe of the start may still be counted.
+        usleep(50_000)
+        let clients = try (0..<1_000).map { _ in try Client(store.path) }
+        for (number, client) in clients.enumerated() { client.send("SET k\(number) \(number)\r\n") }
+        for client in clients { #expect(client.receive() == "+OK\r\n") }
+        let refused = try Client(store.path)
+        #expect(refused.receive() == "-ERR max number of clients reached\r\n")
+        #expect(refused.receive() == nil)
+        refused.close()
+        for client in clients { client.close() }
+        usleep(100_000)
+        #expect(try store.cli("DBSIZE") == "1000\n")
+    }
+
+    @Test("no write that was acknowledged is lost when the daemon is stopped under load")
+    func stopUnderLoad() throws {
+        let store = try StoreUnderTest(name: "load")
+        unlink(store.snapshot)
+        let clients = try (0..<8).map { _ in try Client(store.path) }
+        var sent = [Int](repeating: 0, count: clients.count)
+        var acknowledged = [Int](repeating: 0, count: clients.count)
+        var isOpen = [Bool](repeating: true, count: clients.count)
+        var rounds = 0
+        while isOpen.contains(true) {
+            rounds += 1
+            if rounds == 50 { try store.kill(.terminate) }
+            for (number, client) in clients.enumerated() where isOpen[number] {
+                let batch = (0..<20).map { "SET c\(number):\(sent[number] + $0) x\r\n" }.joined()
+                sent[number] += 20
+                client.send(batch)
+            }
+            for (number, client) in clients.enumerated() where isOpen[number] {
+                guard let replies = client.receive() else {
+                    isOpen[number] = false
+                    continue
+                }
+                acknowledged[number] += replies.count { $0 == "+" }
+            }
+        }
+        #expect(try store.wait() == .exited(0))
+        #expect(acknowledged.reduce(0, +) >= 8 * 20 * 40)
+        let again = try StoreUnderTest(name: "load")
+        let reader = try Client(again.path)
+        for (number, count) in acknowledged.enumerated() {
+            for start in stride(from: 0, to: count, by: 500) {
+                let keys = (start..<min(count, start + 500)).map { "c\(number):\($0)" }
+                reader.send("EXISTS " + keys.joined(separator: " ") + "\r\n")
+                #expect(reader.receive() == ":\(keys.count)\r\n")
+            }
+        }
+        unlink(again.snapshot)
+    }
+
+    @Test("SIGHUP writes a snapshot, which a daemon that was killed leaves behind whole")
+    func reload() throws {
+        let store = try StoreUnderTest(name: "reload")
+        #expect(try store.cli("SET", "kept", "1") == "OK\n")
+        try store.kill(.hangUp)
+        for _ in 0..<200 where access(store.snapshot, F_OK) != 0 { usleep(10_000) }
+        #expect(try store.cli("SET", "lost", "1") == "OK\n")
+        try store.kill(.kill)
+        #expect(try store.wait() == .signalled(.kill, coreDumped: false))
+        // The path that was left behind is taken over.
+        let again = try StoreUnderTest(name: "reload")
+        #expect(try again.cli("EXISTS", "kept") == "1\n")
+        #expect(try again.cli("EXISTS", "lost") == "0\n")
+        unlink(again.snapshot)
+    }
+
+    @Test("without descriptors left it neither spins nor dies, and serves again when there are some")
+    func noDescriptors() throws {
+        let store = try StoreUnderTest(name: "descriptors", descriptors: 40)
+        var clients: [Client] = []
+        for _ in 0..<60 { if let client = try? Client(store.path) { clients.append(client) } }
+        clients[0].send("PING\r\n")
+        #expect(clients[0].receive() == "+PONG\r\n")
+        for client in clients { client.close() }
+        usleep(300_000)
+        #expect(try store.cli("PING") == "PONG\n")
+    }
+
+    @Test("a port in use is one clear line and status 69; a broken snapshot is status 65")
+    func refusals() throws {
+        let store = try StoreUnderTest(name: "refusal")
+        let (status, _) = try run(StoreUnderTest.program, ["--port", "0", "--unix", store.path])
+        #expect(status == .exited(69))
+        let descriptor = open(store.snapshot, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+        write(descriptor, "nonsense", 8)
+        close(descriptor)
+        let (broken, _) = try run(
+            StoreUnderTest.program, ["--port", "0", "--unix", store.path + "2", "--snapshot", store.snapshot])
+        #expect(broken == .exited(65))
+        unlink(store.snapshot)
+    }
+
+    @Test("what is malformed is answered with an error and the end of the connection")
+    func malformed() throws {
+        let store = try StoreUnderTest(name: "malformed")
+        let client = try Client(store.path)
+        client.send("PING\r\n*1\r\n:\r\nPING\r\n")
+        #expect(client.receive() == "+PONG\r\n-ERR Protocol error: expected '$', got ':'\r\n")
+        #expect(client.receive() == nil)
+        client.close()
+        let polite = try Client(store.path)
+        polite.send("QUIT\r\nPING\r\n")
+        #expect(polite.receive() == "+OK\r\n")
+        #expect(polite.receive() == nil)
+        polite.close()
+        #expect(try store.cli("PING") == "PONG\n")
+    }
+
+    @Test("a hundred thousand keys expire, none of them early; how late the latest was is printed")
+    func manyExpiries() throws {
+        let store = try StoreUnderTest(name: "expiries")
+        let client = try Client(store.path)
+        // All within a second, five seconds from now; by then they are there.
+        for start in stride(from: 0, to: 100_000, by: 1_000) {
+            client.send((start..<start + 1_000).map { "SET k\($0) x PX \(5_000 + $0 / 100)\r\n" }.joined())
+            var replies = 0
+            while replies < 1_000, let text = client.receive() { replies += text.count { $0 == "+" } }
+        }
+        client.send("DBSIZE\r\n")
+        #expect(client.receive() == ":100000\r\n")
+        usleep(7_000_000)
+        client.send("DBSIZE\r\n")
+        #expect(client.receive() == ":0\r\n")
+        let information = try store.cli("INFO").split(whereSeparator: \.isNewline)
+        #expect(information.contains("expired_keys:100000"))
+        print(information.first { $0.hasPrefix("latest_expiry_us") } ?? "")
+    }
+
+    @Test("memory returns to its base after a hundred thousand connections")
+    func memory() throws {
+        let store = try StoreUnderTest(name: "memory")
+        func connect(_ count: Int) throws {
+            for _ in 0..<count {
+                let client = try Client(store.path)
+                client.send("PING\r\n")
+                _ = client.receive()
+                client.close()
+            }
+        }
+        try connect(10_000)
+        let base = store.memory
+        try connect(100_000)
+        usleep(100_000)
+        #expect(store.memory < base + 4 << 20, "\(base) before, \(store.memory) after")
+    }
+}

@@ -1,0 +1,109 @@
+import Testing
+
+@testable import TTLStore
+
+@Suite("Reading requests")
+struct RequestParserTests {
+    /// The requests in the text, and how it ends: with how much is left, or with an error.
+    private func parse(_ text: String, _ limits: RequestParser.Limits = .init()) -> (requests: [[String]], end: String)
+    {
+        let bytes = Array(text.utf8)
+        var parser = RequestParser()
+        parser.limits = limits
+        var requests: [[String]] = []
+        var position = 0
+        return bytes.withUnsafeBufferPointer { bytes in
+            while true {
+                switch parser.parse(bytes, from: position) {
+                case .incomplete: return (requests, "\(bytes.count - position) left")
+                case .malformed(let text): return (requests, text)
+                case .request(let end):
+                    requests.append(parser.arguments.map { String(decoding: bytes[$0], as: UTF8.self) })
+                    position = end
+                }
+            }
+        }
+    }
+
+    @Test("arrays of bulk strings, several in a row, and empty ones")
+    func arrays() {
+        let (requests, end) = parse("*2\r\n$3\r\nGET\r\n$1\r\na\r\n*0\r\n*1\r\n$0\r\n\r\n*-1\r\n*1\r\n$4\r\nPI")
+        #expect(requests == [["GET", "a"], [], [""], []])
+        #expect(end == "10 left")
+    }
+
+    @Test("inline commands: words between blanks, with either end of line")
+    func inline() {
+        let (requests, end) = parse("PING\r\n  SET  key\tvalue \n\r\n\nGE")
+        #expect(requests == [["PING"], ["SET", "key", "value"], [], []])
+        #expect(end == "2 left")
+    }
+
+    @Test("a bulk string may contain anything, line breaks included")
+    func binary() {
+        #expect(parse("*1\r\n$8\r\na\r\nb\0*1\r\r\n").requests == [["a\r\nb\0*1\r"]])
+    }
+
+    @Test("every way to cut a request in two gives the same request")
+    func cuts() {
+        let bytes = Array("*3\r\n$3\r\nSET\r\n$10\r\n0123456789\r\n$2\r\n\r\n\r\n".utf8)
+        for cut in 0..<bytes.count {
+            var parser = RequestParser()
+            Array(bytes[..<cut]).withUnsafeBufferPointer { #expect(parser.parse($0, from: 0) == .incomplete) }
+        }
+        var parser = RequestParser()
+        bytes.withUnsafeBufferPointer { #expect(parser.parse($0, from: 0) == .request(end: bytes.count)) }
+        #expect(parser.arguments.count == 3)
+    }
+
+    @Test(
+        "what is not the protocol is refused",
+        arguments: [
+            ("*x\r\n", "Protocol error: invalid multibulk length"),
+            ("*1x\r\n", "Protocol error: invalid multibulk length"),
+            ("*\r\n", "Protocol error: invalid multibulk length"),
+            ("*1\n$1\r\na\r\n", "Protocol error: invalid multibulk length"),
+            ("*9999999999999999999\r\n", "Protocol error: invalid multibulk length"),
+            ("*1\r\n:1\r\n", "Protocol error: expected '$', got ':'"),
+            ("*1\r\n$-1\r\n", "Protocol error: invalid bulk length"),
+            ("*1\r\n$x\r\n", "Protocol error: invalid bulk length"),
+            ("*1\r\n$1\r\nabc", "Protocol error: a bulk string does not end with CRLF"),
+        ])
+    func malformed(text: String, error: String) {
+        #expect(parse(text).end == error)
+    }
+
+    @Test("what is too long is refused as soon as that is known")
+    func limits() {
+        var limits = RequestParser.Limits()
+        (limits.arguments, limits.argumentSize, limits.inlineSize) = (3, 10, 20)
+        #expect(parse("*4\r\n", limits).end == "Protocol error: invalid multibulk length")
+        #expect(parse("*1\r\n$11\r\n", limits).end == "Protocol error: invalid bulk length")
+        #expect(parse(String(repeating: "x", count: 21), limits).end == "Protocol error: too big inline request")
+        #expect(parse(String(repeating: "x", count: 20), limits).end == "20 left")
+    }
+
+    @Test("random bytes never trap, and are consumed or refused", arguments: 0..<40)
+    func random(seed: UInt64) {
+        var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
+        func next(_ bound: UInt64) -> UInt64 {
+            state ^= state << 13
+            state ^= state >> 7
+            state ^= state << 17
+            return state % bound
+        }
+        let letters = Array("*$0123456789-\r\n\r\n\r\nGETabc \0".utf8)
+        var parser = RequestParser()
+        for _ in 0..<500 {
+            let bytes = (0..<next(60)).map { _ in letters[Int(next(UInt64(letters.count)))] }
+            bytes.withUnsafeBufferPointer { bytes in
+                var position = 0
+                while case .request(let end) = parser.parse(bytes, from: position) {
+                    #expect(end > position && end <= bytes.count, "seed \(seed)")
+                    #expect(parser.arguments.allSatisfy { $0.lowerBound >= position && $0.upperBound <= end })
+                    position = end
+                }
+            }
+        }
+    }
+}
