@@ -6,24 +6,28 @@ SOURCES := Package.swift Sources Tests Examples
 # There are no XCTest cases; the empty run of XCTest would leak, and LeakSanitizer would say so.
 TEST := $(SWIFT) test --disable-xctest
 SANITIZED_TEST = $(TEST) --sanitize=$(if $(findstring tsan,$@),thread,address) --scratch-path .build-$(@:-short=)
+ROOT = $$([ "$$(id -u)" = 0 ] || echo sudo)
 DEBUG_BIN = $$($(SWIFT) build --show-bin-path)
 
+.PHONY: bench-ttlstore fuzz
 .PHONY: demo test deps build lint format tsan asan tsan-short asan-short compile-checks help
 
 help:
 	@echo "make demo    the experiments: each beside its document, on virtual time and on the real clock"
 	@echo "make test    lint, all tests, what must and must not compile, short sanitizer runs"
 	@echo "make format  formats the sources        make lint  checks the format"
+	@echo "make bench-ttlstore  TTLStore beside redis-server"
+	@echo "make fuzz    a minute of fuzzing of TTLStore's parser"
 	@echo "make tsan    tests under ThreadSanitizer  make asan  tests under AddressSanitizer"
 
 # Installs what a fresh Debian or Ubuntu lacks.
 deps:
-	@pkg-config --exists libevent_core 2>/dev/null || { \
-	  sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
-	  $$sudo apt-get update -qq && $$sudo apt-get install -y -qq libevent-dev pkg-config; }
+	@{ pkg-config --exists libevent_core && command -v redis-cli; } > /dev/null 2>&1 || { \
+	  $(ROOT) apt-get update -qq && $(ROOT) apt-get install -y -qq libevent-dev pkg-config redis-tools; }
 
 demo: deps
 	$(SWIFT) build -c release --product experiments
+	$(SWIFT) build -c release --product TTLStore
 	@bin=$$($(SWIFT) build -c release --show-bin-path) && set -e; \
 	$$bin/experiments run --all; \
 	echo; echo "The same on the real clock, ten times as fast:"; echo; \
@@ -31,7 +35,9 @@ demo: deps
 	echo; echo "X5 as a timeline:"; echo; \
 	$$bin/experiments play X5; \
 	echo; echo "All kinds of timers side by side:"; echo; \
-	$$bin/experiments compare
+	$$bin/experiments compare; \
+	echo; echo "A daemon whose times to live are timers, and a client of the Redis protocol:"; echo; \
+	Examples/TTLStore/demo $$bin
 
 test: deps lint
 	$(SWIFT) build --build-tests
@@ -61,6 +67,19 @@ lint:
 
 format:
 	$(SWIFT) format --in-place --parallel --recursive $(SOURCES)
+
+# TTLStore beside redis-server, on this machine and in one run.
+bench-ttlstore: deps
+	@command -v redis-server > /dev/null || $(ROOT) apt-get install -y -qq redis-server
+	$(SWIFT) build -c release --product TTLStore
+	@Benchmarks/ttlstore $$($(SWIFT) build -c release --show-bin-path)
+
+# A minute of libFuzzer on the parser of TTLStore.
+fuzz:
+	@mkdir -p .build/fuzzing
+	swiftc -O -parse-as-library -sanitize=fuzzer,address -o .build/fuzzing/parser \
+	  Examples/TTLStore/RequestParser.swift Tests/Fuzzing/RequestParserFuzzer.swift
+	.build/fuzzing/parser -max_total_time=60 -max_len=512 -print_final_stats=1
 
 # All tests under a sanitizer.
 tsan asan: deps

@@ -74,7 +74,7 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
-            path: "Examples/TTLStore", exclude: ["ttlstore.service"], swiftSettings: strict),
+            path: "Examples/TTLStore", exclude: ["ttlstore.service", "demo"], swiftSettings: strict),
 
         .testTarget(
             name: "DriverTests",
