@@ -239,7 +239,7 @@ extension DisplayLink: TimerQueueClient {
         guard let block else { return }
         isCalling = true
         if loop.trace != nil { loop.emit(.frame(self)) }
-        block(self)
+        loop.calling("display link", name) { block(self) }
         isCalling = false
     }
 

@@ -46,9 +46,11 @@ extension RunLoop {
             batch.removeAll { !isEligible($0, in: mode) }
         }
         for block in batch {
-            switch block.body {
-            case .local(let body): body()
-            case .remote(let body): body(self)
+            calling("block", nil) {
+                switch block.body {
+                case .local(let body): body()
+                case .remote(let body): body(self)
+                }
             }
             statistics.blocks += 1
         }

@@ -131,6 +131,8 @@ extension RunLoop {
         isStopPending = false
         guard !isEmpty(mode) else { return nil }
 
+        let outerCall = activity?.rest()
+        defer { activity?.resume(outerCall, at: now) }
         if trace != nil { emit(.runBegan(mode)) }
         notify(.entry, in: mode)
         var result: RunResult? = activations[run].isStopped ? .stopped : nil

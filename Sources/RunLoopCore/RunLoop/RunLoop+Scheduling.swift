@@ -170,7 +170,7 @@ extension RunLoop {
             }
             source.window?.isAwaited = false
             signalled.removeAll { $0 === source }
-            source.serve()
+            calling("source", source.name) { source.serve() }
             statistics.sources += 1
             served = true
         }

@@ -52,6 +52,9 @@ public final class RunLoop {
     let ready = ReadyQueue()
     var mail: [Mailbox.Mail] = []
 
+    /// What the loop does at the moment, while a monitor looks.
+    @exclusivity(unchecked) var activity: Activity?
+
     // MARK: The runs that are under way
 
     /// The runs under way, the innermost last.

@@ -8,6 +8,9 @@ public final class CustomSource {
     /// Smaller numbers are served earlier; equal ones in the order in which they were signalled (R67).
     public let order: Int
 
+    /// A name for reports.
+    public var name: String?
+
     /// Called for each mode that the source joins (R70).
     public var scheduleHandler: ((RunLoop, RunLoop.Mode) -> Void)?
     /// Called for each mode that the source leaves, when it is removed or invalidated, or its loop ends (R70).

@@ -11,6 +11,9 @@ public final class DescriptorSource {
     /// What it is watched for.
     public let events: DescriptorEvents
 
+    /// A name for reports.
+    public var name: String?
+
     /// Of several that are ready, smaller numbers are served earlier; equal ones in the order in which they were found
     /// ready. All that are ready are served in a pass, each once: none keeps others waiting.
     public let order: Int

@@ -132,7 +132,7 @@ extension RunLoop {
                 look(again: end)
                 continue
             }
-            source.serve(events)
+            calling("descriptor", source.name) { source.serve(events) }
             statistics.sources += 1
             handled = true
             if source.isParked { descriptors.unparkedMode = nil }

@@ -197,7 +197,7 @@ public final class Timer {
         isFiring = true
         move = nil
         if let loop, loop.trace != nil { loop.emit(.fired(self, isManual: isManual)) }
-        block(self)
+        if let loop { loop.calling("timer", name) { block(self) } } else { block(self) }
         isFiring = false
     }
 

@@ -305,7 +305,7 @@ extension TimerSourceCore {
         switch callout {
         case .event(let handler):
             if loop.trace != nil { loop.emit(.delivered(source!)) }
-            handler(source!)
+            loop.calling("timer source", source!.name) { handler(source!) }
         case .cancel(let handler):
             handler()
         case nil:

@@ -138,6 +138,7 @@ public final class Connection {
         require(state == .new, "a connection is started once")
         setNonBlocking(fileDescriptor)
         let reader = DescriptorSource(fileDescriptor: fileDescriptor, events: .readable) { [self] _, _ in readSome() }
+        reader.name = "connection \(fileDescriptor)"
         do {
             try loop.add(reader, forMode: modes)
         } catch {

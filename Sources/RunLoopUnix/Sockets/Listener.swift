@@ -102,6 +102,7 @@ public final class Listener {
         setNonBlocking(descriptor)
         reserve = open("/dev/null", O_RDONLY | O_CLOEXEC)
         let source = DescriptorSource(fileDescriptor: descriptor, events: .readable) { [self] _, _ in acceptSome() }
+        source.name = "listener \(SocketAddress.local(of: descriptor))"
         do {
             try loop.add(source, forMode: modes)
         } catch {

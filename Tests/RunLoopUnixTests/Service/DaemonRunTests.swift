@@ -6,7 +6,7 @@ import Testing
 
 @testable import RunLoopUnix
 
-@Suite("A daemon's run", .timeLimit(.minutes(1)))
+@Suite("A daemon's run", .timeLimit(.minutes(2)))
 struct DaemonRunTests {
     @Test("the service manager is told of the start, of reloads and of the stop, in order")
     func messages() throws {

@@ -1,0 +1,126 @@
+internal import Glibc
+
+/// Tells, while it happens, which handler keeps a loop from going on.
+///
+/// A thread of its own looks at the loop. When a call of one handler has lasted for the threshold, the report is made
+/// from that thread, at once and not when the handler has returned; once for each call, and once more when it has
+/// ended. A handler that runs the loop nested does not block it.
+///
+/// ```swift
+/// let monitor = StallMonitor(loop, threshold: .milliseconds(200)) { stall in
+///     print(stall)  // timer "poll" has blocked the loop in default for 0.2 s …
+/// }
+/// ```
+///
+/// Keep the monitor; when it goes, it stops looking. While it looks, a call of a handler costs two uncontended locks
+/// and two readings of the clock more. In a simulation it lives on virtual time. A loop has one monitor at a time: a
+/// new one takes the place of the former.
+public final class StallMonitor {
+    /// A call that blocks its loop.
+    public struct Stall: Sendable, Hashable, CustomStringConvertible {
+        /// What is called: `timer`, `timer source`, `display link`, `source`, `descriptor` or `block`.
+        public let kind: String
+        /// The name that it was given.
+        public let name: String?
+        /// The mode that the loop runs in.
+        public let mode: String
+        /// How long the call has lasted.
+        public let duration: Duration
+        /// How much of that the thread has computed, since the monitor first saw the call; the rest it has waited.
+        public let cpuTime: Duration
+        /// Whether the call has ended meanwhile.
+        public let isOver: Bool
+
+        public var description: String {
+            let who = name.map { "\(kind) \"\($0)\"" } ?? "a \(kind) without a name"
+            let verb = isOver ? "blocked" : "blocks"
+            return "\(who) \(verb) the loop in \(mode) for \(duration), \(cpuTime) of it computing"
+        }
+    }
+
+    private let watcher: Watcher
+
+    /// Begins to watch a loop, on the loop's thread.
+    ///
+    /// - Parameters:
+    ///   - loop: the loop.
+    ///   - threshold: how long a call may last, above zero; looked at four times as often.
+    ///   - report: called on the monitor's thread; to be quick, or the monitor sees less.
+    package init(
+        _ loop: RunLoop, threshold: Duration, peer: any PeerDriver, report: @escaping @Sendable (Stall) -> Void
+    ) {
+        loop.checkThread()
+        require(threshold > .zero, "a stall is a call that lasts longer than something; the threshold is \(threshold)")
+        let activity = Activity()
+        loop.activity = activity
+        watcher = Watcher(activity, threshold, peer, report)
+    }
+
+    deinit {
+        watcher.stop()
+    }
+}
+
+@available(*, unavailable, message: "a monitor belongs to its loop's thread")
+extension StallMonitor: Sendable {}
+
+/// The thread that looks.
+private final class Watcher: Sendable {
+    private let thread: LoopThread
+
+    init(
+        _ activity: Activity, _ threshold: Duration, _ peer: any PeerDriver,
+        _ report: @escaping @Sendable (StallMonitor.Stall) -> Void
+    ) {
+        thread = LoopThread(name: "stalls", peer: peer) { loop in
+            var sight: Sight?
+            let timer = Timer(fire: loop.now + threshold / 4, interval: threshold / 4, repeats: true) {
+                [unowned loop] _ in
+                let call = activity.current
+                if let seen = sight, seen.isReported, call?.number != seen.call.number {
+                    report(seen.stall(at: seen.last, isOver: true))
+                }
+                guard let call else { return sight = nil }
+                if sight?.call.number != call.number { sight = Sight(call, activity.thread) }
+                sight!.last = loop.now
+                guard !sight!.isReported, loop.now - call.begin >= threshold else { return }
+                sight!.isReported = true
+                report(sight!.stall(at: loop.now, isOver: false))
+            }
+            loop.add(timer, forMode: .default)
+        }
+    }
+
+    func stop() {
+        thread.stop()
+    }
+
+    /// A call that was seen.
+    private struct Sight {
+        let call: Activity.Call
+        let thread: pthread_t
+        let cpuTime: Duration
+        var last: RunLoop.Instant
+        var isReported = false
+
+        init(_ call: Activity.Call, _ thread: pthread_t) {
+            self.call = call
+            self.thread = thread
+            cpuTime = Sight.cpuTime(of: thread)
+            last = call.begin
+        }
+
+        func stall(at now: RunLoop.Instant, isOver: Bool) -> StallMonitor.Stall {
+            StallMonitor.Stall(
+                kind: call.kind, name: call.name, mode: call.mode, duration: now - call.begin,
+                cpuTime: Sight.cpuTime(of: thread) - cpuTime, isOver: isOver)
+        }
+
+        static func cpuTime(of thread: pthread_t) -> Duration {
+            var clock = clockid_t()
+            var time = timespec()
+            guard pthread_getcpuclockid(thread, &clock) == 0, clock_gettime(clock, &time) == 0 else { return .zero }
+            return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+        }
+    }
+}

@@ -1,0 +1,95 @@
+import Glibc
+import RunLoopCore
+import RunLoopKit
+import RunLoopSimulation
+import Testing
+
+@Suite("Stalls")
+struct StallMonitorTests {
+    /// Runs something for ten virtual seconds beside a monitor with a threshold of a second.
+    private func watch(_ body: (Simulation) -> Void) -> [StallMonitor.Stall] {
+        let stalls = Log<StallMonitor.Stall>()
+        withSimulation { simulation in
+            let monitor = StallMonitor(simulation.loop, threshold: .seconds(1)) { stalls.append($0) }
+            body(simulation)
+            simulation.advance(by: .seconds(10))
+            withExtendedLifetime(monitor) {}
+        }
+        return stalls.entries
+    }
+
+    @Test("a handler that blocks is named while it does, and once more when it has ended")
+    func named() {
+        let stalls = watch { simulation in
+            let timer = Timer(fire: simulation.now + .seconds(2), interval: .zero, repeats: false) { _ in
+                simulation.spend(.seconds(3))
+            }
+            timer.name = "poll"
+            simulation.loop.add(timer, forMode: .common)
+        }
+        #expect(stalls.map(\.kind) == ["timer", "timer"])
+        #expect(stalls.map(\.name) == ["poll", "poll"])
+        #expect(stalls.map(\.mode) == ["default", "default"])
+        #expect(stalls.map(\.isOver) == [false, true])
+        #expect(stalls[0].duration == .seconds(1), "while it lasts, not afterwards")
+        #expect(stalls[1].duration > .seconds(2) && stalls[1].duration <= .seconds(3))
+        #expect(stalls[0].description.hasPrefix("timer \"poll\" blocks the loop in default for 1.0 seconds"))
+    }
+
+    @Test("every kind of handler is seen")
+    func kinds() {
+        let stalls = watch { simulation in
+            let loop = simulation.loop
+            loop.perform(afterDelay: .zero) { loop.perform { simulation.spend(.seconds(2)) } }
+            let source = CustomSource { _ in simulation.spend(.seconds(2)) }
+            source.name = "touch"
+            loop.add(source, forMode: .default)
+            loop.asyncAfter(.seconds(3)) { source.signal() }
+            loop.asyncAfter(.seconds(6)) { simulation.spend(.seconds(2)) }
+        }
+        #expect(stalls.filter { !$0.isOver }.map(\.kind) == ["block", "source", "timer source"])
+    }
+
+    @Test("what is quick, and what runs the loop nested, is no stall; what blocks after a nested run is")
+    func nested() {
+        let stalls = watch { simulation in
+            let loop = simulation.loop
+            for second in 0..<9 {
+                loop.perform(afterDelay: .seconds(second)) { simulation.spend(.milliseconds(900)) }
+            }
+        }
+        #expect(stalls.isEmpty)
+        let after = watch { simulation in
+            let loop = simulation.loop
+            loop.add(CustomSource(), forMode: .tracking)
+            loop.perform(afterDelay: .seconds(1)) {
+                loop.run(in: .tracking, until: loop.now + .seconds(4))
+                simulation.spend(.seconds(2))
+            }
+        }
+        #expect(after.map(\.isOver) == [false, true])
+        #expect(after[0].duration == .seconds(1), "counted from the end of the nested run")
+    }
+
+    @Test("on the real clock a handler that waits has computed nothing, and is reported while it waits")
+    func real() {
+        let stalls = Log<StallMonitor.Stall>()
+        let isOver = Flag()
+        LoopThread(name: "stalled") { loop in
+            let monitor = StallMonitor(loop, threshold: .milliseconds(20)) { stall in
+                if !stall.isOver { stalls.append(stall) }
+                if stall.isOver { isOver.set() }
+            }
+            loop.perform(afterDelay: .milliseconds(1)) {
+                // Until the report has come: a monitor that waited for the handler would hang here.
+                while stalls.entries.isEmpty { usleep(5_000) }
+            }
+            loop.run(in: .default)
+            while !isOver.isSet { usleep(5_000) }
+            withExtendedLifetime(monitor) {}
+        }.join()
+        #expect(stalls.entries.count == 1)
+        #expect(stalls.entries[0].duration >= .milliseconds(20))
+        #expect(stalls.entries[0].cpuTime < stalls.entries[0].duration)
+    }
+}
