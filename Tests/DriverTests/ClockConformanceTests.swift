@@ -3,7 +3,7 @@ import RunLoopCore
 import Synchronization
 import Testing
 
-@Suite("Every driver: time and waking", .timeLimit(.minutes(1)))
+@Suite("Every driver: time and waking", .timeLimit(.minutes(3)))
 struct ClockConformanceTests {
     @Test("the clock never goes back", arguments: DriverKind.allCases)
     func monotonic(kind: DriverKind) {

@@ -2,7 +2,7 @@ import Glibc
 import RunLoopCore
 import Testing
 
-@Suite("Every driver: descriptors", .timeLimit(.minutes(1)))
+@Suite("Every driver: descriptors", .timeLimit(.minutes(3)))
 struct DescriptorConformanceTests {
     private static let patience = Duration.seconds(3600)
 

@@ -3,7 +3,7 @@ import RunLoopCore
 import RunLoopLibevent
 import Testing
 
-@Suite("Whole loops on the real clock", .timeLimit(.minutes(1)))
+@Suite("Whole loops on the real clock", .timeLimit(.minutes(3)))
 struct RealLoopTests {
     @Test("a timer is never early, on 200 random deadlines, with tolerance and without")
     func neverEarly() {

@@ -2,7 +2,7 @@ import RunLoopKit
 import RunLoopSimulation
 import Testing
 
-@Suite("Pauses of a countdown that is late", .timeLimit(.minutes(1)))
+@Suite("Pauses of a countdown that is late", .timeLimit(.minutes(3)))
 struct CountdownPauseTests {
     /// What a countdown ticks in so many seconds, as seconds and what remains.
     private func ticks(

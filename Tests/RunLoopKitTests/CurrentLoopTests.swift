@@ -3,7 +3,7 @@ import RunLoopKit
 import RunLoopSimulation
 import Testing
 
-@Suite("The loop of a thread", .timeLimit(.minutes(1)))
+@Suite("The loop of a thread", .timeLimit(.minutes(3)))
 struct CurrentLoopTests {
     @Test("a thread has one loop, the same at every access (R1)")
     func sameLoop() {

@@ -3,7 +3,7 @@ import RunLoopCore
 import RunLoopKit
 import Testing
 
-@Suite("Loop threads", .timeLimit(.minutes(1)))
+@Suite("Loop threads", .timeLimit(.minutes(3)))
 struct LoopThreadTests {
     @Test("a thread whose set-up adds nothing ends at once")
     func nothingToDo() {

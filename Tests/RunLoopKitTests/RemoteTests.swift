@@ -2,7 +2,7 @@ import Glibc
 import RunLoopKit
 import Testing
 
-@Suite("Remotes", .timeLimit(.minutes(1)))
+@Suite("Remotes", .timeLimit(.minutes(3)))
 struct RemoteTests {
     @Test("blocks from one thread run in the order in which they were posted (R75)")
     func order() {

@@ -4,7 +4,7 @@ import RunLoopSimulation
 import Synchronization
 import Testing
 
-@Suite("Several threads on one virtual timeline", .timeLimit(.minutes(1)))
+@Suite("Several threads on one virtual timeline", .timeLimit(.minutes(3)))
 struct SimulatedThreadTests {
     private static func seconds(_ seconds: Double) -> RunLoop.Instant {
         RunLoop.Instant(nanoseconds: 0) + .seconds(seconds)

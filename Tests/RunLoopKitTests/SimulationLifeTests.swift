@@ -2,7 +2,7 @@ import RunLoopKit
 import RunLoopSimulation
 import Testing
 
-@Suite("Simulations: trace and life", .timeLimit(.minutes(1)))
+@Suite("Simulations: trace and life", .timeLimit(.minutes(3)))
 struct SimulationLifeTests {
     /// A bit of everything: several threads, equal dates, nested runs, posts, work, notes.
     private func busyTrace(traced: Bool = true) -> [String] {

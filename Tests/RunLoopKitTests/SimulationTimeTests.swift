@@ -2,7 +2,7 @@ import RunLoopKit
 import RunLoopSimulation
 import Testing
 
-@Suite("Virtual time", .timeLimit(.minutes(1)))
+@Suite("Virtual time", .timeLimit(.minutes(3)))
 struct SimulationTimeTests {
     private func seconds(_ seconds: Double) -> RunLoop.Instant {
         RunLoop.Instant(nanoseconds: 0) + .seconds(seconds)

@@ -2,7 +2,7 @@ import RunLoopKit
 import RunLoopSimulation
 import Testing
 
-@Suite("The rules that the documents state", .timeLimit(.minutes(1)))
+@Suite("The rules that the documents state", .timeLimit(.minutes(3)))
 struct DocumentRulesTests {
     @Test("1: a one-shot needs no invalidate; until its fire it keeps its target, then it lets go")
     func oneShot() {

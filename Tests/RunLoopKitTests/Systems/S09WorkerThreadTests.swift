@@ -2,7 +2,7 @@ import RunLoopKit
 import RunLoopSimulation
 import Testing
 
-@Suite("S9: a worker thread with a timer on it, in one call", .timeLimit(.minutes(1)))
+@Suite("S9: a worker thread with a timer on it, in one call", .timeLimit(.minutes(3)))
 struct S09WorkerThreadTests {
     @Test("the timer fires on the thread, which ends when the timer has been invalidated")
     func repeating() {

@@ -2,7 +2,7 @@ import RunLoopKit
 import RunLoopSimulation
 import Testing
 
-@Suite("S13: delayed calls, and taking them back", .timeLimit(.minutes(1)))
+@Suite("S13: delayed calls, and taking them back", .timeLimit(.minutes(3)))
 struct S13DelayedCallTests {
     private final class Receiver {
         let story: Story

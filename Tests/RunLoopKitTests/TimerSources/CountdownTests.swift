@@ -3,7 +3,7 @@ import RunLoopKit
 import RunLoopSimulation
 import Testing
 
-@Suite("Countdown (S12)", .timeLimit(.minutes(1)))
+@Suite("Countdown (S12)", .timeLimit(.minutes(3)))
 struct CountdownTests {
     /// A countdown that writes its ticks into a log.
     private func countdown(

@@ -4,7 +4,7 @@ import RunLoopKit
 import RunLoopSimulation
 import Testing
 
-@Suite("LoopThreadPool", .timeLimit(.minutes(1)))
+@Suite("LoopThreadPool", .timeLimit(.minutes(3)))
 struct LoopThreadPoolTests {
     /// The name that the system has for the calling thread.
     private static func threadName() -> String {

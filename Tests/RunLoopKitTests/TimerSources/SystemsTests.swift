@@ -30,7 +30,7 @@ private final class Owner: Sendable {
     }
 }
 
-@Suite("S7 GCD timer source", .timeLimit(.minutes(1)))
+@Suite("S7 GCD timer source", .timeLimit(.minutes(3)))
 struct S7Tests {
     /// Every 2 s from +2 s on.
     private func source(_ queue: DeliveryQueue, _ handler: @escaping @Sendable (TimerSource) -> Void) -> TimerSource {
@@ -147,7 +147,7 @@ struct S7Tests {
     }
 }
 
-@Suite("S8 XBGCDTimer", .timeLimit(.minutes(1)))
+@Suite("S8 XBGCDTimer", .timeLimit(.minutes(3)))
 struct S8Tests {
     private final class Target: Sendable {
         let log: Log<String>
@@ -290,7 +290,7 @@ struct S8Tests {
     }
 }
 
-@Suite("S10 FLTimer, GCD form", .timeLimit(.minutes(1)))
+@Suite("S10 FLTimer, GCD form", .timeLimit(.minutes(3)))
 struct S10Tests {
     @Test("a block timer on main or on a given queue, repeating or not, that can be invalidated")
     func forms() throws {
@@ -320,7 +320,7 @@ struct S10Tests {
     }
 }
 
-@Suite("S11 JX_GCDTimerManager", .timeLimit(.minutes(1)))
+@Suite("S11 JX_GCDTimerManager", .timeLimit(.minutes(3)))
 struct S11Tests {
     @Test("a manager's life: schedule, replace, a one-shot that frees its name, cancel; owners go with their actions")
     func life() throws {
@@ -353,7 +353,7 @@ struct S11Tests {
     }
 }
 
-@Suite("S12 GCDCountDown", .timeLimit(.minutes(1)))
+@Suite("S12 GCDCountDown", .timeLimit(.minutes(3)))
 struct S12Tests {
     @Test("60 s until a code can be sent again, through a drag and a busy second, and its owner goes with it")
     func sendAgain() {
@@ -389,7 +389,7 @@ struct S12Tests {
     }
 }
 
-@Suite("S14 dispatch_after", .timeLimit(.minutes(1)))
+@Suite("S14 dispatch_after", .timeLimit(.minutes(3)))
 struct S14Tests {
     @Test(
         "a delayed block on the main queue, in every mode, and on the background; its owner goes with the block",

@@ -3,7 +3,7 @@ import RunLoopKit
 import RunLoopSimulation
 import Testing
 
-@Suite("TimerRegistry (S11)", .timeLimit(.minutes(1)))
+@Suite("TimerRegistry (S11)", .timeLimit(.minutes(3)))
 struct TimerRegistryTests {
     @Test(
         "X14: the same name again before the first fire: only the second schedule and action take effect",

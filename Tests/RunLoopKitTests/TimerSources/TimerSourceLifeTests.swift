@@ -4,7 +4,7 @@ import RunLoopSimulation
 import Testing
 
 /// R180–R189: suspending, cancelling, and releasing a source.
-@Suite("Suspending, cancelling and releasing a timer source", .timeLimit(.minutes(1)))
+@Suite("Suspending, cancelling and releasing a timer source", .timeLimit(.minutes(3)))
 struct TimerSourceLifeTests {
     // MARK: R180–R182
 

@@ -4,7 +4,7 @@ import RunLoopKit
 import RunLoopSimulation
 import Testing
 
-@Suite("What timer sources keep, and on which thread they let it go", .timeLimit(.minutes(1)))
+@Suite("What timer sources keep, and on which thread they let it go", .timeLimit(.minutes(3)))
 struct TimerSourceOwnershipTests {
     /// Writes down on which thread it was released.
     private final class Witness {

@@ -4,7 +4,7 @@ import RunLoopSimulation
 import Testing
 
 /// R170–R179 and R190: when a source fires, and how many fires it tells.
-@Suite("When a timer source fires", .timeLimit(.minutes(1)))
+@Suite("When a timer source fires", .timeLimit(.minutes(3)))
 struct TimerSourceScheduleTests {
     // MARK: R170, R171
 

@@ -3,7 +3,7 @@ import RunLoopKit
 import RunLoopSimulation
 import Testing
 
-@Suite("asyncAfter and its work items (R191, S14)", .timeLimit(.minutes(1)))
+@Suite("asyncAfter and its work items (R191, S14)", .timeLimit(.minutes(3)))
 struct WorkItemTests {
     @Test("a block is called once, in order of deadlines, then of calls", arguments: Place.allCases)
     func order(_ place: Place) {
