@@ -7,7 +7,7 @@ export SWIFT_BACKTRACE := enable=no
 SOURCES := Package.swift Sources Tests Examples
 # There are no XCTest cases; the empty run of XCTest would leak, and LeakSanitizer would say so.
 TEST := $(SWIFT) test --disable-xctest
-SANITIZED_TEST = $(TEST) --disable-index-store --sanitize=$(if $(findstring tsan,$@),thread,address) --scratch-path .build-$(@:-short=)
+SANITIZED_TEST = $(TEST) --sanitize=$(if $(findstring tsan,$@),thread,address) --scratch-path .build-$(@:-short=)
 ROOT = $$([ "$$(id -u)" = 0 ] || echo sudo)
 DEBUG_BIN = $$($(SWIFT) build --show-bin-path)
 
@@ -42,7 +42,7 @@ demo: deps
 	Examples/TTLStore/demo $$bin
 
 test: deps lint
-	$(SWIFT) build --build-tests --disable-index-store
+	$(SWIFT) build --build-tests
 	$(TEST) --skip-build
 	@$(MAKE) --no-print-directory compile-checks examples
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target tsan-short asan-short
