@@ -140,11 +140,14 @@ private func runWithoutDescriptors() throws {
         }
         var errors: [Int32] = []
         listener.errorHandler = { errors.append($1.errno) }
-        // Peers that have descriptors already; then the limit leaves room for two more.
+        // Peers that have descriptors already.
         let peers = (0..<6).map { _ in Peer(connectedTo: listener.address) }
-        let next = dup(0)
-        close(next)
-        var limit = rlimit(rlim_cur: rlim_t(next + 2), rlim_max: rlim_t(next + 2))
+        // Every number below the limit is taken, but for two.
+        var last: Int32 = 0
+        while last < 200 { last = dup(0) }
+        close(last)
+        close(last - 1)
+        var limit = rlimit(rlim_cur: rlim_t(last + 1), rlim_max: rlim_t(last + 1))
         guard setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { _exit(2) }
         simulation.advance(by: .zero)
         guard kept.count == 2, errors == [EMFILE], listener.refused == 1 else { _exit(3) }
