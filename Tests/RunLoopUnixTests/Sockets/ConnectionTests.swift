@@ -289,11 +289,11 @@ struct ConnectionTests {
                 try? connection.start()
             }
             let peer = Peer(connectedTo: listener.address)
-            simulation.advance(by: .zero)
+            simulation.settle { listener.accepted == 1 }
             var linger = linger(l_onoff: 1, l_linger: 0)
             setsockopt(peer.descriptor, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<linger>.size))
             peer.close()
-            simulation.advance(by: .zero)
+            simulation.settle { reason != nil }
             #expect(reason == .failed(SystemError("read from the connection", errno: ECONNRESET)))
             listener.close()
         }

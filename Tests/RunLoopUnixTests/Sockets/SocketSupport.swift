@@ -69,3 +69,14 @@ extension Span<UInt8> {
 func ms(_ milliseconds: Int64) -> RunLoop.Instant {
     RunLoop.Instant(nanoseconds: milliseconds * 1_000_000)
 }
+
+extension Simulation {
+    /// Lets the loop do what there is to do until something has happened: the system's loopback takes real time.
+    func settle(until hasHappened: () -> Bool) {
+        for _ in 0..<2_000 {
+            advance(by: .zero)
+            if hasHappened() { return }
+            usleep(1_000)
+        }
+    }
+}
