@@ -11,9 +11,11 @@ import Testing
 struct FileWatcherTests {
     private let directory = TemporaryDirectory()
 
-    /// What happens in a watched directory while `body` runs, as batches.
+    /// What happens in a watched directory while `body` runs, as batches; at least so many events are waited for.
+    ///
+    /// A file counts as closed when nobody has it open, and a child that another test forks in that moment has it.
     private func batches(
-        for kinds: FileEvent.Kinds = .all, _ body: (FileWatcher, FileWatch) throws -> Void
+        for kinds: FileEvent.Kinds = .all, atLeast count: Int = 0, _ body: (FileWatcher, FileWatch) throws -> Void
     ) throws -> [[FileEvent]] {
         try withSimulation { simulation in
             var batches: [[FileEvent]] = []
@@ -22,27 +24,28 @@ struct FileWatcherTests {
             try simulation.loop.add(watcher, forMode: .common)
             try body(watcher, watch)
             simulation.advance(by: .seconds(1))
+            simulation.settle { batches.joined().count >= count }
             watcher.invalidate()
             return batches
         }
     }
 
-    @Test("making, writing and closing a file are events of their own, in order and in one batch")
+    @Test("making, writing and closing a file are events of their own, in order")
     func writing() throws {
-        let batches = try batches { _, _ in directory.write("text", to: "file") }
-        #expect(batches.count == 1)
-        #expect(batches.first?.map(\.kind) == [.created, .modified, .closedAfterWriting])
-        #expect(batches.first?.map(\.name) == ["file", "file", "file"])
+        let batches = try batches(atLeast: 3) { _, _ in directory.write("text", to: "file") }
+        #expect(batches.joined().map(\.kind) == [.created, .modified, .closedAfterWriting])
+        #expect(batches.joined().map(\.name) == ["file", "file", "file"])
         #expect(batches.first?.first?.path == directory["file"])
     }
 
     @Test("only the kinds that were asked for are reported")
     func kinds() throws {
-        let batches = try batches(for: [.closedAfterWriting, .deleted]) { _, _ in
+        let batches = try batches(for: [.closedAfterWriting, .deleted], atLeast: 2) { _, _ in
             directory.write("text", to: "file")
             directory.delete("file")
         }
-        #expect(batches.map { $0.map(\.kind) } == [[.closedAfterWriting, .deleted]])
+        #expect(batches.joined().count == 2)
+        #expect(Set(batches.joined().map(\.kind)) == [.closedAfterWriting, .deleted])
     }
 
     @Test("a rename is two events with the same cookie, and two renames have different ones")
