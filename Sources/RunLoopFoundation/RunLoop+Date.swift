@@ -52,19 +52,24 @@ extension Timer {
     /// - Precondition: `interval` is a finite number; zero or less is taken as 0.0001 s (R98).
     @available(*, noasync, message: "a timer belongs to a thread; make it on a LoopThread")
     public convenience init(
-        fire date: Date, interval: TimeInterval, repeats: Bool, block: @escaping (Timer) -> Void
+        fire date: Date, interval: TimeInterval, repeats: Bool, block: @escaping (Timer) -> Void,
+        file: StaticString = #fileID, line: UInt32 = #line
     ) {
         self.init(
             fire: RunLoop.current.instant(of: date), interval: Timer.duration(of: interval), repeats: repeats,
-            block: block)
+            block: block, file: file, line: line)
     }
 
     /// A timer that fires first `interval` seconds from now (R96).
     ///
     /// - Precondition: `interval` is a finite number; zero or less is taken as 0.0001 s (R98).
     @available(*, noasync, message: "a timer belongs to a thread; make it on a LoopThread")
-    public convenience init(timeInterval interval: TimeInterval, repeats: Bool, block: @escaping (Timer) -> Void) {
-        self.init(timeInterval: Timer.duration(of: interval), repeats: repeats, block: block)
+    public convenience init(
+        timeInterval interval: TimeInterval, repeats: Bool, block: @escaping (Timer) -> Void,
+        file: StaticString = #fileID, line: UInt32 = #line
+    ) {
+        self.init(
+            timeInterval: Timer.duration(of: interval), repeats: repeats, block: block, file: file, line: line)
     }
 
     /// A timer of the current loop, in the default mode only.
@@ -73,9 +78,11 @@ extension Timer {
     @available(*, noasync, message: "a timer belongs to a thread; make it on a LoopThread")
     @discardableResult
     public static func scheduledTimer(
-        withTimeInterval interval: TimeInterval, repeats: Bool, block: @escaping (Timer) -> Void
+        withTimeInterval interval: TimeInterval, repeats: Bool, block: @escaping (Timer) -> Void,
+        file: StaticString = #fileID, line: UInt32 = #line
     ) -> Timer {
-        scheduledTimer(withTimeInterval: duration(of: interval), repeats: repeats, block: block)
+        scheduledTimer(
+            withTimeInterval: duration(of: interval), repeats: repeats, block: block, file: file, line: line)
     }
 
     private static func duration(of interval: TimeInterval) -> Duration {

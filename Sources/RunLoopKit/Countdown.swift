@@ -32,6 +32,9 @@ public final class Countdown {
     /// Whether it runs: it has been resumed, and neither paused nor finished since.
     public var isRunning: Bool { source != nil }
 
+    /// Where it was made.
+    public let origin: RunLoop.Origin
+
     private let count: Int?
     private let loop: RunLoop
     private let tick: (Countdown) -> Void
@@ -54,7 +57,7 @@ public final class Countdown {
     @available(*, noasync, message: "a countdown belongs to a thread; make it on a LoopThread")
     public init(
         from count: Int? = nil, interval: Duration = .seconds(1), loop: RunLoop = .current, pausing: Pausing,
-        tick: @escaping (Countdown) -> Void
+        tick: @escaping (Countdown) -> Void, file: StaticString = #fileID, line: UInt32 = #line
     ) {
         require(count ?? 0 >= 0, "a countdown cannot begin below zero; it was to begin at \(count ?? 0)")
         require(interval > .zero, "a countdown needs an interval above zero; it was given \(interval)")
@@ -64,6 +67,7 @@ public final class Countdown {
         self.loop = loop
         self.pausing = pausing
         self.tick = tick
+        origin = RunLoop.Origin(file: file, line: line)
     }
 
     /// Starts it, or goes on after a pause, as ``pausing`` says. Nothing happens once it has finished.
@@ -82,7 +86,7 @@ public final class Countdown {
     }
 
     private func start(at date: RunLoop.Instant) {
-        let source = TimerSource(queue: .loop(loop.remote), name: "countdown")
+        let source = TimerSource(queue: .loop(loop.remote), name: "countdown", origin: origin)
         source.setEventHandler(on: loop) { [weak self] in self?.pass($0.data) }
         next = date
         rest = nil

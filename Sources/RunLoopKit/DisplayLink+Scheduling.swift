@@ -11,9 +11,10 @@ extension DisplayLink {
     @available(*, noasync, message: "a display link belongs to a thread; make it on a LoopThread")
     @discardableResult
     public static func scheduledDisplayLink(
-        clock: FrameClock = FrameClock(), _ block: @escaping (DisplayLink) -> Void
+        clock: FrameClock = FrameClock(), _ block: @escaping (DisplayLink) -> Void, file: StaticString = #fileID,
+        line: UInt32 = #line
     ) -> DisplayLink {
-        scheduled(DisplayLink(clock: clock, block))
+        scheduled(DisplayLink(clock: clock, block, file: file, line: line))
     }
 
     /// A link of the current loop, in the common modes, that calls a method of `target`, which it keeps until it is
@@ -21,9 +22,10 @@ extension DisplayLink {
     @available(*, noasync, message: "a display link belongs to a thread; make it on a LoopThread")
     @discardableResult
     public static func scheduledDisplayLink<Target: AnyObject>(
-        clock: FrameClock = FrameClock(), target: Target, selector: @escaping (Target) -> (DisplayLink) -> Void
+        clock: FrameClock = FrameClock(), target: Target, selector: @escaping (Target) -> (DisplayLink) -> Void,
+        file: StaticString = #fileID, line: UInt32 = #line
     ) -> DisplayLink {
-        scheduled(DisplayLink(clock: clock, target: target, selector: selector))
+        scheduled(DisplayLink(clock: clock, target: target, selector: selector, file: file, line: line))
     }
 
     /// A link of the current loop, in the common modes, that calls a method of `weakTarget` without keeping it; when
@@ -31,9 +33,10 @@ extension DisplayLink {
     @available(*, noasync, message: "a display link belongs to a thread; make it on a LoopThread")
     @discardableResult
     public static func scheduledDisplayLink<Target: AnyObject>(
-        clock: FrameClock = FrameClock(), weakTarget: Target, selector: @escaping (Target) -> (DisplayLink) -> Void
+        clock: FrameClock = FrameClock(), weakTarget: Target, selector: @escaping (Target) -> (DisplayLink) -> Void,
+        file: StaticString = #fileID, line: UInt32 = #line
     ) -> DisplayLink {
-        scheduled(DisplayLink(clock: clock, weakTarget: weakTarget, selector: selector))
+        scheduled(DisplayLink(clock: clock, weakTarget: weakTarget, selector: selector, file: file, line: line))
     }
 
     @available(*, noasync)

@@ -10,8 +10,12 @@ extension Timer {
     ///   - repeats: whether the timer fires more than once.
     ///   - block: called on the loop's thread at every fire; kept until the timer is invalidated.
     @available(*, noasync, message: "a timer belongs to a thread; make it on a LoopThread")
-    public convenience init(timeInterval interval: Duration, repeats: Bool, block: @escaping (Timer) -> Void) {
-        self.init(fire: .first(after: interval), interval: interval, repeats: repeats, block: block)
+    public convenience init(
+        timeInterval interval: Duration, repeats: Bool, block: @escaping (Timer) -> Void, file: StaticString = #fileID,
+        line: UInt32 = #line
+    ) {
+        self.init(
+            fire: .first(after: interval), interval: interval, repeats: repeats, block: block, file: file, line: line)
     }
 
     /// A timer that fires first one `interval` from now and calls a method of `target`, which it keeps until it is
@@ -19,11 +23,11 @@ extension Timer {
     @available(*, noasync, message: "a timer belongs to a thread; make it on a LoopThread")
     public convenience init<Target: AnyObject>(
         timeInterval interval: Duration, target: Target, selector: @escaping (Target) -> (Timer) -> Void,
-        userInfo: Any? = nil, repeats: Bool
+        userInfo: Any? = nil, repeats: Bool, file: StaticString = #fileID, line: UInt32 = #line
     ) {
         self.init(
             fire: .first(after: interval), interval: interval, target: target, selector: selector, userInfo: userInfo,
-            repeats: repeats)
+            repeats: repeats, file: file, line: line)
     }
 
     /// A timer that fires first one `interval` from now and calls a method of `weakTarget` without keeping it; when the
@@ -31,20 +35,21 @@ extension Timer {
     @available(*, noasync, message: "a timer belongs to a thread; make it on a LoopThread")
     public convenience init<Target: AnyObject>(
         timeInterval interval: Duration, weakTarget: Target, selector: @escaping (Target) -> (Timer) -> Void,
-        userInfo: Any? = nil, repeats: Bool
+        userInfo: Any? = nil, repeats: Bool, file: StaticString = #fileID, line: UInt32 = #line
     ) {
         self.init(
             fire: .first(after: interval), interval: interval, weakTarget: weakTarget, selector: selector,
-            userInfo: userInfo, repeats: repeats)
+            userInfo: userInfo, repeats: repeats, file: file, line: line)
     }
 
     /// A timer of the current loop, in the default mode only: it rests while the loop runs in another mode (S2, R96).
     @available(*, noasync, message: "a timer belongs to a thread; make it on a LoopThread")
     @discardableResult
     public static func scheduledTimer(
-        withTimeInterval interval: Duration, repeats: Bool, block: @escaping (Timer) -> Void
+        withTimeInterval interval: Duration, repeats: Bool, block: @escaping (Timer) -> Void,
+        file: StaticString = #fileID, line: UInt32 = #line
     ) -> Timer {
-        scheduled(Timer(timeInterval: interval, repeats: repeats, block: block))
+        scheduled(Timer(timeInterval: interval, repeats: repeats, block: block, file: file, line: line))
     }
 
     /// A timer of the current loop, in the default mode only, that calls a method of `target` (S1).
@@ -52,10 +57,12 @@ extension Timer {
     @discardableResult
     public static func scheduledTimer<Target: AnyObject>(
         timeInterval interval: Duration, target: Target, selector: @escaping (Target) -> (Timer) -> Void,
-        userInfo: Any? = nil, repeats: Bool
+        userInfo: Any? = nil, repeats: Bool, file: StaticString = #fileID, line: UInt32 = #line
     ) -> Timer {
         scheduled(
-            Timer(timeInterval: interval, target: target, selector: selector, userInfo: userInfo, repeats: repeats))
+            Timer(
+                timeInterval: interval, target: target, selector: selector, userInfo: userInfo, repeats: repeats,
+                file: file, line: line))
     }
 
     /// A timer of the current loop, in the default mode only, that calls a method of `weakTarget` without keeping it
@@ -64,12 +71,12 @@ extension Timer {
     @discardableResult
     public static func scheduledTimer<Target: AnyObject>(
         timeInterval interval: Duration, weakTarget: Target, selector: @escaping (Target) -> (Timer) -> Void,
-        userInfo: Any? = nil, repeats: Bool
+        userInfo: Any? = nil, repeats: Bool, file: StaticString = #fileID, line: UInt32 = #line
     ) -> Timer {
         scheduled(
             Timer(
                 timeInterval: interval, weakTarget: weakTarget, selector: selector, userInfo: userInfo,
-                repeats: repeats))
+                repeats: repeats, file: file, line: line))
     }
 
     @available(*, noasync)

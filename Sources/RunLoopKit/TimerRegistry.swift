@@ -43,7 +43,7 @@ public final class TimerRegistry: Sendable {
     /// - Throws: ``TimerSourceError`` for an empty name, a bad interval or no action; then nothing has changed.
     public func schedule(
         _ name: String, interval: Duration, queue: DeliveryQueue = .background, repeats: Bool,
-        fireInstantly: Bool = false, action: (@Sendable () -> Void)?
+        fireInstantly: Bool = false, action: (@Sendable () -> Void)?, file: StaticString = #fileID, line: UInt32 = #line
     ) throws(TimerSourceError) {
         guard !name.isEmpty else { throw .emptyName }
         guard let action else { throw .noHandler }
@@ -54,7 +54,8 @@ public final class TimerRegistry: Sendable {
             let number = state.lastSchedule
             let old = state.entries[name]
             let source =
-                old.flatMap { $0.source.queue == queue ? $0.source : nil } ?? TimerSource(queue: queue, name: name)
+                old.flatMap { $0.source.queue == queue ? $0.source : nil }
+                ?? TimerSource(queue: queue, name: name, file: file, line: line)
             state.entries[name] = Entry(source: source, schedule: number, repeats: repeats, action: action)
             // Suspended, so that no delivery comes between the new handler and the new schedule.
             source.suspend()

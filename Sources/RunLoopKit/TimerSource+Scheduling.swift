@@ -14,11 +14,12 @@ extension TimerSource {
     /// - Throws: ``TimerSourceError`` for no handler, a negative start, or an interval that is not above zero.
     @available(*, noasync, message: "a task may change its thread; give a queue")
     public convenience init(
-        start: Duration, interval: Duration, repeats: Bool, handler: ((TimerSource) -> Void)?
+        start: Duration, interval: Duration, repeats: Bool, handler: ((TimerSource) -> Void)?,
+        file: StaticString = #fileID, line: UInt32 = #line
     ) throws(TimerSourceError) {
         try TimerSource.check(start, interval, repeats, hasHandler: handler != nil)
         let loop = RunLoop.current
-        self.init(queue: .loop(loop.remote))
+        self.init(queue: .loop(loop.remote), file: file, line: line)
         setEventHandler(on: loop) { source in
             handler?(source)
             if !repeats { source.cancel() }
@@ -37,10 +38,10 @@ extension TimerSource {
     /// - Throws: ``TimerSourceError`` for no handler, a negative start, or an interval that is not above zero.
     public convenience init(
         start: Duration, interval: Duration, queue: DeliveryQueue, repeats: Bool,
-        handler: (@Sendable (TimerSource) -> Void)?
+        handler: (@Sendable (TimerSource) -> Void)?, file: StaticString = #fileID, line: UInt32 = #line
     ) throws(TimerSourceError) {
         try TimerSource.check(start, interval, repeats, hasHandler: handler != nil)
-        self.init(queue: queue)
+        self.init(queue: queue, file: file, line: line)
         setEventHandler { source in
             handler?(source)
             if !repeats { source.cancel() }
@@ -53,24 +54,28 @@ extension TimerSource {
     @available(*, noasync, message: "a task may change its thread; give a queue")
     public convenience init<Target: AnyObject>(
         start: Duration, interval: Duration, weakTarget: Target, selector: @escaping (Target) -> (TimerSource) -> Void,
-        repeats: Bool
+        repeats: Bool, file: StaticString = #fileID, line: UInt32 = #line
     ) throws(TimerSourceError) {
-        try self.init(start: start, interval: interval, repeats: repeats) { [weak weakTarget] source in
+        let handler = { [weak weakTarget] (source: TimerSource) in
             guard let weakTarget else { return source.cancel() }
             selector(weakTarget)(source)
         }
+        try self.init(start: start, interval: interval, repeats: repeats, handler: handler, file: file, line: line)
     }
 
     /// A source of any queue that calls a method of `weakTarget` without keeping it, and cancels itself when the target
     /// has gone (S8). Any thread.
     public convenience init<Target: AnyObject & Sendable>(
         start: Duration, interval: Duration, queue: DeliveryQueue, weakTarget: Target,
-        selector: @escaping @Sendable (Target) -> (TimerSource) -> Void, repeats: Bool
+        selector: @escaping @Sendable (Target) -> (TimerSource) -> Void, repeats: Bool, file: StaticString = #fileID,
+        line: UInt32 = #line
     ) throws(TimerSourceError) {
-        try self.init(start: start, interval: interval, queue: queue, repeats: repeats) { [weak weakTarget] source in
+        let handler = { @Sendable [weak weakTarget] (source: TimerSource) in
             guard let weakTarget else { return source.cancel() }
             selector(weakTarget)(source)
         }
+        try self.init(
+            start: start, interval: interval, queue: queue, repeats: repeats, handler: handler, file: file, line: line)
     }
 
     private static func check(
@@ -91,37 +96,45 @@ extension TimerSource {
     /// A source of the calling thread's loop, active at once; keep it, or it stops (S8).
     @available(*, noasync, message: "a task may change its thread; give a queue")
     public static func scheduled(
-        start: Duration, interval: Duration, repeats: Bool, handler: ((TimerSource) -> Void)?
+        start: Duration, interval: Duration, repeats: Bool, handler: ((TimerSource) -> Void)?,
+        file: StaticString = #fileID, line: UInt32 = #line
     ) throws(TimerSourceError) -> TimerSource {
-        try TimerSource(start: start, interval: interval, repeats: repeats, handler: handler).activated()
+        try TimerSource(
+            start: start, interval: interval, repeats: repeats, handler: handler, file: file, line: line
+        ).activated()
     }
 
     /// A source of any queue, active at once; keep it, or it stops (S8). Any thread.
     public static func scheduled(
         start: Duration, interval: Duration, queue: DeliveryQueue, repeats: Bool,
-        handler: (@Sendable (TimerSource) -> Void)?
+        handler: (@Sendable (TimerSource) -> Void)?, file: StaticString = #fileID, line: UInt32 = #line
     ) throws(TimerSourceError) -> TimerSource {
-        try TimerSource(start: start, interval: interval, queue: queue, repeats: repeats, handler: handler).activated()
+        try TimerSource(
+            start: start, interval: interval, queue: queue, repeats: repeats, handler: handler, file: file, line: line
+        ).activated()
     }
 
     /// A source of the calling thread's loop on a weakly held target, active at once; keep it, or it stops (S8).
     @available(*, noasync, message: "a task may change its thread; give a queue")
     public static func scheduled<Target: AnyObject>(
         start: Duration, interval: Duration, weakTarget: Target, selector: @escaping (Target) -> (TimerSource) -> Void,
-        repeats: Bool
+        repeats: Bool, file: StaticString = #fileID, line: UInt32 = #line
     ) throws(TimerSourceError) -> TimerSource {
-        try TimerSource(start: start, interval: interval, weakTarget: weakTarget, selector: selector, repeats: repeats)
-            .activated()
+        try TimerSource(
+            start: start, interval: interval, weakTarget: weakTarget, selector: selector, repeats: repeats,
+            file: file, line: line
+        ).activated()
     }
 
     /// A source of any queue on a weakly held target, active at once; keep it, or it stops (S8). Any thread.
     public static func scheduled<Target: AnyObject & Sendable>(
         start: Duration, interval: Duration, queue: DeliveryQueue, weakTarget: Target,
-        selector: @escaping @Sendable (Target) -> (TimerSource) -> Void, repeats: Bool
+        selector: @escaping @Sendable (Target) -> (TimerSource) -> Void, repeats: Bool, file: StaticString = #fileID,
+        line: UInt32 = #line
     ) throws(TimerSourceError) -> TimerSource {
         try TimerSource(
             start: start, interval: interval, queue: queue, weakTarget: weakTarget, selector: selector,
-            repeats: repeats
+            repeats: repeats, file: file, line: line
         ).activated()
     }
 }

@@ -119,8 +119,8 @@ public final class Simulation: Sendable {
             }
         }
         return timeline.isHorizonInTheWay
-            ? .busy(waiting: loop.waitingItems())
-            : .idle(waiting: loop.waitingItems())
+            ? .busy(waiting: waiting)
+            : .idle(waiting: waiting)
     }
 
     /// Works for `duration`: the calling thread's loop is blocked, as by a busy handler, and the other threads go on.
@@ -154,7 +154,7 @@ public final class Simulation: Sendable {
     // MARK: What happened
 
     /// What the calling thread's loop waits for, a line each: why a run was starved.
-    public var waiting: [String] { loop.waitingItems() }
+    public var waiting: [String] { loop.dump().items.filter(\.keepsAlive).map(\.description) }
 
     /// What happened, a line each, in order: the time, the thread, the mode, and what. The same bytes from run to run.
     /// Empty unless the simulation is traced.

@@ -1,3 +1,4 @@
+import RunLoopKit
 import Scenarios
 
 /// What an experiment showed, line by line beside the document.

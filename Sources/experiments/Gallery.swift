@@ -1,3 +1,4 @@
+import RunLoopKit
 import Scenarios
 
 /// All kinds of timers side by side, every half second, under four conditions: what tells them apart.

@@ -20,6 +20,7 @@ struct StallMonitorTests {
 
     @Test("a handler that blocks is named while it does, and once more when it has ended")
     func named() {
+        let origin = RunLoop.Origin(line: #line + 2)
         let stalls = watch { simulation in
             let timer = Timer(fire: simulation.now + .seconds(2), interval: .zero, repeats: false) { _ in
                 simulation.spend(.seconds(3))
@@ -27,13 +28,15 @@ struct StallMonitorTests {
             timer.name = "poll"
             simulation.loop.add(timer, forMode: .common)
         }
-        #expect(stalls.map(\.kind) == ["timer", "timer"])
+        #expect(stalls.map(\.kind) == [.timer, .timer])
         #expect(stalls.map(\.name) == ["poll", "poll"])
-        #expect(stalls.map(\.mode) == ["default", "default"])
+        #expect(stalls.map(\.mode) == [.default, .default])
+        #expect(stalls.map(\.origin) == [origin, origin])
         #expect(stalls.map(\.isOver) == [false, true])
         #expect(stalls[0].duration == .seconds(1), "while it lasts, not afterwards")
         #expect(stalls[1].duration > .seconds(2) && stalls[1].duration <= .seconds(3))
-        #expect(stalls[0].description.hasPrefix("timer \"poll\" blocks the loop in default for 1.0 seconds"))
+        let text = "timer \"poll\" (\(origin)) blocks the loop in default for 1.0 seconds"
+        #expect(stalls[0].description.hasPrefix(text))
     }
 
     @Test("every kind of handler is seen")
@@ -47,7 +50,7 @@ struct StallMonitorTests {
             loop.asyncAfter(.seconds(3)) { source.signal() }
             loop.asyncAfter(.seconds(6)) { simulation.spend(.seconds(2)) }
         }
-        #expect(stalls.filter { !$0.isOver }.map(\.kind) == ["block", "source", "timer source"])
+        #expect(stalls.filter { !$0.isOver }.map(\.kind) == [.block, .source, .timerSource])
     }
 
     @Test("what is quick, and what runs the loop nested, is no stall; what blocks after a nested run is")

@@ -21,6 +21,9 @@
 ///
 /// Source: Apple's page on `CADisplayLink`; R192–R205.
 public final class DisplayLink {
+    /// Where it was made.
+    public let origin: RunLoop.Origin
+
     private var block: ((DisplayLink) -> Void)?
     private(set) var schedule: FrameSchedule
 
@@ -37,9 +40,13 @@ public final class DisplayLink {
     /// - Parameters:
     ///   - clock: when the frames are.
     ///   - block: called on the loop's thread; kept until the link is invalidated.
-    public init(clock: FrameClock = FrameClock(), _ block: @escaping (DisplayLink) -> Void) {
+    public init(
+        clock: FrameClock = FrameClock(), _ block: @escaping (DisplayLink) -> Void, file: StaticString = #fileID,
+        line: UInt32 = #line
+    ) {
         schedule = FrameSchedule(clock: clock)
         self.block = block
+        origin = RunLoop.Origin(file: file, line: line)
         timestamp = clock.start
         targetTimestamp = clock.start
     }
@@ -54,9 +61,10 @@ public final class DisplayLink {
     ///   - target: the object whose method is called.
     ///   - selector: the method, for example `Player.step`, which is given the link.
     public convenience init<Target: AnyObject>(
-        clock: FrameClock = FrameClock(), target: Target, selector: @escaping (Target) -> (DisplayLink) -> Void
+        clock: FrameClock = FrameClock(), target: Target, selector: @escaping (Target) -> (DisplayLink) -> Void,
+        file: StaticString = #fileID, line: UInt32 = #line
     ) {
-        self.init(clock: clock) { selector(target)($0) }
+        self.init(clock: clock, { selector(target)($0) }, file: file, line: line)
     }
 
     /// A link that calls a method of `weakTarget` without keeping it; when the target is gone, the link invalidates
@@ -67,12 +75,14 @@ public final class DisplayLink {
     ///   - weakTarget: the object whose method is called as long as it lives.
     ///   - selector: the method, which is given the link.
     public convenience init<Target: AnyObject>(
-        clock: FrameClock = FrameClock(), weakTarget: Target, selector: @escaping (Target) -> (DisplayLink) -> Void
+        clock: FrameClock = FrameClock(), weakTarget: Target, selector: @escaping (Target) -> (DisplayLink) -> Void,
+        file: StaticString = #fileID, line: UInt32 = #line
     ) {
-        self.init(clock: clock) { [weak weakTarget] link in
+        let block = { [weak weakTarget] (link: DisplayLink) in
             guard let weakTarget else { return link.invalidate() }
             selector(weakTarget)(link)
         }
+        self.init(clock: clock, block, file: file, line: line)
     }
 
     // MARK: The frame
@@ -239,7 +249,7 @@ extension DisplayLink: TimerQueueClient {
         guard let block else { return }
         isCalling = true
         if loop.trace != nil { loop.emit(.frame(self)) }
-        loop.calling("display link", name) { block(self) }
+        loop.calling(.displayLink, name, origin) { block(self) }
         isCalling = false
     }
 
@@ -249,7 +259,11 @@ extension DisplayLink: TimerQueueClient {
         return nil
     }
 
-    func report(in place: String) -> String { "\(name ?? "link") in \(place)\(isPaused ? ", paused" : "")" }
+    func describe(_ membership: Membership) -> RunLoop.Dump.Item {
+        RunLoop.Dump.Item(
+            kind: .displayLink, name: name, origin: origin, membership: membership,
+            deadline: isPaused ? nil : loop?.timers.deadline(of: slot), detail: isPaused ? "paused" : nil)
+    }
 
     /// Has the link called in the first frame after now; during its own call, once that has ended.
     func begin(in loop: RunLoop) {

@@ -6,9 +6,10 @@ final class Activity: Sendable {
     struct Call: Sendable {
         /// Tells it from every other of the loop.
         var number: UInt64
-        var kind: String
+        var kind: RunLoop.ItemKind
         var name: String?
-        var mode: String
+        var origin: RunLoop.Origin
+        var mode: RunLoop.Mode
         var begin: RunLoop.Instant
     }
 
@@ -29,10 +30,16 @@ final class Activity: Sendable {
     var current: Call? { state.withLock { $0.current } }
 
     /// - Returns: the call that this one is made within.
-    func begin(_ kind: String, _ name: String?, _ mode: String, at now: RunLoop.Instant) -> Call? {
+    func begin(
+        _ kind: RunLoop.ItemKind, _ name: String?, _ origin: RunLoop.Origin, _ mode: RunLoop.Mode,
+        at now: RunLoop.Instant
+    ) -> Call? {
         state.withLock { state in
             state.last += 1
-            defer { state.current = Call(number: state.last, kind: kind, name: name, mode: mode, begin: now) }
+            defer {
+                state.current = Call(
+                    number: state.last, kind: kind, name: name, origin: origin, mode: mode, begin: now)
+            }
             return state.current
         }
     }
@@ -57,9 +64,9 @@ final class Activity: Sendable {
 extension RunLoop {
     /// Calls a handler, and says so to those who watch the loop.
     @inline(__always)
-    func calling(_ kind: StaticString, _ name: @autoclosure () -> String?, _ body: () -> Void) {
-        guard let activity else { return body() }
-        let outer = activity.begin("\(kind)", name(), activations.last?.mode.name ?? "-", at: now)
+    func calling(_ kind: ItemKind, _ name: @autoclosure () -> String?, _ origin: Origin, _ body: () -> Void) {
+        guard let activity, let mode = activations.last?.mode else { return body() }
+        let outer = activity.begin(kind, name(), origin, mode, at: now)
         body()
         activity.resume(outer, at: now)
     }

@@ -8,7 +8,7 @@ internal import Glibc
 ///
 /// ```swift
 /// let monitor = StallMonitor(loop, threshold: .milliseconds(200)) { stall in
-///     print(stall)  // timer "poll" has blocked the loop in default for 0.2 s …
+///     print(stall)  // timer "poll" (Daemon/main.swift:12) blocks the loop in default for 0.2 s …
 /// }
 /// ```
 ///
@@ -18,12 +18,14 @@ internal import Glibc
 public final class StallMonitor {
     /// A call that blocks its loop.
     public struct Stall: Sendable, Hashable, CustomStringConvertible {
-        /// What is called: `timer`, `timer source`, `display link`, `source`, `descriptor` or `block`.
-        public let kind: String
+        /// What is called.
+        public let kind: RunLoop.ItemKind
         /// The name that it was given.
         public let name: String?
+        /// Where it was made.
+        public let origin: RunLoop.Origin
         /// The mode that the loop runs in.
-        public let mode: String
+        public let mode: RunLoop.Mode
         /// How long the call has lasted.
         public let duration: Duration
         /// How much of that the thread has computed, since the monitor first saw the call; the rest it has waited.
@@ -32,13 +34,15 @@ public final class StallMonitor {
         public let isOver: Bool
 
         public var description: String {
-            let who = name.map { "\(kind) \"\($0)\"" } ?? "a \(kind) without a name"
+            let who = "\(kind)" + (name.map { " \"\($0)\"" } ?? "")
             let verb = isOver ? "blocked" : "blocks"
-            return "\(who) \(verb) the loop in \(mode) for \(duration), \(cpuTime) of it computing"
+            return "\(who) (\(origin)) \(verb) the loop in \(mode) for \(duration), \(cpuTime) of it computing"
         }
     }
 
     private let watcher: Watcher
+    private let activity: Activity
+    private weak let loop: RunLoop?
 
     /// Begins to watch a loop, on the loop's thread.
     ///
@@ -51,13 +55,15 @@ public final class StallMonitor {
     ) {
         loop.checkThread()
         require(threshold > .zero, "a stall is a call that lasts longer than something; the threshold is \(threshold)")
-        let activity = Activity()
+        activity = Activity()
+        self.loop = loop
         loop.activity = activity
         watcher = Watcher(activity, threshold, peer, report)
     }
 
     deinit {
         watcher.stop()
+        if loop?.activity === activity { loop?.activity = nil }
     }
 }
 
@@ -112,7 +118,7 @@ private final class Watcher: Sendable {
 
         func stall(at now: RunLoop.Instant, isOver: Bool) -> StallMonitor.Stall {
             StallMonitor.Stall(
-                kind: call.kind, name: call.name, mode: call.mode, duration: now - call.begin,
+                kind: call.kind, name: call.name, origin: call.origin, mode: call.mode, duration: now - call.begin,
                 cpuTime: Sight.cpuTime(of: thread) - cpuTime, isOver: isOver)
         }
 

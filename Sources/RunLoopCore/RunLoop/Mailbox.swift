@@ -6,7 +6,7 @@ internal import Synchronization
 /// do for any number of posts to a sleeping loop.
 final class Mailbox: Sendable {
     enum Mail {
-        case block(RunLoop.Modes, @Sendable (RunLoop) -> Void)
+        case block(RunLoop.Modes, @Sendable (RunLoop) -> Void, RunLoop.Origin)
         /// Carried out wherever the loop next looks, in any mode.
         case urgent(@Sendable (RunLoop) -> Void)
         /// For the activation of that number; 0 for the next run.

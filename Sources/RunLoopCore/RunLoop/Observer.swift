@@ -36,6 +36,12 @@ public final class Observer {
     /// Smaller numbers are called earlier; equal ones in the order in which they were added (R59).
     public let order: Int
 
+    /// A name for reports.
+    public var name: String?
+
+    /// Where it was made.
+    public let origin: RunLoop.Origin
+
     /// Whether the observer can still be called.
     public var isValid: Bool { handler != nil }
 
@@ -47,11 +53,12 @@ public final class Observer {
     /// An observer, to be added with ``RunLoop/add(_:forMode:)-(Observer,_)``.
     public init(
         activities: Activity, repeats: Bool = true, order: Int = 0,
-        handler: @escaping (Observer, Activity) -> Void
+        handler: @escaping (Observer, Activity) -> Void, file: StaticString = #fileID, line: UInt32 = #line
     ) {
         self.activities = activities
         self.repeats = repeats
         self.order = order
+        origin = RunLoop.Origin(file: file, line: line)
         self.handler = handler
     }
 

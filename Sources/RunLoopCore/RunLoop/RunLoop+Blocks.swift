@@ -7,12 +7,13 @@ extension RunLoop {
         }
         let modes: Modes
         let body: Body
+        let origin: Origin
     }
 
     /// Runs `block` in the next pass of the loop in the default mode (R74). From another thread:
     /// ``Remote/perform(inModes:_:)``.
-    public func perform(_ block: @escaping () -> Void) {
-        perform(inModes: .default, block)
+    public func perform(_ block: @escaping () -> Void, file: StaticString = #fileID, line: UInt32 = #line) {
+        perform(inModes: .default, block, file: file, line: line)
     }
 
     /// Runs `block` in the next pass of the loop in one of `modes`, once, never before this call has returned
@@ -20,10 +21,12 @@ extension RunLoop {
     ///
     /// Blocks run in the order in which they were given. A block that is queued for the running mode keeps the loop
     /// from sleeping. If `modes` is empty nothing is queued (R156).
-    public func perform(inModes modes: Modes, _ block: @escaping () -> Void) {
+    public func perform(
+        inModes modes: Modes, _ block: @escaping () -> Void, file: StaticString = #fileID, line: UInt32 = #line
+    ) {
         checkThread()
         guard !modes.isEmpty else { return }
-        blocks.append(Block(modes: modes, body: .local(block)))
+        blocks.append(Block(modes: modes, body: .local(block), origin: Origin(file: file, line: line)))
     }
 
     private func isEligible(_ block: Block, in mode: Mode) -> Bool {
@@ -46,7 +49,7 @@ extension RunLoop {
             batch.removeAll { !isEligible($0, in: mode) }
         }
         for block in batch {
-            calling("block", nil) {
+            calling(.block, nil, block.origin) {
                 switch block.body {
                 case .local(let body): body()
                 case .remote(let body): body(self)

@@ -46,7 +46,8 @@ extension RunLoop {
 
         // 7. Timers that are due at that reading, straight from the queue: a nested run may have fired some meanwhile.
         var fired = 0
-        while let client = timers.popDue(in: mode, at: now, before: mark) {
+        while let (client, deadline) = timers.popDue(in: mode, at: now, before: mark) {
+            statistics.lateness.record(nanoseconds: timeBeforeCallback().nanoseconds &- deadline.nanoseconds)
             if client.deadlineCame(in: self) { fired += 1 }
         }
         timers.restore()

@@ -158,7 +158,8 @@ extension RunLoop {
         swap(&arrived, &mail)
         for item in arrived {
             switch item {
-            case .block(let modes, let block): blocks.append(Block(modes: modes, body: .remote(block)))
+            case .block(let modes, let block, let origin):
+                blocks.append(Block(modes: modes, body: .remote(block), origin: origin))
             case .urgent(let block): block(self)
             case .stop(let number): stop(activation: number)
             case .wakeUp: isWakeUpPending = true

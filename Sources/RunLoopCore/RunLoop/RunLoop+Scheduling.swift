@@ -102,7 +102,7 @@ extension RunLoop {
             return false
         }
         for observer in modeStates[mode.id].observers where observer.activities.contains(activity) {
-            observer.call(activity)
+            calling(.observer, observer.name, observer.origin) { observer.call(activity) }
         }
         return true
     }
@@ -170,7 +170,7 @@ extension RunLoop {
             }
             source.window?.isAwaited = false
             signalled.removeAll { $0 === source }
-            calling("source", source.name) { source.serve() }
+            calling(.source, source.name, source.origin) { source.serve() }
             statistics.sources += 1
             served = true
         }

@@ -135,6 +135,13 @@ package struct ModeSet: Sendable, Hashable {
         return result
     }
 
+    /// The modes, in the order in which the process first named them.
+    package var all: [RunLoop.Mode] {
+        var modes: [RunLoop.Mode] = []
+        forEach { modes.append($0) }
+        return modes
+    }
+
     /// Calls `body` with each mode, in the order in which the process first named them.
     package func forEach(_ body: (RunLoop.Mode) -> Void) {
         var rest = bits

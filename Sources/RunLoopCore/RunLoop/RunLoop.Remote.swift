@@ -18,8 +18,11 @@ extension RunLoop {
         ///
         /// - Returns: `false` if the loop has ended; the block will not run.
         @discardableResult
-        public func perform(inModes modes: Modes = .common, _ block: @escaping @Sendable (RunLoop) -> Void) -> Bool {
-            mailbox.post(.block(modes, block))
+        public func perform(
+            inModes modes: Modes = .common, _ block: @escaping @Sendable (RunLoop) -> Void,
+            file: StaticString = #fileID, line: UInt32 = #line
+        ) -> Bool {
+            mailbox.post(.block(modes, block, Origin(file: file, line: line)))
         }
 
         /// Ends the innermost run that is under way now, after the step it is in (R82–R84). If the loop does not run,

@@ -15,6 +15,17 @@ extension RunLoop {
         public internal(set) var blocks = 0
         /// Descriptors parked because they were ready while their source could not be called.
         public internal(set) var parks = 0
+        /// How late deadlines were served, of timers, timer sources and display links: measured from the date or, with a
+        /// tolerance, from the end of the slack that was used. Time in modes that they are not in counts.
+        public internal(set) var lateness = Histogram()
+
+        /// The counters, by the names that reports give them.
+        public var counters: [(name: String, value: Int)] {
+            [
+                ("passes", passes), ("waits", waits), ("fires", fires), ("savedWakeUps", savedWakeUps),
+                ("sources", sources), ("blocks", blocks), ("parks", parks),
+            ]
+        }
 
         mutating func count(fires fired: Int, slept: Bool) {
             fires += fired
@@ -52,20 +63,5 @@ extension RunLoop {
             case .ignored(let what): "ignored: \(what)"
             }
         }
-    }
-
-    /// What keeps the loop waiting, one line each; for reports of a run that can never wake.
-    package func waitingItems() -> [String] {
-        var lines: [String] = []
-        for (id, state) in modeStates.enumerated() where state.sourceCount > 0 {
-            lines.append("\(state.sourceCount) source(s) in \(Mode(id: id))")
-        }
-        for client in timers.clients(where: \.isEverywhere) { lines.append(client.report(in: "every mode")) }
-        for id in 0..<max(modeStates.count, timers.modeCount) {
-            let mode = Mode(id: id)
-            lines += timers.clients { $0.modes.contains(mode) }.map { $0.report(in: mode.name) }
-        }
-        if !blocks.isEmpty { lines.append("\(blocks.count) block(s) for modes that do not run") }
-        return lines
     }
 }

@@ -11,6 +11,9 @@ public final class CustomSource {
     /// A name for reports.
     public var name: String?
 
+    /// Where it was made.
+    public package(set) var origin: RunLoop.Origin
+
     /// Called for each mode that the source joins (R70).
     public var scheduleHandler: ((RunLoop, RunLoop.Mode) -> Void)?
     /// Called for each mode that the source leaves, when it is removed or invalidated, or its loop ends (R70).
@@ -41,8 +44,12 @@ public final class CustomSource {
     /// A source, to be added with ``RunLoop/add(_:forMode:)-(CustomSource,_)``.
     ///
     /// With a handler that does nothing it is the usual way to keep a run from finishing.
-    public init(order: Int = 0, handler: @escaping (CustomSource) -> Void = { _ in }) {
+    public init(
+        order: Int = 0, handler: @escaping (CustomSource) -> Void = { _ in }, file: StaticString = #fileID,
+        line: UInt32 = #line
+    ) {
         self.order = order
+        origin = RunLoop.Origin(file: file, line: line)
         self.handler = handler
     }
 

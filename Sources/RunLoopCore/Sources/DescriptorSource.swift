@@ -14,6 +14,9 @@ public final class DescriptorSource {
     /// A name for reports.
     public var name: String?
 
+    /// Where it was made.
+    public package(set) var origin: RunLoop.Origin
+
     /// Of several that are ready, smaller numbers are served earlier; equal ones in the order in which they were found
     /// ready. All that are ready are served in a pass, each once: none keeps others waiting.
     public let order: Int
@@ -48,14 +51,17 @@ public final class DescriptorSource {
     ///   - order: of several that are ready, smaller numbers are served earlier.
     ///   - handler: called on the loop's thread with what the descriptor is ready for; kept until the source is
     ///     invalidated.
+    ///   - file: for ``origin``, as `line`.
     public init(
         fileDescriptor: Int32, events: DescriptorEvents, order: Int = 0,
-        handler: @escaping (DescriptorSource, DescriptorEvents) -> Void
+        handler: @escaping (DescriptorSource, DescriptorEvents) -> Void, file: StaticString = #fileID,
+        line: UInt32 = #line
     ) {
         require(!events.isEmpty, "a descriptor source watches for something: give .readable, .writable or both")
         self.fileDescriptor = fileDescriptor
         self.events = events
         self.order = order
+        origin = RunLoop.Origin(file: file, line: line)
         self.handler = handler
     }
 

@@ -63,7 +63,17 @@ extension RunLoop {
         guard source.isValid, source.loop == nil || source.loop === self else {
             return emit(.ignored("a descriptor source that is invalid or in another loop was added"))
         }
-        let membership = source.membership.joining(modes, common: commonModes)
+        try schedule(source, source.membership.joining(modes, common: commonModes))
+    }
+
+    /// Schedules a source for whatever mode the loop runs in; it keeps none of them from being empty. For what only
+    /// looks at the loop.
+    package func addToEveryMode(_ source: DescriptorSource) throws(DescriptorError) {
+        checkThread()
+        try schedule(source, .everywhere)
+    }
+
+    private func schedule(_ source: DescriptorSource, _ membership: Membership) throws(DescriptorError) {
         guard !membership.isEmpty else { return }
         if source.token == nil {
             let token = descriptors.insert(source)
@@ -117,7 +127,7 @@ extension RunLoop {
         if descriptors.hasOrders { ready.sort { descriptors.source(of: $0)?.order ?? 0 } }
         while let (token, events) = ready.popFirst() {
             guard let source = descriptors.source(of: token) else { continue }
-            guard source.membership.modes.contains(mode) else {
+            guard source.membership.contains(mode) else {
                 // Which mode runs next is not known here: whichever it is, it has to look at what is parked.
                 descriptors.unparkedMode = nil
                 park(source, token)
@@ -132,7 +142,7 @@ extension RunLoop {
                 look(again: end)
                 continue
             }
-            calling("descriptor", source.name) { source.serve(events) }
+            calling(.descriptor, source.name, source.origin) { source.serve(events) }
             statistics.sources += 1
             handled = true
             if source.isParked { descriptors.unparkedMode = nil }
@@ -166,7 +176,7 @@ extension RunLoop {
         descriptors.parked = []
         for source in candidates {
             let mayBeCalled = !source.isDispatching && source.window?.end(at: now) == nil
-            guard source.membership.modes.contains(mode), mayBeCalled, let token = source.token else {
+            guard source.membership.contains(mode), mayBeCalled, let token = source.token else {
                 descriptors.parked.append(source)
                 continue
             }

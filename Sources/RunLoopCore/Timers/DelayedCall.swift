@@ -47,17 +47,19 @@ extension RunLoop {
     /// - Returns: a token that can cancel the call; it need not be kept.
     @discardableResult
     public func perform(
-        afterDelay delay: Duration, inModes modes: Modes = .default, _ block: @escaping () -> Void
+        afterDelay delay: Duration, inModes modes: Modes = .default, _ block: @escaping () -> Void,
+        file: StaticString = #fileID, line: UInt32 = #line
     ) -> DelayedCall {
-        perform(at: now + max(.zero, delay), inModes: modes, block)
+        perform(at: now + max(.zero, delay), inModes: modes, block, file: file, line: line)
     }
 
     /// Calls `block` once, not before `date`, in one of `modes`.
     @discardableResult
     public func perform(
-        at date: Instant, inModes modes: Modes = .default, _ block: @escaping () -> Void
+        at date: Instant, inModes modes: Modes = .default, _ block: @escaping () -> Void, file: StaticString = #fileID,
+        line: UInt32 = #line
     ) -> DelayedCall {
-        schedule(oneShot(at: date, block), modes)
+        schedule(oneShot(at: date, block, file: file, line: line), modes)
     }
 
     /// Calls a method of `target` once, `delay` from now at the earliest, in one of `modes`; the target is kept until
@@ -73,9 +75,9 @@ extension RunLoop {
     @discardableResult
     public func perform<Target: AnyObject>(
         _ selector: @escaping (Target) -> () -> Void, target: Target, named name: String? = nil,
-        afterDelay delay: Duration, inModes modes: Modes = .default
+        afterDelay delay: Duration, inModes modes: Modes = .default, file: StaticString = #fileID, line: UInt32 = #line
     ) -> DelayedCall {
-        let timer = oneShot(at: now + max(.zero, delay)) { selector(target)() }
+        let timer = oneShot(at: now + max(.zero, delay), { selector(target)() }, file: file, line: line)
         return schedule(timer, modes, target: target, named: name)
     }
 
@@ -83,9 +85,10 @@ extension RunLoop {
     @discardableResult
     public func perform<Target: AnyObject, Argument: Hashable>(
         _ selector: @escaping (Target) -> (Argument) -> Void, target: Target, with argument: Argument,
-        named name: String? = nil, afterDelay delay: Duration, inModes modes: Modes = .default
+        named name: String? = nil, afterDelay delay: Duration, inModes modes: Modes = .default,
+        file: StaticString = #fileID, line: UInt32 = #line
     ) -> DelayedCall {
-        let timer = oneShot(at: now + max(.zero, delay)) { selector(target)(argument) }
+        let timer = oneShot(at: now + max(.zero, delay), { selector(target)(argument) }, file: file, line: line)
         return schedule(timer, modes, target: target, named: name, argument: argument)
     }
 
@@ -108,8 +111,8 @@ extension RunLoop {
         for entry in matching { entry.timer.invalidate() }
     }
 
-    private func oneShot(at date: Instant, _ body: @escaping () -> Void) -> Timer {
-        Timer(fire: date, interval: .zero, repeats: false) { _ in body() }
+    private func oneShot(at date: Instant, _ body: @escaping () -> Void, file: StaticString, line: UInt32) -> Timer {
+        Timer(fire: date, interval: .zero, repeats: false, block: { _ in body() }, file: file, line: line)
     }
 
     private func schedule(

@@ -17,9 +17,12 @@ extension Timer {
     ///   - repeats: whether the timer fires more than once.
     public convenience init<Target: AnyObject>(
         fire fireDate: RunLoop.Instant, interval: Duration, target: Target,
-        selector: @escaping (Target) -> (Timer) -> Void, userInfo: Any? = nil, repeats: Bool
+        selector: @escaping (Target) -> (Timer) -> Void, userInfo: Any? = nil, repeats: Bool,
+        file: StaticString = #fileID, line: UInt32 = #line
     ) {
-        self.init(fire: fireDate, interval: interval, repeats: repeats) { selector(target)($0) }
+        self.init(
+            fire: fireDate, interval: interval, repeats: repeats, block: { selector(target)($0) }, file: file,
+            line: line)
         carry(userInfo)
     }
 
@@ -37,12 +40,14 @@ extension Timer {
     ///   - repeats: whether the timer fires more than once.
     public convenience init<Target: AnyObject>(
         fire fireDate: RunLoop.Instant, interval: Duration, weakTarget: Target,
-        selector: @escaping (Target) -> (Timer) -> Void, userInfo: Any? = nil, repeats: Bool
+        selector: @escaping (Target) -> (Timer) -> Void, userInfo: Any? = nil, repeats: Bool,
+        file: StaticString = #fileID, line: UInt32 = #line
     ) {
-        self.init(fire: fireDate, interval: interval, repeats: repeats) { [weak weakTarget] timer in
+        let block = { [weak weakTarget] (timer: Timer) in
             guard let weakTarget else { return timer.invalidate() }
             selector(weakTarget)(timer)
         }
+        self.init(fire: fireDate, interval: interval, repeats: repeats, block: block, file: file, line: line)
         carry(userInfo)
     }
 }

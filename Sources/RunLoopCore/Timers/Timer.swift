@@ -27,6 +27,9 @@ public final class Timer {
     /// called last; those lost to the timer's own callback are among them. Zero for a one-shot.
     public private(set) var missedFires = 0
 
+    /// Where it was made.
+    public package(set) var origin: RunLoop.Origin
+
     private var block: ((Timer) -> Void)?
     private var cadence: Cadence
     private var slack: Duration = .zero
@@ -65,13 +68,16 @@ public final class Timer {
     ///   - interval: the time between fires; used only if the timer repeats. Zero or less is taken as 0.0001 s (R98).
     ///   - repeats: whether the timer fires more than once.
     ///   - block: called on the loop's thread at every fire; kept until the timer is invalidated.
+    ///   - file: for ``origin``, as `line`.
     public init(
-        fire fireDate: RunLoop.Instant, interval: Duration, repeats: Bool, block: @escaping (Timer) -> Void
+        fire fireDate: RunLoop.Instant, interval: Duration, repeats: Bool, block: @escaping (Timer) -> Void,
+        file: StaticString = #fileID, line: UInt32 = #line
     ) {
         self.repeats = repeats
         timeInterval = repeats ? (interval > .zero ? interval : Timer.shortestInterval) : .zero
         cadence = Cadence(anchor: fireDate, period: timeInterval)
         self.block = block
+        origin = RunLoop.Origin(file: file, line: line)
     }
 
     package static let shortestInterval = Duration.microseconds(100)
@@ -197,7 +203,7 @@ public final class Timer {
         isFiring = true
         move = nil
         if let loop, loop.trace != nil { loop.emit(.fired(self, isManual: isManual)) }
-        if let loop { loop.calling("timer", name) { block(self) } } else { block(self) }
+        if let loop { loop.calling(.timer, name, origin) { block(self) } } else { block(self) }
         isFiring = false
     }
 
@@ -242,7 +248,11 @@ extension Timer: TimerQueueClient {
         return nil
     }
 
-    func report(in place: String) -> String { "\(name ?? "timer") in \(place), due \(fireDate)" }
+    func describe(_ membership: Membership) -> RunLoop.Dump.Item {
+        RunLoop.Dump.Item(
+            kind: .timer, name: name, origin: origin, membership: membership, deadline: fireDate,
+            detail: repeats ? "every \(timeInterval)" : nil)
+    }
 
     private func keep(_ order: UInt64, of loop: RunLoop) {
         withExtras { $0.keptOrder = (loop.number, order) }

@@ -11,8 +11,8 @@ protocol TimerQueueClient: AnyObject {
     ///   call any of them.
     func loopEnded() -> Any?
 
-    /// A line for a report of what the loop waits for.
-    func report(in place: String) -> String
+    /// What a dump says of it.
+    func describe(_ membership: Membership) -> RunLoop.Dump.Item
 }
 
 /// Who is to be called when, and in which modes.
@@ -125,9 +125,7 @@ struct TimerQueue {
             lanesOfAnyMode.append(lanes.count - 1)
             for id in lanesOfMode.indices { lanesOfMode[id].append(lanes.count - 1) }
         }
-        var modes: [RunLoop.Mode] = []
-        membership.modes.forEach { modes.append($0) }
-        for mode in modes { addLane(lanes.count - 1, to: mode) }
+        for mode in membership.modes.all { addLane(lanes.count - 1, to: mode) }
         return lanes.count - 1
     }
 
@@ -175,6 +173,8 @@ struct TimerQueue {
 
     func order(of index: SlotIndex) -> UInt64 { slots[Int(index)].order }
 
+    func deadline(of index: SlotIndex) -> RunLoop.Instant { slots[Int(index)].deadline }
+
     private func isLive(_ entry: DeadlineHeap.Entry) -> Bool {
         let slot = slots[Int(entry.slot)]
         return slot.isArmed && slot.version == entry.version
@@ -209,8 +209,9 @@ struct TimerQueue {
 
     /// The client whose turn it is in `mode`: the earliest deadline not later than `now`, among those that were armed
     /// and in the mode before the mark. It is disarmed.
-    mutating func popDue(in mode: RunLoop.Mode, at now: RunLoop.Instant, before mark: UInt64) -> (any TimerQueueClient)?
-    {
+    mutating func popDue(
+        in mode: RunLoop.Mode, at now: RunLoop.Instant, before mark: UInt64
+    ) -> (client: any TimerQueueClient, deadline: RunLoop.Instant)? {
         while let (lane, entry) = head(of: mode), entry.deadline <= now {
             lanes[lane].heap.removeTop()
             guard entry.order < mark, joined(entry.slot, mode, before: mark) else {
@@ -218,7 +219,7 @@ struct TimerQueue {
                 continue
             }
             disarm(entry.slot)
-            return slots[Int(entry.slot)].client
+            return (slots[Int(entry.slot)].client!, entry.deadline)
         }
         return nil
     }
@@ -256,17 +257,14 @@ struct TimerQueue {
 
     // MARK: Looking at the whole
 
-    /// One more than the greatest id of a mode that something has been scheduled in.
-    var modeCount: Int { lanesOfMode.count }
-
-    /// The clients with such a membership, the next one first, those not armed last.
-    func clients(where matches: (Membership) -> Bool) -> [any TimerQueueClient] {
-        slots.filter { $0.client != nil && matches(lanes[Int($0.lane)].membership) }
+    /// All clients with their memberships, the next one first, those not armed last.
+    func clients() -> [(client: any TimerQueueClient, membership: Membership)] {
+        slots.filter { $0.client != nil }
             .sorted { left, right in
                 if left.isArmed != right.isArmed { return left.isArmed }
                 return left.deadline != right.deadline ? left.deadline < right.deadline : left.order < right.order
             }
-            .compactMap(\.client)
+            .map { ($0.client!, lanes[Int($0.lane)].membership) }
     }
 
     /// Lets every client go.

@@ -45,7 +45,10 @@ public final class TimerSource: Sendable {
     public let queue: DeliveryQueue
 
     /// A name for traces and reports.
-    public let name: String?
+    public var name: String? { core.name }
+
+    /// Where it was made.
+    public var origin: RunLoop.Origin { core.origin }
 
     private let core: TimerSourceCore
 
@@ -54,10 +57,16 @@ public final class TimerSource: Sendable {
     /// - Parameters:
     ///   - queue: where its handlers are called.
     ///   - name: a name for traces and reports.
-    public init(queue: DeliveryQueue, name: String? = nil) {
+    ///   - file: for ``origin``, as `line`.
+    public convenience init(
+        queue: DeliveryQueue, name: String? = nil, file: StaticString = #fileID, line: UInt32 = #line
+    ) {
+        self.init(queue: queue, name: name, origin: RunLoop.Origin(file: file, line: line))
+    }
+
+    package init(queue: DeliveryQueue, name: String?, origin: RunLoop.Origin) {
         self.queue = queue
-        self.name = name
-        core = TimerSourceCore(queue)
+        core = TimerSourceCore(queue, name, origin)
         core.source = self
     }
 

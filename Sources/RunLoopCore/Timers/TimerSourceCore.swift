@@ -7,12 +7,16 @@ final class TimerSourceCore: @unchecked Sendable {
     // loop's thread, while there is one.
 
     weak var source: TimerSource?
+    let name: String?
+    let origin: RunLoop.Origin
     private let queue: DeliveryQueue
     private var slot: TimerQueue.SlotIndex = -1
     private var state = State()
 
-    init(_ queue: DeliveryQueue) {
+    init(_ queue: DeliveryQueue, _ name: String?, _ origin: RunLoop.Origin) {
         self.queue = queue
+        self.name = name
+        self.origin = origin
     }
 
     /// When a source fires.
@@ -273,13 +277,12 @@ extension TimerSourceCore: TimerQueueClient {
         return true
     }
 
-    func report(in place: String) -> String {
-        let name = source?.name ?? "source"
-        return withLock { state in
-            guard state.isActive, state.suspensions == 0 else { return "\(name) in \(place), held back" }
-            guard let schedule = state.schedule else { return "\(name) in \(place)" }
-            return "\(name) in \(place), due \(schedule.cadence.date)"
-        }
+    func describe(_ membership: Membership) -> RunLoop.Dump.Item {
+        let (isHeldBack, schedule) = withLock { (!$0.isActive || $0.suspensions > 0, $0.schedule) }
+        let period = schedule.flatMap { $0.repeats ? "every \($0.cadence.period)" : nil }
+        return RunLoop.Dump.Item(
+            kind: .timerSource, name: name, origin: origin, membership: membership,
+            deadline: isHeldBack ? nil : schedule?.cadence.date, detail: isHeldBack ? "held back" : period)
     }
 
     func loopEnded() -> Any? {
@@ -305,9 +308,9 @@ extension TimerSourceCore {
         switch callout {
         case .event(let handler):
             if loop.trace != nil { loop.emit(.delivered(source!)) }
-            loop.calling("timer source", source!.name) { handler(source!) }
+            loop.calling(.timerSource, name, origin) { handler(source!) }
         case .cancel(let handler):
-            handler()
+            loop.calling(.timerSource, name, origin, handler)
         case nil:
             break
         }

@@ -30,18 +30,20 @@ extension DeliveryQueue {
     /// - Returns: a token that can cancel the block.
     @discardableResult
     public func asyncAfter(
-        _ delay: Duration, leeway: Duration = .zero, _ block: @escaping @Sendable () -> Void
+        _ delay: Duration, leeway: Duration = .zero, _ block: @escaping @Sendable () -> Void,
+        file: StaticString = #fileID, line: UInt32 = #line
     ) -> WorkItem {
-        asyncAfter(deadline: now + delay, leeway: leeway, block)
+        asyncAfter(deadline: now + delay, leeway: leeway, block, file: file, line: line)
     }
 
     /// Calls `block` once, on this queue, not before `deadline`; never for `distantFuture` (R191). Any thread,
     /// O(log n).
     @discardableResult
     public func asyncAfter(
-        deadline: RunLoop.Instant, leeway: Duration = .zero, _ block: @escaping @Sendable () -> Void
+        deadline: RunLoop.Instant, leeway: Duration = .zero, _ block: @escaping @Sendable () -> Void,
+        file: StaticString = #fileID, line: UInt32 = #line
     ) -> WorkItem {
-        let source = TimerSource(queue: self)
+        let source = TimerSource(queue: self, file: file, line: line)
         source.setEventHandler { _ in block() }
         return WorkItem(source, deadline, leeway)
     }
@@ -52,17 +54,19 @@ extension RunLoop {
     /// (R191). For chosen modes use ``perform(afterDelay:inModes:_:)``. O(log n).
     @discardableResult
     public func asyncAfter(
-        _ delay: Duration, leeway: Duration = .zero, _ block: @escaping () -> Void
+        _ delay: Duration, leeway: Duration = .zero, _ block: @escaping () -> Void, file: StaticString = #fileID,
+        line: UInt32 = #line
     ) -> WorkItem {
-        asyncAfter(deadline: now + delay, leeway: leeway, block)
+        asyncAfter(deadline: now + delay, leeway: leeway, block, file: file, line: line)
     }
 
     /// Calls `block` once, on this loop's thread, in whatever mode it then runs, not before `deadline`.
     @discardableResult
     public func asyncAfter(
-        deadline: Instant, leeway: Duration = .zero, _ block: @escaping () -> Void
+        deadline: Instant, leeway: Duration = .zero, _ block: @escaping () -> Void, file: StaticString = #fileID,
+        line: UInt32 = #line
     ) -> WorkItem {
-        let source = TimerSource(queue: .loop(remote))
+        let source = TimerSource(queue: .loop(remote), file: file, line: line)
         source.setEventHandler(on: self) { _ in block() }
         return WorkItem(source, deadline, leeway)
     }

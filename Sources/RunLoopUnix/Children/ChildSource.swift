@@ -17,51 +17,57 @@ public final class ChildSource {
     /// Whether the source can still be called.
     public var isValid: Bool { handler != nil }
 
+    /// Where it was made.
+    public let origin: RunLoop.Origin
+
     private var handler: ((ChildProcess, ChildProcess.ExitStatus) -> Void)?
-    /// What the loop watches, while the source is in one: the child's descriptor or, where there is none, SIGCHLD.
-    private var descriptor: DescriptorSource?
-    private var registration: SignalRegistration?
+    private let inner = InnerSource()
 
     /// A source, to be added with ``RunLoopCore/RunLoop/add(_:forMode:)-(ChildSource,_)``.
     ///
     /// - Parameters:
     ///   - child: the child to wait for.
     ///   - handler: called with the child and how it has ended; let go after that.
-    public init(_ child: ChildProcess, handler: @escaping (ChildProcess, ChildProcess.ExitStatus) -> Void) {
+    ///   - file: for ``origin``, as `line`.
+    public init(
+        _ child: ChildProcess, handler: @escaping (ChildProcess, ChildProcess.ExitStatus) -> Void,
+        file: StaticString = #fileID, line: UInt32 = #line
+    ) {
         self.child = child
         self.handler = handler
+        origin = RunLoop.Origin(file: file, line: line)
     }
 
     /// Takes the source out of its loop for good and lets its handler go. On its loop's thread. The child goes on.
     public func invalidate() {
         guard let handler else { return }
         // First, for it traps on a thread that is not the loop's.
-        descriptor?.invalidate()
+        inner.invalidate()
         self.handler = nil
         withExtendedLifetime(handler) {}
     }
 
     fileprivate func schedule(in loop: RunLoop, _ modes: RunLoop.Modes) throws(SystemError) {
-        guard !modes.isEmpty else { return }
-        let operation = "watch for the end of process \(child.processIdentifier)"
-        if let descriptor { return try loop.add(descriptor, for: operation, modes) }
-        let registration: SignalRegistration? = child.descriptor < 0 ? try SignalRegistration(.child) : nil
-        let descriptor = DescriptorSource(
-            fileDescriptor: registration?.descriptor ?? child.descriptor, events: .readable
-        ) { [self] _, _ in
-            _ = registration?.take()
-            serve()
+        let make = { [self] () throws(SystemError) -> (DescriptorSource, SignalRegistration?) in
+            // The child's descriptor or, where there is none, SIGCHLD.
+            let registration: SignalRegistration? = child.descriptor < 0 ? try SignalRegistration(.child) : nil
+            let source = DescriptorSource(
+                fileDescriptor: registration?.descriptor ?? child.descriptor, events: .readable
+            ) { [self] _, _ in
+                _ = registration?.take()
+                serve()
+            }
+            source.name = "child \(child.processIdentifier)"
+            source.origin = origin
+            // It may have ended before anybody listened for the signal.
+            registration?.prime()
+            return (source, registration)
         }
-        try loop.add(descriptor, for: operation, modes)
-        descriptor.leaveHandler = { [self] in letGo() }
-        self.descriptor = descriptor
-        self.registration = registration
-        // The child may have ended before anybody listened for the signal.
-        registration?.prime()
+        try inner.add(to: loop, modes, for: "watch for the end of process \(child.processIdentifier)", make)
     }
 
     fileprivate func unschedule(from loop: RunLoop, _ modes: RunLoop.Modes) {
-        if let descriptor { loop.remove(descriptor, fromMode: modes) }
+        inner.remove(from: loop, modes)
     }
 
     private func serve() {
@@ -70,17 +76,7 @@ public final class ChildSource {
         self.handler = nil
         handler(child, status)
         child.reap()
-        descriptor?.invalidate()
-    }
-
-    /// The source and what the loop watched for it have kept each other until now.
-    private func letGo() {
-        registration?.end()
-        registration = nil
-        let descriptor = self.descriptor
-        self.descriptor = nil
-        descriptor?.leaveHandler = nil
-        descriptor?.invalidate()
+        inner.invalidate()
     }
 }
 

@@ -23,6 +23,9 @@ public final class FileWatcher {
     /// What is watched, in the order in which it was asked for.
     public var watches: [FileWatch] { byNumber.values.sorted { $0.number < $1.number } }
 
+    /// Where it was made.
+    public let origin: RunLoop.Origin
+
     private let descriptor: Int32
     private var handler: ((FileWatcher, [FileEvent]) -> Void)?
     private var byNumber: [Int32: FileWatch] = [:]
@@ -36,15 +39,19 @@ public final class FileWatcher {
     /// A watcher, to be added with ``RunLoop/add(_:forMode:)-(FileWatcher,_)``. What happens to its files
     /// before it is added waits in the system's queue.
     ///
-    /// - Parameter handler: called on the loop's thread with events, at least one; kept until the watcher is
-    ///   invalidated.
+    /// - Parameters:
+    ///   - handler: called on the loop's thread with events, at least one; kept until the watcher is invalidated.
+    ///   - file: for ``origin``, as `line`.
     /// - Throws: ``FileWatchError/tooManyWatchers``, or ``FileWatchError/system(_:)``.
-    public init(handler: @escaping (FileWatcher, [FileEvent]) -> Void) throws(FileWatchError) {
+    public init(
+        handler: @escaping (FileWatcher, [FileEvent]) -> Void, file: StaticString = #fileID, line: UInt32 = #line
+    ) throws(FileWatchError) {
         descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
         if descriptor < 0 {
             throw errno == EMFILE ? .tooManyWatchers : .system(.last("make a file watcher"))
         }
         self.handler = handler
+        origin = RunLoop.Origin(file: file, line: line)
     }
 
     deinit {
@@ -109,6 +116,8 @@ public final class FileWatcher {
     fileprivate func makeSource() -> DescriptorSource {
         if let source { return source }
         let made = DescriptorSource(fileDescriptor: descriptor, events: .readable) { _, _ in self.deliver() }
+        made.name = "file watcher"
+        made.origin = origin
         source = made
         return made
     }

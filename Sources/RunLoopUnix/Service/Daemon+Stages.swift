@@ -16,6 +16,7 @@ extension Daemon {
     @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
     public func run(announcesReady: Bool = true) -> Int32 {
         let keepAlive = CustomSource()
+        keepAlive.name = "daemon"
         loop.add(keepAlive, forMode: RunLoop.Modes(mode))
         let observer = makeObserver()
         loop.add(observer, forMode: RunLoop.Modes(mode))

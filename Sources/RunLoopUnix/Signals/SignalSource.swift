@@ -26,10 +26,11 @@ public final class SignalSource {
     /// Whether the source can still be called.
     public var isValid: Bool { handler != nil }
 
+    /// Where it was made.
+    public let origin: RunLoop.Origin
+
     private var handler: ((SignalSource) -> Void)?
-    /// What the loop watches, while the source is in one.
-    private var descriptor: DescriptorSource?
-    private var registration: SignalRegistration?
+    private let inner = InnerSource()
 
     /// A source, to be added with ``RunLoopCore/RunLoop/add(_:forMode:)-(SignalSource,_)``. Until then nothing of the
     /// process changes.
@@ -37,12 +38,16 @@ public final class SignalSource {
     /// - Parameters:
     ///   - signal: the signal.
     ///   - handler: called on the loop's thread; kept until the source is invalidated.
+    ///   - file: for ``origin``, as `line`.
     /// - Throws: ``SignalError`` for a signal that cannot be handled: SIGKILL and SIGSTOP, those that tell of a fault,
     ///   and numbers that are no signal.
-    public init(signal: Signal, handler: @escaping (SignalSource) -> Void) throws(SignalError) {
+    public init(
+        signal: Signal, handler: @escaping (SignalSource) -> Void, file: StaticString = #fileID, line: UInt32 = #line
+    ) throws(SignalError) {
         try SignalError.check(signal)
         self.signal = signal
         self.handler = handler
+        origin = RunLoop.Origin(file: file, line: line)
     }
 
     /// Takes the source out of its loop for good and lets its handler go. On its loop's thread. What was delivered and
@@ -50,41 +55,29 @@ public final class SignalSource {
     public func invalidate() {
         guard let handler else { return }
         // First, for it traps on a thread that is not the loop's.
-        descriptor?.invalidate()
+        inner.invalidate()
         self.handler = nil
         withExtendedLifetime(handler) {}
     }
 
-    fileprivate func schedule(in loop: RunLoop, _ modes: RunLoop.Modes) throws(SystemError) {
-        guard !modes.isEmpty else { return }
-        if let descriptor { return try loop.add(descriptor, for: "watch for \(signal)", modes) }
-        let registration = try SignalRegistration(signal)
-        let descriptor = DescriptorSource(fileDescriptor: registration.descriptor, events: .readable) { [self] _, _ in
-            let count = registration.take()
-            guard count > 0 else { return }
-            self.count = count
-            handler?(self)
+    fileprivate func schedule(in loop: RunLoop, _ modes: RunLoop.Modes?) throws(SystemError) {
+        let make = { [self] () throws(SystemError) -> (DescriptorSource, SignalRegistration?) in
+            let registration = try SignalRegistration(signal)
+            let source = DescriptorSource(fileDescriptor: registration.descriptor, events: .readable) { [self] _, _ in
+                let count = registration.take()
+                guard count > 0 else { return }
+                self.count = count
+                handler?(self)
+            }
+            source.name = "signal \(signal)"
+            source.origin = origin
+            return (source, registration)
         }
-        try loop.add(descriptor, for: "watch for \(signal)", modes)
-        descriptor.leaveHandler = { [self] in letGo() }
-        self.descriptor = descriptor
-        self.registration = registration
+        try inner.add(to: loop, modes, for: "watch for \(signal)", make)
     }
 
     fileprivate func unschedule(from loop: RunLoop, _ modes: RunLoop.Modes) {
-        if let descriptor { loop.remove(descriptor, fromMode: modes) }
-    }
-
-    /// The source and what the loop watched for it have kept each other until now. The registration ends at once, also
-    /// in the middle of the handler: a handler that invalidates its source and raises the signal means the former
-    /// disposition.
-    private func letGo() {
-        registration?.end()
-        registration = nil
-        let descriptor = self.descriptor
-        self.descriptor = nil
-        descriptor?.leaveHandler = nil
-        descriptor?.invalidate()
+        inner.remove(from: loop, modes)
     }
 }
 
@@ -103,22 +96,14 @@ extension RunLoop {
         try source.schedule(in: self, modes)
     }
 
+    /// Has a source hear of its signal in whatever mode the loop runs in, without keeping it alive.
+    func addToEveryMode(_ source: SignalSource) throws(SystemError) {
+        try source.schedule(in: self, nil)
+    }
+
     /// Takes a source out of modes of this loop without invalidating it. Out of its last mode it hears of nothing any
     /// more, and what was delivered and not handled yet is dropped.
     public func remove(_ source: SignalSource, fromMode modes: Modes) {
         source.unschedule(from: self, modes)
-    }
-}
-
-extension RunLoop {
-    /// Adds what another source is built on; its descriptor is our own, so that only the system can refuse it.
-    func add(_ source: DescriptorSource, for operation: String, _ modes: Modes) throws(SystemError) {
-        do {
-            try add(source, forMode: modes)
-        } catch .system(_, let errno) {
-            throw SystemError(operation, errno: errno)
-        } catch {
-            fatalError("\(operation): \(error)")
-        }
     }
 }

@@ -34,6 +34,7 @@ public final class ConnectionAttempt {
 
     fileprivate func begin(
         on loop: RunLoop, _ modes: RunLoop.Modes, _ timeout: Duration, _ address: SocketAddress,
+        _ origin: RunLoop.Origin,
         make: @escaping (Int32) -> Connection
     ) {
         let source = DescriptorSource(fileDescriptor: descriptor, events: .writable) { [self] _, _ in
@@ -45,6 +46,8 @@ public final class ConnectionAttempt {
         let timer = Timer(fire: loop.now + timeout, interval: .zero, repeats: false) { [self] _ in
             finish(ETIMEDOUT, address, make)
         }
+        (source.name, timer.name) = ("connecting to \(address)", "timeout of connecting to \(address)")
+        (source.origin, timer.origin) = (origin, origin)
         do {
             try loop.add(source, forMode: modes)
         } catch {
@@ -87,7 +90,8 @@ extension Connection {
     public static func connect(
         to address: SocketAddress, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
         timeout: Duration = .seconds(30), receive: @escaping ReceiveHandler,
-        completion: @escaping (Result<Connection, SystemError>) -> Void
+        completion: @escaping (Result<Connection, SystemError>) -> Void, file: StaticString = #fileID,
+        line: UInt32 = #line
     ) -> ConnectionAttempt {
         let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
         let descriptor = socket(address.family, kind, 0)
@@ -102,8 +106,8 @@ extension Connection {
             }
             return attempt
         }
-        attempt.begin(on: loop, modes, timeout, address) {
-            Connection(adopting: $0, on: loop, modes: modes, limits: limits, receive: receive)
+        attempt.begin(on: loop, modes, timeout, address, RunLoop.Origin(file: file, line: line)) {
+            Connection(adopting: $0, on: loop, modes: modes, limits: limits, receive: receive, file: file, line: line)
         }
         return attempt
     }

@@ -62,6 +62,9 @@ public final class Connection {
     /// Called with what has come; returns how many bytes of it it has used.
     public typealias ReceiveHandler = (Connection, Span<UInt8>) -> Int
 
+    /// Where it was made.
+    public let origin: RunLoop.Origin
+
     /// The descriptor; it is the connection's, which closes it.
     public let fileDescriptor: Int32
     /// The modes that the connection is served in.
@@ -117,13 +120,14 @@ public final class Connection {
     ///   - receive: called with what has come; returns how many bytes it has used. Kept until the connection is closed.
     public init(
         adopting descriptor: Int32, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
-        receive: @escaping ReceiveHandler
+        receive: @escaping ReceiveHandler, file: StaticString = #fileID, line: UInt32 = #line
     ) {
         fileDescriptor = descriptor
         self.loop = loop
         self.modes = modes
         self.limits = limits
         self.receive = receive
+        origin = RunLoop.Origin(file: file, line: line)
         pool = BufferPool.shared(of: loop)
     }
 
@@ -138,7 +142,8 @@ public final class Connection {
         require(state == .new, "a connection is started once")
         setNonBlocking(fileDescriptor)
         let reader = DescriptorSource(fileDescriptor: fileDescriptor, events: .readable) { [self] _, _ in readSome() }
-        reader.name = "connection \(fileDescriptor)"
+        reader.name = "connection"
+        reader.origin = origin
         do {
             try loop.add(reader, forMode: modes)
         } catch {
@@ -148,7 +153,7 @@ public final class Connection {
         self.reader = reader
         isReading = true
         state = .open
-        timers = ConnectionTimers(limits, on: loop, modes) { [unowned self] reason in close(reason) }
+        timers = ConnectionTimers(limits, origin, on: loop, modes) { [unowned self] reason in close(reason) }
         if output != nil { flush() }
     }
 
@@ -329,6 +334,8 @@ public final class Connection {
         if writer == nil {
             guard watches else { return }
             writer = DescriptorSource(fileDescriptor: fileDescriptor, events: .writable) { [self] _, _ in flush() }
+            writer!.name = "connection"
+            writer!.origin = origin
         }
         guard let writer, watches != isAwaitingRoom else { return }
         isAwaitingRoom = watches

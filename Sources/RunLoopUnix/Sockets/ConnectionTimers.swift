@@ -7,26 +7,32 @@ internal import RunLoopKit
 final class ConnectionTimers {
     private let loop: RunLoop
     private let modes: RunLoop.Modes
+    private let origin: RunLoop.Origin
     private let expired: (Connection.CloseReason) -> Void
     private var lastActivity: RunLoop.Instant
     private var idle: Timer?
     private var total: Timer?
 
     init(
-        _ limits: Connection.Limits, on loop: RunLoop, _ modes: RunLoop.Modes,
+        _ limits: Connection.Limits, _ origin: RunLoop.Origin, on loop: RunLoop, _ modes: RunLoop.Modes,
         expired: @escaping (Connection.CloseReason) -> Void
     ) {
         self.loop = loop
         self.modes = modes
+        self.origin = origin
         self.expired = expired
         lastActivity = loop.now
-        if let timeout = limits.idleTimeout { idle = schedule(timeout) { [unowned self] in checkIdle($0, timeout) } }
+        if let timeout = limits.idleTimeout {
+            idle = schedule("idle timeout", timeout) { [unowned self] in checkIdle($0, timeout) }
+        }
         if let timeout = limits.totalTimeout { limit(to: timeout) }
     }
 
-    private func schedule(_ delay: Duration, _ block: @escaping (Timer) -> Void) -> Timer {
+    private func schedule(_ name: String, _ delay: Duration, _ block: @escaping (Timer) -> Void) -> Timer {
         // Repeating, so that it can be set anew in its callback; what it would do by itself is never reached.
         let timer = Timer(fire: loop.now + delay, interval: .seconds(1 << 32), repeats: true, block: block)
+        timer.name = name
+        timer.origin = origin
         loop.add(timer, forMode: modes)
         return timer
     }
@@ -47,7 +53,7 @@ final class ConnectionTimers {
         if let total {
             total.fireDate = min(total.fireDate, end)
         } else {
-            total = schedule(timeout) { [unowned self] _ in expired(.totalTimeout) }
+            total = schedule("total timeout", timeout) { [unowned self] _ in expired(.totalTimeout) }
         }
     }
 

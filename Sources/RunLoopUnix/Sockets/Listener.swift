@@ -39,6 +39,9 @@ public final class Listener {
     /// Called with a connected descriptor, which is non-blocking and from now on the handler's, and with its peer.
     public typealias AcceptHandler = (Listener, Int32, SocketAddress) -> Void
 
+    /// Where it was made.
+    public let origin: RunLoop.Origin
+
     /// The listening descriptor.
     public let fileDescriptor: Int32
     /// Called when a connection could not be accepted; accepting goes on, after a pause if descriptors are short.
@@ -70,11 +73,13 @@ public final class Listener {
     /// - Throws: ``SystemError`` as `EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`.
     public convenience init(
         address: SocketAddress, on loop: RunLoop, modes: RunLoop.Modes = .common, options: Options = Options(),
-        handler: @escaping AcceptHandler
+        handler: @escaping AcceptHandler, file: StaticString = #fileID, line: UInt32 = #line
     ) throws {
         let descriptor = try ListeningSocket.open(address, options)
         let path = address.path.flatMap { $0.hasPrefix("@") ? nil : $0 }
-        try self.init(inherited: descriptor, path: path, on: loop, modes: modes, options: options, handler: handler)
+        try self.init(
+            inherited: descriptor, path: path, on: loop, modes: modes, options: options, handler: handler,
+            file: file, line: line)
     }
 
     /// Accepts on a descriptor that listens already, as one that a service manager has handed over.
@@ -82,16 +87,19 @@ public final class Listener {
     /// - Throws: ``SystemError`` with `EINVAL` if the descriptor does not listen, and ``DescriptorError``.
     public convenience init(
         inherited descriptor: Int32, on loop: RunLoop, modes: RunLoop.Modes = .common, options: Options = Options(),
-        handler: @escaping AcceptHandler
+        handler: @escaping AcceptHandler, file: StaticString = #fileID, line: UInt32 = #line
     ) throws {
         try ListeningSocket.check(descriptor)
-        try self.init(inherited: descriptor, path: nil, on: loop, modes: modes, options: options, handler: handler)
+        try self.init(
+            inherited: descriptor, path: nil, on: loop, modes: modes, options: options, handler: handler,
+            file: file, line: line)
     }
 
     private init(
         inherited descriptor: Int32, path: String?, on loop: RunLoop, modes: RunLoop.Modes, options: Options,
-        handler: @escaping AcceptHandler
+        handler: @escaping AcceptHandler, file: StaticString, line: UInt32
     ) throws {
+        origin = RunLoop.Origin(file: file, line: line)
         fileDescriptor = descriptor
         self.path = path
         self.loop = loop
@@ -103,6 +111,7 @@ public final class Listener {
         reserve = open("/dev/null", O_RDONLY | O_CLOEXEC)
         let source = DescriptorSource(fileDescriptor: descriptor, events: .readable) { [self] _, _ in acceptSome() }
         source.name = "listener \(SocketAddress.local(of: descriptor))"
+        source.origin = origin
         do {
             try loop.add(source, forMode: modes)
         } catch {
@@ -170,6 +179,8 @@ public final class Listener {
             guard let source = self.source else { return }
             do { try loop.add(source, forMode: modes) } catch { close() }
         }
+        timer.name = "pause of \(source.name!)"
+        timer.origin = origin
         resumption = timer
         loop.add(timer, forMode: modes)
     }

@@ -23,12 +23,14 @@ public enum Resolver {
     ///   - completion: called once, on the loop's thread, never before this call has returned.
     public static func resolve(
         _ name: String, port: UInt16, on loop: RunLoop, modes: RunLoop.Modes = .common,
-        completion: @escaping (Result<[SocketAddress], Failure>) -> Void
+        completion: @escaping (Result<[SocketAddress], Failure>) -> Void, file: StaticString = #fileID,
+        line: UInt32 = #line
     ) {
         // The completion stays on its thread, under a number; only the number travels.
         let number = Waiting.of(loop).insert(completion)
         // While it waits for the answer the loop has something to wait for.
-        let idle = CustomSource()
+        let idle = CustomSource(file: file, line: line)
+        idle.name = "resolving \(name)"
         loop.add(idle, forMode: modes)
         Waiting.of(loop).keep(idle, number)
         let remote = loop.remote

@@ -1,3 +1,5 @@
+internal import RunLoopKit
+
 internal import FoundationEssentials
 
 extension Scenario {

@@ -1,3 +1,5 @@
+internal import RunLoopKit
+
 extension ScenarioEvent {
     /// The event as one line of JSON, without the line break.
     ///

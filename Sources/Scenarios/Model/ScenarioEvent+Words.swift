@@ -1,3 +1,5 @@
+internal import RunLoopKit
+
 extension ScenarioEvent {
     /// The event in plain words, without its time; the same on every clock.
     public var words: String {

@@ -15,28 +15,6 @@ package func roundedSeconds(_ nanoseconds: Int64, decimals: Int, atLeast least: 
     return decimalSeconds((units + up) * unit, decimals: least)
 }
 
-/// The text as a JSON string, in quotes.
-package func quoted(_ text: String) -> String { "\"\(escaped(text))\"" }
-
-/// The text with quotes, backslashes and control characters escaped as in JSON; always one line.
-func escaped(_ text: String) -> String {
-    var result = ""
-    for scalar in text.unicodeScalars {
-        switch scalar {
-        case "\"": result += "\\\""
-        case "\\": result += "\\\\"
-        case "\n": result += "\\n"
-        case "\r": result += "\\r"
-        case "\t": result += "\\t"
-        case _ where scalar.value < 0x20:
-            let digits = String(scalar.value, radix: 16)
-            result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-        default: result.unicodeScalars.append(scalar)
-        }
-    }
-    return result
-}
-
 /// The text as the content of an XML element; characters that XML cannot have are replaced.
 func xmlEscaped(_ text: String) -> String {
     var result = ""

@@ -1,3 +1,5 @@
+internal import RunLoopKit
+
 /// What was played, as a chart for the terminal: a lane for each timer, time to the right, and the events in words.
 public struct TextChart {
     private let timeline: Timeline

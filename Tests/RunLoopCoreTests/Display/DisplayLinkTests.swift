@@ -236,11 +236,13 @@ struct DisplayLinkTests {
             simulation.spend(.milliseconds(40))
             loop.run(in: .default, until: frame(3))
             #expect(lines == ["frame scroll at 0.050000000 dropped 2"])
-            #expect(simulation.waiting == ["scroll in default"])
+            let origin = recorded.link.origin
+            #expect(
+                simulation.waiting == ["display link \"scroll\" (\(origin)) in default, due \(frame(4))"])
             recorded.link.isPaused = true
-            #expect(simulation.waiting == ["scroll in default, paused"])
+            #expect(simulation.waiting == ["display link \"scroll\" (\(origin)) in default, paused"])
             recorded.link.name = nil
-            #expect(simulation.waiting == ["link in default, paused"])
+            #expect(simulation.waiting == ["display link (\(origin)) in default, paused"])
         }
     }
 

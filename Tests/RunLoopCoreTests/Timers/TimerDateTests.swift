@@ -190,7 +190,6 @@ struct TimerDateTests {
 }
 
 private func moveFirstTimer(of loop: RunLoop, to date: RunLoop.Instant) {
-    for case let timer as Timer in loop.timers.clients(where: { $0.modes.contains(.default) }).prefix(1) {
-        timer.fireDate = date
-    }
+    let first = loop.timers.clients().first { $0.membership.contains(.default) }
+    (first?.client as? Timer)?.fireDate = date
 }

@@ -71,7 +71,8 @@ struct TimerMoveTests {
         withSimulation { simulation in
             let timer = simulation.loop.timer(5, in: "a mode of the report") { _ in }
             timer.name = "T"
-            #expect(simulation.waiting == ["T in a mode of the report, due 0.005000000"])
+            let text = "timer \"T\" (\(timer.origin)) in a mode of the report, due 0.005000000"
+            #expect(simulation.waiting == [text])
         }
     }
 }

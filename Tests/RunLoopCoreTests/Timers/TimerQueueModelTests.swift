@@ -93,7 +93,10 @@ private final class Client: TimerQueueClient {
     }
 
     func deadlineCame(in loop: RunLoop) -> Bool { true }
-    func report(in place: String) -> String { place }
+
+    func describe(_ membership: Membership) -> RunLoop.Dump.Item {
+        RunLoop.Dump.Item(kind: .timer, name: "\(number)", origin: RunLoop.Origin(), membership: membership)
+    }
 
     func loopEnded() -> Any? { nil }
 }
@@ -215,7 +218,7 @@ private struct Trial {
         depth += 1
         while true {
             let expected = next(in: mode, at: now, before: mark)
-            let popped = (queue.popDue(in: mode, at: now, before: mark) as? Client)?.number
+            let popped = queue.popDue(in: mode, at: now, before: mark).map { ($0.client as! Client).number }
             queue.checkInvariants()
             if popped != expected.map({ entries[$0].client.number }) {
                 failure = "popped \(popped as Int?), expected \(expected.map { entries[$0].client.number } as Int?)"
@@ -273,7 +276,7 @@ private struct Trial {
             if found != expected { return "the next deadline in \(mode) is \(found as Any), not \(expected as Any)" }
             let members = entries.filter { $0.membership.modes.contains(mode) }
             if queue.hasMembers(in: mode) == members.isEmpty { return "\(mode) has \(members.count) members" }
-            let clients = queue.clients(where: { $0.contains(mode) }).compactMap { ($0 as? Client)?.number }
+            let clients = queue.clients().filter { $0.membership.contains(mode) }.map { ($0.client as! Client).number }
             if Array(clients.prefix(armed.count)) != armed.map({ entries[$0].client.number }) {
                 return "the clients of \(mode) are in another order"
             }

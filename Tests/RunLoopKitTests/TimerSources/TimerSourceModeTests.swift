@@ -178,16 +178,13 @@ struct TimerSourceModeTests {
             held.schedule(after: .milliseconds(10))
             held.activate()
             held.suspend()
-            #expect(simulation.runUntilIdle() == .idle(waiting: ["held in every mode, held back"]))
+            let heldText = "timer source \"held\" (\(held.origin)) in every mode, held back"
+            #expect(simulation.runUntilIdle() == .idle(waiting: [heldText]))
             let source = TimerSource(queue: .current, name: "pulse")
             source.schedule(after: .seconds(10), repeating: .seconds(10))
             source.activate()
-            #expect(
-                simulation.runUntilIdle(limit: .seconds(15))
-                    == .busy(
-                        waiting: [
-                            "pulse in every mode, due 20.000000000", "held in every mode, held back",
-                        ]))
+            let text = "timer source \"pulse\" (\(source.origin)) in every mode, due 20.000000000, every 10.0 seconds"
+            #expect(simulation.runUntilIdle(limit: .seconds(15)) == .busy(waiting: [text, heldText]))
         }
     }
 }

@@ -1,0 +1,85 @@
+/// How often durations of which size were seen, with a quarter of their size as resolution.
+///
+/// Recording costs a few instructions and no memory; a histogram never grows. Histograms of several loops can be added.
+public struct Histogram: Sendable, Hashable {
+    /// Four buckets for each power of two of nanoseconds.
+    private var counts = [Int](repeating: 0, count: 4 * 64)
+
+    /// How many durations were recorded.
+    public private(set) var count = 0
+    private var sum: Int64 = 0
+    private var longest: Int64 = 0
+
+    /// The sum of all durations.
+    public var total: Duration { .nanoseconds(sum) }
+    /// The longest duration; zero if there are none.
+    public var maximum: Duration { .nanoseconds(longest) }
+
+    /// An empty one.
+    public init() {}
+
+    /// Counts a duration; a negative one counts as zero. O(1).
+    public mutating func record(_ duration: Duration) {
+        record(nanoseconds: duration.saturatedNanoseconds)
+    }
+
+    mutating func record(nanoseconds: Int64) {
+        let nanoseconds = max(0, nanoseconds)
+        counts[Histogram.bucket(of: nanoseconds)] += 1
+        count += 1
+        let (sum, overflow) = sum.addingReportingOverflow(nanoseconds)
+        self.sum = overflow ? .max : sum
+        longest = max(longest, nanoseconds)
+    }
+
+    /// The duration that a share of those recorded do not exceed, rounded up by at most a quarter; zero if there are
+    /// none. O(1).
+    ///
+    /// - Parameter share: from 0 to 1: 0.5 for the median.
+    public func quantile(_ share: Double) -> Duration {
+        require((0...1).contains(share), "a quantile is asked for with a share from 0 to 1, not \(share)")
+        let rank = max(1, Int((share * Double(count)).rounded(.up)))
+        var seen = 0
+        for (bucket, number) in counts.enumerated() {
+            seen += number
+            if number > 0, seen >= rank { return min(maximum, Histogram.upperBound(of: bucket)) }
+        }
+        return .zero
+    }
+
+    /// The buckets that are not empty, the shortest durations first: the longest duration that each counts, and how many.
+    public var buckets: [(upperBound: Duration, count: Int)] {
+        counts.enumerated().filter { $0.element > 0 }.map { (Histogram.upperBound(of: $0.offset), $0.element) }
+    }
+
+    /// Adds what another one has counted.
+    public static func += (left: inout Histogram, right: Histogram) {
+        for bucket in left.counts.indices { left.counts[bucket] += right.counts[bucket] }
+        left.count += right.count
+        left.sum = left.sum.addingReportingOverflow(right.sum).overflow ? .max : left.sum + right.sum
+        left.longest = max(left.longest, right.longest)
+    }
+
+    /// What was recorded since `earlier`, a former state of this histogram. The maximum stays that of the whole.
+    public func since(_ earlier: Histogram) -> Histogram {
+        var result = self
+        for bucket in counts.indices { result.counts[bucket] -= earlier.counts[bucket] }
+        result.count -= earlier.count
+        result.sum -= earlier.sum
+        return result
+    }
+
+    /// Up to 3 ns each number has its own; then the two bits after the first choose among four.
+    private static func bucket(of nanoseconds: Int64) -> Int {
+        guard nanoseconds >= 4 else { return Int(nanoseconds) }
+        let power = 63 - nanoseconds.leadingZeroBitCount
+        return 4 * (power - 1) + Int(nanoseconds >> Int64(power - 2) & 3)
+    }
+
+    private static func upperBound(of bucket: Int) -> Duration {
+        guard bucket >= 4 else { return .nanoseconds(bucket) }
+        let (power, quarter) = (bucket / 4 + 1, bucket % 4)
+        guard power < 62 else { return .nanoseconds(Int64.max) }
+        return .nanoseconds(Int64(4 + quarter + 1) << Int64(power - 2) - 1)
+    }
+}

@@ -1,0 +1,103 @@
+extension RunLoop.Dump.Item: CustomStringConvertible {
+    /// For example `timer "poll" (Daemon/main.swift:12) in default, due 3.500000000, every 0.5 seconds`.
+    public var description: String {
+        var text = "\(kind)"
+        if let name { text += " \"\(name)\"" }
+        text += " (\(origin)) in " + (isEverywhere ? "every mode" : modes.map(\.name).joined(separator: ", "))
+        if isCommon { text += " (common)" }
+        if let deadline { text += ", due \(deadline)" }
+        if let detail { text += ", \(detail)" }
+        return text
+    }
+}
+
+extension RunLoop.Dump: CustomStringConvertible {
+    /// Some lines of text: the loop, its modes, what is scheduled, what was counted.
+    public var description: String {
+        var lines = ["run loop\(name.map { " \"\($0)\"" } ?? "") at \(now)\(isVirtual ? " (virtual time)" : "")"]
+        lines.append(
+            runs.isEmpty ? "not running" : "running in " + runs.map(\.name).joined(separator: ", and within it in "))
+        for mode in modes {
+            let count = keepingAlive(mode).count
+            var line = "mode \(mode)\(commonModes.contains(mode) ? " (common)" : ""): "
+            line += count == 0 ? "empty" : "\(count) to wait for"
+            if let deadline = nextDeadline(in: mode) { line += ", next due \(deadline)" }
+            lines.append(line)
+        }
+        lines += items.map { "  \($0)" }
+        lines.append("\(statistics)")
+        return lines.joined(separator: "\n")
+    }
+
+    /// The same as one line of JSON. Dates are seconds on the loop's clock; what is absent is `null`.
+    public var json: String {
+        JSONText.object(
+            ("loop", .init(name)), ("now", .init(now)), ("virtual", .init(isVirtual)),
+            ("runs", .init(runs.map(\.name))), ("commonModes", .init(commonModes.map(\.name))),
+            (
+                "modes",
+                .array(
+                    modes.map { mode in
+                        .object(
+                            ("name", .init(mode.name)), ("next", .init(nextDeadline(in: mode))),
+                            ("keepingAlive", .init(keepingAlive(mode).count)))
+                    })
+            ),
+            ("items", .array(items.map(\.jsonText))), ("statistics", statistics.jsonText)
+        ).text
+    }
+}
+
+extension RunLoop.Dump.Item {
+    fileprivate var jsonText: JSONText {
+        .object(
+            ("kind", .init(kind.rawValue)), ("name", .init(name)), ("origin", .init("\(origin)")),
+            ("modes", .init(modes.map(\.name))), ("common", .init(isCommon)), ("everywhere", .init(isEverywhere)),
+            ("due", .init(deadline)), ("detail", .init(detail)))
+    }
+}
+
+extension RunLoop.Statistics: CustomStringConvertible {
+    /// For example `passes 12, waits 4, fires 9, …`.
+    public var description: String {
+        counters.map { "\($0.name) \($0.value)" }.joined(separator: ", ")
+            + ", late by \(lateness.quantile(0.5)) (half), \(lateness.quantile(0.99)) (99 %), \(lateness.maximum) (all)"
+    }
+
+    fileprivate var jsonText: JSONText {
+        let counts = counters.map { ($0.name, JSONText($0.value)) }
+        let late = JSONText.object(
+            ("count", .init(lateness.count)), ("p50", .init(lateness.quantile(0.5))),
+            ("p99", .init(lateness.quantile(0.99))), ("max", .init(lateness.maximum)))
+        return .object(counts + [("lateness", late)])
+    }
+}
+
+/// JSON, as text from the beginning.
+private struct JSONText {
+    let text: String
+
+    private init(text: String) {
+        self.text = text
+    }
+
+    init(_ number: Int) { text = "\(number)" }
+    init(_ value: Bool) { text = "\(value)" }
+    init(_ instant: RunLoop.Instant?) { text = instant.map { "\($0)" } ?? "null" }
+    init(_ duration: Duration) { self.init(RunLoop.Instant(nanoseconds: 0) + duration) }
+    init(_ strings: [String]) { self = .array(strings.map { JSONText($0) }) }
+
+    init(_ string: String?) {
+        text = string.map(quoted) ?? "null"
+    }
+
+    static func array(_ elements: [JSONText]) -> JSONText {
+        JSONText(text: "[" + elements.map(\.text).joined(separator: ",") + "]")
+    }
+
+    static func object(_ members: (String, JSONText)...) -> JSONText { object(members) }
+
+    static func object(_ members: [(String, JSONText)]) -> JSONText {
+        JSONText(text: "{" + members.map { "\(JSONText($0).text):\($1.text)" }.joined(separator: ",") + "}")
+    }
+}

@@ -1,0 +1,48 @@
+internal import RunLoopCore
+
+/// The descriptor source that another source is built on, and what that counts signals with.
+///
+/// While it is in a loop, the loop keeps it, and it keeps the other one by its handler.
+final class InnerSource {
+    private var descriptor: DescriptorSource?
+    private var registration: SignalRegistration?
+
+    /// Adds it to modes, or to every mode; it is made if there is none.
+    func add(
+        to loop: RunLoop, _ modes: RunLoop.Modes?, for operation: String,
+        _ make: () throws(SystemError) -> (DescriptorSource, SignalRegistration?)
+    ) throws(SystemError) {
+        guard modes?.isEmpty != true else { return }
+        let (source, registration) = if let descriptor { (descriptor, self.registration) } else { try make() }
+        do {
+            if let modes { try loop.add(source, forMode: modes) } else { try loop.addToEveryMode(source) }
+        } catch .system(_, let errno) {
+            throw SystemError(operation, errno: errno)
+        } catch {
+            // The descriptor is our own, so that only the system can refuse it.
+            fatalError("\(operation): \(error)")
+        }
+        source.leaveHandler = { [self] in letGo() }
+        (descriptor, self.registration) = (source, registration)
+    }
+
+    func remove(from loop: RunLoop, _ modes: RunLoop.Modes) {
+        if let descriptor { loop.remove(descriptor, fromMode: modes) }
+    }
+
+    /// Traps on a thread that is not the loop's.
+    func invalidate() {
+        descriptor?.invalidate()
+    }
+
+    /// The registration ends at once, also in the middle of the handler: a handler that invalidates its source and
+    /// raises the signal means the former disposition.
+    private func letGo() {
+        registration?.end()
+        registration = nil
+        let descriptor = self.descriptor
+        self.descriptor = nil
+        descriptor?.leaveHandler = nil
+        descriptor?.invalidate()
+    }
+}
