@@ -21,11 +21,16 @@ let package = Package(
         .library(name: "RunLoopUnix", targets: ["RunLoopUnix"]),
         .library(name: "RunLoopFoundation", targets: ["RunLoopFoundation"]),
         .library(name: "RunLoopSimulation", targets: ["RunLoopSimulation"]),
+        .library(name: "RunLoopLogging", targets: ["RunLoopLogging"]),
+        .library(name: "RunLoopMetrics", targets: ["RunLoopMetrics"]),
+        .library(name: "RunLoopServiceLifecycle", targets: ["RunLoopServiceLifecycle"]),
         .executable(name: "experiments", targets: ["experiments"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.5.0"),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-metrics.git", from: "2.4.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.6.0"),
     ],
     targets: [
         // C: the system's libevent, and the few Linux calls that Swift's Glibc module lacks.
@@ -42,6 +47,22 @@ let package = Package(
         .target(name: "RunLoopUnix", dependencies: ["RunLoopKit", "CShims"], swiftSettings: strict),
         .target(name: "RunLoopFoundation", dependencies: ["RunLoopKit"], swiftSettings: strict),
         .target(name: "RunLoopSimulation", dependencies: ["RunLoopCore"], swiftSettings: strict),
+
+        // Beside it, for those who use these packages: nobody else depends on them.
+        .target(
+            name: "RunLoopLogging", dependencies: ["RunLoopKit", .product(name: "Logging", package: "swift-log")],
+            swiftSettings: strict),
+        .target(
+            name: "RunLoopMetrics",
+            dependencies: ["RunLoopKit", "RunLoopLibevent", .product(name: "CoreMetrics", package: "swift-metrics")],
+            swiftSettings: strict),
+        .target(
+            name: "RunLoopServiceLifecycle",
+            dependencies: [
+                "RunLoopKit", "RunLoopUnix",
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: strict),
 
         // The experiments: scenarios as data, a player on the public API, and the command.
         .target(name: "Scenarios", dependencies: ["RunLoopKit", "RunLoopSimulation"], swiftSettings: strict),
@@ -94,6 +115,17 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "TTLStoreTests", dependencies: ["TTLStore", "RunLoopKit", "RunLoopUnix", "RunLoopSimulation"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "AdapterTests",
+            dependencies: [
+                "RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopLogging", "RunLoopMetrics",
+                "RunLoopServiceLifecycle",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "MetricsTestKit", package: "swift-metrics"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle"),
+            ],
             swiftSettings: strict),
         .testTarget(name: "ScenariosTests", dependencies: ["Scenarios"], swiftSettings: strict),
     ],

@@ -80,9 +80,7 @@ let commands = Array(CommandLine.arguments.dropFirst())
 let wards = (commands.isEmpty ? ["exec sleep 100", "exit 3"] : commands).map { Ward($0, on: loop) }
 
 let daemon = Daemon(loop: loop, manager: try ServiceManager())
-try daemon.handleSignals { number, action in
-    try loop.add(SignalSource(signal: Signal(rawValue: number)) { _ in action() }, forMode: .common)
-}
+try daemon.handleSignals()
 // One after another, the last first.
 daemon.onStop(.drain, name: "children") { done in stop(wards) { done() } }
 for ward in wards { ward.start() }

@@ -12,7 +12,6 @@ final class StoreDaemon {
     private let server: Server
     private let snapshot: Snapshot?
     private let daemon: Daemon
-    private var signals: [SignalSource] = []
 
     init(_ options: TTLStore, _ log: Logger) throws {
         self.options = options
@@ -51,15 +50,8 @@ final class StoreDaemon {
 
     /// Before anything that takes time: a signal that comes meanwhile waits for the loop to run.
     private func connectSignals() throws {
-        try Signal.ignore(.pipe)
-        try daemon.handleSignals { number, action in
-            let source = try SignalSource(signal: Signal(rawValue: number)) { [log] source in
-                log.info("\(source.signal)")
-                action()
-            }
-            try loop.add(source, forMode: .common)
-            signals.append(source)
-        }
+        try daemon.handleSignals { [log] in log.info("\($0)") }
+        try loop.dump(on: .user1)
     }
 
     private func load() throws {

@@ -52,8 +52,9 @@ extension RunLoop {
         /// Whether the loop sleeps at this moment (R5).
         public var isWaiting: Bool { mailbox.isAsleep }
 
+        /// Runs `block` wherever the loop next looks, in any mode.
         @discardableResult
-        func performUrgently(_ block: @escaping @Sendable (RunLoop) -> Void) -> Bool {
+        package func performUrgently(_ block: @escaping @Sendable (RunLoop) -> Void) -> Bool {
             mailbox.post(.urgent(block))
         }
     }

@@ -19,6 +19,8 @@ extension RunLoop {
         /// tolerance, from the end of the slack that was used. Time in modes that they are not in counts.
         public internal(set) var lateness = Histogram()
 
+        package init() {}
+
         /// The counters, by the names that reports give them.
         public var counters: [(name: String, value: Int)] {
             [

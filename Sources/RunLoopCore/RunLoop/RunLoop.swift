@@ -150,7 +150,7 @@ public final class RunLoop {
     }
 
     /// Ends every run that is under way, and lets those that begin make one pass only.
-    func endAllRuns() {
+    package func endAllRuns() {
         isEnding = true
         for index in activations.indices { activations[index].isStopped = true }
     }

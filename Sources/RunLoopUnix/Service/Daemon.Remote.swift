@@ -1,4 +1,3 @@
-internal import Glibc
 internal import RunLoopKit
 
 extension Daemon {
@@ -51,15 +50,5 @@ extension Daemon {
         public func callAsFunction() {
             remote.finished(call)
         }
-    }
-
-    /// Connects the signals of a service: `SIGTERM` and `SIGINT` stop it, the second of them hurries, `SIGHUP` reloads.
-    ///
-    /// - Parameter connect: called three times, with a signal and with what is to be done on the loop's thread whenever
-    ///   it comes.
-    public func handleSignals(_ connect: (Int32, @escaping () -> Void) throws -> Void) rethrows {
-        try connect(SIGTERM) { [weak self] in self?.stop() }
-        try connect(SIGINT) { [weak self] in self?.stop() }
-        try connect(SIGHUP) { [weak self] in self?.reload() }
     }
 }

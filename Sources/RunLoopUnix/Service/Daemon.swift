@@ -65,6 +65,7 @@ public final class Daemon {
     var status: Int32 = 0
     var reloadsAgain = false
     var limit: Timer?
+    var signals: [SignalSource] = []
     var remoteBox: Remote?
 
     struct Hook {
@@ -93,6 +94,10 @@ public final class Daemon {
         self.mode = mode
         self.drainLimit = drainLimit
         self.exitLimit = exitLimit
+    }
+
+    deinit {
+        for signal in signals { signal.invalidate() }
     }
 
     // MARK: Hooks

@@ -1,6 +1,5 @@
-internal import RunLoopKit
-
 internal import FoundationEssentials
+internal import RunLoopKit
 
 /// A JSON value as it stands in the file; what it should be is known only where it is used.
 enum JSONValue: Decodable {

@@ -1,6 +1,5 @@
-internal import RunLoopKit
-
 internal import FoundationEssentials
+internal import RunLoopKit
 
 extension Scenario {
     /// Reads a scenario from the text of a JSON file.

@@ -153,21 +153,29 @@ struct DaemonRunTests {
         }
     }
 
-    @Test("the signals of a service are connected to what they do")
-    func signals() throws {
-        let manager = try ServiceManager(environment: [:])
-        withSimulation { simulation in
-            let daemon = Daemon(loop: simulation.loop, manager: manager)
-            var actions: [Int32: () -> Void] = [:]
-            daemon.handleSignals { actions[$0] = $1 }
-            #expect(Set(actions.keys) == [SIGTERM, SIGINT, SIGHUP])
-            actions[SIGHUP]?()
-            #expect(daemon.state == .reloading)
-            actions[SIGTERM]?()
-            #expect(daemon.state == .stopping(.stopAccepting))
-            actions[SIGINT]?()
-            #expect(daemon.state == .stopping(.exit))
-            #expect(daemon.run() == 0)
+    @Test("the signals of a service do what they are for, also before it runs, and go with the daemon")
+    func signals() async {
+        await #expect(processExitsWith: .success) {
+            let states = onThread { () -> [String] in
+                let loop = RunLoop.current
+                var states: [String] = []
+                var daemon: Daemon? = Daemon(loop: loop, manager: try! ServiceManager(environment: [:]))
+                try! daemon!.handleSignals { states.append("\($0) \(daemon!.state)") }
+                precondition(disposition(of: .pipe) == 1, "SIGPIPE is not ignored")
+                daemon!.onReload { states.append("reload") }
+                daemon!.onStop(.drain, name: "never") { _ in raise(SIGINT) }
+                raise(SIGHUP)
+                loop.perform(afterDelay: .milliseconds(5)) { raise(SIGTERM) }
+                states.append("status \(daemon!.run()), abandoned \(daemon!.abandoned)")
+                daemon = nil
+                precondition(disposition(of: .terminate) == 0 && disposition(of: .hangUp) == 0)
+                return states
+            }
+            let expected = [
+                "SIGHUP running", "reload", "SIGTERM running", "SIGINT stopping(RunLoopUnix.Daemon.Stage.drain)",
+                "status 0, abandoned [\"never\"]",
+            ]
+            precondition(states == expected, "\(states)")
         }
     }
 

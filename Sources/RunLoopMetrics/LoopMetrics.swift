@@ -1,0 +1,102 @@
+public import CoreMetrics
+public import RunLoopKit
+internal import RunLoopLibevent
+
+/// Publishes what a loop does as metrics, at regular intervals.
+///
+/// ```swift
+/// let metrics = LoopMetrics(loop.remote, name: "main")
+/// ```
+///
+/// All carry the dimension `loop`, with the name that was given:
+/// - the counters of ``RunLoopCore/RunLoop/Statistics``: `runloop.passes`, `runloop.waits`, `runloop.fires`,
+///   `runloop.savedWakeUps`, `runloop.sources`, `runloop.blocks` and `runloop.parks`;
+/// - `runloop.lateness`, a gauge in seconds for each of the dimension `quantile` 0.5, 0.99 and 1: how late deadlines were
+///   served since the metrics were published before;
+/// - `runloop.response`, a timer: how long the loop took to answer when it was asked for its statistics. A loop that
+///   serves others quickly answers quickly; while a handler blocks it there is no answer.
+///
+/// A thread of its own asks; the loop answers in the pass that comes, in whatever mode. That wakes the loop once in each
+/// interval, and keeps no run from finishing. Keep it; when it goes, or the loop ends, it stops. Any thread.
+public final class LoopMetrics: Sendable {
+    private let thread: LoopThread
+
+    /// Begins to publish; the first time an interval from now.
+    ///
+    /// - Parameters:
+    ///   - loop: the loop.
+    ///   - name: what the dimension `loop` says.
+    ///   - interval: the time between publications, above zero.
+    ///   - factory: where metrics are made; that of the process unless given.
+    public init(
+        _ loop: RunLoop.Remote, name: String, interval: Duration = .seconds(10), factory: (any MetricsFactory)? = nil
+    ) {
+        require(interval > .zero, "metrics are published at an interval above zero; it was given \(interval)")
+        let publisher = Publisher(name: name, factory: factory ?? MetricsSystem.factory)
+        let peer = RunLoop.makePeerOfInstalled(named: "metrics", isService: true) ?? LibeventPeer()
+        thread = LoopThread(name: "metrics", peer: peer) { own in
+            let timer = Timer(fire: own.now + interval, interval: interval, repeats: true) { timer in
+                if !publisher.ask(loop) { timer.invalidate() }
+            }
+            timer.name = "metrics"
+            own.add(timer, forMode: .default)
+        }
+    }
+
+    deinit {
+        thread.stop()
+    }
+}
+
+private final class Publisher: Sendable {
+    private let counters: [Counter]
+    private let quantiles: [(share: Double, gauge: Gauge)]
+    private let response: CoreMetrics.Timer
+    private let state = Locked(State())
+
+    private struct State {
+        var published = RunLoop.Statistics()
+        var isAsked = false
+    }
+
+    init(name: String, factory: any MetricsFactory) {
+        let loop = ("loop", name)
+        counters = RunLoop.Statistics().counters.map {
+            Counter(label: "runloop.\($0.name)", dimensions: [loop], factory: factory)
+        }
+        quantiles = [0.5, 0.99, 1].map { share in
+            let text = share == 1 ? "1" : "\(share)"
+            return (share, Gauge(label: "runloop.lateness", dimensions: [loop, ("quantile", text)], factory: factory))
+        }
+        response = CoreMetrics.Timer(label: "runloop.response", dimensions: [loop], factory: factory)
+    }
+
+    /// Has the loop publish, unless it has not answered before.
+    ///
+    /// - Returns: `false` if the loop has ended.
+    func ask(_ loop: RunLoop.Remote) -> Bool {
+        guard
+            !state.withLock({ state in
+                defer { state.isAsked = true }
+                return state.isAsked
+            })
+        else { return true }
+        let asked = loop.now
+        return loop.performUrgently { loop in
+            self.response.recordNanoseconds((loop.now - asked).saturatedNanoseconds)
+            self.publish(loop.statistics)
+        }
+    }
+
+    private func publish(_ statistics: RunLoop.Statistics) {
+        let before = state.withLock { state in
+            defer { (state.published, state.isAsked) = (statistics, false) }
+            return state.published
+        }
+        for (counter, (now, then)) in zip(counters, zip(statistics.counters, before.counters)) {
+            counter.increment(by: now.value - then.value)
+        }
+        let lateness = statistics.lateness.since(before.lateness)
+        for (share, gauge) in quantiles { gauge.record(lateness.quantile(share) / .seconds(1)) }
+    }
+}

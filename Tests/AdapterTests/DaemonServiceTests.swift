@@ -1,0 +1,103 @@
+import Logging
+import RunLoopCore
+import RunLoopKit
+import RunLoopServiceLifecycle
+import RunLoopUnix
+import ServiceLifecycle
+import ServiceLifecycleTestKit
+import Testing
+
+@Suite("A daemon as a service", .timeLimit(.minutes(3)))
+struct DaemonServiceTests {
+    struct Refused: Error {}
+
+    private final class Steps: Sendable {
+        private let state = Locked<[String]>([])
+        var all: [String] { state.withLock { $0 } }
+        func add(_ step: String) { state.withLock { $0.append(step) } }
+    }
+
+    /// A daemon that notes its stages, and whose drain ends only by hurry if it is to.
+    private func makeService(
+        _ steps: Steps, status: Int32 = 0, drains: Bool = true, ready: @escaping @Sendable () -> Void = {}
+    ) -> DaemonService {
+        DaemonService { loop in
+            let daemon = Daemon(loop: loop, manager: try ServiceManager(environment: [:]))
+            daemon.onStop(.stopAccepting) { steps.add("stop accepting") }
+            daemon.onStop(.drain, name: "drain") { done in
+                steps.add("drain")
+                if drains { done() }
+            }
+            daemon.onStop(.exit) { steps.add("exit") }
+            if status != 0 { loop.perform { daemon.stop(status: status) } }
+            loop.perform { ready() }
+            // Something that is left in the loop does not keep the thread.
+            loop.add(CustomSource(), forMode: .default)
+            return daemon
+        }
+    }
+
+    @Test("a graceful shutdown stops the daemon in its stages")
+    func graceful() async throws {
+        let steps = Steps()
+        let (isReady, ready) = AsyncStream.makeStream(of: Void.self)
+        try await testGracefulShutdown { trigger in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await makeService(steps, ready: { ready.yield() }).run() }
+                for await _ in isReady { break }
+                #expect(steps.all.isEmpty)
+                trigger.triggerGracefulShutdown()
+                try await group.waitForAll()
+            }
+        }
+        #expect(steps.all == ["stop accepting", "drain", "exit"])
+    }
+
+    @Test("a shutdown that comes before the daemon is there is not lost")
+    func early() async throws {
+        let steps = Steps()
+        try await testGracefulShutdown { trigger in
+            trigger.triggerGracefulShutdown()
+            try await makeService(steps).run()
+        }
+        #expect(steps.all == ["stop accepting", "drain", "exit"])
+    }
+
+    @Test("a cancellation hurries: what does not come to its end is not waited for")
+    func cancelled() async throws {
+        let steps = Steps()
+        let (isReady, ready) = AsyncStream.makeStream(of: Void.self)
+        let task = Task { try await makeService(steps, drains: false, ready: { ready.yield() }).run() }
+        for await _ in isReady { break }
+        task.cancel()
+        try await task.value
+        #expect(steps.all.last == "exit")
+    }
+
+    @Test("a status other than zero and a set-up that fails end the service with an error")
+    func failures() async {
+        let steps = Steps()
+        let failure = await #expect(throws: DaemonService.Failure.self) {
+            try await makeService(steps, status: 3).run()
+        }
+        #expect(failure?.status == 3)
+        #expect(steps.all.last == "exit")
+        await #expect(throws: Refused.self) { try await DaemonService { _ in throw Refused() }.run() }
+    }
+
+    @Test("in a service group, when one service ends the daemon is stopped")
+    func group() async throws {
+        struct Brief: Service {
+            func run() async throws {}
+        }
+        let steps = Steps()
+        let group = ServiceGroup(
+            configuration: .init(
+                services: [
+                    .init(service: makeService(steps)),
+                    .init(service: Brief(), successTerminationBehavior: .gracefullyShutdownGroup),
+                ], logger: Logger(label: "group") { _ in SwiftLogNoOpLogHandler() }))
+        try await group.run()
+        #expect(steps.all == ["stop accepting", "drain", "exit"])
+    }
+}

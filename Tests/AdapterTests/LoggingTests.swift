@@ -1,0 +1,76 @@
+import Logging
+import RunLoopCore
+import RunLoopKit
+import RunLoopLogging
+import RunLoopSimulation
+import Testing
+
+/// A log handler that remembers.
+struct Memory: LogHandler {
+    struct Line: Sendable {
+        let level: Logger.Level
+        let message: String
+        let metadata: Logger.Metadata
+    }
+
+    let lines = Locked<[Line]>([])
+    var logLevel = Logger.Level.trace
+    var metadata = Logger.Metadata()
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        let line = Line(level: event.level, message: "\(event.message)", metadata: event.metadata ?? [:])
+        lines.withLock { $0.append(line) }
+    }
+}
+
+@Suite("Logging")
+struct LoggingTests {
+    @Test("what a loop does is logged with its mode, and what it ignores as a notice")
+    func trace() {
+        let memory = Memory()
+        withSimulation { simulation in
+            let loop = simulation.loop
+            loop.log(to: Logger(label: "loop") { _ in memory }, level: .debug)
+            let timer = Timer.scheduledTimer(withTimeInterval: .seconds(1), repeats: false) { _ in }
+            timer.name = "once"
+            loop.run(in: .default)
+            loop.add(timer, forMode: .default)
+        }
+        let lines = memory.lines.withLock { $0 }
+        #expect(
+            lines.map(\.message) == [
+                "run default", "fire once due 1.000000000 missed 0", "end default finished",
+                "ignored: a timer that is invalid was added; make a new one",
+            ])
+        #expect(lines.map(\.level) == [.debug, .debug, .debug, .notice])
+        #expect(lines[1].metadata["mode"] == "default")
+        #expect(lines[3].metadata["mode"] == nil)
+    }
+
+    @Test("a stall is logged with who, where and how long")
+    func stalls() {
+        let memory = Memory()
+        withSimulation { simulation in
+            let loop = simulation.loop
+            let monitor = StallMonitor(loop, threshold: .seconds(1), logger: Logger(label: "stall") { _ in memory })
+            let timer = Timer.scheduledTimer(withTimeInterval: .seconds(1), repeats: false) { _ in
+                simulation.spend(.seconds(3))
+            }
+            timer.name = "slow"
+            simulation.advance(by: .seconds(10))
+            withExtendedLifetime(monitor) {}
+        }
+        let lines = memory.lines.withLock { $0 }
+        #expect(lines.map(\.level) == [.warning, .warning])
+        #expect(lines.map { $0.metadata["isOver"] } == ["false", "true"])
+        #expect(lines[0].metadata["name"] == "slow")
+        #expect(lines[0].metadata["mode"] == "default")
+        #expect("\(lines[0].metadata["origin"]!)".hasPrefix("AdapterTests/LoggingTests.swift:"))
+        #expect(lines[0].message.hasPrefix("timer \"slow\" ("))
+    }
+}
