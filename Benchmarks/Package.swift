@@ -23,6 +23,14 @@ let package = Package(
         peer(
             "RunLoopKit", .product(name: "RunLoopKit", package: "RunLoopKit"),
             .product(name: "RunLoopSimulation", package: "RunLoopKit")),
+        // What callgrind counts.
+        .executableTarget(
+            name: "Costs",
+            dependencies: [
+                .product(name: "RunLoopKit", package: "RunLoopKit"),
+                .product(name: "RunLoopSimulation", package: "RunLoopKit"),
+            ]),
+
         peer("Floor"),
         peer("Libevent", libraries: ["event_core", "event_pthreads"]),
         peer("Libev", libraries: ["ev"]),
