@@ -15,6 +15,8 @@ let package = Package(
     name: "Benchmarks",
     dependencies: [
         .package(name: "RunLoopKit", path: ".."),
+        .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.5.0"),
+        .package(url: "https://github.com/apple/swift-nio.git", from: "2.80.0"),
     ],
     targets: [
         // The workloads, the same for every peer.
@@ -32,8 +34,19 @@ let package = Package(
             ]),
 
         peer("Floor"),
+        peer("SwiftHeap"),
         peer("Libevent", libraries: ["event_core", "event_pthreads"]),
+        peer("Libuv", libraries: ["uv"]),
         peer("Libev", libraries: ["ev"]),
+        // The only one whose headers are not where the compiler looks by itself.
+        .systemLibrary(name: "CGLib", path: "Sources/CGLib", pkgConfig: "glib-2.0", providers: [.apt(["libglib2.0-dev"])]),
+        peer("GLib", "CGLib"),
+        peer("SDEvent", libraries: ["systemd"]),
+        peer("Dispatch"),
+        peer("Foundation"),
+        peer(
+            "NIO", .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
+            .product(name: "NIOEmbedded", package: "swift-nio")),
     ],
     swiftLanguageModes: [.v6]
 )
