@@ -25,6 +25,10 @@ let package = Package(
         peer(
             "RunLoopKit", .product(name: "RunLoopKit", package: "RunLoopKit"),
             .product(name: "RunLoopSimulation", package: "RunLoopKit")),
+        // Runs them all, and makes tables.
+        .executableTarget(
+            name: "bench", dependencies: [.product(name: "ArgumentParser", package: "swift-argument-parser")]),
+
         // What callgrind counts.
         .executableTarget(
             name: "Costs",

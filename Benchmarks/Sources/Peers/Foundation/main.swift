@@ -9,12 +9,7 @@ nonisolated(unsafe) private let loop = RunLoop.main
 nonisolated(unsafe) private var isStopped = false
 private let modes = [RunLoop.Mode("first"), RunLoop.Mode("second")]
 
-// Foundation on Linux exports these and does not declare them.
-@_silgen_name("CFRunLoopGetMain") private func mainLoop() -> OpaquePointer
-@_silgen_name("CFRunLoopWakeUp") private func wakeUp(_ loop: OpaquePointer)
-@_silgen_name("CFRunLoopStop") private func stop(_ loop: OpaquePointer)
-@_silgen_name("CFRunLoopAddCommonMode") private func addCommonMode(_ loop: OpaquePointer, _ mode: CFString)
-nonisolated(unsafe) private let coreLoop = mainLoop()
+nonisolated(unsafe) private let coreLoop = CFRunLoopGetMain()
 
 private func date(after delay: UInt64) -> Date { Date(timeIntervalSinceNow: Double(delay) * 1e-9) }
 
@@ -38,7 +33,7 @@ peer.run = {
 }
 peer.stop = {
     isStopped = true
-    stop(coreLoop)
+    CFRunLoopStop(coreLoop)
 }
 peer.pass = { _ = loop.run(mode: .default, before: .distantPast) }
 peer.add = { delay, number in addTimer(after: delay, repeats: false, in: .default) { _ in driver_fired(number) } }
@@ -60,13 +55,13 @@ peer.watch = { descriptor, number in
     let socket = CFSocketCreateWithNative(
         nil, descriptor, 1,
         { socket, _, _, _, info in driver_readable(CFSocketGetNative(socket), Int(bitPattern: info) - 1) }, &context)
-    CFRunLoopAddSource(CFRunLoopGetMain(), CFSocketCreateRunLoopSource(nil, socket, 0), kCFRunLoopDefaultMode)
+    CFRunLoopAddSource(coreLoop, CFSocketCreateRunLoopSource(nil, socket, 0), kCFRunLoopDefaultMode)
 }
 peer.add_in_mode = { delay, mode in addTimer(after: delay, repeats: false, in: modes[Int(mode)]) { _ in } }
 peer.pass_in_mode = { _ = loop.run(mode: modes[Int($0)], before: .distantPast) }
 peer.make_common = {
     for name in ["first", "second"] {
-        CFRunLoopAddCommonMode(CFRunLoopGetMain(), CFStringCreateWithCString(nil, name, 0x0800_0100))
+        CFRunLoopAddCommonMode(coreLoop, CFStringCreateWithCString(nil, name, CFStringBuiltInEncodings.UTF8.rawValue))
     }
 }
 peer.add_common = { delay, number in addTimer(after: delay, repeats: false, in: .common) { _ in driver_fired(number) } }
@@ -77,7 +72,7 @@ peer.start = { form, _ in
     peer.post = { task, argument in
         nonisolated(unsafe) let argument = argument
         loop.perform { task!(argument) }
-        wakeUp(coreLoop)
+        CFRunLoopWakeUp(coreLoop)
     }
 }
 
