@@ -1,0 +1,56 @@
+// swift-tools-version: 6.2
+
+// A package of its own: who uses RunLoopKit gets none of the peers.
+
+import PackageDescription
+
+/// A loop that is measured: an executable on the shared driver.
+func peer(_ name: String, _ dependencies: Target.Dependency..., libraries: [String] = []) -> Target {
+    .executableTarget(
+        name: "\(name)Peer", dependencies: ["Driver"] + dependencies, path: "Sources/Peers/\(name)",
+        linkerSettings: libraries.map { .linkedLibrary($0) })
+}
+
+let package = Package(
+    name: "Benchmarks",
+    dependencies: [
+        .package(name: "RunLoopKit", path: ".."),
+        .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.5.0"),
+        .package(url: "https://github.com/apple/swift-nio.git", from: "2.80.0"),
+    ],
+    targets: [
+        // The workloads, the same for every peer.
+        .target(name: "Driver"),
+
+        peer(
+            "RunLoopKit", .product(name: "RunLoopKit", package: "RunLoopKit"),
+            .product(name: "RunLoopSimulation", package: "RunLoopKit")),
+        // Runs them all, and makes tables.
+        .executableTarget(
+            name: "bench", dependencies: [.product(name: "ArgumentParser", package: "swift-argument-parser")]),
+
+        // What callgrind counts.
+        .executableTarget(
+            name: "Costs",
+            dependencies: [
+                .product(name: "RunLoopKit", package: "RunLoopKit"),
+                .product(name: "RunLoopSimulation", package: "RunLoopKit"),
+            ]),
+
+        peer("Floor"),
+        peer("SwiftHeap"),
+        peer("Libevent", libraries: ["event_core", "event_pthreads"]),
+        peer("Libuv", libraries: ["uv"]),
+        peer("Libev", libraries: ["ev"]),
+        // The only one whose headers are not where the compiler looks by itself.
+        .systemLibrary(name: "CGLib", path: "Sources/CGLib", pkgConfig: "glib-2.0", providers: [.apt(["libglib2.0-dev"])]),
+        peer("GLib", "CGLib"),
+        peer("SDEvent", libraries: ["systemd"]),
+        peer("Dispatch"),
+        peer("Foundation"),
+        peer(
+            "NIO", .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
+            .product(name: "NIOEmbedded", package: "swift-nio")),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,237 @@
+// One operation of RunLoopKit, many times, for callgrind to count: `Costs <operation>` prints how many it did and what the
+// loop's own counters say. Only what runs inside of `measured` is counted (`--toggle-collect=*measured*`).
+import Glibc
+import RunLoopKit
+import RunLoopSimulation
+
+/// What is counted: from the call of this function, which is not optimized so that it keeps its name, to the end of the
+/// process.
+///
+/// - Parameter body: carries out operations and tells how many they were.
+@inline(never) @_optimize(none)
+private func measured(_ body: () -> Int) -> Never {
+    let waits = loop.statistics.waits
+    let count = body()
+    print(count, loop.statistics.waits - waits)
+    fflush(nil)
+    _exit(0)
+}
+
+nonisolated(unsafe) private let loop = RunLoop.current
+private let count = 10_000
+private let hour = Duration.seconds(3600)
+
+/// The same order in every run.
+private struct Scrambler: RandomNumberGenerator {
+    var state: UInt64 = 43
+    mutating func next() -> UInt64 {
+        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        return state ^ state >> 29
+    }
+}
+
+private func order() -> [Int] {
+    var scrambler = Scrambler()
+    return (0..<count).shuffled(using: &scrambler)
+}
+
+/// Timers of between one hour and two, in scrambled order, as a loop has them that has run for a while: its tables have
+/// had their size before.
+private func pendingTimers() -> [Timer] {
+    for timer in add(order()) { timer.invalidate() }
+    pass()
+    return add(order())
+}
+
+private func add(_ numbers: [Int]) -> [Timer] {
+    var timers: [Timer] = []
+    timers.reserveCapacity(count)
+    for number in numbers {
+        let delay = hour + .milliseconds(number)
+        timers.append(.scheduledTimer(withTimeInterval: delay, repeats: false) { _ in observe(number) })
+    }
+    return timers
+}
+
+nonisolated(unsafe) private var observed = 0
+@inline(never) private func observe(_ number: Int) { observed &+= number }
+
+private func pass(in mode: RunLoop.Mode = .default) { loop.run(in: mode, until: .distantPast) }
+
+/// Watches as many pipes; each has a byte in it that nobody reads.
+private func watchPipes(_ count: Int) {
+    for _ in 0..<count {
+        var ends: [Int32] = [0, 0]
+        precondition(pipe(&ends) == 0 && write(ends[1], "x", 1) == 1, "no pipe")
+        let source = DescriptorSource(fileDescriptor: ends[0], events: .readable) { _, _ in observe(1) }
+        do { try loop.add(source, forMode: .default) } catch { fatalError("\(error)") }
+    }
+}
+
+/// Each prepares what it needs and ends the process with `measured`.
+private let operations: [(name: String, run: () -> Never)] = [
+    (
+        "add a timer",
+        {
+            for timer in pendingTimers() { timer.invalidate() }
+            pass()
+            let numbers = order()
+            measured { add(numbers).count }
+        }
+    ),
+    (
+        "cancel a timer",
+        {
+            let timers = pendingTimers()
+            let order = order()
+            measured {
+                for index in order { timers[index].invalidate() }
+                return count
+            }
+        }
+    ),
+    (
+        "re-arm a timer",
+        {
+            let timers = pendingTimers()
+            let order = order()
+            for index in order { timers[index].fireDate = loop.now + hour }
+            measured {
+                for _ in 0..<5 { for index in order { timers[index].fireDate = loop.now + hour } }
+                return 5 * count
+            }
+        }
+    ),
+    (
+        "fire a repeating timer, pass and sleep included",
+        {
+            var left = 20
+            Timer.scheduledTimer(withTimeInterval: .milliseconds(2), repeats: true) { _ in
+                left -= 1
+                if left == 0 { loop.stop() }
+            }
+            loop.run(in: .default)
+            left = 500
+            measured {
+                loop.run(in: .default)
+                return 500
+            }
+        }
+    ),
+    (
+        "fire a one-shot, one of 10,000 that are due",
+        {
+            for timer in pendingTimers() { timer.invalidate() }
+            let now = loop.now
+            for number in order() {
+                let date = now - .microseconds(number)
+                loop.add(Timer(fire: date, interval: .zero, repeats: false) { _ in observe(number) }, forMode: .default)
+            }
+            measured {
+                pass()
+                return count
+            }
+        }
+    ),
+    (
+        "post a block and run it",
+        {
+            let remote = loop.remote
+            loop.add(CustomSource(), forMode: .default)
+            let post = {
+                for number in 0..<count { remote.perform { _ in observe(number) } }
+                pass()
+                return count
+            }
+            _ = post()
+            measured(post)
+        }
+    ),
+    (
+        "a descriptor's event, pass included",
+        {
+            watchPipes(1)
+            pass()
+            measured {
+                for _ in 0..<count { pass() }
+                return count
+            }
+        }
+    ),
+    (
+        "a descriptor's event, one of 100",
+        {
+            watchPipes(100)
+            // libevent takes at most 32 events at first, and more once it has met as many.
+            for _ in 0..<10 { pass() }
+            measured {
+                for _ in 0..<100 { pass() }
+                return 100 * 100
+            }
+        }
+    ),
+    (
+        "a pass with nothing to do",
+        {
+            let timers = pendingTimers()
+            pass()
+            measured {
+                for _ in 0..<count { pass() }
+                return withExtendedLifetime(timers) { count }
+            }
+        }
+    ),
+    (
+        "a pass in the other of two modes",
+        {
+            let modes: [RunLoop.Mode] = ["first", "second"]
+            for mode in modes {
+                loop.add(Timer(timeInterval: hour, repeats: false) { _ in }, forMode: RunLoop.Modes(mode))
+                pass(in: mode)
+            }
+            measured {
+                for turn in 0..<count { pass(in: modes[turn % 2]) }
+                return count
+            }
+        }
+    ),
+    (
+        "add to the common modes and remove",
+        {
+            loop.addCommonMode(.tracking)
+            let timer = Timer(timeInterval: hour, repeats: false) { _ in }
+            let turn = {
+                loop.add(timer, forMode: .common)
+                loop.remove(timer, fromMode: .common)
+            }
+            turn()
+            measured {
+                for _ in 0..<count { turn() }
+                return count
+            }
+        }
+    ),
+    (
+        "fire on virtual time",
+        {
+            withSimulation { simulation in
+                for period in 1...100 {
+                    Timer.scheduledTimer(withTimeInterval: .milliseconds(period), repeats: true) { _ in observe(1) }
+                }
+                simulation.advance(by: .seconds(1))
+                let before = simulation.loop.statistics.fires
+                measured {
+                    simulation.advance(by: .seconds(2))
+                    return simulation.loop.statistics.fires - before
+                }
+            }
+        }
+    ),
+]
+
+if let name = CommandLine.arguments.dropFirst().first, let operation = operations.first(where: { $0.name == name }) {
+    // What the first use of `print` costs is not to be counted.
+    print(operation.name, 0)
+    operation.run()
+}
+for operation in operations { print(operation.name) }

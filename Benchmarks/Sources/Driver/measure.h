@@ -1,0 +1,60 @@
+// Clocks, random numbers and statistics that the workloads share.
+#pragma once
+#include "peer.h"
+
+extern Peer *peer;
+
+uint64_t now_ns(void);
+// User and system time of all threads.
+uint64_t cpu_ns(void);
+uint64_t context_switches(void);
+uint64_t resident_bytes(void);
+// How long a workload may take before it is given up.
+uint64_t budget_ns(void);
+
+// The value at a fraction of the sorted values; sorts them in place.
+double percentile(int64_t *values, size_t count, double fraction);
+double median(int64_t *values, size_t count);
+// A workload that was given up, or whose conditions did not hold.
+void give_up(const char *why);
+
+void *zeroed(size_t bytes);
+
+// The inputs, the same for every peer and touched before anything is timed: delays in [low, high) ns, a permutation,
+// and places for the handles.
+extern size_t size;
+extern uint64_t *delays;
+extern uint32_t *permutation;
+extern Handle *handles;
+void make_inputs(uint64_t low, uint64_t high);
+void seed_random(uint64_t seed);
+uint64_t random_bits(void);
+
+void on_loop(Task task, void *argument);
+void sync_time(void);
+
+// Where threads run, from the variable BENCH_PLACEMENT: "cross" puts the loop on CPU 0 and the others on CPU 1, "both"
+// leaves the others on either, "same" puts all on CPU 0.
+void place_other_thread(void);
+void place_loop_thread(void);
+
+// The workloads. `size` is how many there are of what is measured; what `count` means, each says.
+void churn(uint64_t unused);
+void churn_embedded(uint64_t unused);
+void churn_common(uint64_t unused);
+void rearm(uint64_t rearms);
+void fire(uint64_t unused);
+void periodic(uint64_t milliseconds);
+void virtual_time(uint64_t milliseconds);
+void ping(uint64_t unused);
+void post_all(uint64_t producers);
+void descriptor_ping(uint64_t unused);
+void descriptor_chain(uint64_t unused);
+void descriptors_out_of_mode(uint64_t passes);
+void idle_pass(uint64_t unused);
+void mode_switch(uint64_t passes);
+
+// Whether the timer that fired was the one that moves others.
+bool moves_timers(void);
+// `post` for peers that only have `wake`.
+void post_to_queue(Task task, void *argument);

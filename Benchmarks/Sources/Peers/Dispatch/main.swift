@@ -1,0 +1,69 @@
+// Dispatch: a serial queue is the loop. Forms: after (`asyncAfter` and `DispatchWorkItem` instead of timer sources),
+// tolerance (a leeway of a millisecond).
+import Dispatch
+import Driver
+import Glibc
+
+private let queue = DispatchQueue(label: "loop")
+private let stopped = DispatchSemaphore(value: 0)
+nonisolated(unsafe) private var leeway = DispatchTimeInterval.nanoseconds(0)
+
+private func source(_ handle: UnsafeMutableRawPointer?) -> any DispatchSourceTimer {
+    Unmanaged<AnyObject>.fromOpaque(handle!).takeUnretainedValue() as! any DispatchSourceTimer
+}
+
+private func timerSource(
+    after delay: UInt64, repeats: Bool, _ block: @escaping @convention(block) () -> Void
+) -> UnsafeMutableRawPointer {
+    let source = DispatchSource.makeTimerSource(queue: queue)
+    let interval = DispatchTimeInterval.nanoseconds(Int(delay))
+    source.schedule(deadline: .now() + interval, repeating: repeats ? interval : .never, leeway: leeway)
+    source.setEventHandler(handler: block)
+    source.activate()
+    return Unmanaged.passRetained(source as AnyObject).toOpaque()
+}
+
+var peer = Peer()
+peer.run = { stopped.wait() }
+peer.stop = { stopped.signal() }
+peer.flush_cancels = { queue.sync {} }
+peer.add = { delay, number in timerSource(after: delay, repeats: false) { driver_fired(number) } }
+peer.cancel = { handle in
+    source(handle).cancel()
+    Unmanaged<AnyObject>.fromOpaque(handle!).release()
+}
+peer.rearm = { handle, delay, _ in
+    source(handle).schedule(deadline: .now() + .nanoseconds(Int(delay)), repeating: .never, leeway: leeway)
+}
+peer.add_repeating = { period, number in timerSource(after: period, repeats: true) { driver_ticked(number) } }
+peer.post = { task, argument in
+    nonisolated(unsafe) let argument = argument
+    queue.async { task!(argument) }
+}
+peer.watch = { descriptor, number in
+    let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
+    source.setEventHandler { driver_readable(descriptor, number) }
+    source.activate()
+    _ = Unmanaged.passRetained(source as AnyObject)
+}
+peer.start = { form, _ in
+    // The queue's thread is made here, and inherits the processor of this one.
+    queue.sync {}
+    switch String(cString: form!) {
+    case "tolerance": leeway = .milliseconds(1)
+    case "after":
+        peer.rearm = nil
+        peer.add_repeating = nil
+        peer.post = nil
+        peer.watch = nil
+        peer.add = { delay, number in
+            let item = DispatchWorkItem { driver_fired(number) }
+            queue.asyncAfter(deadline: .now() + .nanoseconds(Int(delay)), execute: item)
+            return Unmanaged.passRetained(item).toOpaque()
+        }
+        peer.cancel = { Unmanaged<DispatchWorkItem>.fromOpaque($0!).takeRetainedValue().cancel() }
+    default: break
+    }
+}
+
+exit(driver_main(CommandLine.argc, CommandLine.unsafeArgv, &peer))

@@ -1,0 +1,93 @@
+// RunLoopKit, through its public API: a `Timer` with a closure each, kept by the loop; the driver that ships.
+// Forms: tolerance (repeating timers may come a millisecond late).
+import Driver
+import Glibc
+import RunLoopKit
+import RunLoopSimulation
+
+nonisolated(unsafe) private let loop = RunLoop.current
+nonisolated(unsafe) private var tolerance = Duration.zero
+nonisolated(unsafe) private var isStopped = false
+private let modes: [RunLoop.Mode] = ["first", "second"]
+/// A descriptor source belongs to who made it.
+nonisolated(unsafe) private var descriptorSources: [DescriptorSource] = []
+
+private func handle(_ timer: Timer) -> UnsafeMutableRawPointer { Unmanaged.passUnretained(timer).toOpaque() }
+private func timer(_ handle: UnsafeMutableRawPointer?) -> Timer {
+    Unmanaged.fromOpaque(handle!).takeUnretainedValue()
+}
+
+private func watch(_ descriptor: Int32, _ number: Int, in mode: RunLoop.Mode) {
+    let source = DescriptorSource(fileDescriptor: descriptor, events: .readable) { _, _ in
+        driver_readable(descriptor, number)
+    }
+    do { try loop.add(source, forMode: RunLoop.Modes(mode)) } catch { fatalError("\(error)") }
+    descriptorSources.append(source)
+}
+
+var peer = Peer()
+peer.start = { form, threads in
+    if String(cString: form!) == "tolerance" { tolerance = .milliseconds(1) }
+    // So that a run without timers goes on.
+    if threads { loop.add(CustomSource(), forMode: .default) }
+}
+peer.run = {
+    isStopped = false
+    while !isStopped { loop.run(in: .default) }
+}
+peer.stop = {
+    isStopped = true
+    loop.stop()
+}
+peer.pass = { loop.run(in: .default, until: .distantPast) }
+peer.report = {
+    driver_emit("waits", Double(loop.statistics.waits), "")
+    driver_emit("saved_wakeups", Double(loop.statistics.savedWakeUps), "")
+    driver_emit("passes", Double(loop.statistics.passes), "")
+}
+
+// Timers. The loop keeps each until it is invalidated.
+peer.add = { delay, number in
+    handle(Timer.scheduledTimer(withTimeInterval: .nanoseconds(Int64(delay)), repeats: false) { _ in driver_fired(number) })
+}
+peer.cancel = { timer($0).invalidate() }
+peer.rearm = { handle, delay, _ in timer(handle).fireDate = loop.now + .nanoseconds(Int64(delay)) }
+peer.add_repeating = { period, number in
+    let timer = Timer(timeInterval: .nanoseconds(Int64(period)), repeats: true) { _ in driver_ticked(number) }
+    timer.tolerance = tolerance
+    RunLoop.current.add(timer, forMode: .default)
+    return handle(timer)
+}
+
+// Posts.
+peer.post = { task, argument in
+    nonisolated(unsafe) let argument = argument
+    loop.remote.perform { _ in task!(argument) }
+}
+
+// Descriptors and modes.
+peer.watch = { watch($0, $1, in: .default) }
+peer.watch_in_mode = { watch($0, $1, in: modes[Int($2)]) }
+peer.add_in_mode = { delay, mode in
+    let timer = Timer(timeInterval: .nanoseconds(Int64(delay)), repeats: false) { _ in }
+    loop.add(timer, forMode: RunLoop.Modes(modes[Int(mode)]))
+    return handle(timer)
+}
+peer.pass_in_mode = { loop.run(in: modes[Int($0)], until: .distantPast) }
+peer.make_common = { for mode in modes { loop.addCommonMode(mode) } }
+peer.add_common = { delay, number in
+    let timer = Timer(timeInterval: .nanoseconds(Int64(delay)), repeats: false) { _ in driver_fired(number) }
+    loop.add(timer, forMode: .common)
+    return handle(timer)
+}
+peer.remove_common = { loop.remove(timer($0), fromMode: .common) }
+
+// Virtual time.
+peer.virtual_run = { duration, arm in
+    withSimulation { simulation in
+        arm!(nil)
+        simulation.advance(by: .nanoseconds(Int64(duration)))
+    }
+}
+
+exit(driver_main(CommandLine.argc, CommandLine.unsafeArgv, &peer))

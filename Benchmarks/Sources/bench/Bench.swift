@@ -1,0 +1,125 @@
+import ArgumentParser
+import Foundation
+
+@main
+struct Bench: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Measures RunLoopKit beside other event loops, and counts what its operations cost.",
+        subcommands: [Run.self, Costs.self], defaultSubcommand: Run.self)
+}
+
+/// Where this program and those that it runs are.
+var programs: URL { URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent() }
+
+struct Run: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Runs every workload with every peer, and prints tables of the medians.",
+        discussion: """
+            Peers take turns: repetition, workload, peer; a ratio compares neighbours in time. Only ratios within one run \
+            mean anything.
+            """)
+
+    @Flag(help: "The important workloads, smaller; in under three minutes.")
+    var quick = false
+
+    @Option(help: "How often everything is measured. (default: 3, quick: 2)")
+    var repetitions: Int?
+
+    @Option(help: "Only peers with names that begin so, separated by commas.")
+    var peers: String?
+
+    @Option(help: "Only workloads with names that begin so, separated by commas.")
+    var workloads: String?
+
+    @Option(help: "The file that the tables are written to, besides standard output.")
+    var output: String?
+
+    @Flag(help: "Lists peers and workloads.")
+    var list = false
+
+    func run() throws {
+        let peers = Peer.all.filter { peer in
+            self.peers.map { chosen in begins(peer.name, chosen) } ?? (!quick || Peer.quick.contains(peer.name))
+        }
+        let workloads = Workload.all.filter { workload in
+            self.workloads.map { chosen in begins(workload.name, chosen) } ?? (!quick || workload.quick != nil)
+        }
+        guard !list else {
+            print("peers: " + peers.map(\.name).joined(separator: "; "))
+            print("workloads: " + workloads.map(\.name).joined(separator: "; "))
+            return
+        }
+        let repetitions = self.repetitions ?? (quick ? 2 : 3)
+        let results = try measure(peers, workloads, repetitions)
+        let report = report(results, peers, repetitions)
+        print(report)
+        if let output { try report.write(toFile: output, atomically: true, encoding: .utf8) }
+    }
+
+    private func begins(_ name: String, _ chosen: String) -> Bool {
+        chosen.split(separator: ",").contains { name.hasPrefix($0) }
+    }
+
+    private func measure(_ peers: [Peer], _ workloads: [Workload], _ repetitions: Int) throws -> Results {
+        let runner = Runner(directory: programs, budget: quick ? 2 : 20)
+        var results = Results()
+        // What takes long, does not finish, or does not exist is not tried again.
+        var settled: Set<[String]> = []
+        for repetition in 1...repetitions {
+            for workload in workloads {
+                progress("\(repetition) of \(repetitions): \(workload.name)")
+                let (size, count) = quick ? workload.quick ?? (workload.size, workload.count) : (workload.size, workload.count)
+                for peer in peers where peer.differs(in: workload) && !settled.contains([peer.name, workload.name]) {
+                    let outcome = try runner.run(peer, workload, size: size, count: count)
+                    for (metric, value) in outcome.metrics {
+                        results.add(value, metric, of: peer.name, in: workload.name, repetition: repetition)
+                    }
+                    if let failure = outcome.failure {
+                        results.addFailure(failure, of: peer.name, in: workload.name)
+                    }
+                    if outcome.failure != nil || outcome.isNotApplicable || outcome.seconds > 14 {
+                        settled.insert([peer.name, workload.name])
+                    }
+                }
+            }
+        }
+        progress("")
+        return results
+    }
+
+    private func progress(_ text: String) {
+        guard isatty(STDERR_FILENO) != 0 else { return }
+        FileHandle.standardError.write(Data("\r\u{1B}[K\(text)".utf8))
+    }
+
+    private func report(_ results: Results, _ peers: [Peer], _ repetitions: Int) -> String {
+        let date = Date.now.formatted(.iso8601.year().month().day())
+        var parts = [
+            """
+            `\(command)`, \(date), \(ProcessInfo.processInfo.processorCount) cores, medians of \(repetitions) repetitions. In \
+            brackets: the ratio to the best of the loops other than ours, and to the floor. Absolute times move from run to \
+            run by tens of percent; ratios do less.
+            """
+        ]
+        parts += Table.all.compactMap { $0.markdown(results, peers) }
+        if !results.failures.isEmpty {
+            parts.append(
+                "Not finished:\n\n"
+                    + results.failures.map { "- \($0.peer), \($0.workload): \($0.reason)" }.joined(separator: "\n"))
+        }
+        let goals = Goal.all.compactMap { $0.row(results, peers) }
+        if !goals.isEmpty {
+            parts.append("### Goals\n\n| goal | measured | limit | |\n|---|---:|---:|---|\n" + goals.joined(separator: "\n"))
+        }
+        return parts.joined(separator: "\n\n") + "\n"
+    }
+
+    private var command: String {
+        var words = ["make bench"]
+        if quick { words.append("QUICK=1") }
+        if let repetitions { words.append("REPETITIONS=\(repetitions)") }
+        if let peers { words.append("PEERS=\"\(peers)\"") }
+        if let workloads { words.append("WORKLOADS=\"\(workloads)\"") }
+        return words.joined(separator: " ")
+    }
+}

@@ -1,0 +1,117 @@
+/// What ours is to reach, as ratios within one run.
+struct Goal: Sendable {
+    enum Limit: Sendable {
+        case atMost(Double)
+        case atLeast(Double)
+    }
+
+    typealias Measure = @Sendable (Results, [Peer]) -> Double?
+
+    let text: String
+    let limit: Limit
+    let measure: Measure
+
+    init(_ text: String, _ limit: Limit, _ measure: @escaping Measure) {
+        self.text = text
+        self.limit = limit
+        self.measure = measure
+    }
+
+    private static func ratio(_ metrics: String..., to other: String, in workload: String) -> Measure {
+        { results, _ in results.ratio(metrics, of: Peer.ours, to: other, in: workload) }
+    }
+
+    /// The ratio to the best loop of C.
+    private static func ratioToBestC(_ metric: String, in workload: String) -> Measure {
+        { results, peers in
+            results.best(metric, in: workload, among: peers.filter(\.isC))
+                .flatMap { results.ratio(metric, of: Peer.ours, to: $0, in: workload) }
+        }
+    }
+
+    private static func value(_ metric: String, of peer: String = Peer.ours, in workload: String) -> Measure {
+        { results, _ in results.median(metric, of: peer, in: workload) }
+    }
+
+    private static func faster(than other: String, in workload: String) -> Measure {
+        { results, _ in results.ratio(["add", "cancel"], of: other, to: Peer.ours, in: workload) }
+    }
+
+    private static func post(_ workload: String) -> Measure {
+        { results, peers in
+            // 150 ns or half of the best: in units of the limit that is easier to keep.
+            guard let own = results.median("per_task", of: Peer.ours, in: workload) else { return nil }
+            let toBest = ratioToBestC("per_task", in: workload)(results, peers) ?? .infinity
+            return min(own / 150, toBest / 0.5)
+        }
+    }
+
+    static let all: [Goal] =
+        ["1k", "10k", "100k", "1M"].map {
+            Goal("add + cancel of \($0), to libevent's", .atMost(1), ratio("add", "cancel", to: "libevent", in: "churn \($0)"))
+        }
+        + ["100k", "1M"].map {
+            Goal("add + cancel of \($0), to libev's", .atMost(1.3), ratio("add", "cancel", to: "libev", in: "churn \($0)"))
+        }
+        + [
+            Goal("add + cancel of 1k, Foundation's to ours", .atLeast(15), faster(than: "foundation", in: "churn 1k")),
+            Goal("add + cancel of 100k, Foundation's to ours", .atLeast(150), faster(than: "foundation", in: "churn 100k")),
+            Goal("re-arm, to the fastest C loop's", .atMost(0.5), ratioToBestC("rearm", in: "rearm")),
+            Goal("bulk fire of 1M, to libev's", .atMost(1.1), ratio("cpu_per_fire", to: "libev", in: "fire 1M")),
+            Goal("bulk fire of 100k, to libev's", .atMost(1.1), ratio("cpu_per_fire", to: "libev", in: "fire 100k")),
+            Goal(
+                "fire 5 µs apart, to the floor's with a timerfd", .atMost(1.3),
+                ratio("cpu_per_fire", to: "floor, timerfd", in: "fire 10k")),
+            Goal("one-shots: earliest fire, µs", .atLeast(0), value("earliest", in: "fire 10k")),
+            Goal("periodic: earliest fire, µs", .atLeast(0), value("earliest", in: "periodic")),
+            Goal("periodic: fires, % of the grid", .atLeast(99.9), value("fires", in: "periodic")),
+            Goal("periodic: late p50, to the floor's", .atMost(1.5), ratio("late_p50", to: "floor", in: "periodic")),
+            Goal(
+                "periodic: processor time, to libevent's with precise timers", .atMost(1),
+                ratio("cpu", to: "libevent, precise", in: "periodic")),
+            Goal("periodic with 1 ms of tolerance: processor time, to libev's", .atMost(1.2)) { results, _ in
+                results.ratio("cpu", of: "ours, tolerance 1 ms", to: "libev", in: "periodic")
+            },
+            Goal("periodic with 1 ms of tolerance: wake-ups to those without", .atMost(0.5)) { results, _ in
+                guard let some = results.median("waits", of: "ours, tolerance 1 ms", in: "periodic") else { return nil }
+                return results.median("waits", of: Peer.ours, in: "periodic").map { some / $0 }
+            },
+            Goal("post, 1 producer, to 150 ns or half of the best C loop's", .atMost(1), post("post 1")),
+            Goal("post, 2 producers, to 150 ns or half of the best C loop's", .atMost(1), post("post 2")),
+            Goal("round trip of a post, to libevent's", .atMost(1.05), ratio("round_trip", to: "libevent", in: "ping cross")),
+            Goal("round trip of a descriptor, to libevent's", .atMost(1.05), ratio("round_trip", to: "libevent", in: "fdping cross")),
+            Goal("chain of 100, to libevent's", .atMost(1.1), ratio("total", to: "libevent", in: "chain 100")),
+            Goal("chain of 1,000, to libevent's", .atMost(1.1), ratio("total", to: "libevent", in: "chain 1000")),
+            Goal("pass with nothing to do, to libevent's", .atMost(1.3), ratio("per_pass", to: "libevent", in: "idle")),
+            Goal("mode switch, to a pass with nothing to do", .atMost(2)) { results, _ in
+                guard let pass = results.median("per_pass", of: Peer.ours, in: "idle") else { return nil }
+                return results.median("per_switch", of: Peer.ours, in: "switch 1").map { $0 / pass }
+            },
+            Goal("mode switch with 100k timers, to one with 1", .atMost(1.2)) { results, _ in
+                guard let one = results.median("per_switch", of: Peer.ours, in: "switch 1") else { return nil }
+                return results.median("per_switch", of: Peer.ours, in: "switch 100k").map { $0 / one }
+            },
+            Goal("memory of a pending timer at 100k, bytes", .atMost(168), value("memory", in: "churn 100k")),
+            Goal("memory of a pending timer at 1M, bytes", .atMost(168), value("memory", in: "churn 1M")),
+            Goal("left after cancelling 1M, to the floor's", .atMost(1.1), ratio("memory_left", to: "floor", in: "churn 1M")),
+            Goal("virtual time: million fires a second", .atLeast(5)) { results, _ in
+                results.median("per_fire", of: Peer.ours, in: "virtual").map { 1000 / $0 }
+            },
+            Goal("virtual time: NIO's embedded loop to ours", .atLeast(10)) { results, _ in
+                results.ratio("per_fire", of: "nio", to: Peer.ours, in: "virtual")
+            },
+        ]
+
+    /// A row of the table of goals; none if it was not measured.
+    func row(_ results: Results, _ peers: [Peer]) -> String? {
+        guard let value = measure(results, peers) else { return nil }
+        switch limit {
+        case .atMost(let limit): return row(value, "≤ \(limit.short)", isMet: value <= limit)
+        case .atLeast(let limit): return row(value, "≥ \(limit.short)", isMet: value >= limit)
+        }
+    }
+
+    private func row(_ value: Double, _ limit: String, isMet: Bool) -> String {
+        "| \(text) | \(value.short) | \(limit) | \(isMet ? "met" : "**missed**") |"
+    }
+}

@@ -1,0 +1,67 @@
+/// A loop, or a form of one.
+struct Peer {
+    let name: String
+    /// Its executable is named so, and `Peer`.
+    let program: String
+    let form: String
+
+    init(_ name: String, _ program: String, form: String = "default") {
+        self.name = name
+        self.program = program
+        self.form = form
+    }
+
+    /// What a ratio is taken to when it is called one to the floor.
+    static let floor = "floor"
+    static let ours = "ours"
+
+    /// Not loops that anybody could use, and so not candidates for the best.
+    var isYardstick: Bool { program == "Floor" || program == "SwiftHeap" }
+    var isOurs: Bool { program == "RunLoopKit" }
+    /// A loop of C, with the exact deadlines that ours has.
+    var isC: Bool { ["Libevent", "Libuv", "Libev", "GLib", "SDEvent"].contains(program) && form != "common" }
+
+    static let all = [
+        Peer("ours", "RunLoopKit"),
+        Peer("ours, tolerance 1 ms", "RunLoopKit", form: "tolerance"),
+        Peer("floor", "Floor"),
+        Peer("floor, timerfd", "Floor", form: "timerfd"),
+        Peer("floor, slack", "Floor", form: "slack"),
+        Peer("floor, eventfd", "Floor", form: "eventfd"),
+        Peer("floor, pool", "Floor", form: "pool"),
+        Peer("swift-heap", "SwiftHeap"),
+        Peer("libev", "Libev"),
+        Peer("libevent", "Libevent"),
+        Peer("libevent, precise", "Libevent", form: "precise"),
+        Peer("libevent, threads", "Libevent", form: "threads"),
+        Peer("libevent, common", "Libevent", form: "common"),
+        Peer("libuv", "Libuv"),
+        Peer("glib", "GLib"),
+        Peer("sd-event", "SDEvent"),
+        Peer("nio", "NIO"),
+        Peer("dispatch", "Dispatch"),
+        Peer("dispatch, leeway 1 ms", "Dispatch", form: "tolerance"),
+        Peer("dispatch, after", "Dispatch", form: "after"),
+        Peer("foundation", "Foundation"),
+        Peer("foundation, perform", "Foundation", form: "perform"),
+    ]
+
+    /// What a quick run measures.
+    static let quick: Set<String> = [
+        "ours", "ours, tolerance 1 ms", "floor", "floor, timerfd", "libev", "libevent", "libevent, precise", "libuv",
+        "nio", "foundation",
+    ]
+
+    /// What a form differs in from the loop itself; nothing else is measured of it.
+    func differs(in workload: Workload) -> Bool {
+        switch (program, form) {
+        case ("RunLoopKit", "tolerance"), ("Dispatch", "tolerance"): workload.kind == "periodic"
+        case ("Floor", "timerfd"), ("Floor", "slack"): ["fire", "periodic", "idle"].contains(workload.kind)
+        case ("Floor", "eventfd"): ["ping", "post"].contains(workload.kind)
+        case ("Floor", "pool"): ["ping", "post"].contains(workload.kind)
+        case ("Libevent", "common"): ["churn", "embed"].contains(workload.kind)
+        case ("Foundation", "perform"): ["ping", "post"].contains(workload.kind)
+        default: true
+        }
+    }
+}

@@ -1,0 +1,64 @@
+import Dispatch
+import Foundation
+
+/// Runs peers, one at a time.
+struct Runner {
+    /// Where the executables are.
+    let directory: URL
+    /// How many seconds a workload may take.
+    let budget: Int
+
+    struct Outcome {
+        var metrics: [(name: String, value: Double)] = []
+        var failure: String?
+        /// The peer has no call for it.
+        var isNotApplicable = false
+        var seconds = 0.0
+    }
+
+    func run(_ peer: Peer, _ workload: Workload, size: Int, count: Int) throws -> Outcome {
+        var command = [
+            directory.appendingPathComponent("\(peer.program)Peer").path, peer.form, workload.kind, "\(size)", "\(count)",
+        ]
+        var environment = ProcessInfo.processInfo.environment
+        environment["BENCH_BUDGET"] = "\(budget)"
+        environment["BENCH_PLACEMENT"] = workload.placement
+        environment["SWIFT_BACKTRACE"] = "enable=no"
+        if workload.placement != nil { command = ["taskset", "-c", "0"] + command }
+        command = ["timeout", "\(5 * budget)"] + command
+
+        let start = ContinuousClock.now
+        let (output, status) = try capture(command, environment: environment)
+        var outcome = Outcome()
+        let elapsed = ContinuousClock.now - start
+        outcome.seconds = Double(elapsed.components.seconds)
+        for line in output.split(separator: "\n") {
+            let fields = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
+            if fields[0] == "not applicable" {
+                outcome.isNotApplicable = true
+            } else if fields.count == 2, fields[0] == "gave up" {
+                outcome.failure = fields[1]
+            } else if fields.count == 3, let value = Double(fields[1]) {
+                outcome.metrics.append((fields[0], value))
+            }
+        }
+        if status == 124 { outcome.failure = "took too long" } else if status != 0 { outcome.failure = "exit \(status)" }
+        return outcome
+    }
+}
+
+/// The standard output of a command, and how it ended; a signal's number is above 128, as in a shell.
+func capture(_ command: [String], environment: [String: String]? = nil) throws -> (output: String, status: Int32) {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = command
+    process.environment = environment
+    let pipe = Pipe()
+    process.standardOutput = pipe
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    let data = try pipe.fileHandleForReading.readToEnd() ?? Data()
+    process.waitUntilExit()
+    let status = process.terminationStatus
+    return (String(decoding: data, as: UTF8.self), process.terminationReason == .uncaughtSignal ? 128 + status : status)
+}
