@@ -20,15 +20,18 @@ package final class LibeventDriver: Driver {
     private var watches: [SourceToken: Watch] = [:]
 
     /// What the timer descriptor is set to; 0 is disarmed.
-    private var armed: Int64 = 0
-    /// Where callbacks write, while a wait is under way.
-    fileprivate var ready: ReadyQueue?
+    @exclusivity(unchecked) private var armed: Int64 = 0
+    /// Where callbacks write, while a wait is under way; whoever waits keeps it.
+    // Not checked: only the loop's thread gets here, and an event cost two checks and five counts of references.
+    @exclusivity(unchecked) fileprivate unowned(unsafe) var ready: ReadyQueue?
 
     package init(waker: EventWaker) {
         Self.silenceLog()
         let config = event_config_new()
         // No other thread touches this base: wake-ups go through a descriptor of our own.
         event_config_set_flag(config, Int32(EVENT_BASE_FLAG_NOLOCK.rawValue))
+        // No event has a timeout: libevent need not know the time.
+        event_config_set_flag(config, Int32(EVENT_BASE_FLAG_NO_CACHE_TIME.rawValue))
         guard let base = event_base_new_with_config(config) else {
             fatalError("libevent has found no way to wait on this system")
         }
@@ -142,7 +145,8 @@ package final class LibeventDriver: Driver {
 
 /// The interest in one descriptor.
 private final class Watch {
-    private unowned let driver: LibeventDriver
+    // The driver keeps its watches, and ends them before it goes.
+    private unowned(unsafe) let driver: LibeventDriver
     private let token: SourceToken
     private var event: UnsafeMutablePointer<event>?
 

@@ -1,5 +1,6 @@
 internal import Glibc
 internal import RunLoopCore
+internal import Synchronization
 
 /// The virtual time that all loops of a simulation share, and the order in which their threads run.
 ///
@@ -32,8 +33,18 @@ final class Timeline: Sendable {
         var watches: [SourceToken: (descriptor: Int32, events: DescriptorEvents)] = [:]
     }
 
+    /// The time. It moves under the lock alone; the thread whose turn it is reads it without.
+    private final class Clock: Sendable {
+        private let nanoseconds = Atomic<Int64>(0)
+
+        var now: RunLoop.Instant {
+            get { RunLoop.Instant(nanoseconds: nanoseconds.load(ordering: .acquiring)) }
+            set { nanoseconds.store(newValue.nanoseconds, ordering: .releasing) }
+        }
+    }
+
     private struct State {
-        var now = RunLoop.Instant(nanoseconds: 0)
+        let clock: Clock
         /// Time does not go beyond it: what lies later counts as never.
         var horizon = RunLoop.Instant.distantFuture
         var isHorizonInTheWay = false
@@ -44,13 +55,15 @@ final class Timeline: Sendable {
     }
 
     private let isTraced: Bool
-    private let state = Locked(State())
+    private let clock = Clock()
+    private let state: Locked<State>
 
     init(isTraced: Bool) {
         self.isTraced = isTraced
+        state = Locked(State(clock: clock))
     }
 
-    var now: RunLoop.Instant { state.withLock { $0.now } }
+    var now: RunLoop.Instant { clock.now }
 
     /// What the threads share; there from the first loop on.
     var world: SimulatedWorld? {
@@ -123,7 +136,7 @@ final class Timeline: Sendable {
                 state.participants[index].isWoken = false
                 return false
             }
-            guard deadline > state.now else { return false }
+            guard deadline > state.clock.now else { return false }
             state.participants[index].rest = .until(deadline, wakeable: true)
             return true
         }
@@ -133,7 +146,7 @@ final class Timeline: Sendable {
     /// The thread works, and answers nobody, for as long as it takes the time to get there.
     func work(_ index: Int, until date: RunLoop.Instant) {
         rest(index) { state in
-            guard date > state.now else { return false }
+            guard date > state.clock.now else { return false }
             state.participants[index].rest = .until(date, wakeable: false)
             return true
         }
@@ -189,10 +202,10 @@ final class Timeline: Sendable {
                 continue
             }
         }
-        if let calm, earliest.map({ $0.deadline > state.now }) ?? true { return begin(calm, &state, .woke) }
+        if let calm, earliest.map({ $0.deadline > state.clock.now }) ?? true { return begin(calm, &state, .woke) }
         state.isHorizonInTheWay = earliest.map { $0.deadline > state.horizon } ?? false
         if let (index, deadline) = earliest, deadline <= state.horizon {
-            state.now = max(state.now, deadline)
+            state.clock.now = max(state.clock.now, deadline)
             return begin(index, &state, .woke)
         }
         // Nothing can ever happen any more. The first thread that can be told is told.
@@ -223,7 +236,7 @@ final class Timeline: Sendable {
         guard isTraced else { return }
         let mode = loop.currentMode?.name ?? "-"
         state.withLock { state in
-            state.lines.append("\(state.now) \(state.participants[index].name) \(mode) \(text)")
+            state.lines.append("\(state.clock.now) \(state.participants[index].name) \(mode) \(text)")
         }
     }
 

@@ -30,12 +30,12 @@ extension DisplayLink {
 
     private func setMembership(_ membership: Membership, in loop: RunLoop) {
         if self.loop != nil {
-            if membership.isEmpty { withdraw() } else { loop.timers.move(slot, to: membership) }
+            if membership.isEmpty { withdraw() } else { slot = loop.timers.move(slot, to: membership) }
             return
         }
         guard !membership.isEmpty else { return }
         loopChanged(to: loop)
-        slot = loop.timers.register(self, membership)
+        slot = loop.timers.register(.link(self), membership)
         if !isPaused { begin(in: loop) }
     }
 

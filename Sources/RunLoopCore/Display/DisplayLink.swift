@@ -168,7 +168,7 @@ public final class DisplayLink {
             guard isPaused != oldValue else { return }
             schedule.interrupt()
             guard let loop, !isCalling else { return }
-            if isPaused { loop.timers.disarm(slot) } else { begin(in: loop) }
+            if isPaused { slot = loop.timers.disarm(slot) } else { begin(in: loop) }
         }
     }
 
@@ -217,7 +217,9 @@ public final class DisplayLink {
 
 // MARK: - Calling
 
-extension DisplayLink: TimerQueueClient {
+extension DisplayLink {
+    var deadline: RunLoop.Instant { schedule.deadline }
+
     func deadlineCame(in loop: RunLoop) -> Bool {
         guard isValid else {
             invalidate()
@@ -262,7 +264,7 @@ extension DisplayLink: TimerQueueClient {
     func describe(_ membership: Membership) -> RunLoop.Dump.Item {
         RunLoop.Dump.Item(
             kind: .displayLink, name: name, origin: origin, membership: membership,
-            deadline: isPaused ? nil : loop?.timers.deadline(of: slot), detail: isPaused ? "paused" : nil)
+            deadline: isPaused ? nil : deadline, detail: isPaused ? "paused" : nil)
     }
 
     /// Has the link called in the first frame after now; during its own call, once that has ended.
@@ -273,6 +275,6 @@ extension DisplayLink: TimerQueueClient {
     }
 
     private func arm(in loop: RunLoop) {
-        loop.timers.arm(slot, at: schedule.deadline, order: loop.timers.takeOrder())
+        slot = loop.timers.arm(slot, at: schedule.deadline, order: loop.timers.takeOrder())
     }
 }

@@ -70,10 +70,3 @@ public struct FrameClock: Sendable, Hashable {
         return remainder < 0 ? quotient - 1 : quotient
     }
 }
-
-extension Int64 {
-    func saturatingAdding(_ other: Int64) -> Int64 {
-        let (sum, overflow) = addingReportingOverflow(other)
-        return overflow ? (other > 0 ? .max : .min) : sum
-    }
-}

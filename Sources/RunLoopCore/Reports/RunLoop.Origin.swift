@@ -4,20 +4,22 @@ extension RunLoop {
     /// Everything that can be scheduled takes it from `#fileID` and `#line` where it is made; who makes such things for
     /// others passes on their place. It costs no allocation.
     public struct Origin: Sendable, Hashable, CustomStringConvertible {
-        // A pointer, not the `StaticString` that it comes from: 12 bytes in each of a million timers, and not 20. It
-        // is safe because a literal of the program is constant, never goes, and ends with a zero byte.
-        private nonisolated(unsafe) let start: UnsafePointer<UInt8>
+        // The address of the file's name in 48 bits and the line in 16: 8 bytes in each of a million timers, and not
+        // the 20 of a `StaticString` and a number. It is safe to read there because a literal of the program is
+        // constant, never goes, and ends with a zero byte.
+        private let word: UInt64
 
-        /// The line.
-        public let line: UInt32
+        private var start: UnsafePointer<UInt8> { UnsafePointer(bitPattern: UInt(word & 0xffff_ffff_ffff))! }
+
+        /// The line, up to 65,535.
+        public var line: UInt32 { UInt32(word >> 48) }
 
         /// - Parameters:
         ///   - file: what `#fileID` says.
         ///   - line: what `#line` says.
         public init(file: StaticString = #fileID, line: UInt32 = #line) {
             require(file.hasPointerRepresentation, "the file of an origin is what #fileID says")
-            start = file.utf8Start
-            self.line = line
+            word = UInt64(UInt(bitPattern: file.utf8Start)) | UInt64(min(line, 0xffff)) << 48
         }
 
         /// The module and the file, as `TTLStore/Server.swift`.
@@ -27,7 +29,7 @@ extension RunLoop {
         public var description: String { "\(file):\(line)" }
 
         public static func == (left: Origin, right: Origin) -> Bool {
-            left.line == right.line && (left.start == right.start || left.file == right.file)
+            left.word == right.word || (left.line == right.line && left.file == right.file)
         }
 
         public func hash(into hasher: inout Hasher) {

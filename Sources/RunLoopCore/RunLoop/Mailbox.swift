@@ -5,9 +5,8 @@ internal import Synchronization
 /// The lock guards the mail; the atomic word lets a loop without mail pass by without the lock, and makes one wake-up
 /// do for any number of posts to a sleeping loop.
 final class Mailbox: Sendable {
-    enum Mail {
-        case block(RunLoop.Modes, @Sendable (RunLoop) -> Void, RunLoop.Origin)
-        /// Carried out wherever the loop next looks, in any mode.
+    /// What is carried out wherever the loop next looks, in any mode.
+    enum Request {
         case urgent(@Sendable (RunLoop) -> Void)
         /// For the activation of that number; 0 for the next run.
         case stop(activation: UInt64)
@@ -20,8 +19,15 @@ final class Mailbox: Sendable {
         static let mail: UInt8 = 2
     }
 
+    struct Mail {
+        var blocks: [RunLoop.Block] = []
+        var requests: [Request] = []
+
+        var isEmpty: Bool { blocks.isEmpty && requests.isEmpty }
+    }
+
     private struct State {
-        var mail: [Mail] = []
+        var mail = Mail()
         var isClosed = false
     }
 
@@ -41,11 +47,21 @@ final class Mailbox: Sendable {
         self.waker = waker
     }
 
-    /// - Returns: `false` if the loop has ended; nothing will come of the mail.
-    func post(_ mail: Mail) -> Bool {
+    /// - Returns: `false` if the loop has ended; nothing will come of the request.
+    func post(_ request: Request) -> Bool {
+        add { $0.requests.append(request) }
+    }
+
+    /// - Returns: `false` if the loop has ended; the block will not run.
+    func post(_ block: RunLoop.Block) -> Bool {
+        add { $0.blocks.append(block) }
+    }
+
+    @inline(__always)
+    private func add(_ add: (inout Mail) -> Void) -> Bool {
         let isOpen = state.withLock { state in
             guard !state.isClosed else { return false }
-            state.mail.append(mail)
+            add(&state.mail)
             return true
         }
         guard isOpen else { return false }
@@ -53,9 +69,8 @@ final class Mailbox: Sendable {
         return true
     }
 
-    /// The loop takes what has come. Cheap when nothing has.
-    func collect(into mail: inout [Mail]) {
-        guard signal.load(ordering: .acquiring) == Signal.mail else { return }
+    /// The loop takes what has come, and leaves its empty arrays in exchange: they keep their size.
+    func collect(into mail: inout Mail) {
         signal.store(Signal.none, ordering: .releasing)
         state.withLock { swap(&$0.mail, &mail) }
     }
@@ -86,15 +101,11 @@ final class Mailbox: Sendable {
     /// The loop has ended, and nothing more is taken.
     ///
     /// - Returns: what is here; the blocks among it are dropped without running (R6, R81).
-    func close() -> [Mail] {
+    func close() -> Mail {
         state.withLock { state in
             state.isClosed = true
-            return exchangeEmpty(&state.mail)
+            defer { state.mail = Mail() }
+            return state.mail
         }
-    }
-
-    private func exchangeEmpty(_ mail: inout [Mail]) -> [Mail] {
-        defer { mail = [] }
-        return mail
     }
 }

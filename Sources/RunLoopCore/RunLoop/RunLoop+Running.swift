@@ -119,8 +119,10 @@ extension RunLoop {
                 mode: mode, limit: limit, isPoll: isPoll ?? (limit <= now), returnsAfterSource: returnsAfterSource,
                 number: lastActivationNumber))
         remote.mailbox.activation.store(lastActivationNumber, ordering: .releasing)
+        timers.notesJoins = true
         defer {
             activations.removeLast()
+            timers.notesJoins = !activations.isEmpty
             remote.mailbox.activation.store(activations.last?.number ?? 0, ordering: .releasing)
         }
         collectMail()
@@ -154,19 +156,24 @@ extension RunLoop {
     func collectMail() {
         guard remote.mailbox.hasMail else { return }
         remote.mailbox.collect(into: &mail)
-        var arrived: [Mailbox.Mail] = []
-        swap(&arrived, &mail)
-        for item in arrived {
-            switch item {
-            case .block(let modes, let block, let origin):
-                blocks.append(Block(modes: modes, body: .remote(block), origin: origin))
+        if blocks.isEmpty {
+            swap(&blocks, &mail.blocks)
+        } else {
+            blocks += mail.blocks
+            mail.blocks.removeAll(keepingCapacity: true)
+        }
+        guard !mail.requests.isEmpty else { return }
+        var requests: [Mailbox.Request] = []
+        swap(&requests, &mail.requests)
+        for request in requests {
+            switch request {
             case .urgent(let block): block(self)
             case .stop(let number): stop(activation: number)
             case .wakeUp: isWakeUpPending = true
             }
         }
-        arrived.removeAll(keepingCapacity: true)
-        if mail.isEmpty { swap(&arrived, &mail) }
+        requests.removeAll(keepingCapacity: true)
+        if mail.requests.isEmpty { swap(&requests, &mail.requests) }
     }
 
     /// Ends the run that was the innermost one when another thread asked; if that has ended by itself, the innermost

@@ -101,7 +101,24 @@ extension RunLoop {
 /// A set of modes: a word of bits for the first 64 modes of the process, and a set for those beyond.
 package struct ModeSet: Sendable, Hashable {
     private var bits: UInt64 = 0
-    private var beyond: Set<Int> = []
+    // None in nearly every process, and then a copy of the set is a copy of a word: an empty `Set` in its place was
+    // retained and released 5 times for each timer that was added.
+    private var beyond: Beyond?
+
+    private final class Beyond: Sendable, Hashable {
+        let ids: Set<Int>
+
+        init(_ ids: Set<Int>) { self.ids = ids }
+
+        static func == (left: Beyond, right: Beyond) -> Bool { left.ids == right.ids }
+
+        func hash(into hasher: inout Hasher) { hasher.combine(ids) }
+    }
+
+    private var idsBeyond: Set<Int> {
+        get { beyond?.ids ?? [] }
+        set { beyond = newValue.isEmpty ? nil : Beyond(newValue) }
+    }
 
     package init() {}
 
@@ -109,24 +126,24 @@ package struct ModeSet: Sendable, Hashable {
         insert(mode)
     }
 
-    package var isEmpty: Bool { bits == 0 && beyond.isEmpty }
+    package var isEmpty: Bool { bits == 0 && beyond == nil }
 
     package func contains(_ mode: RunLoop.Mode) -> Bool {
-        mode.id < 64 ? bits & (1 << UInt64(mode.id)) != 0 : beyond.contains(mode.id)
+        mode.id < 64 ? bits & (1 << UInt64(mode.id)) != 0 : idsBeyond.contains(mode.id)
     }
 
     package mutating func insert(_ mode: RunLoop.Mode) {
-        if mode.id < 64 { bits |= 1 << UInt64(mode.id) } else { beyond.insert(mode.id) }
+        if mode.id < 64 { bits |= 1 << UInt64(mode.id) } else { idsBeyond.insert(mode.id) }
     }
 
     package mutating func formUnion(_ other: ModeSet) {
         bits |= other.bits
-        if !other.beyond.isEmpty { beyond.formUnion(other.beyond) }
+        if other.beyond != nil { idsBeyond.formUnion(other.idsBeyond) }
     }
 
     package mutating func subtract(_ other: ModeSet) {
         bits &= ~other.bits
-        if !other.beyond.isEmpty { beyond.subtract(other.beyond) }
+        if other.beyond != nil { idsBeyond.subtract(other.idsBeyond) }
     }
 
     package func subtracting(_ other: ModeSet) -> ModeSet {
@@ -149,7 +166,7 @@ package struct ModeSet: Sendable, Hashable {
             body(RunLoop.Mode(id: rest.trailingZeroBitCount))
             rest &= rest - 1
         }
-        for id in beyond.sorted() { body(RunLoop.Mode(id: id)) }
+        for id in idsBeyond.sorted() { body(RunLoop.Mode(id: id)) }
     }
 }
 

@@ -32,14 +32,14 @@ public final class RunLoop {
 
     // MARK: What is scheduled
 
-    @exclusivity(unchecked) var timers = TimerQueue()
+    let timers = TimerQueue<TimerClient>()
     @exclusivity(unchecked) var modeStates: [ModeState] = []
-    var commonModes = ModeSet(.default)
+    @exclusivity(unchecked) var commonModes = ModeSet(.default)
     var customSources: [ObjectIdentifier: CustomSource] = [:]
     var lastSourceNumber = 0
     /// Custom sources that are marked as ready, in the order in which they were signalled.
     @exclusivity(unchecked) var signalled: [CustomSource] = []
-    var descriptors = DescriptorTable()
+    @exclusivity(unchecked) var descriptors = DescriptorTable()
     var delayedCalls = DelayedCallTable()
 
     /// What other modules keep for a loop, by its type.
@@ -48,9 +48,10 @@ public final class RunLoop {
     // MARK: What waits to be run
 
     @exclusivity(unchecked) var blocks: [Block] = []
-    var spareBlocks: [Block] = []
+    @exclusivity(unchecked) var spareBlocks: [Block] = []
     let ready = ReadyQueue()
-    var mail: [Mailbox.Mail] = []
+    /// Where mail is collected; empty but for its size while nobody does.
+    @exclusivity(unchecked) var mail = Mailbox.Mail()
 
     /// What the loop does at the moment, while a monitor looks.
     @exclusivity(unchecked) var activity: Activity?
@@ -59,11 +60,11 @@ public final class RunLoop {
 
     /// The runs under way, the innermost last.
     @exclusivity(unchecked) var activations: [Activation] = []
-    var lastActivationNumber: UInt64 = 0
+    @exclusivity(unchecked) var lastActivationNumber: UInt64 = 0
     /// A stop from another thread that found no run to end: the next one will take it.
-    var isStopPending = false
+    @exclusivity(unchecked) var isStopPending = false
     /// The loop's thread is to end: no run goes on, and those that begin make one pass.
-    var isEnding = false
+    @exclusivity(unchecked) var isEnding = false
     /// Nothing is scheduled in it any more.
     private(set) var hasEnded = false
     /// Ends the coming sleep at once (R86).
@@ -109,7 +110,8 @@ public final class RunLoop {
     /// sources (R6). Posts from other threads are refused from now on.
     package func tearDown() {
         // Among what was asked urgently is to let go of things on this thread, which is where they belong.
-        for case .urgent(let block) in remote.mailbox.close() { block(self) }
+        let lastMail = remote.mailbox.close()
+        for case .urgent(let block) in lastMail.requests { block(self) }
         hasEnded = true
         let clients = timers.removeAll()
         let kept = clients.map { $0.loopEnded() }
@@ -118,7 +120,7 @@ public final class RunLoop {
         for source in descriptors.all { remove(source) }
         for observer in allObservers() { setMembership(.none, of: observer) }
         modeStates = []
-        let dropped = (blocks, delayedCalls)
+        let dropped = (blocks, delayedCalls, lastMail)
         blocks = []
         delayedCalls = DelayedCallTable()
         withExtendedLifetime(dropped) {}
@@ -173,7 +175,8 @@ public final class RunLoop {
 
     /// The time at which a callback begins; read only if something has run since it was last read.
     func timeBeforeCallback() -> Instant {
-        freshTime ?? driver.now
+        if let freshTime { return freshTime }
+        return timeAfterCallback()
     }
 
     /// The time at which a callback has ended.

@@ -7,7 +7,8 @@ internal import Glibc
 package final class Locked<Value>: @unchecked Sendable {
     // Unchecked, because `value` is reached by `withLock` alone. The lock needs an address that does not change.
     private let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-    private var value: Value
+    // The lock already excludes what an exclusivity check would find; one cost as much as taking the lock.
+    @exclusivity(unchecked) private var value: Value
 
     package init(_ value: Value) {
         self.value = value

@@ -13,10 +13,10 @@
 /// Source: Apple's pages on `Timer` and `CFRunLoopTimer`.
 public final class Timer {
     /// The time between fires, at least 0.0001 s (R98); zero for a one-shot (R99).
-    public let timeInterval: Duration
+    public var timeInterval: Duration { extras?.exactInterval ?? .nanoseconds(period) }
 
     /// Whether the timer fires again and again.
-    public let repeats: Bool
+    public var repeats: Bool { period != 0 }
 
     /// Whether the timer can still fire. Permanently false once it has been invalidated (R136).
     public var isValid: Bool {
@@ -25,23 +25,32 @@ public final class Timer {
 
     /// How many dates of the grid passed without a fire of their own before the fire that is being called, or that was
     /// called last; those lost to the timer's own callback are among them. Zero for a one-shot.
-    public private(set) var missedFires = 0
+    public private(set) var missedFires: Int {
+        get { extras?.missedFires ?? 0 }
+        set { if newValue != missedFires { withExtras { $0.missedFires = newValue } } }
+    }
 
+    // 88 bytes, which the allocator makes 96 of, and what few timers have in an object of its own: with its closure and
+    // its place in the queue a timer takes 168 bytes, as libevent's does. Not checked for exclusivity: only the loop's
+    // thread gets here, and no access is open while user code is called.
+
+    @exclusivity(unchecked) private var block: ((Timer) -> Void)?
+    /// Set while the timer is scheduled; the loop clears it before it goes.
+    @exclusivity(unchecked) private unowned(unsafe) var loop: RunLoop?
+    @exclusivity(unchecked) private var extras: Extras?
     /// Where it was made.
     public package(set) var origin: RunLoop.Origin
-
-    private var block: ((Timer) -> Void)?
-    private var cadence: Cadence
-    private var slack: Duration = .zero
-    private var extras: Extras?
-    /// Set while the timer is scheduled; the loop clears it before it goes.
-    private unowned(unsafe) var loop: RunLoop?
-    private var slot: TimerQueue.SlotIndex = -1
-    private var isFiring = false
-    /// A new fire date was set during the callback.
-    private var move: Move?
-    /// The date that was fired last.
-    private var lastFireDate: RunLoop.Instant?
+    /// The date that is fired next, or is being fired.
+    @exclusivity(unchecked) private var date: RunLoop.Instant
+    /// In nanoseconds, rounded; 0 for a one-shot.
+    private let period: Int64
+    /// The date that was fired last; `distantPast` if there was none.
+    @exclusivity(unchecked) private var lastFireDate = RunLoop.Instant.distantPast
+    @exclusivity(unchecked) private var slot: Int32 = -1
+    @exclusivity(unchecked) private var isFiring = false
+    @exclusivity(unchecked) private var wasMoved = false
+    /// The tolerance was set after the timer had been armed.
+    @exclusivity(unchecked) private var hasNewSlack = false
 
     private struct Move {
         /// The place in the order that it took, and in which loop; none if the timer was in no loop.
@@ -56,6 +65,15 @@ public final class Timer {
         var userInfo: Any?
         var invalidationHandler: (() -> Void)?
         var remote: Remote?
+        var slack = Duration.zero
+        /// Dates that passed without a fire: until the last fire, and since then.
+        var missedFires = 0
+        var lostDates: Int64 = 0
+        /// Of an interval that is not a whole number of nanoseconds, or too long for one.
+        var exactInterval: Duration?
+        var exactGrid: Cadence?
+        /// A new fire date was set during the callback.
+        var move = Move(place: nil)
         /// The place in the order of a timer that is scheduled in no mode for the moment.
         var keptOrder: (loop: UInt64, order: UInt64)?
     }
@@ -73,11 +91,16 @@ public final class Timer {
         fire fireDate: RunLoop.Instant, interval: Duration, repeats: Bool, block: @escaping (Timer) -> Void,
         file: StaticString = #fileID, line: UInt32 = #line
     ) {
-        self.repeats = repeats
-        timeInterval = repeats ? (interval > .zero ? interval : Timer.shortestInterval) : .zero
-        cadence = Cadence(anchor: fireDate, period: timeInterval)
+        let interval = repeats ? (interval > .zero ? interval : Timer.shortestInterval) : .zero
+        date = fireDate
+        period = interval.saturatedNanoseconds
         self.block = block
         origin = RunLoop.Origin(file: file, line: line)
+        guard .nanoseconds(period) != interval else { return }
+        withExtras { extras in
+            extras.exactInterval = interval
+            extras.exactGrid = Cadence(anchor: fireDate, period: interval)
+        }
     }
 
     package static let shortestInterval = Duration.microseconds(100)
@@ -91,23 +114,33 @@ public final class Timer {
     /// that has passed fires in the next pass. ``RunLoop/Instant/distantFuture`` parks the timer (R133). On an invalid
     /// timer nothing happens, and a one-shot's own callback cannot save it (R134, R123). O(log n).
     public var fireDate: RunLoop.Instant {
-        get { isValid ? cadence.date : lastFireDate ?? cadence.date }
+        get { isValid || lastFireDate == .distantPast ? date : lastFireDate }
         set {
             guard isValid else { return }
             loop?.checkThread()
-            cadence.restart(at: newValue)
+            let before = deadline
+            restart(at: newValue)
             guard let loop else {
-                if isFiring { move = Move(place: nil) } else { renewKeptPlace() }
+                if isFiring { setMove(Move(place: nil)) } else { renewKeptPlace() }
                 return
             }
             let order = loop.timers.takeOrder()
             if isFiring {
-                move = Move(place: (loop.number, order))
+                setMove(Move(place: (loop.number, order)))
+            } else if deadline > before && !hasNewSlack {
+                loop.timers.putOff(slot, order: order)
             } else {
                 arm(in: loop, order: order)
             }
         }
     }
+
+    private func setMove(_ move: Move) {
+        wasMoved = true
+        withExtras { $0.move = move }
+    }
+
+    private var move: Move? { wasMoved ? extras?.move : nil }
 
     /// How much later than its date a fire may come, so that several timers can share one wake-up (R148).
     ///
@@ -115,8 +148,13 @@ public final class Timer {
     /// (R149). The grid stays where it is, and on virtual time no fire moves. Takes effect when the timer is next
     /// armed.
     public var tolerance: Duration {
-        get { slack }
-        set { slack = max(.zero, repeats ? min(newValue, timeInterval / 2) : newValue) }
+        get { extras?.slack ?? .zero }
+        set {
+            let slack = max(.zero, repeats ? min(newValue, timeInterval / 2) : newValue)
+            guard slack != tolerance else { return }
+            withExtras { $0.slack = slack }
+            hasNewSlack = true
+        }
     }
 
     /// What the timer was given to carry along; kept until the timer is invalidated (R104).
@@ -165,7 +203,7 @@ public final class Timer {
         // While its block is on the stack the timer must not come due in a nested run: it is armed again afterwards.
         let before = loop
         let order = loop?.timers.order(of: slot)
-        loop?.timers.disarm(slot)
+        if let loop { slot = loop.timers.disarm(slot) }
         missedFires = 0
         callBlock(isManual: true)
         guard isValid, repeats else { return invalidate() }
@@ -179,16 +217,23 @@ public final class Timer {
             invalidate()
             return false
         }
-        missedFires = repeats ? cadence.fire(at: loop.timeBeforeCallback()) : 0
-        lastFireDate = cadence.date
-        loop.freshTime = nil
-        callBlock(isManual: false)
-        let now = loop.timeAfterCallback()
-        guard isValid, repeats else {
+        lastFireDate = date
+        guard repeats else {
+            loop.freshTime = nil
+            callBlock(isManual: false)
+            loop.freshTime = nil
             invalidate()
             return true
         }
-        if move == nil { cadence.advance(past: now) }
+        let passed = countMissed(at: loop.timeBeforeCallback())
+        loop.freshTime = nil
+        callBlock(isManual: false)
+        let now = loop.timeAfterCallback()
+        guard isValid else {
+            invalidate()
+            return true
+        }
+        if !wasMoved { advance(past: now, after: passed) }
         // The callback may have moved the timer to another loop of this thread.
         guard let home = self.loop else {
             keep(move?.order(in: loop) ?? loop.timers.takeOrder(), of: loop)
@@ -201,7 +246,7 @@ public final class Timer {
     private func callBlock(isManual: Bool) {
         guard let block else { return }
         isFiring = true
-        move = nil
+        wasMoved = false
         if let loop, loop.trace != nil { loop.emit(.fired(self, isManual: isManual)) }
         if let loop { loop.calling(.timer, name, origin) { block(self) } } else { block(self) }
         isFiring = false
@@ -240,7 +285,7 @@ public final class Timer {
 
 // MARK: - In a loop
 
-extension Timer: TimerQueueClient {
+extension Timer {
     func loopEnded() -> Any? {
         loop = nil
         slot = -1
@@ -267,9 +312,14 @@ extension Timer: TimerQueueClient {
     }
 
     private func arm(in loop: RunLoop, order: UInt64) {
-        let deadline =
-            slack > .zero && !loop.driver.isVirtual ? cadence.date.coalesced(within: slack) : cadence.date
-        loop.timers.arm(slot, at: deadline, order: order)
+        hasNewSlack = false
+        slot = loop.timers.arm(slot, at: deadline, order: order)
+    }
+
+    /// When the loop is to wake for the date.
+    var deadline: RunLoop.Instant {
+        guard let slack = extras?.slack, slack > .zero, loop?.driver.isVirtual != true else { return date }
+        return date.coalesced(within: slack)
     }
 
     /// Whether the timer is in no loop, or in `other`.
@@ -288,14 +338,14 @@ extension Timer: TimerQueueClient {
                 keep(isFiring ? 0 : loop.timers.order(of: slot), of: loop)
                 withdraw()
             } else {
-                loop.timers.move(slot, to: membership)
+                slot = loop.timers.move(slot, to: membership)
             }
             return
         }
         guard !membership.isEmpty else { return }
         self.loop = loop
         extras?.remote?.loopChanged(to: loop.remote)
-        slot = loop.timers.register(self, membership)
+        slot = loop.timers.register(.timer(self), membership)
         // During its callback it joins, but is armed only afterwards.
         guard !isFiring else { return loop.timers.noteJoin(slot, membership.modes) }
         if let kept = extras?.keptOrder, kept.loop == loop.number, kept.order != 0 {
@@ -304,6 +354,55 @@ extension Timer: TimerQueueClient {
         } else {
             arm(in: loop, order: loop.timers.takeOrder())
         }
+    }
+}
+
+// MARK: - The grid
+
+extension Timer {
+    /// Begins a new grid; dates of the old one are forgotten, not missed.
+    private func restart(at date: RunLoop.Instant) {
+        self.date = date
+        guard let extras else { return }
+        extras.lostDates = 0
+        extras.exactGrid?.restart(at: date)
+    }
+
+    /// Notes how many dates passed without a fire of their own since the fire before.
+    ///
+    /// - Returns: how many dates after the one that is being fired have passed by now.
+    private func countMissed(at now: RunLoop.Instant) -> Int64 {
+        guard extras?.exactGrid == nil else {
+            missedFires = extras!.exactGrid!.fire(at: now)
+            return 0
+        }
+        let passed = datesPassed(at: now)
+        missedFires = Int((extras?.lostDates ?? 0) + passed)
+        return passed
+    }
+
+    /// Moves to the first date strictly after `now` (R115, R116). Of the dates on the way there, `counted` were counted.
+    private func advance(past now: RunLoop.Instant, after counted: Int64) {
+        guard extras?.exactGrid == nil else {
+            extras!.exactGrid!.advance(past: now)
+            date = extras!.exactGrid!.date
+            return
+        }
+        let passed = datesPassed(at: now)
+        let (distance, overflow) = period.multipliedReportingOverflow(by: passed + 1)
+        date = RunLoop.Instant(
+            nanoseconds: overflow
+                ? Int64(clamping: Int128(date.nanoseconds) + Int128(period) * Int128(passed + 1))
+                : date.nanoseconds.saturatingAdding(distance))
+        if passed != counted || extras != nil { withExtras { $0.lostDates = passed - counted } }
+    }
+
+    private func datesPassed(at now: RunLoop.Instant) -> Int64 {
+        let (elapsed, overflow) = now.nanoseconds.subtractingReportingOverflow(date.nanoseconds)
+        guard !overflow else {
+            return Int64(clamping: (Int128(now.nanoseconds) - Int128(date.nanoseconds)) / Int128(period))
+        }
+        return elapsed < period ? 0 : elapsed / period
     }
 }
 

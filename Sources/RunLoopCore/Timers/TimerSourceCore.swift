@@ -2,7 +2,7 @@
 ///
 /// The state may be changed from any thread; what follows for the timer queue is done on the home loop's thread.
 final class TimerSourceCore: @unchecked Sendable {
-    // Unchecked, because `state` is reached under the home loop's lock alone, `slot` on its thread alone, and `source`
+    // Unchecked, because `state` is reached under the home loop's lock alone, `slot` and `deadline` on its thread alone, and `source`
     // is set once, before anybody else knows of it. Handlers that are not `Sendable` are called and let go on the home
     // loop's thread, while there is one.
 
@@ -10,7 +10,9 @@ final class TimerSourceCore: @unchecked Sendable {
     let name: String?
     let origin: RunLoop.Origin
     private let queue: DeliveryQueue
-    private var slot: TimerQueue.SlotIndex = -1
+    private var slot: Int32 = -1
+    /// What the slot is armed for; on the home loop's thread alone, as the slot.
+    private(set) var deadline = RunLoop.Instant.distantFuture
     private var state = State()
 
     init(_ queue: DeliveryQueue, _ name: String?, _ origin: RunLoop.Origin) {
@@ -229,7 +231,7 @@ extension TimerSourceCore {
 
 // MARK: - On the home loop's thread
 
-extension TimerSourceCore: TimerQueueClient {
+extension TimerSourceCore {
     /// Brings the slot in the loop's timer queue in line with the state.
     private func update(in loop: RunLoop) {
         let (wish, unneeded) = withLock { state in
@@ -242,11 +244,11 @@ extension TimerSourceCore: TimerQueueClient {
             if slot >= 0 { loop.timers.unregister(slot) }
             slot = -1
         } else if slot < 0 {
-            slot = loop.timers.register(self, .everywhere)
+            slot = loop.timers.register(.source(self), .everywhere)
         }
         switch wish {
         case .nothing: break
-        case .hold: loop.timers.disarm(slot)
+        case .hold: slot = loop.timers.disarm(slot)
         case .fire(let schedule): arm(in: loop, at: schedule.deadline(isVirtual: loop.isVirtual))
         case .callCancelHandler: arm(in: loop, at: loop.now)
         }
@@ -254,7 +256,8 @@ extension TimerSourceCore: TimerQueueClient {
     }
 
     private func arm(in loop: RunLoop, at deadline: RunLoop.Instant) {
-        loop.timers.arm(slot, at: deadline, order: loop.timers.takeOrder())
+        self.deadline = deadline
+        slot = loop.timers.arm(slot, at: deadline, order: loop.timers.takeOrder())
     }
 
     private static func wish(_ state: State) -> Wish {

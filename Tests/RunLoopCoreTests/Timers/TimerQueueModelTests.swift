@@ -34,13 +34,13 @@ struct TimerQueueModelTests {
 
     @Test("armed and disarmed a million times, the heap stays small")
     func boundedByDisarming() {
-        var queue = TimerQueue()
+        let queue = TimerQueue<Client>()
         let client = Client(0)
-        let slot = queue.register(client, Membership.none.joining(.default, common: ModeSet(.default)))
+        var slot = queue.register(client, Membership.none.joining(.default, common: ModeSet(.default)))
         var most = 0
         for index in 0..<1_000_000 {
-            queue.arm(slot, at: ns(Int64(index)), order: queue.takeOrder())
-            queue.disarm(slot)
+            queue.arm(client, &slot, at: ns(Int64(index)))
+            slot = queue.disarm(slot)
             most = max(most, queue.heapEntries)
         }
         #expect(most <= 66)
@@ -49,31 +49,52 @@ struct TimerQueueModelTests {
 
     @Test("re-armed a million times among a thousand others, the heap holds at most twice the living and 64")
     func boundedByRearming() {
-        var queue = TimerQueue()
+        let queue = TimerQueue<Client>()
         var generator = SeededGenerator(seed: 1)
         let membership = Membership.none.joining(.default, common: ModeSet(.default))
         let clients = (0..<1000).map(Client.init)
-        let slots = clients.map { queue.register($0, membership) }
-        for slot in slots { queue.arm(slot, at: ns(0), order: queue.takeOrder()) }
+        var slots = clients.map { queue.register($0, membership) }
+        for index in slots.indices { queue.arm(clients[index], &slots[index], at: ns(0)) }
         var most = 0
         for _ in 0..<1_000_000 {
-            let slot = slots[Int(generator.next() % 1000)]
-            queue.arm(slot, at: ns(Int64(generator.next() % 1_000_000)), order: queue.takeOrder())
+            let index = Int(generator.next() % 1000)
+            queue.arm(clients[index], &slots[index], at: ns(Int64(generator.next() % 1_000_000)))
             most = max(most, queue.heapEntries)
         }
         #expect(most <= 2064)
         queue.checkInvariants()
     }
 
+    @Test("put off a million times, nothing is added to the heap, and memory goes back when all have gone")
+    func boundedByPuttingOff() {
+        let queue = TimerQueue<Client>()
+        var generator = SeededGenerator(seed: 2)
+        let membership = Membership.none.joining(.default, common: ModeSet(.default))
+        let clients = (0..<1000).map(Client.init)
+        var slots = clients.map { queue.register($0, membership) }
+        for index in slots.indices { queue.arm(clients[index], &slots[index], at: ns(Int64(index))) }
+        for step in 0..<1_000_000 {
+            let index = Int(generator.next() % 1000)
+            clients[index].deadline = ns(Int64(1000 + step))
+            queue.putOff(slots[index], order: queue.takeOrder())
+        }
+        #expect(queue.heapEntries == 1000)
+        queue.checkInvariants()
+        #expect(queue.nextDeadline(in: .default) == clients.map(\.deadline).min())
+        queue.checkInvariants()
+        for slot in slots { queue.unregister(slot) }
+        #expect(queue.heapEntries == 0)
+    }
+
     @Test("registered and unregistered a million times, slots and heap are reused")
     func boundedByUnregistering() {
-        var queue = TimerQueue()
+        let queue = TimerQueue<Client>()
         let client = Client(0)
         let membership = Membership.none.joining(.default, common: ModeSet(.default))
-        var (most, highest) = (0, TimerQueue.SlotIndex(0))
+        var (most, highest) = (0, TimerQueue<Client>.SlotIndex(0))
         for index in 0..<1_000_000 {
-            let slot = queue.register(client, membership)
-            queue.arm(slot, at: ns(Int64(1_000_000 - index)), order: queue.takeOrder())
+            var slot = queue.register(client, membership)
+            queue.arm(client, &slot, at: ns(Int64(1_000_000 - index)))
             queue.unregister(slot)
             most = max(most, queue.heapEntries)
             highest = max(highest, slot)
@@ -87,18 +108,19 @@ struct TimerQueueModelTests {
 
 private final class Client: TimerQueueClient {
     let number: Int
+    var deadline = RunLoop.Instant.distantFuture
 
     init(_ number: Int) {
         self.number = number
     }
+}
 
-    func deadlineCame(in loop: RunLoop) -> Bool { true }
-
-    func describe(_ membership: Membership) -> RunLoop.Dump.Item {
-        RunLoop.Dump.Item(kind: .timer, name: "\(number)", origin: RunLoop.Origin(), membership: membership)
+extension TimerQueue<Client> {
+    /// Arms a client for a date, wherever it is now.
+    fileprivate func arm(_ client: Client, _ slot: inout SlotIndex, at deadline: RunLoop.Instant) {
+        client.deadline = deadline
+        slot = arm(slot, at: deadline, order: takeOrder())
     }
-
-    func loopEnded() -> Any? { nil }
 }
 
 /// A queue, its model, and the random operations that both go through.
@@ -106,14 +128,14 @@ private struct Trial {
     /// What the model knows of a client.
     private struct Entry {
         let client: Client
-        let slot: TimerQueue.SlotIndex
+        var slot: TimerQueue<Client>.SlotIndex
         var membership: Membership
         var armed: (deadline: RunLoop.Instant, order: UInt64)?
         /// When the client last came to a mode, on the queue's count.
         var joins: [RunLoop.Mode: UInt64] = [:]
     }
 
-    var queue = TimerQueue()
+    let queue = TimerQueue<Client>()
     private var entries: [Entry] = []
     private var common = ModeSet(.default)
     private var generator: SeededGenerator
@@ -126,6 +148,7 @@ private struct Trial {
     init(seed: UInt64, registerWeight: UInt64 = 20) {
         generator = SeededGenerator(seed: seed)
         self.registerWeight = registerWeight
+        queue.notesJoins = true
     }
 
     private mutating func random(_ bound: UInt64) -> Int { Int(generator.next() % bound) }
@@ -168,14 +191,20 @@ private struct Trial {
         // Few dates, so that many are equal.
         let deadline = ns(Int64(random(20)))
         let order = queue.takeOrder()
-        queue.arm(entries[index].slot, at: deadline, order: order)
+        let isLater = entries[index].armed.map { deadline > $0.deadline } ?? false
+        entries[index].client.deadline = deadline
+        if isLater && random(4) > 0 {
+            queue.putOff(entries[index].slot, order: order)
+        } else {
+            entries[index].slot = queue.arm(entries[index].slot, at: deadline, order: order)
+        }
         entries[index].armed = (deadline, order)
     }
 
     private mutating func disarm() {
         guard !entries.isEmpty else { return }
         let index = random(UInt64(entries.count))
-        queue.disarm(entries[index].slot)
+        entries[index].slot = queue.disarm(entries[index].slot)
         entries[index].armed = nil
     }
 
@@ -187,7 +216,7 @@ private struct Trial {
         let left = joined.leaving(randomModes(), common: common)
         let membership = left.isEmpty ? joined : left
         let order = queue.nextOrder
-        queue.move(entries[index].slot, to: membership)
+        entries[index].slot = queue.move(entries[index].slot, to: membership)
         entries[index].membership = membership
         membership.modes.subtracting(old.modes).forEach { entries[index].joins[$0] = order }
     }
@@ -218,7 +247,7 @@ private struct Trial {
         depth += 1
         while true {
             let expected = next(in: mode, at: now, before: mark)
-            let popped = queue.popDue(in: mode, at: now, before: mark).map { ($0.client as! Client).number }
+            let popped = queue.popDue(in: mode, at: now, before: mark).map(\.client.number)
             queue.checkInvariants()
             if popped != expected.map({ entries[$0].client.number }) {
                 failure = "popped \(popped as Int?), expected \(expected.map { entries[$0].client.number } as Int?)"
@@ -276,7 +305,7 @@ private struct Trial {
             if found != expected { return "the next deadline in \(mode) is \(found as Any), not \(expected as Any)" }
             let members = entries.filter { $0.membership.modes.contains(mode) }
             if queue.hasMembers(in: mode) == members.isEmpty { return "\(mode) has \(members.count) members" }
-            let clients = queue.clients().filter { $0.membership.contains(mode) }.map { ($0.client as! Client).number }
+            let clients = queue.clients().filter { $0.membership.contains(mode) }.map(\.client.number)
             if Array(clients.prefix(armed.count)) != armed.map({ entries[$0].client.number }) {
                 return "the clients of \(mode) are in another order"
             }

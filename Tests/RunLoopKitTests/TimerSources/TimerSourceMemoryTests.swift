@@ -60,15 +60,14 @@ private func checkRounds(cancels: Bool) {
         loop.checkInvariants()
         return (peak, residentBytes())
     }
-    let rounds = (0..<2).map { _ in round() }
-    let used = rounds[0].peak - before
+    let rounds = (0..<3).map { _ in round() }
+    let used = rounds[1].peak - before
     precondition(released.value == rounds.count, "a source was not released")
     precondition(used > 100_000_000, "a million sources cannot take \(used) bytes")
-    for (number, round) in rounds.enumerated().dropFirst() {
-        let growth = round.after - rounds[0].after
-        precondition(growth * 20 < used, "round \(number + 1) left \(growth) bytes more, of \(used)")
-        precondition((round.peak - rounds[0].peak) * 20 < used, "round \(number + 1) took more: \(rounds)")
-    }
-    // What the loop keeps for reuse is a small part.
-    precondition(rounds[1].after - before < used / 2, "\(rounds[1].after - before) bytes of \(used) are kept")
+    // Not from the first round on: the allocator learns from it that large arrays come and go, and maps them no more.
+    let growth = rounds[2].after - rounds[1].after
+    precondition(growth * 20 < used, "the last round left \(growth) bytes more, of \(used)")
+    precondition((rounds[2].peak - rounds[1].peak) * 20 < used, "the last round took more: \(rounds)")
+    // What the loop and the allocator keep for reuse is a small part.
+    precondition(rounds[2].after - before < used / 4, "\(rounds[2].after - before) bytes of \(used) are kept")
 }
