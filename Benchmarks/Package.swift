@@ -43,7 +43,8 @@ let package = Package(
         peer("Libuv", libraries: ["uv"]),
         peer("Libev", libraries: ["ev"]),
         // The only one whose headers are not where the compiler looks by itself.
-        .systemLibrary(name: "CGLib", path: "Sources/CGLib", pkgConfig: "glib-2.0", providers: [.apt(["libglib2.0-dev"])]),
+        .systemLibrary(
+            name: "CGLib", path: "Sources/CGLib", pkgConfig: "glib-2.0", providers: [.apt(["libglib2.0-dev"])]),
         peer("GLib", "CGLib"),
         peer("SDEvent", libraries: ["systemd"]),
         peer("Dispatch"),

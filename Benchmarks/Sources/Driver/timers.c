@@ -71,8 +71,8 @@ void churn_common(uint64_t unused) {
     churn_rounds(peer->add_common, remove_common, false);
 }
 
-// Idle timeouts of as many connections: a timer that is due at once, on the loop's thread as everything, pushes 1,000 of
-// them back and adds its successor, so that there is a pass of the loop for every 1,000.
+// Idle timeouts of as many connections: a timer that is due at once pushes 1,000 of them back from within its callback
+// and adds its successor, so that the loop makes a pass, and its clock moves, for every 1,000.
 static uint64_t wanted, done, began;
 static enum { arming, moving } phase;
 

@@ -19,7 +19,9 @@ struct Table {
 
     static let all = [
         Table(title: "Adding a timer, ns", columns: sizes("churn", "add", ["1k", "10k", "100k", "1M"])),
-        Table(title: "Cancelling a timer, in random order, ns", columns: sizes("churn", "cancel", ["1k", "10k", "100k", "1M"])),
+        Table(
+            title: "Cancelling a timer, in random order, ns",
+            columns: sizes("churn", "cancel", ["1k", "10k", "100k", "1M"])),
         Table(
             title: "Timers in memory of the caller, ns",
             columns: ["1k", "100k", "1M"].flatMap { size in
@@ -30,7 +32,8 @@ struct Table {
             columns: ["10k", "100k", "1M"].flatMap { size in
                 [
                     Column(title: size, workload: "churn \(size)", metric: "memory"),
-                    Column(title: "left of \(size)", workload: "churn \(size)", metric: "memory_left", hasRatios: false),
+                    Column(
+                        title: "left of \(size)", workload: "churn \(size)", metric: "memory_left", hasRatios: false),
                 ]
             }),
         Table(
@@ -126,10 +129,11 @@ struct Table {
         guard column.hasRatios else { return value.short }
         let others = peers.filter { !$0.isYardstick && !$0.isOurs }
         let best = results.best(column.metric, in: column.workload, among: others)
-        let references = [best, best == nil ? nil : Peer.floor].map { reference in
-            reference.flatMap { results.ratio(column.metric, of: peer.name, to: $0, in: column.workload) }?.short ?? "–"
+        guard let best else { return value.short }
+        let ratios = [best, Peer.floor].map { reference in
+            results.ratio(column.metric, of: peer.name, to: reference, in: column.workload)?.short ?? "–"
         }
-        return references.allSatisfy { $0 == "–" } ? value.short : "\(value.short) (\(references.joined(separator: ", ")))"
+        return "\(value.short) (\(ratios.joined(separator: ", ")))"
     }
 }
 

@@ -20,7 +20,8 @@ private func timer(_ handle: UnsafeMutableRawPointer?) -> Timer {
 private func addTimer(
     after delay: UInt64, repeats: Bool, in mode: RunLoop.Mode, _ block: @escaping @Sendable (Timer) -> Void
 ) -> UnsafeMutableRawPointer {
-    let timer = Timer(fire: date(after: delay), interval: repeats ? Double(delay) * 1e-9 : 0, repeats: repeats, block: block)
+    let interval = repeats ? Double(delay) * 1e-9 : 0
+    let timer = Timer(fire: date(after: delay), interval: interval, repeats: repeats, block: block)
     loop.add(timer, forMode: mode)
     // The loop keeps it until it is invalidated.
     return Unmanaged.passUnretained(timer).toOpaque()
