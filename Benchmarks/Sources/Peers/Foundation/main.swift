@@ -41,7 +41,7 @@ peer.add = { delay, number in addTimer(after: delay, repeats: false, in: .defaul
 peer.cancel = { timer($0).invalidate() }
 peer.rearm = { handle, delay, _ in timer(handle).fireDate = date(after: delay) }
 peer.add_repeating = { period, number in
-    addTimer(after: period, repeats: true, in: .default) { _ in driver_ticked(number) }
+    addTimer(after: period, repeats: true, in: .default) { _ in driver_fired(number) }
 }
 // So that a run without timers goes on.
 peer.post_prepare = { _ = addTimer(after: 3_600_000_000_000, repeats: false, in: .default) { _ in } }

@@ -48,7 +48,7 @@ static void move(Handle handle, uint64_t delay, size_t i) {
 
 static void ticked(struct ev_loop *loop, ev_timer *timer, int events) {
     (void)loop, (void)events;
-    driver_ticked((size_t)timer->data);
+    driver_fired((size_t)timer->data);
 }
 static Handle add_repeating(uint64_t period, size_t i) { return start_timer(period, period, ticked, i); }
 

@@ -54,7 +54,7 @@ peer.add = { delay, number in
 peer.cancel = { timer($0).invalidate() }
 peer.rearm = { handle, delay, _ in timer(handle).fireDate = loop.now + .nanoseconds(Int64(delay)) }
 peer.add_repeating = { period, number in
-    let timer = Timer(timeInterval: .nanoseconds(Int64(period)), repeats: true) { _ in driver_ticked(number) }
+    let timer = Timer(timeInterval: .nanoseconds(Int64(period)), repeats: true) { _ in driver_fired(number) }
     timer.tolerance = tolerance
     RunLoop.current.add(timer, forMode: .default)
     return handle(timer)
