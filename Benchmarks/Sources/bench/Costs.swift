@@ -93,7 +93,8 @@ struct Costs: ParsableCommand {
     private func count(_ operation: String, _ program: String, _ scratch: URL) throws -> Count {
         let profile = scratch.appendingPathComponent("profile").path
         let output = try require([
-            "env", "SWIFT_DETERMINISTIC_HASHING=1", "valgrind", "--tool=callgrind", "--dump-before=*measured*", "--collect-systime=yes",
+            "env", "SWIFT_DETERMINISTIC_HASHING=1", "valgrind", "--tool=callgrind", "--dump-before=*measured*",
+            "--collect-systime=yes",
             "--callgrind-out-file=\(profile)", program, operation,
         ])
         let numbers = output.split(separator: "\n").last!.split(separator: " ").compactMap { Double($0) }
