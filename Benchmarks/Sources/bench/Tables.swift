@@ -1,6 +1,6 @@
 import Foundation
 
-/// The tables of a report: one for each family of workloads.
+/// A table of a report: an overview, and one for each family of workloads.
 struct Table {
     struct Column {
         var title: String
@@ -18,6 +18,20 @@ struct Table {
     }
 
     static let all = [
+        Table(
+            title: "Overview",
+            columns: [
+                Column(title: "add a timer, of 100k, ns", workload: "churn 100k", metric: "add", hasRatios: false),
+                Column(title: "cancel, ns", workload: "churn 100k", metric: "cancel", hasRatios: false),
+                Column(title: "bytes a timer", workload: "churn 100k", metric: "memory", hasRatios: false),
+                Column(title: "re-arm, ns", workload: "rearm", metric: "rearm", hasRatios: false),
+                Column(title: "fire in bulk, ns", workload: "fire 100k", metric: "cpu_per_fire", hasRatios: false),
+                Column(title: "1,000 repeating, processor %", workload: "periodic", metric: "cpu", hasRatios: false),
+                Column(title: "earliest, µs", workload: "periodic", metric: "earliest", hasRatios: false),
+                Column(title: "post, ns", workload: "post 1", metric: "per_task", hasRatios: false),
+                Column(title: "chain of 1,000, µs", workload: "chain 1000", metric: "total", hasRatios: false),
+                Column(title: "idle pass, ns", workload: "idle", metric: "per_pass", hasRatios: false),
+            ]),
         Table(title: "Adding a timer, ns", columns: sizes("churn", "add", ["1k", "10k", "100k", "1M"])),
         Table(
             title: "Cancelling a timer, in random order, ns",
