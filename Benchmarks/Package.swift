@@ -22,9 +22,6 @@ let package = Package(
         // The workloads, the same for every peer.
         .target(name: "Driver"),
 
-        peer(
-            "RunLoopKit", .product(name: "RunLoopKit", package: "RunLoopKit"),
-            .product(name: "RunLoopSimulation", package: "RunLoopKit")),
         // Runs them all, and makes tables.
         .executableTarget(
             name: "bench", dependencies: [.product(name: "ArgumentParser", package: "swift-argument-parser")]),
@@ -37,6 +34,9 @@ let package = Package(
                 .product(name: "RunLoopSimulation", package: "RunLoopKit"),
             ]),
 
+        peer(
+            "RunLoopKit", .product(name: "RunLoopKit", package: "RunLoopKit"),
+            .product(name: "RunLoopSimulation", package: "RunLoopKit")),
         peer("Floor"),
         peer("SwiftHeap"),
         peer("Libevent", libraries: ["event_core", "event_pthreads"]),
