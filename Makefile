@@ -4,20 +4,22 @@ SHELL := /bin/bash
 SWIFT ?= swift
 # Dozens of tests trap on purpose; the runtime would take a second of both processors for a backtrace of each.
 export SWIFT_BACKTRACE := enable=no
-SOURCES := Package.swift Sources Tests Examples
+SOURCES := Package.swift Sources Tests Examples Benchmarks/Package.swift Benchmarks/Sources
 # There are no XCTest cases; the empty run of XCTest would leak, and LeakSanitizer would say so.
 TEST := $(SWIFT) test --disable-xctest
 SANITIZED_TEST = $(TEST) --sanitize=$(if $(findstring tsan,$@),thread,address) --scratch-path .build-$(@:-short=)
 ROOT = $$([ "$$(id -u)" = 0 ] || echo sudo)
 DEBUG_BIN = $$($(SWIFT) build --show-bin-path)
 
-.PHONY: bench-ttlstore fuzz
+.PHONY: bench check-costs record-costs bench-deps bench-ttlstore fuzz
 .PHONY: demo test deps build lint format tsan asan tsan-short asan-short compile-checks help
 
 help:
 	@echo "make demo    the experiments: each beside its document, on virtual time and on the real clock"
 	@echo "make test    lint, all tests, what must and must not compile, short sanitizer runs"
 	@echo "make format  formats the sources        make lint  checks the format"
+	@echo "make bench   RunLoopKit beside other event loops; QUICK=1 PEERS=… WORKLOADS=… REPETITIONS=…"
+	@echo "make check-costs  counts instructions, allocations and system calls   make record-costs  records them"
 	@echo "make bench-ttlstore  TTLStore beside redis-server"
 	@echo "make fuzz    a minute of fuzzing of TTLStore's parser"
 	@echo "make tsan    tests under ThreadSanitizer  make asan  tests under AddressSanitizer"
@@ -70,6 +72,28 @@ lint:
 
 format:
 	$(SWIFT) format --in-place --parallel --recursive $(SOURCES)
+
+# RunLoopKit beside other event loops. A whole run takes about half an hour and is written to Benchmarks/results.md; with
+# QUICK=1 it takes three minutes after the build, and with peers or workloads chosen what they need.
+BENCH_PACKAGES := libevent-dev libuv1-dev libev-dev libglib2.0-dev libsystemd-dev pkg-config valgrind binutils
+BENCH_OPTIONS = $(if $(QUICK),--quick) $(if $(PEERS),--peers "$(PEERS)") $(if $(WORKLOADS),--workloads "$(WORKLOADS)") \
+  $(if $(REPETITIONS),--repetitions $(REPETITIONS))
+BENCH_OUTPUT = $(if $(QUICK)$(PEERS)$(WORKLOADS),Benchmarks/.build/results.md,Benchmarks/results.md)
+BENCH = Benchmarks/.build/release/bench
+
+bench-deps:
+	@dpkg -s $(BENCH_PACKAGES) > /dev/null 2>&1 || { \
+	  $(ROOT) apt-get update -qq && $(ROOT) apt-get install -y -qq $(BENCH_PACKAGES); }
+
+bench: bench-deps
+	$(SWIFT) build -c release --package-path Benchmarks
+	$(BENCH) run $(BENCH_OPTIONS) --output $(BENCH_OUTPUT)
+
+# What operations cost, beside what is recorded in Benchmarks/costs.json.
+check-costs record-costs: bench-deps
+	$(SWIFT) build -c release --package-path Benchmarks --product bench
+	$(SWIFT) build -c release --package-path Benchmarks --product Costs
+	$(BENCH) costs $(if $(findstring record,$@),--record) Benchmarks/costs.json
 
 # TTLStore beside redis-server, on this machine and in one run.
 bench-ttlstore: deps

@@ -22,9 +22,6 @@ let package = Package(
         // The workloads, the same for every peer.
         .target(name: "Driver"),
 
-        peer(
-            "RunLoopKit", .product(name: "RunLoopKit", package: "RunLoopKit"),
-            .product(name: "RunLoopSimulation", package: "RunLoopKit")),
         // Runs them all, and makes tables.
         .executableTarget(
             name: "bench", dependencies: [.product(name: "ArgumentParser", package: "swift-argument-parser")]),
@@ -37,13 +34,17 @@ let package = Package(
                 .product(name: "RunLoopSimulation", package: "RunLoopKit"),
             ]),
 
+        peer(
+            "RunLoopKit", .product(name: "RunLoopKit", package: "RunLoopKit"),
+            .product(name: "RunLoopSimulation", package: "RunLoopKit")),
         peer("Floor"),
         peer("SwiftHeap"),
         peer("Libevent", libraries: ["event_core", "event_pthreads"]),
         peer("Libuv", libraries: ["uv"]),
         peer("Libev", libraries: ["ev"]),
         // The only one whose headers are not where the compiler looks by itself.
-        .systemLibrary(name: "CGLib", path: "Sources/CGLib", pkgConfig: "glib-2.0", providers: [.apt(["libglib2.0-dev"])]),
+        .systemLibrary(
+            name: "CGLib", path: "Sources/CGLib", pkgConfig: "glib-2.0", providers: [.apt(["libglib2.0-dev"])]),
         peer("GLib", "CGLib"),
         peer("SDEvent", libraries: ["systemd"]),
         peer("Dispatch"),

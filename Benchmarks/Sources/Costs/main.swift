@@ -1,5 +1,5 @@
-// One operation of RunLoopKit, many times, for callgrind to count: `Costs <operation>` prints how many it did and what the
-// loop's own counters say. Only what runs inside of `measured` is counted (`--toggle-collect=*measured*`).
+// One operation of RunLoopKit, many times, for callgrind to count. `Costs <operation>` prints in its last line how many
+// there were, and how often the loop slept meanwhile; without an operation it prints their names.
 import Glibc
 import RunLoopKit
 import RunLoopSimulation

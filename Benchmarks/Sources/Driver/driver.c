@@ -11,6 +11,9 @@
 Peer *peer;
 size_t size;
 
+void (*when_fired)(size_t i);
+void driver_fired(size_t i) { when_fired(i); }
+
 static const struct {
     const char *name;
     // The place of the primitive that not every peer has.

@@ -6,13 +6,10 @@ static uint64_t begin, cpu_begin, armed_after, switches_begin;
 static size_t fired, fired_early;
 static int64_t *lateness;
 
-void driver_fired(size_t i) {
-    if (i == size && moves_timers()) return;
+static void note_one_shot(size_t i) {
     if (lateness) lateness[i] = (int64_t)(now_ns() - (begin + delays[i]));
     if (++fired == size) peer->stop();
 }
-
-static uint64_t armed_at;
 
 static void arm_one_shots(void *unused) {
     (void)unused;
@@ -28,14 +25,14 @@ static void arm_one_shots(void *unused) {
         if ((i & 1023) == 0 && now_ns() - begin > budget_ns()) give_up("arming");
     }
     cpu_begin = cpu_ns();
-    armed_at = now_ns();
+    armed_after = now_ns() - begin;
     switches_begin = context_switches();
-    armed_after = armed_at - begin;
     fired_early = fired;
 }
 
 void fire(uint64_t unused) {
     (void)unused;
+    when_fired = note_one_shot;
     // All are armed before the first is due.
     uint64_t lead = size <= 10000 ? 100000000 : size <= 100000 ? 1000000000 : 5000000000;
     for (size_t i = 0; i < size; i++) delays[i] += lead;
@@ -74,14 +71,9 @@ static uint64_t *armed, *last, end;
 static uint32_t *ticks;
 static int64_t *grid_lateness, *jitter;
 static size_t lateness_count, jitter_count, capacity;
-static bool is_stopping, is_virtual;
-static uint64_t virtual_fires;
+static bool is_stopping;
 
-void driver_ticked(size_t i) {
-    if (is_virtual) {
-        virtual_fires++;
-        return;
-    }
+static void note_tick(size_t i) {
     uint64_t now = now_ns();
     if (now >= end) {
         if (!is_stopping) peer->stop();
@@ -117,6 +109,7 @@ static void round_periods(void) {
 }
 
 void periodic(uint64_t milliseconds) {
+    when_fired = note_tick;
     duration = milliseconds * 1000000;
     round_periods();
     armed = zeroed(size * sizeof *armed);
@@ -144,13 +137,16 @@ void periodic(uint64_t milliseconds) {
     if (peer->report) peer->report();
 }
 
+static uint64_t virtual_fires;
+static void count_fire(size_t unused) { (void)unused, virtual_fires++; }
+
 static void arm_virtual(void *unused) {
     (void)unused;
     for (size_t i = 0; i < size; i++) peer->add_repeating(delays[i], i);
 }
 
 void virtual_time(uint64_t milliseconds) {
-    is_virtual = true;
+    when_fired = count_fire;
     round_periods();
     uint64_t start = now_ns();
     peer->virtual_run(milliseconds * 1000000, arm_virtual);

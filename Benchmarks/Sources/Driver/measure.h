@@ -54,7 +54,7 @@ void descriptors_out_of_mode(uint64_t passes);
 void idle_pass(uint64_t unused);
 void mode_switch(uint64_t passes);
 
-// Whether the timer that fired was the one that moves others.
-bool moves_timers(void);
+// What a timer of the workload does when it fires.
+extern void (*when_fired)(size_t i);
 // `post` for peers that only have `wake`.
 void post_to_queue(Task task, void *argument);

@@ -1,4 +1,3 @@
-import Dispatch
 import Foundation
 
 /// Runs peers, one at a time.
@@ -13,13 +12,12 @@ struct Runner {
         var failure: String?
         /// The peer has no call for it.
         var isNotApplicable = false
-        var seconds = 0.0
+        var duration = Duration.zero
     }
 
     func run(_ peer: Peer, _ workload: Workload, size: Int, count: Int) throws -> Outcome {
-        var command = [
-            directory.appendingPathComponent("\(peer.program)Peer").path, peer.form, workload.kind, "\(size)", "\(count)",
-        ]
+        let program = directory.appendingPathComponent("\(peer.program)Peer").path
+        var command = [program, peer.form, workload.kind, "\(size)", "\(count)"]
         var environment = ProcessInfo.processInfo.environment
         environment["BENCH_BUDGET"] = "\(budget)"
         environment["BENCH_PLACEMENT"] = workload.placement
@@ -30,8 +28,7 @@ struct Runner {
         let start = ContinuousClock.now
         let (output, status) = try capture(command, environment: environment)
         var outcome = Outcome()
-        let elapsed = ContinuousClock.now - start
-        outcome.seconds = Double(elapsed.components.seconds)
+        outcome.duration = ContinuousClock.now - start
         for line in output.split(separator: "\n") {
             let fields = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
             if fields[0] == "not applicable" {
@@ -42,7 +39,7 @@ struct Runner {
                 outcome.metrics.append((fields[0], value))
             }
         }
-        if status == 124 { outcome.failure = "took too long" } else if status != 0 { outcome.failure = "exit \(status)" }
+        if status != 0 { outcome.failure = status == 124 ? "took too long" : "ended with \(status)" }
         return outcome
     }
 }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The tables of a report: one for each family of workloads.
+/// A table of a report: an overview, and one for each family of workloads.
 struct Table {
     struct Column {
         var title: String
@@ -18,8 +18,24 @@ struct Table {
     }
 
     static let all = [
+        Table(
+            title: "Overview",
+            columns: [
+                Column(title: "add a timer, of 100k, ns", workload: "churn 100k", metric: "add", hasRatios: false),
+                Column(title: "cancel, ns", workload: "churn 100k", metric: "cancel", hasRatios: false),
+                Column(title: "bytes a timer", workload: "churn 100k", metric: "memory", hasRatios: false),
+                Column(title: "re-arm, ns", workload: "rearm", metric: "rearm", hasRatios: false),
+                Column(title: "fire in bulk, ns", workload: "fire 100k", metric: "cpu_per_fire", hasRatios: false),
+                Column(title: "1,000 repeating, processor %", workload: "periodic", metric: "cpu", hasRatios: false),
+                Column(title: "earliest, µs", workload: "periodic", metric: "earliest", hasRatios: false),
+                Column(title: "post, ns", workload: "post 1", metric: "per_task", hasRatios: false),
+                Column(title: "chain of 1,000, µs", workload: "chain 1000", metric: "total", hasRatios: false),
+                Column(title: "idle pass, ns", workload: "idle", metric: "per_pass", hasRatios: false),
+            ]),
         Table(title: "Adding a timer, ns", columns: sizes("churn", "add", ["1k", "10k", "100k", "1M"])),
-        Table(title: "Cancelling a timer, in random order, ns", columns: sizes("churn", "cancel", ["1k", "10k", "100k", "1M"])),
+        Table(
+            title: "Cancelling a timer, in random order, ns",
+            columns: sizes("churn", "cancel", ["1k", "10k", "100k", "1M"])),
         Table(
             title: "Timers in memory of the caller, ns",
             columns: ["1k", "100k", "1M"].flatMap { size in
@@ -30,7 +46,8 @@ struct Table {
             columns: ["10k", "100k", "1M"].flatMap { size in
                 [
                     Column(title: size, workload: "churn \(size)", metric: "memory"),
-                    Column(title: "left of \(size)", workload: "churn \(size)", metric: "memory_left", hasRatios: false),
+                    Column(
+                        title: "left of \(size)", workload: "churn \(size)", metric: "memory_left", hasRatios: false),
                 ]
             }),
         Table(
@@ -126,10 +143,11 @@ struct Table {
         guard column.hasRatios else { return value.short }
         let others = peers.filter { !$0.isYardstick && !$0.isOurs }
         let best = results.best(column.metric, in: column.workload, among: others)
-        let references = [best, best == nil ? nil : Peer.floor].map { reference in
-            reference.flatMap { results.ratio(column.metric, of: peer.name, to: $0, in: column.workload) }?.short ?? "–"
+        guard let best else { return value.short }
+        let ratios = [best, Peer.floor].map { reference in
+            results.ratio(column.metric, of: peer.name, to: reference, in: column.workload)?.short ?? "–"
         }
-        return references.allSatisfy { $0 == "–" } ? value.short : "\(value.short) (\(references.joined(separator: ", ")))"
+        return "\(value.short) (\(ratios.joined(separator: ", ")))"
     }
 }
 

@@ -34,7 +34,7 @@ typedef struct {
     void (*flush_cancels)(void);
     // Moves an armed timer's deadline to `delay` from now.
     void (*rearm)(Handle handle, uint64_t delay, size_t i);
-    // A repeating timer that calls `driver_ticked(i)`.
+    // A repeating timer that calls `driver_fired(i)`.
     Handle (*add_repeating)(uint64_t period, size_t i);
 
     // Timers in memory that the caller owns.
@@ -65,7 +65,6 @@ typedef struct {
 
 // What a peer calls.
 void driver_fired(size_t i);
-void driver_ticked(size_t i);
 void driver_drain(void);
 void driver_readable(int descriptor, size_t i);
 // For peers that read the bytes themselves.

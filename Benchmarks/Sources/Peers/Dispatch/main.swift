@@ -35,7 +35,7 @@ peer.cancel = { handle in
 peer.rearm = { handle, delay, _ in
     source(handle).schedule(deadline: .now() + .nanoseconds(Int(delay)), repeating: .never, leeway: leeway)
 }
-peer.add_repeating = { period, number in timerSource(after: period, repeats: true) { driver_ticked(number) } }
+peer.add_repeating = { period, number in timerSource(after: period, repeats: true) { driver_fired(number) } }
 peer.post = { task, argument in
     nonisolated(unsafe) let argument = argument
     queue.async { task!(argument) }

@@ -187,7 +187,7 @@ static inline void one_pass(bool sleeps) {
         size_t i = timer->i;
         if (timer->repeats) {
             sift_down(0, (Entry){heap[0].deadline + timer->period, timer});
-            driver_ticked(i);
+            driver_fired(i);
         } else {
             delete(timer);
             free(timer);

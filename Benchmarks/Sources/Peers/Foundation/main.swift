@@ -20,7 +20,8 @@ private func timer(_ handle: UnsafeMutableRawPointer?) -> Timer {
 private func addTimer(
     after delay: UInt64, repeats: Bool, in mode: RunLoop.Mode, _ block: @escaping @Sendable (Timer) -> Void
 ) -> UnsafeMutableRawPointer {
-    let timer = Timer(fire: date(after: delay), interval: repeats ? Double(delay) * 1e-9 : 0, repeats: repeats, block: block)
+    let interval = repeats ? Double(delay) * 1e-9 : 0
+    let timer = Timer(fire: date(after: delay), interval: interval, repeats: repeats, block: block)
     loop.add(timer, forMode: mode)
     // The loop keeps it until it is invalidated.
     return Unmanaged.passUnretained(timer).toOpaque()
@@ -40,7 +41,7 @@ peer.add = { delay, number in addTimer(after: delay, repeats: false, in: .defaul
 peer.cancel = { timer($0).invalidate() }
 peer.rearm = { handle, delay, _ in timer(handle).fireDate = date(after: delay) }
 peer.add_repeating = { period, number in
-    addTimer(after: period, repeats: true, in: .default) { _ in driver_ticked(number) }
+    addTimer(after: period, repeats: true, in: .default) { _ in driver_fired(number) }
 }
 // So that a run without timers goes on.
 peer.post_prepare = { _ = addTimer(after: 3_600_000_000_000, repeats: false, in: .default) { _ in } }

@@ -35,7 +35,7 @@ static void move(Handle handle, uint64_t delay, size_t i) {
 }
 
 static gboolean ticked(gpointer argument) {
-    driver_ticked((size_t)argument);
+    driver_fired((size_t)argument);
     return G_SOURCE_CONTINUE;
 }
 static Handle add_repeating(uint64_t period, size_t i) {

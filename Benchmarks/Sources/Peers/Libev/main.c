@@ -22,7 +22,9 @@ static void fired(struct ev_loop *loop, ev_timer *timer, int events) {
     driver_fired(i);
 }
 
-static ev_timer *start_timer(uint64_t delay, uint64_t period, void (*body)(struct ev_loop *, ev_timer *, int), size_t i) {
+typedef void (*Body)(struct ev_loop *, ev_timer *, int);
+
+static ev_timer *start_timer(uint64_t delay, uint64_t period, Body body, size_t i) {
     ev_timer *timer = malloc(sizeof *timer);
     ev_timer_init(timer, body, (double)delay / 1e9, (double)period / 1e9);
     timer->data = (void *)i;
@@ -46,7 +48,7 @@ static void move(Handle handle, uint64_t delay, size_t i) {
 
 static void ticked(struct ev_loop *loop, ev_timer *timer, int events) {
     (void)loop, (void)events;
-    driver_ticked((size_t)timer->data);
+    driver_fired((size_t)timer->data);
 }
 static Handle add_repeating(uint64_t period, size_t i) { return start_timer(period, period, ticked, i); }
 

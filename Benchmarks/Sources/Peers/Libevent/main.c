@@ -62,7 +62,7 @@ static void move(Handle handle, uint64_t delay, size_t i) {
 
 static void ticked(evutil_socket_t descriptor, short events, void *argument) {
     (void)descriptor, (void)events;
-    driver_ticked((size_t)argument);
+    driver_fired((size_t)argument);
 }
 
 static Handle add_repeating(uint64_t period, size_t i) {

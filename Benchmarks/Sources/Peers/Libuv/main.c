@@ -40,7 +40,7 @@ static void move(Handle handle, uint64_t delay, size_t i) {
     uv_timer_start(handle, fired, delay / 1000000, 0);
 }
 
-static void ticked(uv_timer_t *timer) { driver_ticked((size_t)timer->data); }
+static void ticked(uv_timer_t *timer) { driver_fired((size_t)timer->data); }
 static Handle add_repeating(uint64_t period, size_t i) { return start_timer(period, period, ticked, i); }
 
 static uv_timer_t *embedded;

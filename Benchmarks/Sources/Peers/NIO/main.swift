@@ -56,7 +56,7 @@ peer.rearm = { _, delay, number in
 }
 peer.add_repeating = { period, number in
     let period = TimeAmount.nanoseconds(Int64(period))
-    let task = loop.scheduleRepeatedTask(initialDelay: period, delay: period) { _ in driver_ticked(number) }
+    let task = loop.scheduleRepeatedTask(initialDelay: period, delay: period) { _ in driver_fired(number) }
     return Unmanaged.passRetained(task).toOpaque()
 }
 peer.post = { task, argument in

@@ -48,12 +48,13 @@ peer.report = {
 
 // Timers. The loop keeps each until it is invalidated.
 peer.add = { delay, number in
-    handle(Timer.scheduledTimer(withTimeInterval: .nanoseconds(Int64(delay)), repeats: false) { _ in driver_fired(number) })
+    let interval = Duration.nanoseconds(Int64(delay))
+    return handle(Timer.scheduledTimer(withTimeInterval: interval, repeats: false) { _ in driver_fired(number) })
 }
 peer.cancel = { timer($0).invalidate() }
 peer.rearm = { handle, delay, _ in timer(handle).fireDate = loop.now + .nanoseconds(Int64(delay)) }
 peer.add_repeating = { period, number in
-    let timer = Timer(timeInterval: .nanoseconds(Int64(period)), repeats: true) { _ in driver_ticked(number) }
+    let timer = Timer(timeInterval: .nanoseconds(Int64(period)), repeats: true) { _ in driver_fired(number) }
     timer.tolerance = tolerance
     RunLoop.current.add(timer, forMode: .default)
     return handle(timer)

@@ -64,7 +64,7 @@ static int ticked(sd_event_source *source, uint64_t time, void *argument) {
     grids[i].next += grids[i].period;
     sd_event_source_set_time(source, grids[i].next);
     sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
-    driver_ticked(i);
+    driver_fired(i);
     return 0;
 }
 

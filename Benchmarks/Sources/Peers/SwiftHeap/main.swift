@@ -1,5 +1,5 @@
-// No loop: a bare store of timers in Swift, the floor's heap with a class and a closure for each timer. What the language
-// costs.
+// No loop: a bare store of timers in Swift, the floor's heap with a class and a closure for each timer. It shows what the
+// language costs.
 import Driver
 import Glibc
 
