@@ -15,7 +15,8 @@ extension Timer {
         line: UInt32 = #line
     ) {
         self.init(
-            fire: .first(after: interval), interval: interval, repeats: repeats, block: block, file: file, line: line)
+            fire: RunLoop.current.now + .first(interval), interval: interval, repeats: repeats, block: block,
+            file: file, line: line)
     }
 
     /// A timer that fires first one `interval` from now and calls a method of `target`, which it keeps until it is
@@ -26,7 +27,8 @@ extension Timer {
         userInfo: Any? = nil, repeats: Bool, file: StaticString = #fileID, line: UInt32 = #line
     ) {
         self.init(
-            fire: .first(after: interval), interval: interval, target: target, selector: selector, userInfo: userInfo,
+            fire: RunLoop.current.now + .first(interval), interval: interval, target: target, selector: selector,
+            userInfo: userInfo,
             repeats: repeats, file: file, line: line)
     }
 
@@ -38,7 +40,8 @@ extension Timer {
         userInfo: Any? = nil, repeats: Bool, file: StaticString = #fileID, line: UInt32 = #line
     ) {
         self.init(
-            fire: .first(after: interval), interval: interval, weakTarget: weakTarget, selector: selector,
+            fire: RunLoop.current.now + .first(interval), interval: interval, weakTarget: weakTarget,
+            selector: selector,
             userInfo: userInfo, repeats: repeats, file: file, line: line)
     }
 
@@ -49,7 +52,11 @@ extension Timer {
         withTimeInterval interval: Duration, repeats: Bool, block: @escaping (Timer) -> Void,
         file: StaticString = #fileID, line: UInt32 = #line
     ) -> Timer {
-        scheduled(Timer(timeInterval: interval, repeats: repeats, block: block, file: file, line: line))
+        scheduled { loop in
+            Timer(
+                fire: loop.now + .first(interval), interval: interval, repeats: repeats, block: block, file: file,
+                line: line)
+        }
     }
 
     /// A timer of the current loop, in the default mode only, that calls a method of `target` (S1).
@@ -59,10 +66,11 @@ extension Timer {
         timeInterval interval: Duration, target: Target, selector: @escaping (Target) -> (Timer) -> Void,
         userInfo: Any? = nil, repeats: Bool, file: StaticString = #fileID, line: UInt32 = #line
     ) -> Timer {
-        scheduled(
+        scheduled { loop in
             Timer(
-                timeInterval: interval, target: target, selector: selector, userInfo: userInfo, repeats: repeats,
-                file: file, line: line))
+                fire: loop.now + .first(interval), interval: interval, target: target, selector: selector,
+                userInfo: userInfo, repeats: repeats, file: file, line: line)
+        }
     }
 
     /// A timer of the current loop, in the default mode only, that calls a method of `weakTarget` without keeping it
@@ -73,22 +81,26 @@ extension Timer {
         timeInterval interval: Duration, weakTarget: Target, selector: @escaping (Target) -> (Timer) -> Void,
         userInfo: Any? = nil, repeats: Bool, file: StaticString = #fileID, line: UInt32 = #line
     ) -> Timer {
-        scheduled(
+        scheduled { loop in
             Timer(
-                timeInterval: interval, weakTarget: weakTarget, selector: selector, userInfo: userInfo,
-                repeats: repeats, file: file, line: line))
+                fire: loop.now + .first(interval), interval: interval, weakTarget: weakTarget, selector: selector,
+                userInfo: userInfo, repeats: repeats, file: file, line: line)
+        }
     }
 
     @available(*, noasync)
-    private static func scheduled(_ timer: Timer) -> Timer {
-        RunLoop.current.add(timer, forMode: .default)
+    @inline(__always)
+    private static func scheduled(_ make: (RunLoop) -> Timer) -> Timer {
+        let loop = RunLoop.current
+        let timer = make(loop)
+        loop.add(timer, forMode: .default)
         return timer
     }
 }
 
-extension RunLoop.Instant {
-    @available(*, noasync)
-    fileprivate static func first(after interval: Duration) -> RunLoop.Instant {
-        RunLoop.current.now + (interval > .zero ? interval : Timer.shortestInterval)
+extension Duration {
+    /// The time until the first fire (R98).
+    fileprivate static func first(_ interval: Duration) -> Duration {
+        interval > .zero ? interval : Timer.shortestInterval
     }
 }

@@ -225,17 +225,16 @@ extension DisplayLink {
             invalidate()
             return false
         }
-        guard let (frame, lost) = schedule.take(at: loop.timeBeforeCallback()) else {
+        guard let (frame, lost) = schedule.take(at: loop.recentTime()) else {
             arm(in: loop)
             return false
         }
-        loop.freshTime = nil
         droppedFrames = lost
         totalDroppedFrames += lost
         timestamp = schedule.clock.date(of: frame)
         targetTimestamp = schedule.target(of: frame)
         callBlock(in: loop)
-        let end = loop.timeAfterCallback()
+        let end = loop.recentTime()
         guard isValid else {
             invalidate()
             return true

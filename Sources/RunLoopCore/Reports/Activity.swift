@@ -65,6 +65,7 @@ extension RunLoop {
     /// Calls a handler, and says so to those who watch the loop.
     @inline(__always)
     func calling(_ kind: ItemKind, _ name: @autoclosure () -> String?, _ origin: Origin, _ body: () -> Void) {
+        defer { freshTime = nil }
         guard let activity, let mode = activations.last?.mode else { return body() }
         let outer = activity.begin(kind, name(), origin, mode, at: now)
         body()

@@ -23,16 +23,17 @@ extension RunLoop {
         if handledSource { didWork = performBlocks(in: mode) || didWork }
 
         // 4. How long: not at all if there is something to do, or nothing left to wait for.
-        let announcesSleep = !handledSource && maySleep(run, in: mode)
-        var sleeps = announcesSleep
-        if announcesSleep, notify(.beforeWaiting, in: mode) { sleeps = maySleep(run, in: mode) }
+        var wakeTime = handledSource ? nil : self.wakeTime(run, in: mode)
+        let announcesSleep = wakeTime != nil
+        if announcesSleep, notify(.beforeWaiting, in: mode) { wakeTime = self.wakeTime(run, in: mode) }
 
         // 5. The one line that touches the world.
         var outcome = WaitOutcome.woke
+        var sleeps = false
         if ready.isEmpty {
             unpark(for: mode)
-            sleeps = sleeps && remote.mailbox.fallAsleep()
-            outcome = driver.wait(until: sleeps ? wakeTime(run, in: mode) : .distantPast, into: ready)
+            sleeps = wakeTime != nil && remote.mailbox.fallAsleep()
+            outcome = driver.wait(until: sleeps ? wakeTime! : .distantPast, into: ready)
             if sleeps { remote.mailbox.wakeUp() }
         }
         if announcesSleep { notify(.afterWaiting, in: mode) }
@@ -47,7 +48,7 @@ extension RunLoop {
         // 7. Timers that are due at that reading, straight from the queue: a nested run may have fired some meanwhile.
         var fired = 0
         while let (client, deadline) = timers.popDue(in: mode, at: now, before: mark) {
-            statistics.lateness.record(nanoseconds: timeBeforeCallback().nanoseconds &- deadline.nanoseconds)
+            statistics.lateness.record(nanoseconds: recentTime().nanoseconds &- deadline.nanoseconds)
             if client.deadlineCame(in: self) { fired += 1 }
         }
         timers.restore()
@@ -66,17 +67,13 @@ extension RunLoop {
         return outcome == .starved && !didWork ? .starved : nil
     }
 
-    /// Whether there is nothing to do at once, and something to wait for.
-    private func maySleep(_ run: Int, in mode: Mode) -> Bool {
+    /// Until when to sleep; `nil` if there is something to do at once, or nothing to wait for.
+    private func wakeTime(_ run: Int, in mode: Mode) -> Instant? {
         let activation = activations[run]
-        guard !activation.isPoll, !activation.isStopped, !isWakeUpPending, ready.isEmpty else { return false }
-        guard !hasBlocks(for: mode), !remote.mailbox.hasMail, !isEmpty(mode) else { return false }
-        let wakeTime = wakeTime(run, in: mode)
-        return wakeTime == .distantFuture || wakeTime > driver.now
-    }
-
-    private func wakeTime(_ run: Int, in mode: Mode) -> Instant {
-        min(timers.nextDeadline(in: mode) ?? .distantFuture, activations[run].limit)
+        guard !activation.isPoll, !activation.isStopped, !isWakeUpPending, ready.isEmpty else { return nil }
+        guard !hasBlocks(for: mode), !remote.mailbox.hasMail, !isEmpty(mode) else { return nil }
+        let wakeTime = min(timers.nextDeadline(in: mode) ?? .distantFuture, activation.limit)
+        return wakeTime == .distantFuture || wakeTime > recentTime() ? wakeTime : nil
     }
 
     /// The limit counts as reached when the clock has gone beyond it, or when a pass right at the limit found nothing

@@ -112,11 +112,12 @@ extension RunLoop {
         _ mode: Mode, until limit: Instant, returnsAfterSource: Bool, isPoll: Bool? = nil
     ) -> RunResult? {
         checkThread()
+        freshTime = nil
         lastActivationNumber += 1
         let run = activations.count
         activations.append(
             Activation(
-                mode: mode, limit: limit, isPoll: isPoll ?? (limit <= now), returnsAfterSource: returnsAfterSource,
+                mode: mode, limit: limit, isPoll: isPoll ?? hasCome(limit), returnsAfterSource: returnsAfterSource,
                 number: lastActivationNumber))
         remote.mailbox.activation.store(lastActivationNumber, ordering: .releasing)
         timers.notesJoins = true
@@ -145,6 +146,11 @@ extension RunLoop {
         return result
     }
 
+    /// Whether a limit is not later than now; the clock is not asked where it has nothing to say.
+    private func hasCome(_ limit: Instant) -> Bool {
+        limit == .distantPast || (limit != .distantFuture && limit <= now)
+    }
+
     /// Whether nothing in `mode` can make a run worth while: no timer, no source, no block; observers do not count (R9,
     /// R10).
     package func isEmpty(_ mode: Mode) -> Bool {
@@ -153,8 +159,12 @@ extension RunLoop {
     }
 
     /// Takes what other threads have asked for.
+    @inline(__always)
     func collectMail() {
-        guard remote.mailbox.hasMail else { return }
+        if remote.mailbox.hasMail { openMail() }
+    }
+
+    private func openMail() {
         remote.mailbox.collect(into: &mail)
         if blocks.isEmpty {
             swap(&blocks, &mail.blocks)
@@ -172,6 +182,7 @@ extension RunLoop {
             case .wakeUp: isWakeUpPending = true
             }
         }
+        freshTime = nil
         requests.removeAll(keepingCapacity: true)
         if mail.requests.isEmpty { swap(&requests, &mail.requests) }
     }

@@ -97,14 +97,19 @@ extension RunLoop {
     ///
     /// - Returns: whether there were any.
     @discardableResult
+    @inline(__always)
     func notify(_ activity: Observer.Activity, in mode: Mode) -> Bool {
         guard mode.id < modeStates.count, modeStates[mode.id].observedActivities.contains(activity) else {
             return false
         }
+        call(activity, in: mode)
+        return true
+    }
+
+    private func call(_ activity: Observer.Activity, in mode: Mode) {
         for observer in modeStates[mode.id].observers where observer.activities.contains(activity) {
             calling(.observer, observer.name, observer.origin) { observer.call(activity) }
         }
-        return true
     }
 
     // MARK: Custom sources

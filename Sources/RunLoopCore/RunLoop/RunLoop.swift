@@ -69,7 +69,7 @@ public final class RunLoop {
     private(set) var hasEnded = false
     /// Ends the coming sleep at once (R86).
     @exclusivity(unchecked) var isWakeUpPending = false
-    /// The time, if nothing has run since it was read.
+    /// The time, if no callback has run since it was read.
     @exclusivity(unchecked) var freshTime: Instant?
 
     /// What a mode holds besides timers.
@@ -173,14 +173,10 @@ public final class RunLoop {
         trace?(event)
     }
 
-    /// The time at which a callback begins; read only if something has run since it was last read.
-    func timeBeforeCallback() -> Instant {
+    /// The time, read only if a callback has run since it was last read.
+    @inline(__always)
+    func recentTime() -> Instant {
         if let freshTime { return freshTime }
-        return timeAfterCallback()
-    }
-
-    /// The time at which a callback has ended.
-    func timeAfterCallback() -> Instant {
         let now = driver.now
         freshTime = now
         return now

@@ -34,7 +34,13 @@ struct DeadlineHeap {
         siftDown(from: 0, breakTie)
     }
 
+    /// Removes everything, and gives back memory that is more than a little.
+    mutating func removeAll() {
+        entries.removeAll(keepingCapacity: entries.capacity <= 1024)
+    }
+
     /// Keeps the entries that `isKept` names, puts them in order again, and gives back memory that is not needed. O(n).
+    @inline(__always)
     mutating func sweep(keeping isKept: (Entry) -> Bool, _ breakTie: TieBreak) {
         entries.removeAll { !isKept($0) }
         if entries.capacity > 4 * entries.count + 1024 { entries = ContiguousArray(entries[...].map { $0 }) }

@@ -39,7 +39,7 @@ public final class Timer {
     @exclusivity(unchecked) private unowned(unsafe) var loop: RunLoop?
     @exclusivity(unchecked) private var extras: Extras?
     /// Where it was made.
-    public package(set) var origin: RunLoop.Origin
+    @exclusivity(unchecked) public package(set) var origin: RunLoop.Origin
     /// The date that is fired next, or is being fired.
     @exclusivity(unchecked) private var date: RunLoop.Instant
     /// In nanoseconds, rounded; 0 for a one-shot.
@@ -219,16 +219,13 @@ public final class Timer {
         }
         lastFireDate = date
         guard repeats else {
-            loop.freshTime = nil
             callBlock(isManual: false)
-            loop.freshTime = nil
             invalidate()
             return true
         }
-        let passed = countMissed(at: loop.timeBeforeCallback())
-        loop.freshTime = nil
+        let passed = countMissed(at: loop.recentTime())
         callBlock(isManual: false)
-        let now = loop.timeAfterCallback()
+        let now = loop.recentTime()
         guard isValid else {
             invalidate()
             return true

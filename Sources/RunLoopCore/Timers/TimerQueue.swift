@@ -237,7 +237,11 @@ final class TimerQueue<Client: TimerQueueClient> {
     private func entryDied(in lane: Int) {
         lanes[lane].armed -= 1
         let armed = lanes[lane].armed
-        guard lanes[lane].heap.count > (armed == 0 ? 0 : 2 * armed + 64) else { return }
+        guard armed > 0 else {
+            for entry in lanes[lane].heap.entries { free(entry.slot) }
+            return lanes[lane].heap.removeAll()
+        }
+        guard lanes[lane].heap.count > 2 * armed + 64 else { return }
         lanes[lane].heap.sweep(
             keeping: { entry in
                 let isAlive = slots[Int(entry.slot)].client != nil

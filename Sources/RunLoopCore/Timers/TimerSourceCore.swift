@@ -273,7 +273,7 @@ extension TimerSourceCore {
 
     func deadlineCame(in loop: RunLoop) -> Bool {
         guard let pool = queue.pool else {
-            return deliver(in: loop, at: loop.timeBeforeCallback())
+            return deliver(in: loop, at: loop.recentTime())
         }
         withLock { $0.isHandedOver = true }
         pool.submit(self, from: loop)
@@ -317,8 +317,6 @@ extension TimerSourceCore {
         case nil:
             break
         }
-        // What the handler ran may have left a time of its own.
-        loop.freshTime = nil
         let unneeded = withLock { state in
             state.isDelivering = false
             return Self.takeUnneeded(&state)
