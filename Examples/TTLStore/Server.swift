@@ -16,12 +16,12 @@ final class Server {
     private let log: Logger
     private var listeners: [Listener] = []
     private var clients: [ObjectIdentifier: Connection] = [:]
-    private var parser = RequestParser()
-    private var reply = Reply()
+    @exclusivity(unchecked) private var parser = RequestParser()
+    @exclusivity(unchecked) private var reply = Reply()
     private var afterLastClient: (() -> Void)?
 
     private(set) var served = 0
-    private(set) var performed = 0
+    @exclusivity(unchecked) private(set) var performed = 0
 
     init(_ store: Store, on loop: RunLoop, _ settings: Settings, _ log: Logger) {
         self.loop = loop

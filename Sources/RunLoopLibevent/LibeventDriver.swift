@@ -22,7 +22,7 @@ package final class LibeventDriver: Driver {
     /// What the timer descriptor is set to; 0 is disarmed.
     private var armed: Int64 = 0
     /// Where callbacks write, while a wait is under way.
-    fileprivate var ready: ReadyQueue?
+    @exclusivity(unchecked) fileprivate var ready: ReadyQueue?
 
     package init(waker: EventWaker) {
         Self.silenceLog()

@@ -39,7 +39,7 @@ public final class RunLoop {
     var lastSourceNumber = 0
     /// Custom sources that are marked as ready, in the order in which they were signalled.
     @exclusivity(unchecked) var signalled: [CustomSource] = []
-    var descriptors = DescriptorTable()
+    @exclusivity(unchecked) var descriptors = DescriptorTable()
     var delayedCalls = DelayedCallTable()
 
     /// What other modules keep for a loop, by its type.

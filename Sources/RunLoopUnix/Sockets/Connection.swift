@@ -84,12 +84,12 @@ public final class Connection {
 
     let loop: RunLoop
     private let pool: BufferPool
-    private var receive: ReceiveHandler?
+    @exclusivity(unchecked) private var receive: ReceiveHandler?
     private var reader: DescriptorSource?
-    private var writer: DescriptorSource?
-    private var input: ByteBuffer?
-    private var output: ByteBuffer?
-    private var timers: ConnectionTimers?
+    @exclusivity(unchecked) private var writer: DescriptorSource?
+    @exclusivity(unchecked) private var input: ByteBuffer?
+    @exclusivity(unchecked) private var output: ByteBuffer?
+    @exclusivity(unchecked) private var timers: ConnectionTimers?
 
     private enum State {
         case new, open
@@ -97,15 +97,15 @@ public final class Connection {
         case finishing
         case closed
     }
-    private var state = State.new
+    @exclusivity(unchecked) private var state = State.new
     /// Writing waits until a handler has returned.
-    private var isCorked = false
+    @exclusivity(unchecked) private var isCorked = false
     private var isPausedByUser = false
-    private var isPausedByOutput = false
+    @exclusivity(unchecked) private var isPausedByOutput = false
     private var hasEnded = false
-    private var endsAfterOutput = false
+    @exclusivity(unchecked) private var endsAfterOutput = false
     private var isReading = false
-    private var isAwaitingRoom = false
+    @exclusivity(unchecked) private var isAwaitingRoom = false
 
     /// A connection on a descriptor, which it makes non-blocking and from now on owns.
     ///
