@@ -39,9 +39,13 @@ struct Reply {
     }
 
     mutating func error(_ text: String) {
+        error(text.utf8)
+    }
+
+    mutating func error(_ text: some Collection<UInt8>) {
         bytes.append(UInt8(ascii: "-"))
         // A line break would end the reply.
-        bytes.append(contentsOf: text.utf8.map { $0 < 0x20 ? UInt8(ascii: " ") : $0 })
+        bytes.append(contentsOf: text.lazy.map { $0 == 0x0A || $0 == 0x0D ? UInt8(ascii: " ") : $0 })
         endLine()
     }
 

@@ -105,29 +105,11 @@ final class Server {
     /// Carries out the requests that are complete, and sends all replies together.
     private func receive(_ client: Connection, _ bytes: Span<UInt8>) -> Int {
         reply.removeAll()
-        let (used, isLast) = bytes.withUnsafeBufferPointer { perform(all: $0) }
+        let batch = bytes.withUnsafeBufferPointer { commands.perform(all: $0, &parser, &reply) }
+        performed += batch.requests
         client.write(reply.bytes)
-        if isLast { client.finish(within: .seconds(1)) }
-        return used
-    }
-
-    /// - Returns: how many bytes were used, and whether the client has had its last reply.
-    private func perform(all bytes: UnsafeBufferPointer<UInt8>) -> (used: Int, isLast: Bool) {
-        var position = 0
-        while true {
-            switch parser.parse(bytes, from: position) {
-            case .incomplete: return (position, false)
-            case .malformed(let text):
-                reply.error("ERR \(text)")
-                return (bytes.count, true)
-            case .request(let end):
-                position = end
-                guard !parser.arguments.isEmpty else { continue }
-                performed += 1
-                let request = Commands.Request(bytes: bytes, words: parser.arguments)
-                guard commands.perform(request, &reply) == .goOn else { return (bytes.count, true) }
-            }
-        }
+        if batch.isLast { client.finish(within: .seconds(1)) }
+        return batch.used
     }
 
     // MARK: Stopping
