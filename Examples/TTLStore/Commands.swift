@@ -39,11 +39,11 @@ struct Commands {
         func integer(_ index: Int) -> Int? { Int(wholeNumber: self[index]) }
     }
 
-    /// Carries out all requests that are complete.
+    /// Carries out all requests that are complete, until so many bytes of replies have come together.
     ///
     /// - Returns: how many bytes were used, for how many requests, and whether the client has had its last reply.
     func perform(
-        all bytes: UnsafeBufferPointer<UInt8>, _ parser: inout RequestParser, _ reply: inout Reply
+        all bytes: UnsafeBufferPointer<UInt8>, _ parser: inout RequestParser, _ reply: inout Reply, limit: Int = .max
     ) -> (used: Int, requests: Int, isLast: Bool) {
         var position = 0
         var requests = 0
@@ -57,7 +57,7 @@ struct Commands {
                 position = end
                 guard !parser.arguments.isEmpty else { continue }
                 requests += 1
-                guard perform(parser, bytes, &reply) == .goOn else { return (bytes.count, requests, true) }
+                guard perform(parser, bytes, &reply) == .goOn, reply.bytes.count <= limit else { return (bytes.count, requests, true) }
             }
         }
     }

@@ -3,7 +3,8 @@ struct Reply {
     private(set) var bytes: [UInt8] = []
 
     mutating func removeAll() {
-        bytes.removeAll(keepingCapacity: true)
+        // The memory of a huge reply is given back.
+        bytes.removeAll(keepingCapacity: bytes.capacity <= 1 << 20)
     }
 
     mutating func ok() { append("+OK\r\n") }

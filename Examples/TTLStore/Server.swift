@@ -8,6 +8,8 @@ final class Server {
     struct Settings {
         var maximumClients = 10_000
         var idleTimeout: Duration?
+        /// How many bytes of replies may wait for a client that does not read them.
+        var maximumOutput = 64 * 1024 * 1024
     }
 
     private let loop: RunLoop
@@ -72,6 +74,7 @@ final class Server {
         var limits = Connection.Limits()
         limits.maximumInput = parser.limits.argumentSize + parser.limits.inlineSize
         limits.idleTimeout = settings.idleTimeout
+        limits.maximumOutput = settings.maximumOutput
         let client = Connection(adopting: descriptor, on: loop, limits: limits) { [unowned self] client, bytes in
             receive(client, bytes)
         }
@@ -105,7 +108,10 @@ final class Server {
     /// Carries out the requests that are complete, and sends all replies together.
     private func receive(_ client: Connection, _ bytes: Span<UInt8>) -> Int {
         reply.removeAll()
-        let batch = bytes.withUnsafeBufferPointer { commands.perform(all: $0, &parser, &reply) }
+        let batch = bytes.withUnsafeBufferPointer {
+            // With more than may wait the client is closed anyway: a few requests can ask for more than there is memory.
+            commands.perform(all: $0, &parser, &reply, limit: settings.maximumOutput)
+        }
         performed += batch.requests
         client.write(reply.bytes)
         if batch.isLast { client.finish(within: .seconds(1)) }
