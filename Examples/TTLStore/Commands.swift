@@ -57,7 +57,9 @@ struct Commands {
                 position = end
                 guard !parser.arguments.isEmpty else { continue }
                 requests += 1
-                guard perform(parser, bytes, &reply) == .goOn, reply.bytes.count <= limit else { return (bytes.count, requests, true) }
+                guard perform(parser, bytes, &reply) == .goOn, reply.bytes.count <= limit else {
+                    return (bytes.count, requests, true)
+                }
             }
         }
     }

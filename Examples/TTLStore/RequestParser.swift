@@ -106,7 +106,8 @@ struct RequestParser {
         guard !line.contains(where: { $0 == Self.doubleQuote || $0 == Self.singleQuote }) else {
             var words: [UInt8] = []
             defer { unquoted = words }
-            return unquote(line, into: &words) ? .request(end: end + 1) : .malformed("Protocol error: unbalanced quotes in request")
+            return unquote(line, into: &words)
+                ? .request(end: end + 1) : .malformed("Protocol error: unbalanced quotes in request")
         }
         var word: Int?
         for index in start...end {

@@ -18,6 +18,7 @@ final class Server {
     private let log: Logger
     private var listeners: [Listener] = []
     private var clients: [ObjectIdentifier: Connection] = [:]
+    // These, and the store's entries, are unchecked as in `Connection`: one thread, and no command calls the server.
     @exclusivity(unchecked) private var parser = RequestParser()
     @exclusivity(unchecked) private var reply = Reply()
     private var afterLastClient: (() -> Void)?
@@ -109,7 +110,7 @@ final class Server {
     private func receive(_ client: Connection, _ bytes: Span<UInt8>) -> Int {
         reply.removeAll()
         let batch = bytes.withUnsafeBufferPointer {
-            // With more than may wait the client is closed anyway: a few requests can ask for more than there is memory.
+            // With more than may wait the client is closed anyway; a few requests can ask for more than the memory.
             commands.perform(all: $0, &parser, &reply, limit: settings.maximumOutput)
         }
         performed += batch.requests

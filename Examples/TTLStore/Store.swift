@@ -26,6 +26,7 @@ final class Store {
     }
 
     private let loop: RunLoop
+    // Unchecked as in `Server`.
     @exclusivity(unchecked) private var entries: [Key: Entry] = [:]
     /// How many keys have expired.
     private(set) var expired = 0

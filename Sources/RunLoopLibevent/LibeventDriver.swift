@@ -21,7 +21,7 @@ package final class LibeventDriver: Driver {
 
     /// What the timer descriptor is set to; 0 is disarmed.
     private var armed: Int64 = 0
-    /// Where callbacks write, while a wait is under way.
+    /// Where callbacks write, while a wait is under way. Unchecked as in `RunLoop`: read for each ready descriptor.
     @exclusivity(unchecked) fileprivate var ready: ReadyQueue?
 
     package init(waker: EventWaker) {

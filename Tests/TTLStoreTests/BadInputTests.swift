@@ -44,7 +44,7 @@ struct BadInputTests {
     func slowReader() throws {
         let store = try StoreUnderTest(name: "slow")
         let writer = try Client(store.path)
-        writer.send("*3\r\n$3\r\nSET\r\n$1\r\na\r\n$4000000\r\n" + String(repeating: "x", count: 4_000_000) + "\r\n")
+        writer.set("a", String(repeating: "x", count: 4_000_000))
         #expect(writer.receive() == "+OK\r\n")
         let reader = try Client(store.path)
         // Sixteen gigabytes of replies, asked for in 28 kilobytes.
@@ -95,7 +95,7 @@ struct BadInputTests {
 
     // MARK: The disk
 
-    @Test("no room for a snapshot: an error in the log, the old one intact, nothing beside it; with room it works again")
+    @Test("no room for a snapshot: a line in the log, the old one intact, nothing beside it; with room it works again")
     func fullDisk() throws {
         let store = try StoreUnderTest(name: "full", limits: "ulimit -S -f 64")
         unlink(store.snapshot)
@@ -107,7 +107,7 @@ struct BadInputTests {
         let old = contents(of: store.snapshot)
         #expect(old.contains("small"))
         // More than the system lets it write, in one value: a part of it can be written.
-        client.send("*3\r\n$3\r\nSET\r\n$3\r\nbig\r\n$300000\r\n" + String(repeating: "x", count: 300_000) + "\r\n")
+        client.set("big", String(repeating: "x", count: 300_000))
         #expect(client.receive() == "+OK\r\n")
         try store.kill(.hangUp)
         #expect(store.logs("write the snapshot: File too large; the keys are kept in memory"))

@@ -122,6 +122,15 @@ final class StoreUnderTest {
         return output
     }
 
+    /// How long it has computed, in user code and in the kernel.
+    var processorTime: Duration {
+        // The fields after the name, which may contain anything but a closing parenthesis behind it.
+        let fields = contents(of: "/proc/\(child.processIdentifier)/stat").split(separator: ")").last?
+            .split(separator: " ")
+        let ticks = (fields?.dropFirst(11).prefix(2) ?? []).compactMap { Int($0) }.reduce(0, +)
+        return .seconds(1) * ticks / sysconf(Int32(_SC_CLK_TCK))
+    }
+
     /// The most bytes of memory that the process has had in use.
     var peakMemory: Int {
         let line = contents(of: "/proc/\(child.processIdentifier)/status").split(separator: "\n")
@@ -177,6 +186,11 @@ struct Client {
             sent += count
         }
         return true
+    }
+
+    /// Asks for a value to be stored, however long it is.
+    func set(_ key: String, _ value: String) {
+        send("*3\r\n$3\r\nSET\r\n$\(key.utf8.count)\r\n\(key)\r\n$\(value.utf8.count)\r\n\(value)\r\n")
     }
 
     /// What comes next; `nil` at the end of the stream.

@@ -125,6 +125,7 @@ public enum DescriptorError: Error, Equatable, CustomStringConvertible {
 /// Descriptors found ready and not yet served, oldest first. It belongs to the loop and only ever pops, so that a
 /// nested run serves what the outer one collected.
 package final class ReadyQueue {
+    // Unchecked as in `RunLoop`; part of the 32 % that `Connection` tells of.
     @exclusivity(unchecked) private var entries: [(token: SourceToken, events: DescriptorEvents)] = []
     @exclusivity(unchecked) private var head = 0
 

@@ -4,6 +4,7 @@ internal import RunLoopKit
 ///
 /// The memory is the C library's, since system calls fill it and its bytes need no initial value.
 final class ByteBuffer {
+    // Unchecked as in `Connection`: one thread, and no access is open while `fill` runs.
     @exclusivity(unchecked) private var memory: UnsafeMutableRawPointer
     @exclusivity(unchecked) private(set) var capacity: Int
     @exclusivity(unchecked) private var start = 0
@@ -82,6 +83,7 @@ final class BufferPool {
     static let size = 64 * 1024
     private static let most = 64
 
+    // Unchecked as in `Connection`.
     @exclusivity(unchecked) private var free: [ByteBuffer] = []
 
     func take() -> ByteBuffer {

@@ -84,6 +84,8 @@ public final class Connection {
 
     let loop: RunLoop
     private let pool: BufferPool
+    // What every message touches opts out of run-time exclusivity checks, here, in the buffers and in the loop's way to a
+    // descriptor: they were 32 % of the instructions of a GET in TTLStore (4,914 to 3,332; decision 23).
     @exclusivity(unchecked) private var receive: ReceiveHandler?
     private var reader: DescriptorSource?
     @exclusivity(unchecked) private var writer: DescriptorSource?
