@@ -45,8 +45,8 @@ final class StoreUnderTest {
     private let child: ChildProcess
 
     /// - Parameters:
-    ///   - limits: what the shell is to say before it becomes the daemon, as `ulimit -n 40`.
-    init(name: String, arguments: [String] = [], limits: String? = nil) throws {
+    ///   - shell: what a shell is to do before it becomes the daemon, as `ulimit -n 40`.
+    init(name: String, arguments: [String] = [], shell: String? = nil) throws {
         path = "/tmp/rlk-store-\(getpid())-\(name)"
         snapshot = path + ".snapshot"
         logPath = path + ".log"
@@ -55,10 +55,10 @@ final class StoreUnderTest {
         let options =
             ["--port", "0", "--unix", path, "--snapshot", snapshot, "--log-level", "warning"] + arguments
         let program = StoreUnderTest.program
-        if let limits {
+        if let shell {
             let words = [program] + options
             child = try .spawn(
-                .path("/bin/sh"), arguments: ["-c", "\(limits); exec \(words.joined(separator: " "))"],
+                .path("/bin/sh"), arguments: ["-c", "\(shell); exec \(words.joined(separator: " "))"],
                 standardInput: .null, standardError: .descriptor(logFile))
         } else {
             child = try .spawn(
@@ -77,6 +77,8 @@ final class StoreUnderTest {
 
     deinit {
         _ = try? child.kill(.kill)
+        // Under a sanitizer the daemon is checked too.
+        #expect(!log.contains("Sanitizer"), "\(log)")
         unlink(path)
         unlink(logPath)
     }
@@ -103,6 +105,12 @@ final class StoreUnderTest {
     }
 
     var processIdentifier: Int32 { child.processIdentifier }
+
+    /// How long a file may become that it writes, in bytes: what is longer the system refuses, as on a full disk.
+    func limitFiles(to size: String) throws {
+        let (status, _, errors) = try run("prlimit", ["--pid", "\(processIdentifier)", "--fsize=\(size):"])
+        #expect(status == .exited(0), "\(errors)")
+    }
 
     /// What it has logged so far.
     var log: String { contents(of: logPath) }

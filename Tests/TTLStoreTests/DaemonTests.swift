@@ -108,7 +108,7 @@ struct DaemonTests {
 
     @Test("without descriptors left it neither spins nor dies, and serves again when there are some")
     func noDescriptors() throws {
-        let store = try StoreUnderTest(name: "descriptors", limits: "ulimit -n 40")
+        let store = try StoreUnderTest(name: "descriptors", shell: "ulimit -n 40")
         var clients: [Client] = []
         for _ in 0..<60 { if let client = try? Client(store.path) { clients.append(client) } }
         clients[0].send("PING\r\n")
@@ -126,7 +126,7 @@ struct DaemonTests {
     func manyExpiries() throws {
         let store = try StoreUnderTest(name: "expiries")
         let client = try Client(store.path)
-        // All within a second, five seconds from now; by then they are there.
+        // All within a second, five seconds from when they are sent.
         let loop = RunLoop.current
         var sent: [RunLoop.Instant] = []
         for start in stride(from: 0, to: 100_000, by: 1_000) {
@@ -135,8 +135,6 @@ struct DaemonTests {
             var replies = 0
             while replies < 1_000, let text = client.receive() { replies += text.count { $0 == "+" } }
         }
-        client.send("DBSIZE\r\n")
-        #expect(client.receive() == ":100000\r\n")
         // The first key of each thousand is looked at until it is gone: not before its time, counted from before it
         // was sent.
         for (number, sent) in sent.enumerated() {
@@ -156,7 +154,8 @@ struct DaemonTests {
 
     @Test("memory returns to its base after a hundred thousand connections")
     func memory() throws {
-        let store = try StoreUnderTest(name: "memory")
+        // AddressSanitizer would keep what has been freed for a while.
+        let store = try StoreUnderTest(name: "memory", shell: "export ASAN_OPTIONS=quarantine_size_mb=0")
         func connect(_ count: Int) throws {
             for _ in 0..<count {
                 let client = try Client(store.path)
