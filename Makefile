@@ -114,4 +114,4 @@ tsan asan: deps
 
 # What crosses threads, and what touches C.
 tsan-short asan-short: deps
-	$(SANITIZED_TEST) --filter 'RunLoopKitTests|DriverTests|RunLoopUnixTests'
+	$(SANITIZED_TEST) --filter 'RunLoopKitTests|DriverTests|RunLoopUnixTests|TTLStoreTests\.(Commands|RequestParser|BadInput)'

@@ -3,7 +3,8 @@ struct Reply {
     private(set) var bytes: [UInt8] = []
 
     mutating func removeAll() {
-        bytes.removeAll(keepingCapacity: true)
+        // The memory of a huge reply is given back.
+        bytes.removeAll(keepingCapacity: bytes.capacity <= 1 << 20)
     }
 
     mutating func ok() { append("+OK\r\n") }
@@ -39,9 +40,13 @@ struct Reply {
     }
 
     mutating func error(_ text: String) {
+        error(text.utf8)
+    }
+
+    mutating func error(_ text: some Collection<UInt8>) {
         bytes.append(UInt8(ascii: "-"))
         // A line break would end the reply.
-        bytes.append(contentsOf: text.utf8.map { $0 < 0x20 ? UInt8(ascii: " ") : $0 })
+        bytes.append(contentsOf: text.lazy.map { $0 == 0x0A || $0 == 0x0D ? UInt8(ascii: " ") : $0 })
         endLine()
     }
 

@@ -8,6 +8,8 @@ final class Server {
     struct Settings {
         var maximumClients = 10_000
         var idleTimeout: Duration?
+        /// How many bytes of replies may wait for a client that does not read them.
+        var maximumOutput = 64 * 1024 * 1024
     }
 
     private let loop: RunLoop
@@ -16,12 +18,13 @@ final class Server {
     private let log: Logger
     private var listeners: [Listener] = []
     private var clients: [ObjectIdentifier: Connection] = [:]
-    private var parser = RequestParser()
-    private var reply = Reply()
+    // These, and the store's entries, are unchecked as in `Connection`: one thread, and no command calls the server.
+    @exclusivity(unchecked) private var parser = RequestParser()
+    @exclusivity(unchecked) private var reply = Reply()
     private var afterLastClient: (() -> Void)?
 
     private(set) var served = 0
-    private(set) var performed = 0
+    @exclusivity(unchecked) private(set) var performed = 0
 
     init(_ store: Store, on loop: RunLoop, _ settings: Settings, _ log: Logger) {
         self.loop = loop
@@ -72,6 +75,7 @@ final class Server {
         var limits = Connection.Limits()
         limits.maximumInput = parser.limits.argumentSize + parser.limits.inlineSize
         limits.idleTimeout = settings.idleTimeout
+        limits.maximumOutput = settings.maximumOutput
         let client = Connection(adopting: descriptor, on: loop, limits: limits) { [unowned self] client, bytes in
             receive(client, bytes)
         }
@@ -105,29 +109,14 @@ final class Server {
     /// Carries out the requests that are complete, and sends all replies together.
     private func receive(_ client: Connection, _ bytes: Span<UInt8>) -> Int {
         reply.removeAll()
-        let (used, isLast) = bytes.withUnsafeBufferPointer { perform(all: $0) }
-        client.write(reply.bytes)
-        if isLast { client.finish(within: .seconds(1)) }
-        return used
-    }
-
-    /// - Returns: how many bytes were used, and whether the client has had its last reply.
-    private func perform(all bytes: UnsafeBufferPointer<UInt8>) -> (used: Int, isLast: Bool) {
-        var position = 0
-        while true {
-            switch parser.parse(bytes, from: position) {
-            case .incomplete: return (position, false)
-            case .malformed(let text):
-                reply.error("ERR \(text)")
-                return (bytes.count, true)
-            case .request(let end):
-                position = end
-                guard !parser.arguments.isEmpty else { continue }
-                performed += 1
-                let request = Commands.Request(bytes: bytes, words: parser.arguments)
-                guard commands.perform(request, &reply) == .goOn else { return (bytes.count, true) }
-            }
+        let batch = bytes.withUnsafeBufferPointer {
+            // With more than may wait the client is closed anyway; a few requests can ask for more than the memory.
+            commands.perform(all: $0, &parser, &reply, limit: settings.maximumOutput)
         }
+        performed += batch.requests
+        client.write(reply.bytes)
+        if batch.isLast { client.finish(within: .seconds(1)) }
+        return batch.used
     }
 
     // MARK: Stopping

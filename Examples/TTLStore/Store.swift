@@ -26,7 +26,8 @@ final class Store {
     }
 
     private let loop: RunLoop
-    private var entries: [Key: Entry] = [:]
+    // Unchecked as in `Server`.
+    @exclusivity(unchecked) private var entries: [Key: Entry] = [:]
     /// How many keys have expired.
     private(set) var expired = 0
     /// How much later than its time a key has expired at most.

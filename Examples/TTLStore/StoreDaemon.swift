@@ -7,22 +7,34 @@ import RunLoopUnix
 final class StoreDaemon {
     private let options: TTLStore
     private let log: Logger
-    private let loop = RunLoop.current
+    private let inherited: [ActivatedSocket]
+    private let loop: RunLoop
     private let store: Store
     private let server: Server
     private let snapshot: Snapshot?
     private let daemon: Daemon
 
+    /// - Throws: ``Refusal`` if the service manager's variables are not what they should be: to go on would leave it
+    ///   waiting for a word that never comes.
     init(_ options: TTLStore, _ log: Logger) throws {
         self.options = options
         self.log = log
+        let manager: ServiceManager
+        do {
+            // Before anything else opens descriptors: one of those would be taken for a socket that is missing.
+            inherited = try ActivatedSocket.all()
+            manager = try ServiceManager()
+        } catch {
+            throw Refusal(text: "\(error)", status: Status.configuration)
+        }
+        loop = .current
         store = Store(on: loop)
         var settings = Server.Settings()
         settings.maximumClients = options.maxClients
         if options.idleTimeout > 0 { settings.idleTimeout = .seconds(options.idleTimeout) }
         server = Server(store, on: loop, settings, log)
         snapshot = options.snapshot.map(Snapshot.init)
-        daemon = Daemon(loop: loop, manager: try ServiceManager(), drainLimit: .seconds(5))
+        daemon = Daemon(loop: loop, manager: manager, drainLimit: .seconds(5))
     }
 
     /// Why the daemon cannot start, in one line, with its exit status.
@@ -34,7 +46,7 @@ final class StoreDaemon {
     /// - Returns: the exit status.
     func run() throws -> Int32 {
         daemon.errorHandler = { [log] error in log.warning("\(error)") }
-        for remark in daemon.manager.remarks { log.warning("\(remark)") }
+        for remark in daemon.manager.remarks { log.info("\(remark)") }
         try connectSignals()
         try load()
         try listen()
@@ -50,6 +62,8 @@ final class StoreDaemon {
 
     /// Before anything that takes time: a signal that comes meanwhile waits for the loop to run.
     private func connectSignals() throws {
+        // A file that may not grow is an error of the snapshot, and not the end.
+        try Signal.ignore(Signal(rawValue: SIGXFSZ))
         try daemon.handleSignals { [log] in log.info("\($0)") }
         try loop.dump(on: .user1)
     }
@@ -66,7 +80,6 @@ final class StoreDaemon {
     private func listen() throws {
         do {
             var addresses: [SocketAddress] = []
-            let inherited = try ActivatedSocket.all()
             for socket in inherited { addresses.append(try server.listen(onInherited: socket.fileDescriptor)) }
             if inherited.isEmpty, options.port > 0 {
                 addresses.append(try server.listen(on: SocketAddress(options.bind, port: options.port)))
@@ -114,4 +127,5 @@ enum Status {
     static let badData: Int32 = 65
     static let unavailable: Int32 = 69
     static let ioError: Int32 = 74
+    static let configuration: Int32 = 78
 }

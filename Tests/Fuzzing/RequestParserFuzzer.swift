@@ -10,6 +10,10 @@ public func fuzz(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     while case .request(let end) = parser.parse(bytes, from: position) {
         precondition(end > position && end <= count, "a request that ends outside of the input")
         for argument in parser.arguments {
+            if let unquoted = parser.unquoted {
+                precondition(argument.upperBound <= unquoted.count, "a word outside of what was unquoted")
+                continue
+            }
             precondition(argument.lowerBound >= position && argument.upperBound <= end, "a word outside of its request")
         }
         position = end

@@ -22,8 +22,7 @@ private struct Shop {
         var parser = RequestParser()
         var reply = Reply()
         bytes.withUnsafeBufferPointer { bytes in
-            guard case .request = parser.parse(bytes, from: 0) else { return }
-            _ = commands.perform(Commands.Request(bytes: bytes, words: parser.arguments), &reply)
+            _ = commands.perform(all: bytes, &parser, &reply)
         }
         return String(decoding: reply.bytes, as: UTF8.self).replacing("\r\n", with: "|")
     }
@@ -106,6 +105,13 @@ struct CommandsTests {
         }
     }
 
+    @Test("times beyond the clock's 292 years are that much, and one of PEXPIRE is not cut down to weeks")
+    func longExpiry() {
+        talk(
+            ("SET a 1 EX 9000000000000000", "+OK|"), ("TTL a", ":9223372037|"), ("PEXPIRE a 99999999999", ":1|"),
+            ("PTTL a", ":99999999999|"), ("EXPIRE a 9223372036854", ":1|"), ("TTL a", ":9223372037|"))
+    }
+
     @Test("INCR keeps the time to live")
     func incrementKeepsExpiry() {
         talk(("SET n 1 EX 10", "+OK|"), ("INCR n", ":2|"), ("TTL n", ":10|"))
@@ -118,7 +124,25 @@ struct CommandsTests {
             ("GET", "-ERR wrong number of arguments for 'get' command|"),
             ("SET a", "-ERR wrong number of arguments for 'set' command|"),
             ("AVERYLONGCOMMANDNAME", "-ERR unknown command 'AVERYLONGCOMMANDNAME', with args beginning with: |"),
-            ("CONFIG GET save", "*2|$4|save|$0||"), ("COMMAND DOCS", "*0|"))
+            ("CONFIG GET save", "*2|$4|save|$0||"), ("COMMAND DOCS", "*0|"),
+            ("SUBSCRIBE x", "-ERR unknown command 'SUBSCRIBE', with args beginning with: 'x' |"),
+            ("EXPIRE a 1 GT", "-ERR Unsupported option GT|"), ("SET a 1 KEEPTTL", "-ERR syntax error|"))
+    }
+
+    @Test("random requests and odd ones are replied to byte for byte as redis-server 7.0 does")
+    func transcript() throws {
+        let lines = try Transcript.lines()
+        #expect(lines.count > 1_500)
+        withSimulation { simulation in
+            let store = Store(on: simulation.loop)
+            let commands = Commands(store: store, loop: simulation.loop) { [] }
+            for (number, line) in lines.enumerated() {
+                let reply = Transcript.reply(to: line.request, commands)
+                #expect(
+                    reply == line.reply,
+                    "line \(number + 1): \(String(decoding: reply, as: UTF8.self)) to \(line.text)")
+            }
+        }
     }
 
     @Test("a hundred thousand keys expire, each at its own time")

@@ -5,49 +5,64 @@ import Testing
 
 /// Runs a program to its end on the calling thread's loop.
 ///
-/// - Returns: how it ended, and what it printed on its standard output.
-func run(_ program: String, _ arguments: [String]) throws -> (status: ChildProcess.ExitStatus, output: String) {
+/// - Returns: how it ended, and what it printed on its standard output and on its standard error.
+func run(
+    _ program: String, _ arguments: [String], environment: [String: String]? = nil
+) throws -> (status: ChildProcess.ExitStatus, output: String, errors: String) {
     let child = try ChildProcess.spawn(
-        .named(program), arguments: arguments, standardInput: .null, standardOutput: .pipe, standardError: .null)
+        .named(program), arguments: arguments, environment: environment.map { .only($0) } ?? .inherit,
+        standardInput: .null, standardOutput: .pipe, standardError: .pipe)
     let loop = RunLoop.current
-    let output = child.standardOutput!
-    var text: [UInt8] = []
-    let reading = DescriptorSource(fileDescriptor: output.fileDescriptor, events: .readable) { source, _ in
-        switch try? output.read() {
-        case .bytes(let bytes): text += bytes
-        case .nothing: break
-        case .end, nil:
-            source.invalidate()
-            output.close()
+    let texts = [Text(), Text()]
+    for (pipe, text) in zip([child.standardOutput!, child.standardError!], texts) {
+        let reading = DescriptorSource(fileDescriptor: pipe.fileDescriptor, events: .readable) { source, _ in
+            switch try? pipe.read() {
+            case .bytes(let bytes): text.bytes += bytes
+            case .nothing: break
+            case .end, nil:
+                source.invalidate()
+                pipe.close()
+            }
         }
+        try loop.add(reading, forMode: .default)
     }
-    try loop.add(reading, forMode: .default)
     var status: ChildProcess.ExitStatus?
     try loop.add(ChildSource(child) { status = $1 }, forMode: .default)
     loop.run()
-    return (try #require(status), String(decoding: text, as: UTF8.self))
+    return (try #require(status), texts[0].string, texts[1].string)
+}
+
+private final class Text {
+    var bytes: [UInt8] = []
+    var string: String { String(decoding: bytes, as: UTF8.self) }
 }
 
 /// A TTLStore that listens on a Unix socket.
 final class StoreUnderTest {
     let path: String
     let snapshot: String
+    private let logPath: String
     private let child: ChildProcess
 
-    init(name: String, arguments: [String] = [], descriptors: Int? = nil) throws {
+    /// - Parameters:
+    ///   - shell: what a shell is to do before it becomes the daemon, as `ulimit -n 40`.
+    init(name: String, arguments: [String] = [], shell: String? = nil) throws {
         path = "/tmp/rlk-store-\(getpid())-\(name)"
         snapshot = path + ".snapshot"
+        logPath = path + ".log"
+        let logFile = open(logPath, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        defer { close(logFile) }
         let options =
             ["--port", "0", "--unix", path, "--snapshot", snapshot, "--log-level", "warning"] + arguments
         let program = StoreUnderTest.program
-        if let descriptors {
+        if let shell {
             let words = [program] + options
             child = try .spawn(
-                .path("/bin/sh"),
-                arguments: ["-c", "ulimit -n \(descriptors); exec \(words.joined(separator: " "))"],
-                standardInput: .null)
+                .path("/bin/sh"), arguments: ["-c", "\(shell); exec \(words.joined(separator: " "))"],
+                standardInput: .null, standardError: .descriptor(logFile))
         } else {
-            child = try .spawn(.path(program), arguments: options, standardInput: .null)
+            child = try .spawn(
+                .path(program), arguments: options, standardInput: .null, standardError: .descriptor(logFile))
         }
         // It listens when somebody can connect.
         for _ in 0..<2_000 {
@@ -57,12 +72,15 @@ final class StoreUnderTest {
             }
             usleep(5_000)
         }
-        throw SystemError("wait for \(program) to listen", errno: ETIMEDOUT)
+        throw SystemError("wait for \(program) to listen, which says: \(log)", errno: ETIMEDOUT)
     }
 
     deinit {
         _ = try? child.kill(.kill)
+        // Under a sanitizer the daemon is checked too.
+        #expect(!log.contains("Sanitizer"), "\(log)")
         unlink(path)
+        unlink(logPath)
     }
 
     /// Beside the tests' own program.
@@ -86,21 +104,64 @@ final class StoreUnderTest {
         return try #require(status)
     }
 
+    var processIdentifier: Int32 { child.processIdentifier }
+
+    /// How long a file may become that it writes, in bytes: what is longer the system refuses, as on a full disk.
+    func limitFiles(to size: String) throws {
+        let (status, _, errors) = try run("prlimit", ["--pid", "\(processIdentifier)", "--fsize=\(size):"])
+        #expect(status == .exited(0), "\(errors)")
+    }
+
+    /// What it has logged so far.
+    var log: String { contents(of: logPath) }
+
+    /// Waits until a log line says so; `false` if it does not.
+    func logs(_ text: String) -> Bool {
+        for _ in 0..<2_000 {
+            if log.contains(text) { return true }
+            usleep(10_000)
+        }
+        return false
+    }
+
     func cli(_ arguments: String...) throws -> String {
-        let (status, output) = try run("redis-cli", ["-s", path] + arguments)
+        let (status, output, _) = try run("redis-cli", ["-s", path] + arguments)
         #expect(status == .exited(0), "redis-cli \(arguments)")
         return output
     }
 
+    /// How long it has computed, in user code and in the kernel.
+    var processorTime: Duration {
+        // The fields after the name, which may contain anything but a closing parenthesis behind it.
+        let fields = contents(of: "/proc/\(child.processIdentifier)/stat").split(separator: ")").last?
+            .split(separator: " ")
+        let ticks = (fields?.dropFirst(11).prefix(2) ?? []).compactMap { Int($0) }.reduce(0, +)
+        return .seconds(1) * ticks / sysconf(Int32(_SC_CLK_TCK))
+    }
+
+    /// The most bytes of memory that the process has had in use.
+    var peakMemory: Int {
+        let line = contents(of: "/proc/\(child.processIdentifier)/status").split(separator: "\n")
+            .first { $0.hasPrefix("VmHWM:") }
+        return (line?.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) } ?? 0) * 1024
+    }
+
     /// Bytes of memory that the process has in use.
     var memory: Int {
-        let descriptor = open("/proc/\(child.processIdentifier)/statm", O_RDONLY)
-        defer { close(descriptor) }
-        var buffer = [UInt8](repeating: 0, count: 256)
-        let count = read(descriptor, &buffer, buffer.count)
-        let words = String(decoding: buffer.prefix(max(0, count)), as: UTF8.self).split(separator: " ")
+        let words = contents(of: "/proc/\(child.processIdentifier)/statm").split(separator: " ")
         return (words.count > 1 ? Int(words[1]) ?? 0 : 0) * Int(sysconf(Int32(_SC_PAGESIZE)))
     }
+}
+
+/// The text of a file; empty if there is none.
+func contents(of path: String) -> String {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return "" }
+    defer { close(descriptor) }
+    var text: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 1 << 16)
+    while case let count = read(descriptor, &buffer, buffer.count), count > 0 { text += buffer[..<count] }
+    return String(decoding: text, as: UTF8.self)
 }
 
 /// A blocking client on a Unix socket.
@@ -133,6 +194,11 @@ struct Client {
             sent += count
         }
         return true
+    }
+
+    /// Asks for a value to be stored, however long it is.
+    func set(_ key: String, _ value: String) {
+        send("*3\r\n$3\r\nSET\r\n$\(key.utf8.count)\r\n\(key)\r\n$\(value.utf8.count)\r\n\(value)\r\n")
     }
 
     /// What comes next; `nil` at the end of the stream.

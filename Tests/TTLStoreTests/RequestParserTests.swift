@@ -18,7 +18,8 @@ struct RequestParserTests {
                 case .incomplete: return (requests, "\(bytes.count - position) left")
                 case .malformed(let text): return (requests, text)
                 case .request(let end):
-                    requests.append(parser.arguments.map { String(decoding: bytes[$0], as: UTF8.self) })
+                    let words = parser.unquoted ?? Array(bytes)
+                    requests.append(parser.arguments.map { String(decoding: words[$0], as: UTF8.self) })
                     position = end
                 }
             }
@@ -37,6 +38,16 @@ struct RequestParserTests {
         let (requests, end) = parse("PING\r\n  SET  key\tvalue \n\r\n\nGE")
         #expect(requests == [["PING"], ["SET", "key", "value"], [], []])
         #expect(end == "2 left")
+    }
+
+    @Test("words in quotes, with what may be escaped in them")
+    func quotes() {
+        let (requests, end) = parse(#"a "b c" 'd "e'  f"g\n\x41\"""# + "\n\"\" '\\''\r\n")
+        #expect(requests == [["a", "b c", "d \"e", "fg\nA\""], ["", "'"]])
+        #expect(end == "0 left")
+        for text in ["\"a", "'a", "'a'b", "\"a\\\""] {
+            #expect(parse(text + "\n").end == "Protocol error: unbalanced quotes in request", "\(text)")
+        }
     }
 
     @Test("a bulk string may contain anything, line breaks included")
@@ -92,7 +103,7 @@ struct RequestParserTests {
             state ^= state << 17
             return state % bound
         }
-        let letters = Array("*$0123456789-\r\n\r\n\r\nGETabc \0".utf8)
+        let letters = Array("*$0123456789-\r\n\r\n\r\nGETabc \0\"'\\x".utf8)
         var parser = RequestParser()
         for _ in 0..<500 {
             let bytes = (0..<next(60)).map { _ in letters[Int(next(UInt64(letters.count)))] }
@@ -100,7 +111,8 @@ struct RequestParserTests {
                 var position = 0
                 while case .request(let end) = parser.parse(bytes, from: position) {
                     #expect(end > position && end <= bytes.count, "seed \(seed)")
-                    #expect(parser.arguments.allSatisfy { $0.lowerBound >= position && $0.upperBound <= end })
+                    let bounds = parser.unquoted.map(\.indices) ?? position..<end
+                    #expect(parser.arguments.allSatisfy { $0.clamped(to: bounds) == $0 }, "seed \(seed)")
                     position = end
                 }
             }

@@ -26,7 +26,9 @@ public final class DescriptorSource {
         get { window?.limit }
         set { window = newValue.map(RateWindow.init) }
     }
-    var window: RateWindow?
+    // This and the other state of a call is unchecked as in `RunLoop`: one thread, and no access is open while the
+    // handler runs. It is part of the 32 % that `Connection` tells of.
+    @exclusivity(unchecked) var window: RateWindow?
 
     /// Called when the loop has let the source go: it has left its last mode, was invalidated, or its loop has ended. The
     /// descriptor is not watched any more and may be closed. For sources that own the descriptor that they wait for.
@@ -35,11 +37,11 @@ public final class DescriptorSource {
     /// Whether the source can still be called.
     public var isValid: Bool { handler != nil }
 
-    private var handler: ((DescriptorSource, DescriptorEvents) -> Void)?
-    private(set) var isDispatching = false
-    var membership = Membership.none
+    @exclusivity(unchecked) private var handler: ((DescriptorSource, DescriptorEvents) -> Void)?
+    @exclusivity(unchecked) private(set) var isDispatching = false
+    @exclusivity(unchecked) var membership = Membership.none
     var token: SourceToken?
-    var isParked = false
+    @exclusivity(unchecked) var isParked = false
     unowned(unsafe) var loop: RunLoop?
 
     /// A source, to be added with ``RunLoop/add(_:forMode:)-(DescriptorSource,_)``.

@@ -4,10 +4,11 @@ internal import RunLoopKit
 ///
 /// The memory is the C library's, since system calls fill it and its bytes need no initial value.
 final class ByteBuffer {
-    private var memory: UnsafeMutableRawPointer
-    private(set) var capacity: Int
-    private var start = 0
-    private var end = 0
+    // Unchecked as in `Connection`: one thread, and no access is open while `fill` runs.
+    @exclusivity(unchecked) private var memory: UnsafeMutableRawPointer
+    @exclusivity(unchecked) private(set) var capacity: Int
+    @exclusivity(unchecked) private var start = 0
+    @exclusivity(unchecked) private var end = 0
 
     init(capacity: Int) {
         memory = .allocate(byteCount: capacity, alignment: 1)
@@ -82,7 +83,8 @@ final class BufferPool {
     static let size = 64 * 1024
     private static let most = 64
 
-    private var free: [ByteBuffer] = []
+    // Unchecked as in `Connection`.
+    @exclusivity(unchecked) private var free: [ByteBuffer] = []
 
     func take() -> ByteBuffer {
         free.popLast() ?? ByteBuffer(capacity: BufferPool.size)

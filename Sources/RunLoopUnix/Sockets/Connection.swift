@@ -87,12 +87,14 @@ public final class Connection {
 
     let loop: RunLoop
     private let pool: BufferPool
-    private var receive: ReceiveHandler?
+    // What every message touches opts out of run-time exclusivity checks, here, in the buffers and in the loop's way to a
+    // descriptor: they were 32 % of the instructions of a GET in TTLStore (4,914 to 3,332; decision 23).
+    @exclusivity(unchecked) private var receive: ReceiveHandler?
     private var reader: DescriptorSource?
-    private var writer: DescriptorSource?
-    private var input: ByteBuffer?
-    private var output: ByteBuffer?
-    private var timers: ConnectionTimers?
+    @exclusivity(unchecked) private var writer: DescriptorSource?
+    @exclusivity(unchecked) private var input: ByteBuffer?
+    @exclusivity(unchecked) private var output: ByteBuffer?
+    @exclusivity(unchecked) private var timers: ConnectionTimers?
 
     private enum State {
         case new, open
@@ -100,15 +102,15 @@ public final class Connection {
         case finishing
         case closed
     }
-    private var state = State.new
+    @exclusivity(unchecked) private var state = State.new
     /// Writing waits until a handler has returned.
-    private var isCorked = false
+    @exclusivity(unchecked) private var isCorked = false
     private var isPausedByUser = false
-    private var isPausedByOutput = false
+    @exclusivity(unchecked) private var isPausedByOutput = false
     private var hasEnded = false
-    private var endsAfterOutput = false
+    @exclusivity(unchecked) private var endsAfterOutput = false
     private var isReading = false
-    private var isAwaitingRoom = false
+    @exclusivity(unchecked) private var isAwaitingRoom = false
 
     /// A connection on a descriptor, which it makes non-blocking and from now on owns.
     ///

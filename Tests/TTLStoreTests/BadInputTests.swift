@@ -1,0 +1,221 @@
+import Glibc
+import RunLoopKit
+import RunLoopUnix
+import Testing
+
+@Suite("The daemon and what goes wrong", .serialized)
+struct BadInputTests {
+    // MARK: Clients
+
+    @Test("what is malformed is answered with an error and the end of the connection")
+    func malformed() throws {
+        let store = try StoreUnderTest(name: "malformed")
+        let client = try Client(store.path)
+        client.send("PING\r\n*1\r\n:\r\nPING\r\n")
+        #expect(client.receive() == "+PONG\r\n-ERR Protocol error: expected '$', got ':'\r\n")
+        #expect(client.receive() == nil)
+        client.close()
+        let polite = try Client(store.path)
+        polite.send("QUIT\r\nPING\r\n")
+        #expect(polite.receive() == "+OK\r\n")
+        #expect(polite.receive() == nil)
+        polite.close()
+        #expect(try store.cli("PING") == "PONG\n")
+    }
+
+    @Test("an argument that is too long is refused when it is announced, not when it has come")
+    func tooLong() throws {
+        let store = try StoreUnderTest(name: "long")
+        for (request, error) in [
+            ("*2\r\n$3\r\nGET\r\n$8388609\r\n", "-ERR Protocol error: invalid bulk length\r\n"),
+            ("*1048577\r\n", "-ERR Protocol error: invalid multibulk length\r\n"),
+            (String(repeating: "x", count: 65_537), "-ERR Protocol error: too big inline request\r\n"),
+        ] {
+            let client = try Client(store.path)
+            client.send(request)
+            #expect(client.receive() == error)
+            #expect(client.receive() == nil)
+            client.close()
+        }
+        #expect(try store.cli("PING") == "PONG\n")
+    }
+
+    @Test("a client that asks for more than it reads is closed, with a line in the log, and memory stays in bounds")
+    func slowReader() throws {
+        let store = try StoreUnderTest(name: "slow")
+        let writer = try Client(store.path)
+        writer.set("a", String(repeating: "x", count: 4_000_000))
+        #expect(writer.receive() == "+OK\r\n")
+        let reader = try Client(store.path)
+        // Sixteen gigabytes of replies, asked for in 28 kilobytes.
+        reader.send(String(repeating: "GET a\r\n", count: 4_000))
+        #expect(store.logs("reads too slowly; closed"))
+        #expect(store.peakMemory < 400 << 20, "\(store.peakMemory) bytes")
+        reader.close()
+        writer.send("PING\r\n")
+        #expect(writer.receive() == "+PONG\r\n")
+        writer.close()
+    }
+
+    @Test("a peer that says nothing more is closed after the idle timeout, not before")
+    func halfOpen() throws {
+        let store = try StoreUnderTest(name: "idle", arguments: ["--idle-timeout", "0.3"])
+        let begin = RunLoop.current.now
+        let client = try Client(store.path)
+        client.send("PING\r\n*2\r\n$3\r\nGET")
+        #expect(client.receive() == "+PONG\r\n")
+        #expect(client.receive() == nil)
+        #expect(RunLoop.current.now - begin >= .milliseconds(300))
+        client.close()
+    }
+
+    @Test("clients that connect and vanish leave nothing behind")
+    func vanishing() throws {
+        let store = try StoreUnderTest(name: "vanish")
+        for number in 0..<300 {
+            let client = try Client(store.path)
+            // Some say nothing, some break off, and some do not wait for the replies.
+            if number % 3 == 1 { client.send("*2\r\n$3\r\nGET\r\n$5\r\nab") }
+            if number % 3 == 2 { client.send(String(repeating: "SET k\(number) v\r\n", count: 1_000)) }
+            client.close()
+        }
+        let witness = try Client(store.path)
+        var connected = ""
+        for _ in 0..<1_000 where connected != "connected_clients:1" {
+            witness.send("INFO server\r\n")
+            let lines = try #require(witness.receive()).split(whereSeparator: \.isNewline)
+            connected = String(lines.first { $0.hasPrefix("connected_clients") } ?? "")
+            usleep(5_000)
+        }
+        #expect(connected == "connected_clients:1")
+        witness.send("DBSIZE\r\n")
+        #expect(witness.receive() == ":100\r\n", "what has been sent whole is carried out")
+        witness.close()
+    }
+
+    // MARK: The disk
+
+    @Test("no room for a snapshot: a line in the log, the old one intact, nothing beside it; with room it works again")
+    func fullDisk() throws {
+        let store = try StoreUnderTest(name: "full")
+        unlink(store.snapshot)
+        let client = try Client(store.path)
+        client.send("SET small 1\r\n")
+        #expect(client.receive() == "+OK\r\n")
+        try store.kill(.hangUp)
+        for _ in 0..<2_000 where access(store.snapshot, F_OK) != 0 { usleep(5_000) }
+        let old = contents(of: store.snapshot)
+        #expect(old.contains("small"))
+        // The system lets it write no more than a part of what comes now.
+        try store.limitFiles(to: "65536")
+        client.set("big", String(repeating: "x", count: 300_000))
+        #expect(client.receive() == "+OK\r\n")
+        try store.kill(.hangUp)
+        #expect(store.logs("write the snapshot: File too large; the keys are kept in memory"))
+        #expect(contents(of: store.snapshot) == old)
+        #expect(access("\(store.snapshot).\(store.processIdentifier).tmp", F_OK) != 0)
+        client.send("DBSIZE\r\n")
+        #expect(client.receive() == ":2\r\n")
+        try store.limitFiles(to: "unlimited")
+        client.close()
+        try store.kill(.terminate)
+        #expect(try store.wait() == .exited(0))
+        let again = try StoreUnderTest(name: "full")
+        #expect(try again.cli("DBSIZE") == "2\n")
+        unlink(again.snapshot)
+    }
+
+    @Test("a stop that cannot keep what was acknowledged ends with status 74")
+    func fullDiskAtTheEnd() throws {
+        let store = try StoreUnderTest(name: "end")
+        // The system lets it write a log, and not so much.
+        try store.limitFiles(to: "4096")
+        #expect(try store.cli("SET", "a", String(repeating: "x", count: 20_000)) == "OK\n")
+        try store.kill(.terminate)
+        #expect(try store.wait() == .exited(74))
+        #expect(store.log.contains("File too large"))
+        #expect(access(store.snapshot, F_OK) != 0)
+    }
+
+    // MARK: The start
+
+    /// How a daemon that cannot start ends, and what it says, which is one line.
+    private func refusal(
+        _ arguments: [String], environment: [String: String]? = nil
+    ) throws -> (status: ChildProcess.ExitStatus, line: Substring) {
+        let (status, output, errors) = try run(
+            StoreUnderTest.program, ["--log-level", "warning"] + arguments, environment: environment)
+        let lines = errors.split(separator: "\n")
+        #expect(output == "")
+        #expect(lines.count == 1, "\(errors)")
+        return (status, lines.first ?? "")
+    }
+
+    @Test("a path or a port in use is one clear line and status 69")
+    func inUse() throws {
+        let store = try StoreUnderTest(name: "use")
+        let path = try refusal(["--port", "0", "--unix", store.path])
+        #expect(path.status == .exited(69))
+        #expect(path.line.contains("bind to \(store.path): Address already in use"))
+        // In a mode that is not run: it only keeps the port.
+        let listener = try Listener(
+            address: SocketAddress("127.0.0.1", port: 0), on: .current, modes: RunLoop.Modes(RunLoop.Mode("unused"))
+        ) { _, descriptor, _ in close(descriptor) }
+        defer { listener.close() }
+        let port = try #require(listener.address.port)
+        let taken = try refusal(["--port", "\(port)"])
+        #expect(taken.status == .exited(69))
+        #expect(taken.line.contains("bind to 127.0.0.1:\(port): Address already in use"))
+    }
+
+    @Test("a path that cannot be made, and an address that is not this machine's, are one clear line and status 69")
+    func notAllowed() throws {
+        // Nobody may make a file there, whoever runs this.
+        for path in ["/proc/ttlstore", "/dev/null/ttlstore"] {
+            let (status, line) = try refusal(["--port", "0", "--unix", path])
+            #expect(status == .exited(69))
+            #expect(line.contains("bind to \(path): "))
+        }
+        let (status, line) = try refusal(["--port", "1", "--bind", "192.0.2.1"])
+        #expect(status == .exited(69))
+        #expect(line.contains("bind to 192.0.2.1:1: Cannot assign requested address"))
+    }
+
+    @Test("a snapshot that cannot be read is status 65, and is left alone")
+    func brokenSnapshot() throws {
+        let path = "/tmp/rlk-store-\(getpid())-broken"
+        defer { unlink(path) }
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+        write(descriptor, "nonsense", 8)
+        close(descriptor)
+        let (status, line) = try refusal(["--port", "0", "--unix", path + ".socket", "--snapshot", path])
+        #expect(status == .exited(65))
+        #expect(line.contains("\(path) is not a whole snapshot"))
+        #expect(contents(of: path) == "nonsense")
+    }
+
+    @Test(
+        "a unit environment that cannot be meant is one clear line and status 78",
+        arguments: [
+            ["NOTIFY_SOCKET": "nowhere"], ["WATCHDOG_USEC": "soon"], ["WATCHDOG_USEC": "0"],
+        ])
+    func environment(variables: [String: String]) throws {
+        let (status, line) = try refusal(["--port", "0", "--unix", "/tmp/never"], environment: variables)
+        #expect(status == .exited(78))
+        #expect(variables.keys.allSatisfy { line.contains($0) }, "\(line)")
+    }
+
+    @Test("sockets that were announced and are not there are one clear line and status 78")
+    func announced() throws {
+        // LISTEN_PID has to be the daemon's own number, which the shell keeps when it becomes the daemon.
+        for (variables, text) in [
+            ("LISTEN_FDS=many", "LISTEN_FDS=many in the environment"), ("LISTEN_FDS=1", "descriptor 3"),
+            ("LISTEN_FDS=1 LISTEN_FDNAMES=a:b", "LISTEN_FDNAMES has 2 name(s)"),
+        ] {
+            let (status, _, errors) = try run(
+                "sh", ["-c", "LISTEN_PID=$$ \(variables) exec \(StoreUnderTest.program) --log-level warning"])
+            #expect(status == .exited(78), "\(errors)")
+            #expect(errors.split(separator: "\n").count == 1 && errors.contains(text), "\(errors)")
+        }
+    }
+}
