@@ -163,7 +163,7 @@ private final class Watch {
         event = event_new(
             base, descriptor, Int16(flags),
             { _, what, context in
-                Unmanaged<Watch>.fromOpaque(context!).takeUnretainedValue().note(what)
+                Unmanaged<Watch>.fromOpaque(context!)._withUnsafeGuaranteedRef { $0.note(what) }
             }, Unmanaged.passUnretained(self).toOpaque())
         guard event_add(event, nil) == 0 else {
             let reason = errno

@@ -22,7 +22,7 @@ extension RunLoop {
             inModes modes: Modes = .common, _ block: @escaping @Sendable (RunLoop) -> Void,
             file: StaticString = #fileID, line: UInt32 = #line
         ) -> Bool {
-            mailbox.post(Block(modes: modes, body: .remote(block), origin: Origin(file: file, line: line)))
+            mailbox.post(Block(modes: modes, body: block, origin: Origin(file: file, line: line)))
         }
 
         /// Ends the innermost run that is under way now, after the step it is in (R82–R84). If the loop does not run,

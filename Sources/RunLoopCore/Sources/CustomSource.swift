@@ -12,7 +12,7 @@ public final class CustomSource {
     public var name: String?
 
     /// Where it was made.
-    public package(set) var origin: RunLoop.Origin
+    @exclusivity(unchecked) public package(set) var origin: RunLoop.Origin
 
     /// Called for each mode that the source joins (R70).
     public var scheduleHandler: ((RunLoop, RunLoop.Mode) -> Void)?

@@ -15,7 +15,7 @@ public final class DescriptorSource {
     public var name: String?
 
     /// Where it was made.
-    public package(set) var origin: RunLoop.Origin
+    @exclusivity(unchecked) public package(set) var origin: RunLoop.Origin
 
     /// Of several that are ready, smaller numbers are served earlier; equal ones in the order in which they were found
     /// ready. All that are ready are served in a pass, each once: none keeps others waiting.
@@ -40,7 +40,7 @@ public final class DescriptorSource {
     @exclusivity(unchecked) private var handler: ((DescriptorSource, DescriptorEvents) -> Void)?
     @exclusivity(unchecked) private(set) var isDispatching = false
     @exclusivity(unchecked) var membership = Membership.none
-    var token: SourceToken?
+    @exclusivity(unchecked) var token: SourceToken?
     @exclusivity(unchecked) var isParked = false
     unowned(unsafe) var loop: RunLoop?
 
