@@ -144,8 +144,8 @@ struct Table {
         let others = peers.filter { !$0.isYardstick && !$0.isOurs }
         let best = results.best(column.metric, in: column.workload, among: others)
         guard let best else { return value.short }
-        let ratios = [best, Peer.floor].map { reference in
-            results.ratio(column.metric, of: peer.name, to: reference, in: column.workload)?.short ?? "–"
+        let ratios = [best, Peer.floor].compactMap { reference in
+            results.ratio(column.metric, of: peer.name, to: reference, in: column.workload)?.short
         }
         return "\(value.short) (\(ratios.joined(separator: ", ")))"
     }
@@ -154,7 +154,7 @@ struct Table {
 extension Double {
     /// With as many digits as a measurement deserves.
     var short: String {
-        let digits = abs(self) >= 100 ? 0 : abs(self) >= 10 ? 1 : 2
+        let digits = abs(self) >= 99.95 ? 0 : abs(self) >= 9.995 ? 1 : abs(self) >= 0.1 ? 2 : 3
         let text = String(format: "%.\(digits)f", self)
         guard digits == 0, abs(self) >= 1000 else { return text }
         var grouped = "", count = 0
