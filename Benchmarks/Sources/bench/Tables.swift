@@ -11,6 +11,8 @@ struct Table {
     }
 
     let title: String
+    /// Whether forms of a peer have rows of their own.
+    var hasForms = true
     let columns: [Column]
 
     private static func sizes(_ kind: String, _ metric: String, _ sizes: [String]) -> [Column] {
@@ -19,7 +21,7 @@ struct Table {
 
     static let all = [
         Table(
-            title: "Overview",
+            title: "Overview", hasForms: false,
             columns: [
                 Column(title: "add a timer, of 100k, ns", workload: "churn 100k", metric: "add", hasRatios: false),
                 Column(title: "cancel, ns", workload: "churn 100k", metric: "cancel", hasRatios: false),
@@ -121,7 +123,7 @@ struct Table {
         let columns = self.columns.filter { column in
             peers.contains { results.median(column.metric, of: $0.name, in: column.workload) != nil }
         }
-        let rows = peers.filter { peer in
+        let rows = peers.filter { hasForms || $0.form == Peer.usualForm }.filter { peer in
             columns.contains { results.median($0.metric, of: peer.name, in: $0.workload) != nil }
         }
         guard !rows.isEmpty else { return nil }
