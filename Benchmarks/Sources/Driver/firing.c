@@ -68,7 +68,7 @@ void fire(uint64_t unused) {
 
 // Lateness is taken against the grid: the k-th fire is due k periods after the timer was armed.
 static uint64_t *armed, *last, end;
-static uint32_t *ticks;
+static uint64_t *ticks;
 static int64_t *grid_lateness, *jitter;
 static size_t lateness_count, jitter_count, capacity;
 static bool is_stopping;
@@ -80,7 +80,8 @@ static void note_tick(size_t i) {
         is_stopping = true;
         return;
     }
-    uint32_t k = ++ticks[i];
+    uint64_t k = ++ticks[i], passed = (now - armed[i]) / delays[i];
+    if (peer->skips_missed && passed > k) k = ticks[i] = passed;
     if (lateness_count < capacity)
         grid_lateness[lateness_count++] = (int64_t)(now - armed[i]) - (int64_t)(k * delays[i]);
     if (last[i] && jitter_count < capacity)

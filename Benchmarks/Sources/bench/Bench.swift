@@ -101,8 +101,8 @@ struct Run: ParsableCommand {
         var parts = [
             """
             `\(command)`, \(date), \(ProcessInfo.processInfo.processorCount) cores, medians of \(repetitions) \
-            repetitions. In brackets: the ratio to the best of the loops other than ours, and to the floor. Absolute \
-            times move from run to run by tens of percent; ratios do less.
+            repetitions. In brackets: the ratio to the best of the loops other than ours, and to the floor where \
+            there is one. Absolute times move from run to run by tens of percent; ratios do less.
             """
         ]
         parts += Table.all.compactMap { $0.markdown(results, peers) }

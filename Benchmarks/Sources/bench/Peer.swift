@@ -5,7 +5,9 @@ struct Peer {
     let program: String
     let form: String
 
-    init(_ name: String, _ program: String, form: String = "default") {
+    static let usualForm = "default"
+
+    init(_ name: String, _ program: String, form: String = usualForm) {
         self.name = name
         self.program = program
         self.form = form

@@ -11,6 +11,8 @@ struct Table {
     }
 
     let title: String
+    /// Whether forms of a peer have rows of their own.
+    var hasForms = true
     let columns: [Column]
 
     private static func sizes(_ kind: String, _ metric: String, _ sizes: [String]) -> [Column] {
@@ -19,7 +21,7 @@ struct Table {
 
     static let all = [
         Table(
-            title: "Overview",
+            title: "Overview", hasForms: false,
             columns: [
                 Column(title: "add a timer, of 100k, ns", workload: "churn 100k", metric: "add", hasRatios: false),
                 Column(title: "cancel, ns", workload: "churn 100k", metric: "cancel", hasRatios: false),
@@ -121,7 +123,7 @@ struct Table {
         let columns = self.columns.filter { column in
             peers.contains { results.median(column.metric, of: $0.name, in: column.workload) != nil }
         }
-        let rows = peers.filter { peer in
+        let rows = peers.filter { hasForms || $0.form == Peer.usualForm }.filter { peer in
             columns.contains { results.median($0.metric, of: peer.name, in: $0.workload) != nil }
         }
         guard !rows.isEmpty else { return nil }
@@ -144,8 +146,8 @@ struct Table {
         let others = peers.filter { !$0.isYardstick && !$0.isOurs }
         let best = results.best(column.metric, in: column.workload, among: others)
         guard let best else { return value.short }
-        let ratios = [best, Peer.floor].map { reference in
-            results.ratio(column.metric, of: peer.name, to: reference, in: column.workload)?.short ?? "–"
+        let ratios = [best, Peer.floor].compactMap { reference in
+            results.ratio(column.metric, of: peer.name, to: reference, in: column.workload)?.short
         }
         return "\(value.short) (\(ratios.joined(separator: ", ")))"
     }
@@ -154,7 +156,7 @@ struct Table {
 extension Double {
     /// With as many digits as a measurement deserves.
     var short: String {
-        let digits = abs(self) >= 100 ? 0 : abs(self) >= 10 ? 1 : 2
+        let digits = abs(self) >= 99.95 ? 0 : abs(self) >= 9.995 ? 1 : abs(self) >= 0.1 ? 2 : 3
         let text = String(format: "%.\(digits)f", self)
         guard digits == 0, abs(self) >= 1000 else { return text }
         var grouped = "", count = 0

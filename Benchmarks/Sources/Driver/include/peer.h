@@ -13,8 +13,10 @@ typedef struct {
     uint64_t resolution;
     // Delays count from the last `sync_time`, not from the call.
     bool caches_time;
+    // A repeating timer that is late fires once for all the dates that have passed.
+    bool skips_missed;
 
-    // Begins. `form` names the variant; it may take primitives away. With `threads`, other threads will post.
+    // Begins. `form` names the variant, and may take primitives away. With `threads`, other threads will post.
     void (*start)(const char *form, bool threads);
     // Runs the task on the loop's thread and returns when it is done; null if that is the calling thread.
     void (*on_loop)(Task task, void *argument);

@@ -23,7 +23,24 @@ private func timerSource(
     return Unmanaged.passRetained(source as AnyObject).toOpaque()
 }
 
+private func watch(_ descriptor: Int32, _ number: Int) {
+    let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
+    source.setEventHandler { driver_readable(descriptor, number) }
+    source.activate()
+    _ = Unmanaged.passRetained(source as AnyObject)
+}
+
+private func workItem(after delay: UInt64, _ number: Int) -> UnsafeMutableRawPointer {
+    let item = DispatchWorkItem { driver_fired(number) }
+    queue.asyncAfter(deadline: .now() + .nanoseconds(Int(delay)), execute: item)
+    return Unmanaged.passRetained(item).toOpaque()
+}
+
+// What is called on the queue is made in functions: a closure of the top level would belong to the main thread.
 var peer = Peer()
+peer.skips_missed = true
+// The queue's thread is made here, and inherits the processor of this one.
+peer.start = { _, _ in queue.sync {} }
 peer.run = { stopped.wait() }
 peer.stop = { stopped.signal() }
 peer.flush_cancels = { queue.sync {} }
@@ -40,30 +57,19 @@ peer.post = { task, argument in
     nonisolated(unsafe) let argument = argument
     queue.async { task!(argument) }
 }
-peer.watch = { descriptor, number in
-    let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
-    source.setEventHandler { driver_readable(descriptor, number) }
-    source.activate()
-    _ = Unmanaged.passRetained(source as AnyObject)
-}
-peer.start = { form, _ in
-    // The queue's thread is made here, and inherits the processor of this one.
-    queue.sync {}
-    switch String(cString: form!) {
-    case "tolerance": leeway = .milliseconds(1)
-    case "after":
-        peer.rearm = nil
-        peer.add_repeating = nil
-        peer.post = nil
-        peer.watch = nil
-        peer.add = { delay, number in
-            let item = DispatchWorkItem { driver_fired(number) }
-            queue.asyncAfter(deadline: .now() + .nanoseconds(Int(delay)), execute: item)
-            return Unmanaged.passRetained(item).toOpaque()
-        }
-        peer.cancel = { Unmanaged<DispatchWorkItem>.fromOpaque($0!).takeRetainedValue().cancel() }
-    default: break
-    }
+peer.watch = { watch($0, $1) }
+
+switch CommandLine.arguments.dropFirst().first {
+case "tolerance": leeway = .milliseconds(1)
+case "after":
+    peer = Peer()
+    peer.start = { _, _ in queue.sync {} }
+    peer.run = { stopped.wait() }
+    peer.stop = { stopped.signal() }
+    peer.add = { workItem(after: $0, $1) }
+    peer.cancel = { Unmanaged<DispatchWorkItem>.fromOpaque($0!).takeRetainedValue().cancel() }
+    peer.flush_cancels = { queue.sync {} }
+default: break
 }
 
 exit(driver_main(CommandLine.argc, CommandLine.unsafeArgv, &peer))

@@ -28,6 +28,7 @@ private func addTimer(
 }
 
 var peer = Peer()
+peer.skips_missed = true
 peer.run = {
     isStopped = false
     while !isStopped { _ = loop.run(mode: .default, before: .distantFuture) }
@@ -68,8 +69,8 @@ peer.make_common = {
 peer.add_common = { delay, number in addTimer(after: delay, repeats: false, in: .common) { _ in driver_fired(number) } }
 // Foundation cannot take a timer out of a mode.
 peer.remove_common = { timer($0).invalidate() }
-peer.start = { form, _ in
-    guard String(cString: form!) == "perform" else { return }
+peer.start = { _, _ in }
+if CommandLine.arguments.dropFirst().first == "perform" {
     peer.post = { task, argument in
         nonisolated(unsafe) let argument = argument
         loop.perform { task!(argument) }
