@@ -404,13 +404,15 @@ extension Timer {
 }
 
 extension RunLoop.Instant {
-    /// The instant within `slack` after this one that timers with slack meet on: the first multiple of the largest
-    /// power of two nanoseconds that fits into the slack.
+    /// The instant within `slack` after this one that timers with slack meet on: the one with the most zeros at the end
+    /// of its nanoseconds, in binary. Timers with much slack and those with little meet there, too.
     func coalesced(within slack: Duration) -> RunLoop.Instant {
         let room = slack.saturatedNanoseconds
         guard room > 0, nanoseconds > 0, self != .distantFuture else { return self }
-        let step = Int64(1) << (63 - room.leadingZeroBitCount)
-        let (sum, overflow) = nanoseconds.addingReportingOverflow(step - 1)
-        return overflow ? self : RunLoop.Instant(nanoseconds: sum & ~(step - 1))
+        let (end, overflow) = nanoseconds.addingReportingOverflow(room)
+        guard !overflow else { return self }
+        // The highest bit in which the end differs from the instant before this one is set in the end.
+        let bit = 63 - ((nanoseconds - 1) ^ end).leadingZeroBitCount
+        return RunLoop.Instant(nanoseconds: (end >> Int64(bit)) << Int64(bit))
     }
 }
