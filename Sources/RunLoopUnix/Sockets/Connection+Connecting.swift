@@ -89,6 +89,16 @@ extension Connection {
         timeout: Duration = .seconds(30), receive: @escaping ReceiveHandler,
         completion: @escaping (Result<Connection, SystemError>) -> Void
     ) -> ConnectionAttempt {
+        connect(to: address, on: loop, modes: modes, timeout: timeout, completion: completion) {
+            Connection(adopting: $0, on: loop, modes: modes, limits: limits, receive: receive)
+        }
+    }
+
+    /// Connects, and lets `make` make a connection of the descriptor.
+    package static func connect(
+        to address: SocketAddress, on loop: RunLoop, modes: RunLoop.Modes, timeout: Duration,
+        completion: @escaping (Result<Connection, SystemError>) -> Void, make: @escaping (Int32) -> Connection
+    ) -> ConnectionAttempt {
         let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
         let descriptor = socket(address.family, kind, 0)
         let status = descriptor < 0 ? -1 : address.withSocketAddress { Glibc.connect(descriptor, $0, $1) }
@@ -102,9 +112,7 @@ extension Connection {
             }
             return attempt
         }
-        attempt.begin(on: loop, modes, timeout, address) {
-            Connection(adopting: $0, on: loop, modes: modes, limits: limits, receive: receive)
-        }
+        attempt.begin(on: loop, modes, timeout, address, make: make)
         return attempt
     }
 }
