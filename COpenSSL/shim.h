@@ -23,6 +23,11 @@ static inline int rlk_ssl_ctx_add_chain(SSL_CTX *context, X509 *certificate) {
     return (int)SSL_CTX_add1_chain_cert(context, certificate);
 }
 
+/// What the decoders of OpenSSL 3 say of a text that is none of theirs.
+static inline int rlk_err_unsupported(void) {
+    return ERR_R_UNSUPPORTED;
+}
+
 static inline void rlk_x509_print_subject(BIO *output, X509 *certificate) {
     X509_NAME_print_ex(output, X509_get_subject_name(certificate), 0, XN_FLAG_RFC2253);
 }

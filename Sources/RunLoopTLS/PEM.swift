@@ -64,7 +64,7 @@ extension PEM {
         let last = ERR_peek_last_error()
         guard !found.isEmpty, ERR_GET_REASON(last) == PEM_R_NO_START_LINE else {
             found.forEach(X509_free)
-            let reason = found.isEmpty && ERR_GET_REASON(last) == PEM_R_NO_START_LINE ? "no certificate" : reasonText(last)
+            let reason = ERR_GET_REASON(last) == PEM_R_NO_START_LINE ? "no certificate" : reasonText(last)
             throw TLSError(.configuration, "\(name): \(reason)")
         }
         ERR_clear_error()
@@ -78,7 +78,7 @@ extension PEM {
             let last = ERR_peek_last_error()
             let reason =
                 switch ERR_GET_REASON(last) {
-                case PEM_R_NO_START_LINE: "no private key"
+                case PEM_R_NO_START_LINE, rlk_err_unsupported(): "no private key"
                 case PEM_R_BAD_PASSWORD_READ: "the key is encrypted; decrypt it with openssl pkey"
                 default: reasonText(last)
                 }

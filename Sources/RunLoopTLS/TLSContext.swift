@@ -5,17 +5,17 @@ public import RunLoopUnix
 /// A version of TLS. Older ones than 1.2 are not to be used any more (RFC 8996) and cannot be chosen.
 public enum TLSVersion: Sendable, Hashable {
     /// TLS 1.2 (RFC 5246).
-    case v1_2
+    case tls12
     /// TLS 1.3 (RFC 8446).
-    case v1_3
+    case tls13
 
-    var number: Int32 { self == .v1_2 ? TLS1_2_VERSION : TLS1_3_VERSION }
+    var number: Int32 { self == .tls12 ? TLS1_2_VERSION : TLS1_3_VERSION }
 }
 
 /// What servers and clients choose alike.
 public struct TLSOptions: Sendable {
     /// The oldest version that is spoken.
-    public var minimumVersion = TLSVersion.v1_2
+    public var minimumVersion = TLSVersion.tls12
     /// The application protocols (ALPN, RFC 7301) that are spoken, the preferred first, as `h2` and `http/1.1`; with
     /// none the matter is not brought up. The server's preference decides; a client that speaks none of them is refused.
     public var applicationProtocols: [String] = []
@@ -153,7 +153,9 @@ final class TLSContext: Sendable {
         defer { certificates.forEach(X509_free) }
         let key = try identity.key.privateKey()
         defer { EVP_PKEY_free(key) }
-        guard SSL_CTX_use_certificate(pointer, certificates[0]) == 1 else { throw .configuration("use the certificate") }
+        guard SSL_CTX_use_certificate(pointer, certificates[0]) == 1 else {
+            throw .configuration("use the certificate")
+        }
         for certificate in certificates.dropFirst() {
             guard rlk_ssl_ctx_add_chain(pointer, certificate) == 1 else { throw .configuration("use the chain") }
         }
@@ -162,7 +164,9 @@ final class TLSContext: Sendable {
 
     fileprivate func trust(_ roots: TLSRoots) throws(TLSError) {
         guard case .certificates(let pem) = roots else {
-            guard SSL_CTX_set_default_verify_paths(pointer) == 1 else { throw .configuration("find the system's roots") }
+            guard SSL_CTX_set_default_verify_paths(pointer) == 1 else {
+                throw .configuration("find the system's roots")
+            }
             return
         }
         let certificates = try pem.certificates()

@@ -2,7 +2,7 @@ internal import COpenSSL
 internal import RunLoopUnix
 
 extension TLSError {
-    /// What the first error of OpenSSL's queue means. None at all is a stream that has just ended.
+    /// What the last error of OpenSSL's queue means. None at all is a stream that has just ended.
     init(_ error: UInt, isHandshaking: Bool, verification: Int) {
         let kind = error == 0 ? Kind.truncated : Kind(ERR_GET_REASON(error), isHandshaking, verification)
         switch kind {
@@ -15,7 +15,7 @@ extension TLSError {
 
     /// A setting that OpenSSL refuses.
     static func configuration(_ operation: String) -> TLSError {
-        let error = ERR_peek_error()
+        let error = ERR_peek_last_error()
         return TLSError(.configuration, error == 0 ? operation : "\(operation): \(reasonText(error))")
     }
 }
@@ -52,7 +52,7 @@ extension TLSError.Kind {
             case X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH: .wrongHost
             case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY,
                 X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE, X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT,
-                X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN, X509_V_ERR_CERT_UNTRUSTED:
+                X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN, X509_V_ERR_CERT_UNTRUSTED, X509_V_ERR_CERT_SIGNATURE_FAILURE:
                 .unknownIssuer
             default: .certificateRejected
             }

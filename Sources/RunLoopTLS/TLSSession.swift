@@ -163,11 +163,11 @@ public final class TLSSession: Transport {
         case SSL_ERROR_WANT_READ: self[keyPath: awaits] = .readable
         case SSL_ERROR_WANT_WRITE: self[keyPath: awaits] = .writable
         case SSL_ERROR_ZERO_RETURN: return 0
-        case SSL_ERROR_SYSCALL where number != 0 && ERR_peek_error() == 0:
+        case SSL_ERROR_SYSCALL where number != 0 && ERR_peek_last_error() == 0:
             failure = .failed(SystemError(phase == .handshake ? "shake hands" : "go on with TLS", errno: number))
             return -Int(EPROTO)
         default:
-            let error = ERR_peek_error()
+            let error = ERR_peek_last_error()
             failure = .tls(
                 TLSError(error, isHandshaking: phase == .handshake, verification: SSL_get_verify_result(ssl)))
             return -Int(EPROTO)

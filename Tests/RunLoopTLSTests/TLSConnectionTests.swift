@@ -35,7 +35,7 @@ struct TLSConnectionTests {
         try withSimulation { simulation in
             var options = TLSOptions()
             options.applicationProtocols = ["h2", "http/1.1"]
-            options.minimumVersion = .v1_3
+            options.minimumVersion = .tls13
             let contexts = try Contexts(options)
             let (server, client) = try contexts.connect(on: simulation.loop)
             simulation.advance(by: .zero)

@@ -14,6 +14,9 @@ final class Side {
     /// What is done with what comes; unless something else is said it is kept.
     var receive: ((Side, Span<UInt8>) -> Int)?
 
+    /// Whether exactly these bytes have come; the expectation would print them all.
+    func hasReceived(_ bytes: some Sequence<UInt8>) -> Bool { received.elementsEqual(bytes) }
+
     var text: String { String(decoding: received, as: UTF8.self) }
     var error: TLSError? {
         if case .tls(let error) = reason { error } else { nil }
@@ -78,12 +81,13 @@ struct Contexts {
 
     /// Both sides of a conversation, which is about to begin.
     func connect(
-        on loop: RunLoop, host: String = "localhost", modes: RunLoop.Modes = .common, limits: Connection.Limits = .init()
+        on loop: RunLoop, host: String = "localhost", modes: RunLoop.Modes = .common,
+        limits: Connection.Limits = .init(), clientLimits: Connection.Limits? = nil
     ) throws -> (server: Side, client: Side) {
         let (one, other) = makeSockets()
         return (
             try .server(one, on: loop, server, modes: modes, limits: limits),
-            try .client(other, on: loop, client, host: host, modes: modes, limits: limits)
+            try .client(other, on: loop, client, host: host, modes: modes, limits: clientLimits ?? limits)
         )
     }
 }

@@ -79,7 +79,9 @@ public final class Connection {
     private var isAwaitingRoom = false
     var isHandshaking = false
     var isReceiving = false
-    var isReadScheduled = false
+    /// Has what the transport holds read in the next pass.
+    var heldInput: CustomSource?
+    var lastPassOfHeldInput = -1
 
     /// A connection on a descriptor, which it makes non-blocking and from now on owns.
     ///
@@ -434,11 +436,12 @@ public final class Connection {
         state = .closed
         reader?.invalidate()
         writer?.invalidate()
+        heldInput?.invalidate()
         timers?.invalidate()
         Glibc.close(fileDescriptor)
         if let output { pool.put(output) }
         let (handler, dropped) = (closeHandler, (receive, endHandler, drainHandler, handshakeHandler, input))
-        (reader, writer, timers, input, output) = (nil, nil, nil, nil, nil)
+        (reader, writer, heldInput, timers, input, output) = (nil, nil, nil, nil, nil, nil)
         (receive, closeHandler, endHandler, drainHandler, handshakeHandler) = (nil, nil, nil, nil, nil)
         handler?(self, reason)
         withExtendedLifetime(dropped) {}

@@ -41,7 +41,8 @@ extension Connection {
         if isHandshaking {
             continueHandshake(transport)
         } else {
-            if transport.readAwaits == ready, !isReadScheduled { readThrough() }
+            let hasRead = heldInput != nil || lastPassOfHeldInput == loop.statistics.passes
+            if transport.readAwaits == ready, !hasRead { readThrough() }
             if wantsRoom, transport.writeAwaits == ready { flush() }
         }
         updateWatching()
@@ -86,13 +87,16 @@ extension Connection {
 
     /// What the transport holds is read in the next pass: the descriptor does not tell of it.
     func scheduleReading(_ transport: any Transport) {
-        guard transport.mayHoldInput, wantsInput, !isHandshaking, !isReceiving, !isReadScheduled else { return }
-        isReadScheduled = true
-        loop.perform(inModes: modes) { [weak self] in
-            guard let self else { return }
-            isReadScheduled = false
+        guard transport.mayHoldInput, wantsInput, !isHandshaking, !isReceiving, heldInput == nil else { return }
+        let source = CustomSource { [unowned self] source in
+            source.invalidate()
+            heldInput = nil
+            lastPassOfHeldInput = loop.statistics.passes
             readThrough()
             updateWatching()
         }
+        heldInput = source
+        loop.add(source, forMode: modes)
+        source.signal()
     }
 }
