@@ -22,13 +22,13 @@ final class Side {
         if case .tls(let error) = reason { error } else { nil }
     }
 
-    fileprivate func begin() throws {
+    func begin() throws {
         connection.handshakeHandler = { [unowned self] _ in isSecured = true }
         connection.closeHandler = { [unowned self] in reason = $1 }
         try connection.start()
     }
 
-    fileprivate func take(_ bytes: Span<UInt8>) -> Int {
+    func take(_ bytes: Span<UInt8>) -> Int {
         if let receive { return receive(self, bytes) }
         bytes.withUnsafeBufferPointer { received += $0 }
         return bytes.count
