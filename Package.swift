@@ -71,6 +71,7 @@ let package = Package(
         example("ChildTimeout", "RunLoopUnix"),
         example("Supervisor", "RunLoopUnix"),
         example("EchoServer", "RunLoopUnix"),
+        example("TLSEcho", "RunLoopUnix", "RunLoopTLS"),
         .executableTarget(
             name: "TTLStore",
             dependencies: [

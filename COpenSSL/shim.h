@@ -10,13 +10,12 @@ static inline int rlk_ssl_ctx_set_minimum(SSL_CTX *context, int version) {
 }
 
 /// What every connection of this package needs: writes that may stop half-way and go on from another place, no
-/// renegotiation, one read for several records, and no memory for a connection that rests.
-static inline void rlk_ssl_ctx_set_usual(SSL_CTX *context, size_t read_buffer) {
+/// renegotiation, one system call for a record, and no memory for a connection that rests.
+static inline void rlk_ssl_ctx_set_usual(SSL_CTX *context) {
     SSL_CTX_set_mode(
         context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
     SSL_CTX_set_read_ahead(context, 1);
-    SSL_CTX_set_default_read_buffer_len(context, read_buffer);
 }
 
 static inline int rlk_ssl_ctx_add_chain(SSL_CTX *context, X509 *certificate) {

@@ -135,7 +135,7 @@ final class TLSContext: Sendable {
         self.pointer = pointer
         self.protocols = protocols
         handshakeTimeout = options.handshakeTimeout
-        rlk_ssl_ctx_set_usual(pointer, TLSContext.readBufferSize)
+        rlk_ssl_ctx_set_usual(pointer)
         guard rlk_ssl_ctx_set_minimum(pointer, options.minimumVersion.number) == 1 else {
             throw .configuration("set the oldest version")
         }
@@ -144,9 +144,6 @@ final class TLSContext: Sendable {
     deinit {
         SSL_CTX_free(pointer)
     }
-
-    /// How much is taken from the socket at a time.
-    private static let readBufferSize = 64 * 1024
 
     fileprivate func use(_ identity: TLSIdentity) throws(TLSError) {
         let certificates = try identity.chain.certificates()

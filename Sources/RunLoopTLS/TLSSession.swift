@@ -102,14 +102,14 @@ public final class TLSSession: Transport {
         return 0
     }
 
-    /// One record after the other, until the room is full: a record has 16 KiB at most.
+    /// One record after the other, as long as there is room and OpenSSL holds something: a record has 16 KiB at most.
+    /// What it does not hold the descriptor tells of.
     package func read(into room: UnsafeMutableRawBufferPointer) -> Int {
         guard failure == nil else { return -Int(EPROTO) }
         readAwaits = .readable
-        mayHoldInput = true
         ERR_clear_error()
         var count = 0
-        while count < room.count {
+        repeat {
             let result = SSL_read(ssl, room.baseAddress! + count, Int32(clamping: room.count - count))
             guard result > 0 else {
                 let status = wait(result, \.readAwaits, during: .transfer)
@@ -118,7 +118,8 @@ public final class TLSSession: Transport {
                 return count > 0 ? count : status
             }
             count += Int(result)
-        }
+        } while count < room.count && SSL_has_pending(ssl) == 1
+        mayHoldInput = SSL_has_pending(ssl) == 1
         return count
     }
 

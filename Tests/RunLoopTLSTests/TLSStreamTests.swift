@@ -238,11 +238,14 @@ struct TLSStreamTests {
     @Test("what was written before finish() arrives, though the peer's tickets were never read")
     func finishing() throws {
         try withSimulation { simulation in
-            let (server, client) = try Contexts().connect(on: simulation.loop)
+            let (one, other) = makeTCPSockets()
+            let contexts = try Contexts()
+            let server = try Side.server(one, on: simulation.loop, contexts.server)
+            let client = try Side.client(other, on: simulation.loop, contexts.client)
             server.connection.write("unread")
             client.connection.write(Self.pattern.span.extracting(0..<(4 << 20)))
             client.connection.finish()
-            simulation.advance(by: .zero)
+            simulation.settle { server.reason != nil && client.reason != nil }
             #expect(server.hasReceived(Self.pattern[0..<(4 << 20)]))
             #expect(server.reason == .ended)
             #expect(client.reason == .closed)

@@ -333,7 +333,7 @@ public final class Connection {
             endOutput()
             guard isOpen else { return }
         }
-        updateWriting()
+        watchForWriting(if: pending > 0)
         if pending > limits.highWatermark, !isPausedByOutput {
             isPausedByOutput = true
             updateReading()
@@ -344,12 +344,12 @@ public final class Connection {
         }
     }
 
-    /// Whether something is to go out as soon as there is room.
+    /// Whether something is to go out as soon as there is room: bytes, or a transport's word that there are no more.
     var wantsRoom: Bool { pendingOutput > 0 || (state == .finishing || endsAfterOutput) && !hasEndedOutput }
 
     /// Has the descriptor watched for room exactly while something waits for it.
-    func updateWriting() {
-        let watches = if let transport { watches(transport, for: .writable) } else { wantsRoom }
+    func watchForWriting(if isPending: Bool) {
+        let watches = if let transport { watches(transport, for: .writable) } else { isPending }
         if writer == nil {
             guard watches else { return }
             writer = DescriptorSource(fileDescriptor: fileDescriptor, events: .writable) { [self] _, _ in

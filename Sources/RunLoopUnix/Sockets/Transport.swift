@@ -74,7 +74,7 @@ extension Connection {
     private func updateWatching() {
         guard isOpen else { return }
         updateReading()
-        updateWriting()
+        watchForWriting(if: wantsRoom)
     }
 
     /// Whether the descriptor is to be watched for `events`. While a handler is given what has come, a nested run has to
