@@ -55,8 +55,8 @@ extension Connection {
     ///   - client: how TLS is spoken.
     ///   - serverName: whom the server's certificate has to be for: a name, or an address in digits.
     ///   - receive: the connection's receive handler.
-    ///   - completion: called once, on the loop's thread, never before this call has returned: with the connection, which
-    ///     is to be started and then shakes hands, or with the reason why there is none.
+    ///   - completion: called once, on the loop's thread, never before this call has returned: with the connection,
+    ///     which is to be started and then shakes hands, or with the reason why there is none.
     /// - Returns: the attempt, to be kept only to cancel it.
     @discardableResult
     public static func connect(

@@ -22,13 +22,24 @@ enum SocketBIO {
         return bio
     }
 
+    // What belongs to a BIO is a number: the descriptor, and above it whether the last reading filled the room it had.
+    private static let filledBit = 1 << 32
+
     private static func descriptor(of bio: OpaquePointer?) -> Int32 {
-        Int32(Int(bitPattern: BIO_get_data(bio)))
+        Int32(truncatingIfNeeded: Int(bitPattern: BIO_get_data(bio)))
+    }
+
+    /// Whether there may be more to read; if not, the descriptor tells when there is.
+    static func mayHaveMore(_ bio: OpaquePointer?) -> Bool {
+        Int(bitPattern: BIO_get_data(bio)) & filledBit != 0
     }
 
     private static let receive: @convention(c) (OpaquePointer?, UnsafeMutablePointer<CChar>?, Int32) -> Int32 = {
         BIO_clear_flags($0, retryFlags)
-        let count = recv(descriptor(of: $0), $1, Int($2), 0)
+        let descriptor = descriptor(of: $0)
+        let count = recv(descriptor, $1, Int($2), 0)
+        let number = Int(descriptor) | (count == Int($2) ? filledBit : 0)
+        BIO_set_data($0, UnsafeMutableRawPointer(bitPattern: number))
         if count == 0 { BIO_set_flags($0, BIO_FLAGS_IN_EOF) }
         if count < 0, mayRetry { BIO_set_flags($0, BIO_FLAGS_READ | BIO_FLAGS_SHOULD_RETRY) }
         return Int32(count)

@@ -17,7 +17,7 @@ public struct TLSOptions: Sendable {
     /// The oldest version that is spoken.
     public var minimumVersion = TLSVersion.tls12
     /// The application protocols (ALPN, RFC 7301) that are spoken, the preferred first, as `h2` and `http/1.1`; with
-    /// none the matter is not brought up. The server's preference decides; a client that speaks none of them is refused.
+    /// none the matter is not brought up. The server's preference decides; a client that offers only others is refused.
     public var applicationProtocols: [String] = []
     /// How long the handshake may take.
     public var handshakeTimeout = Duration.seconds(10)

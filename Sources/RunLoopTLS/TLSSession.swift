@@ -102,8 +102,7 @@ public final class TLSSession: Transport {
         return 0
     }
 
-    /// One record after the other, as long as there is room and OpenSSL holds something: a record has 16 KiB at most.
-    /// What it does not hold the descriptor tells of.
+    /// One record after the other, as long as there is room and may be more: a record has 16 KiB at most.
     package func read(into room: UnsafeMutableRawBufferPointer) -> Int {
         guard failure == nil else { return -Int(EPROTO) }
         readAwaits = .readable
@@ -118,7 +117,7 @@ public final class TLSSession: Transport {
                 return count > 0 ? count : status
             }
             count += Int(result)
-        } while count < room.count && SSL_has_pending(ssl) == 1
+        } while count < room.count && (SSL_has_pending(ssl) == 1 || SocketBIO.mayHaveMore(SSL_get_rbio(ssl)))
         mayHoldInput = SSL_has_pending(ssl) == 1
         return count
     }

@@ -10,7 +10,8 @@ import Testing
 struct TLSInteroperationTests {
     /// An echo server, and `openssl s_client` that talks to it.
     private func talk(
-        _ arguments: [String], _ input: String, options: TLSOptions = TLSOptions(), until isDone: (Command, Side?) -> Bool
+        _ arguments: [String], _ input: String, options: TLSOptions = TLSOptions(),
+        until isDone: (Command, Side?) -> Bool
     ) throws -> (command: Command, side: Side?) {
         try withSimulation { simulation in
             let loop = simulation.loop

@@ -292,10 +292,6 @@ public final class Connection {
         return sent < 0 ? -Int(errno) : sent
     }
 
-    private func failure(_ operation: String, _ status: Int) -> CloseReason {
-        transport?.failure ?? .failed(SystemError(operation, errno: Int32(-status)))
-    }
-
     /// Calls a handler, and sends what it has written.
     private func corked<Result>(_ handler: () -> Result) -> Result {
         guard !isCorked else { return handler() }
@@ -373,7 +369,8 @@ public final class Connection {
 
     private var finishReason = CloseReason.closed
 
-    /// Reads no more, sends what waits, and closes: what has been written is not lost while the peer reads.
+    /// Reads no more, sends what waits, and closes: what has been written is not lost while the peer reads. Under TLS
+    /// the peer is then given up to 2 s to end its side.
     ///
     /// - Parameter deadline: how long that may take; then the connection is closed whatever waits.
     public func finish(within deadline: Duration? = nil) {
@@ -432,7 +429,7 @@ public final class Connection {
 
     func close(_ reason: CloseReason) {
         guard state != .closed else { return }
-        if let transport, state != .new, !isHandshaking, !hasEndedOutput, pendingOutput == 0 { _ = transport.end() }
+        if let transport, !hasEndedOutput, pendingOutput == 0 { _ = transport.end() }
         state = .closed
         reader?.invalidate()
         writer?.invalidate()

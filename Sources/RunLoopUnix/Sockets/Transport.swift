@@ -15,7 +15,8 @@ package protocol Transport: AnyObject {
     /// Sends as much as the socket takes. After `-EAGAIN` the same bytes are to be given again, at whatever place, with
     /// or without more behind them.
     func write(_ bytes: UnsafeRawBufferPointer) -> Int
-    /// Tells the peer that this side has ended; 0 when it has been told.
+    /// Tells the peer that this side has ended; 0 when it has been told, or there is nothing to tell: without a
+    /// handshake, after a failure, or once more.
     func end() -> Int
 
     /// What the socket has to be for the handshake or the reading to go on; reading may have to send something first.
@@ -29,6 +30,11 @@ package protocol Transport: AnyObject {
 }
 
 extension Connection {
+    /// What a call that has returned `status` has failed for.
+    func failure(_ operation: String, _ status: Int) -> CloseReason {
+        transport?.failure ?? .failed(SystemError(operation, errno: Int32(-status)))
+    }
+
     func beginHandshake(_ transport: any Transport) {
         isHandshaking = true
         isCorked = true
@@ -77,8 +83,8 @@ extension Connection {
         watchForWriting(if: wantsRoom)
     }
 
-    /// Whether the descriptor is to be watched for `events`. While a handler is given what has come, a nested run has to
-    /// leave it alone.
+    /// Whether the descriptor is to be watched for `events`. While a handler is given what has come, a nested run has
+    /// to leave it alone.
     func watches(_ transport: any Transport, for events: DescriptorEvents) -> Bool {
         let reads = isHandshaking || (wantsInput && !isReceiving)
         let writes = !isHandshaking && wantsRoom
