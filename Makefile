@@ -26,8 +26,9 @@ help:
 
 # Installs what a fresh Debian or Ubuntu lacks.
 deps:
-	@{ pkg-config --exists libevent_core && command -v redis-cli; } > /dev/null 2>&1 || { \
-	  $(ROOT) apt-get update -qq && $(ROOT) apt-get install -y -qq libevent-dev pkg-config redis-tools; }
+	@{ pkg-config --exists libevent_core 'openssl >= 3' && command -v redis-cli openssl; } > /dev/null 2>&1 || { \
+	  $(ROOT) apt-get update -qq && \
+	  $(ROOT) apt-get install -y -qq libevent-dev libssl-dev openssl pkg-config redis-tools; }
 
 demo: deps
 	$(SWIFT) build -c release --product experiments
@@ -59,7 +60,11 @@ examples:
 	for example in HelloTimer ModalRun WorkerThread VirtualDay TimerForms TimerSources ResendCode FrameRate \
 	    FileWatcher ChildTimeout Supervisor EchoServer; do \
 	  echo "example $$example"; timeout 60 $$bin/$$example < /dev/null > /dev/null; done; \
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1 -subj /CN=localhost \
+	  -addext subjectAltName=DNS:localhost -keyout .build/key.pem -out .build/chain.pem 2> /dev/null; \
+	echo "example TLSEcho"; timeout 60 $$bin/TLSEcho .build/chain.pem .build/key.pem | grep -q 'echoed: hello'; \
 	ldd $$bin/HelloTimer | grep -q libevent_core; \
+	if ldd $$bin/EchoServer | grep libssl; then echo "RunLoopUnix needs OpenSSL"; exit 1; fi; \
 	if ldd $$bin/HelloTimer | grep Foundation; then echo "HelloTimer needs Foundation"; exit 1; fi; \
 	$$bin/experiments play X5 --svg .build/X5.svg > /dev/null; \
 	$$bin/experiments compare --svg .build/Compare.svg > /dev/null; \
@@ -114,4 +119,4 @@ tsan asan: deps
 
 # What crosses threads, and what touches C.
 tsan-short asan-short: deps
-	$(SANITIZED_TEST) --filter 'RunLoopKitTests|DriverTests|RunLoopUnixTests|TTLStoreTests\.(Commands|RequestParser|BadInput)'
+	$(SANITIZED_TEST) --filter 'RunLoopKitTests|DriverTests|RunLoopUnixTests|RunLoopTLSTests|TTLStoreTests\.(Commands|RequestParser|BadInput)'

@@ -19,6 +19,7 @@ let package = Package(
     products: [
         .library(name: "RunLoopKit", targets: ["RunLoopKit"]),
         .library(name: "RunLoopUnix", targets: ["RunLoopUnix"]),
+        .library(name: "RunLoopTLS", targets: ["RunLoopTLS"]),
         .library(name: "RunLoopFoundation", targets: ["RunLoopFoundation"]),
         .library(name: "RunLoopSimulation", targets: ["RunLoopSimulation"]),
         .library(name: "RunLoopLogging", targets: ["RunLoopLogging"]),
@@ -37,6 +38,8 @@ let package = Package(
         .systemLibrary(
             name: "CLibevent", path: "CLibevent", pkgConfig: "libevent_core",
             providers: [.apt(["libevent-dev"])]),
+        .systemLibrary(
+            name: "COpenSSL", path: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .target(name: "CShims"),
 
         // The library: what the loop is, what it waits with, what users import.
@@ -45,6 +48,7 @@ let package = Package(
         .target(
             name: "RunLoopKit", dependencies: ["RunLoopCore", "RunLoopLibevent", "CShims"], swiftSettings: strict),
         .target(name: "RunLoopUnix", dependencies: ["RunLoopKit", "CShims"], swiftSettings: strict),
+        .target(name: "RunLoopTLS", dependencies: ["RunLoopUnix", "COpenSSL"], swiftSettings: strict),
         .target(name: "RunLoopFoundation", dependencies: ["RunLoopKit"], swiftSettings: strict),
         .target(name: "RunLoopSimulation", dependencies: ["RunLoopCore"], swiftSettings: strict),
 
@@ -88,6 +92,7 @@ let package = Package(
         example("ChildTimeout", "RunLoopUnix"),
         example("Supervisor", "RunLoopUnix"),
         example("EchoServer", "RunLoopUnix"),
+        example("TLSEcho", "RunLoopUnix", "RunLoopTLS"),
         .executableTarget(
             name: "TTLStore",
             dependencies: [
@@ -109,6 +114,10 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "RunLoopUnixTests", dependencies: ["RunLoopUnix", "RunLoopKit", "RunLoopSimulation", "CShims"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "RunLoopTLSTests",
+            dependencies: ["RunLoopTLS", "RunLoopUnix", "RunLoopKit", "RunLoopSimulation", "COpenSSL"],
             swiftSettings: strict),
         .testTarget(
             name: "RunLoopFoundationTests", dependencies: ["RunLoopFoundation", "RunLoopSimulation"],

@@ -93,6 +93,18 @@ extension Connection {
         completion: @escaping (Result<Connection, SystemError>) -> Void, file: StaticString = #fileID,
         line: UInt32 = #line
     ) -> ConnectionAttempt {
+        let origin = RunLoop.Origin(file: file, line: line)
+        return connect(to: address, on: loop, modes: modes, timeout: timeout, origin: origin, completion: completion) {
+            Connection(
+                adopting: $0, on: loop, modes: modes, limits: limits, transport: nil, receive: receive, origin: origin)
+        }
+    }
+
+    /// Connects, and lets `make` make a connection of the descriptor.
+    package static func connect(
+        to address: SocketAddress, on loop: RunLoop, modes: RunLoop.Modes, timeout: Duration, origin: RunLoop.Origin,
+        completion: @escaping (Result<Connection, SystemError>) -> Void, make: @escaping (Int32) -> Connection
+    ) -> ConnectionAttempt {
         let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
         let descriptor = socket(address.family, kind, 0)
         let status = descriptor < 0 ? -1 : address.withSocketAddress { Glibc.connect(descriptor, $0, $1) }
@@ -106,9 +118,7 @@ extension Connection {
             }
             return attempt
         }
-        attempt.begin(on: loop, modes, timeout, address, RunLoop.Origin(file: file, line: line)) {
-            Connection(adopting: $0, on: loop, modes: modes, limits: limits, receive: receive, file: file, line: line)
-        }
+        attempt.begin(on: loop, modes, timeout, address, origin, make: make)
         return attempt
     }
 }

@@ -22,43 +22,6 @@ public import RunLoopKit
 ///
 /// The loop keeps a connection until it is closed. It belongs to the loop's thread.
 public final class Connection {
-    /// The bounds of a connection.
-    public struct Limits: Sendable {
-        /// How many bytes may wait to go out before reading stops.
-        public var highWatermark = 256 * 1024
-        /// How few must wait for reading to go on.
-        public var lowWatermark = 64 * 1024
-        /// How many bytes may wait to go out at all; with more the connection closes. `nil` for no bound.
-        public var maximumOutput: Int? = 64 * 1024 * 1024
-        /// How many bytes the receive handler may leave unused; with more the connection closes.
-        public var maximumInput = 1024 * 1024
-        /// How long nothing may come or go before the connection closes; `nil` for ever.
-        public var idleTimeout: Duration?
-        /// How long the connection may last; `nil` for ever.
-        public var totalTimeout: Duration?
-
-        /// The usual bounds.
-        public init() {}
-    }
-
-    /// Why a connection was closed.
-    public enum CloseReason: Sendable, Equatable {
-        /// By ``Connection/close()`` or ``Connection/finish()``.
-        case closed
-        /// The peer has ended the stream.
-        case ended
-        /// Nothing came or went for the idle timeout.
-        case idleTimeout
-        /// It lasted as long as it may.
-        case totalTimeout
-        /// The peer reads too slowly: more waited to go out than may.
-        case outputLimit
-        /// The receive handler left more unused than may wait.
-        case inputLimit
-        /// The system reports an error, as a reset by the peer.
-        case failed(SystemError)
-    }
-
     /// Called with what has come; returns how many bytes of it it has used.
     public typealias ReceiveHandler = (Connection, Span<UInt8>) -> Int
 
@@ -79,6 +42,11 @@ public final class Connection {
     public var endHandler: ((Connection) -> Void)?
     /// Called when no more than the low watermark waits to go out, after it was more than the high one.
     public var drainHandler: ((Connection) -> Void)?
+    /// Called once when TLS has been agreed upon, before anything is read; never on a connection without TLS.
+    public var handshakeHandler: ((Connection) -> Void)?
+
+    /// What lies between the connection and its socket; `nil` if it reads and writes the socket itself.
+    package let transport: (any Transport)?
 
     /// Whether it is open.
     public var isOpen: Bool { state != .closed }
@@ -94,23 +62,31 @@ public final class Connection {
     @exclusivity(unchecked) private var writer: DescriptorSource?
     @exclusivity(unchecked) private var input: ByteBuffer?
     @exclusivity(unchecked) private var output: ByteBuffer?
-    @exclusivity(unchecked) private var timers: ConnectionTimers?
+    @exclusivity(unchecked) var timers: ConnectionTimers?
 
-    private enum State {
+    enum State {
         case new, open
         /// Nothing is read any more; when all has gone out it is closed.
         case finishing
+        /// All has gone out through a transport, and the peer is given a moment to end its side.
+        case lingering
         case closed
     }
-    @exclusivity(unchecked) private var state = State.new
-    /// Writing waits until a handler has returned.
-    @exclusivity(unchecked) private var isCorked = false
+    @exclusivity(unchecked) var state = State.new
+    /// Writing waits until a handler has returned, or a handshake is done.
+    @exclusivity(unchecked) var isCorked = false
     private var isPausedByUser = false
     @exclusivity(unchecked) private var isPausedByOutput = false
     private var hasEnded = false
     @exclusivity(unchecked) private var endsAfterOutput = false
-    private var isReading = false
+    @exclusivity(unchecked) private var hasEndedOutput = false
+    @exclusivity(unchecked) private var isReading = false
     @exclusivity(unchecked) private var isAwaitingRoom = false
+    @exclusivity(unchecked) var isHandshaking = false
+    @exclusivity(unchecked) var isReceiving = false
+    /// Has what the transport holds read in the next pass.
+    @exclusivity(unchecked) var heldInput: CustomSource?
+    @exclusivity(unchecked) var lastPassOfHeldInput = -1
 
     /// A connection on a descriptor, which it makes non-blocking and from now on owns.
     ///
@@ -120,16 +96,27 @@ public final class Connection {
     ///   - modes: the modes that it is served in.
     ///   - limits: its bounds.
     ///   - receive: called with what has come; returns how many bytes it has used. Kept until the connection is closed.
-    public init(
+    public convenience init(
         adopting descriptor: Int32, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
         receive: @escaping ReceiveHandler, file: StaticString = #fileID, line: UInt32 = #line
+    ) {
+        self.init(
+            adopting: descriptor, on: loop, modes: modes, limits: limits, transport: nil, receive: receive,
+            origin: RunLoop.Origin(file: file, line: line))
+    }
+
+    /// A connection that reads and writes through a transport.
+    package init(
+        adopting descriptor: Int32, on loop: RunLoop, modes: RunLoop.Modes, limits: Limits,
+        transport: (any Transport)?, receive: @escaping ReceiveHandler, origin: RunLoop.Origin
     ) {
         fileDescriptor = descriptor
         self.loop = loop
         self.modes = modes
         self.limits = limits
+        self.transport = transport
         self.receive = receive
-        origin = RunLoop.Origin(file: file, line: line)
+        self.origin = origin
         pool = BufferPool.shared(of: loop)
     }
 
@@ -143,7 +130,9 @@ public final class Connection {
     public func start() throws(DescriptorError) {
         require(state == .new, "a connection is started once")
         setNonBlocking(fileDescriptor)
-        let reader = DescriptorSource(fileDescriptor: fileDescriptor, events: .readable) { [self] _, _ in readSome() }
+        let reader = DescriptorSource(fileDescriptor: fileDescriptor, events: .readable) { [self] _, _ in
+            if let transport { serve(transport, .readable) } else { readSome() }
+        }
         reader.name = "connection"
         reader.origin = origin
         do {
@@ -155,16 +144,21 @@ public final class Connection {
         self.reader = reader
         isReading = true
         state = .open
-        timers = ConnectionTimers(limits, origin, on: loop, modes) { [unowned self] reason in close(reason) }
+        timers = ConnectionTimers(limits, origin, on: loop, modes) { [unowned self] reason in
+            close(state == .lingering ? finishReason : reason)
+        }
+        if let transport { return beginHandshake(transport) }
         if output != nil { flush() }
     }
 
     // MARK: Reading
 
-    private func readSome() {
+    func readSome() {
         timers?.noteActivity()
         var status: Int
-        if let input, !input.isEmpty {
+        if state == .lingering {
+            status = discardInput()
+        } else if let input, !input.isEmpty {
             status = input.fill(room: 16 * 1024, read)
             if status > 0 { offer(input) }
         } else {
@@ -177,12 +171,13 @@ public final class Connection {
         if status == 0 {
             peerEnded()
         } else if status < 0, -status != Int(EAGAIN), -status != Int(EINTR) {
-            close(.failed(SystemError("read from the connection", errno: Int32(-status))))
+            close(failure("read from the connection", status))
         }
     }
 
     /// - Returns: how many bytes have come, 0 at the end, or the negative number of an error.
     private func read(into room: UnsafeMutableRawBufferPointer) -> Int {
+        if let transport { return transport.read(into: room) }
         let count = recv(fileDescriptor, room.baseAddress, min(room.count, BufferPool.size), 0)
         return count < 0 ? -Int(errno) : count
     }
@@ -199,6 +194,12 @@ public final class Connection {
         if buffer.count > limits.maximumInput { close(.inputLimit) }
     }
 
+    private func discardInput() -> Int {
+        let scratch = pool.take()
+        defer { pool.put(scratch) }
+        return scratch.fill(room: 1, read)
+    }
+
     private func keep(_ bytes: UnsafeRawBufferPointer) {
         let kept = ByteBuffer(capacity: max(4096, bytes.count))
         kept.append(bytes)
@@ -207,6 +208,7 @@ public final class Connection {
 
     private func peerEnded() {
         guard !hasEnded, isOpen else { return }
+        if state == .lingering { return close(finishReason) }
         hasEnded = true
         updateReading()
         guard let endHandler else { return finish(.ended) }
@@ -231,10 +233,16 @@ public final class Connection {
         }
     }
 
+    /// Whether what comes is to be read now.
+    var wantsInput: Bool {
+        (state == .open && !hasEnded && !isPausedByUser && !isPausedByOutput) || state == .lingering
+    }
+
     /// Has the descriptor watched for reading exactly while something is to be read.
-    private func updateReading() {
+    func updateReading() {
         guard let reader, reader.isValid else { return }
-        let reads = state == .open && !hasEnded && !isPausedByUser && !isPausedByOutput
+        if let transport { scheduleReading(transport) }
+        let reads = if let transport { watches(transport, for: .readable) } else { wantsInput }
         guard reads != isReading else { return }
         isReading = reads
         if reads {
@@ -273,9 +281,9 @@ public final class Connection {
         var rest = bytes
         if !isCorked, state == .open, output == nil {
             // Nothing waits: straight from where they are.
-            let sent = send(fileDescriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
-            if sent < 0, errno != EAGAIN, errno != EINTR {
-                return close(.failed(.last("write to the connection")))
+            let sent = transmit(bytes)
+            if sent < 0, -sent != Int(EAGAIN), -sent != Int(EINTR) {
+                return close(failure("write to the connection", sent))
             }
             timers?.noteActivity()
             rest = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(max(0, sent)))
@@ -284,6 +292,13 @@ public final class Connection {
         if output == nil { output = pool.take() }
         output!.append(rest)
         if !isCorked { checkOutput() }
+    }
+
+    /// - Returns: how many bytes the system has taken, or the negative number of an error.
+    private func transmit(_ bytes: UnsafeRawBufferPointer) -> Int {
+        if let transport { return transport.write(bytes) }
+        let sent = send(fileDescriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+        return sent < 0 ? -Int(errno) : sent
     }
 
     /// Calls a handler, and sends what it has written.
@@ -296,12 +311,12 @@ public final class Connection {
         return result
     }
 
-    private func flush() {
+    func flush() {
         guard state == .open || state == .finishing else { return }
         if let output, !output.isEmpty {
-            let sent = send(fileDescriptor, output.bytes.baseAddress, output.count, Int32(MSG_NOSIGNAL))
-            if sent < 0, errno != EAGAIN, errno != EINTR {
-                return close(.failed(.last("write to the connection")))
+            let sent = transmit(output.bytes)
+            if sent < 0, -sent != Int(EAGAIN), -sent != Int(EINTR) {
+                return close(failure("write to the connection", sent))
             }
             if sent > 0 {
                 timers?.noteActivity()
@@ -319,9 +334,11 @@ public final class Connection {
             pool.put(empty)
         }
         if let most = limits.maximumOutput, pending > most { return close(.outputLimit) }
-        if pending == 0 && state == .finishing { return close(finishReason) }
-        if pending == 0 && endsAfterOutput { endWriting() }
-        watchForWriting(pending > 0)
+        if pending == 0 && (state == .finishing || endsAfterOutput) {
+            endOutput()
+            guard isOpen else { return }
+        }
+        watchForWriting(if: pending > 0)
         if pending > limits.highWatermark, !isPausedByOutput {
             isPausedByOutput = true
             updateReading()
@@ -332,10 +349,17 @@ public final class Connection {
         }
     }
 
-    private func watchForWriting(_ watches: Bool) {
+    /// Whether something is to go out as soon as there is room: bytes, or a transport's word that there are no more.
+    var wantsRoom: Bool { pendingOutput > 0 || (state == .finishing || endsAfterOutput) && !hasEndedOutput }
+
+    /// Has the descriptor watched for room exactly while something waits for it.
+    func watchForWriting(if isPending: Bool) {
+        let watches = if let transport { watches(transport, for: .writable) } else { isPending }
         if writer == nil {
             guard watches else { return }
-            writer = DescriptorSource(fileDescriptor: fileDescriptor, events: .writable) { [self] _, _ in flush() }
+            writer = DescriptorSource(fileDescriptor: fileDescriptor, events: .writable) { [self] _, _ in
+                if let transport { serve(transport, .writable) } else { flush() }
+            }
             writer!.name = "connection"
             writer!.origin = origin
         }
@@ -356,7 +380,8 @@ public final class Connection {
 
     private var finishReason = CloseReason.closed
 
-    /// Reads no more, sends what waits, and closes: what has been written is not lost while the peer reads.
+    /// Reads no more, sends what waits, and closes: what has been written is not lost while the peer reads. Under TLS,
+    /// and where the peer has sent what was not read, it is then given up to 2 s to end its side.
     ///
     /// - Parameter deadline: how long that may take; then the connection is closed whatever waits.
     public func finish(within deadline: Duration? = nil) {
@@ -379,12 +404,39 @@ public final class Connection {
     public func finishWriting() {
         guard state == .open, !endsAfterOutput else { return }
         endsAfterOutput = true
-        if pendingOutput == 0 { endWriting() }
+        if pendingOutput == 0, !isCorked { checkOutput() }
     }
 
-    private func endWriting() {
+    /// Nothing waits to go out any more: tells the peer that this was all, and closes if nothing is to come either.
+    private func endOutput() {
+        if !hasEndedOutput {
+            if let transport {
+                let status = transport.end()
+                if -status == Int(EAGAIN) { return }
+                if status < 0 { return close(failure("end the connection", status)) }
+            }
+            if state == .open { shutdown(fileDescriptor, Int32(SHUT_WR)) }
+            hasEndedOutput = true
+        }
+        if state == .finishing {
+            if hasEnded || (transport == nil && !hasUnreadInput) { close(finishReason) } else { linger() }
+        } else if hasEnded {
+            finish(.ended)
+        }
+    }
+
+    private var hasUnreadInput: Bool {
+        var byte: UInt8 = 0
+        return recv(fileDescriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
+    }
+
+    /// A descriptor that is closed while something unread has come, as the tickets of TLS 1.3, is reset, and what the
+    /// system has yet to send is lost: what comes is read until the peer ends its side, too.
+    private func linger() {
+        state = .lingering
         shutdown(fileDescriptor, Int32(SHUT_WR))
-        if hasEnded { finish(.ended) }
+        timers?.limit(to: .seconds(2))
+        updateReading()
     }
 
     /// Closes at once; what waits to go out is lost. Harmless when repeated.
@@ -392,17 +444,19 @@ public final class Connection {
         close(.closed)
     }
 
-    private func close(_ reason: CloseReason) {
+    func close(_ reason: CloseReason) {
         guard state != .closed else { return }
+        if let transport, !hasEndedOutput, pendingOutput == 0 { _ = transport.end() }
         state = .closed
         reader?.invalidate()
         writer?.invalidate()
+        heldInput?.invalidate()
         timers?.invalidate()
         Glibc.close(fileDescriptor)
         if let output { pool.put(output) }
-        let (handler, dropped) = (closeHandler, (receive, endHandler, drainHandler, input))
-        (reader, writer, timers, input, output) = (nil, nil, nil, nil, nil)
-        (receive, closeHandler, endHandler, drainHandler) = (nil, nil, nil, nil)
+        let (handler, dropped) = (closeHandler, (receive, endHandler, drainHandler, handshakeHandler, input))
+        (reader, writer, heldInput, timers, input, output) = (nil, nil, nil, nil, nil, nil)
+        (receive, closeHandler, endHandler, drainHandler, handshakeHandler) = (nil, nil, nil, nil, nil)
         handler?(self, reason)
         withExtendedLifetime(dropped) {}
     }

@@ -12,6 +12,7 @@ final class ConnectionTimers {
     private var lastActivity: RunLoop.Instant
     private var idle: Timer?
     private var total: Timer?
+    private var handshake: Timer?
 
     init(
         _ limits: Connection.Limits, _ origin: RunLoop.Origin, on loop: RunLoop, _ modes: RunLoop.Modes,
@@ -57,7 +58,20 @@ final class ConnectionTimers {
         }
     }
 
+    /// The handshake is to be done by then.
+    func limitHandshake(to timeout: Duration) {
+        handshake = schedule("handshake timeout", timeout) { [unowned self] _ in
+            expired(.tls(TLSError(.handshakeTimeout, "nothing came of it in \(timeout)")))
+        }
+    }
+
+    func endHandshake() {
+        handshake?.invalidate()
+        handshake = nil
+    }
+
     func invalidate() {
+        endHandshake()
         idle?.invalidate()
         total?.invalidate()
     }

@@ -215,6 +215,40 @@ struct ConnectionTests {
         }
     }
 
+    @Test("what was written before finish() arrives, though the peer has sent what was never read")
+    func finishingUnread() throws {
+        try withSimulation { simulation in
+            let loop = simulation.loop
+            let answer = [UInt8](repeating: 7, count: 4 << 20)
+            var connection: Connection?
+            var reason: Connection.CloseReason?
+            let listener = try Listener(address: SocketAddress("127.0.0.1", port: 0), on: loop) { _, descriptor, _ in
+                connection = Connection(adopting: descriptor, on: loop) { connection, bytes in
+                    connection.write(answer)
+                    connection.finish()
+                    return bytes.count
+                }
+                connection!.closeHandler = { reason = $1 }
+                try! connection!.start()
+            }
+            let peer = Peer(connectedTo: listener.address)
+            peer.send("a request")
+            simulation.settle { connection.map { $0.pendingOutput > 0 } ?? false }
+            peer.send("and more than anybody wants to know")
+            var received = 0
+            simulation.settle {
+                received += peer.receive()?.utf8.count ?? 0
+                return received == answer.count
+            }
+            #expect(received == answer.count)
+            #expect(peer.receive() == nil, "the end, and not a reset")
+            peer.close()
+            simulation.settle { reason != nil }
+            #expect(reason == .closed)
+            listener.close()
+        }
+    }
+
     @Test("finishing sends what waits before it closes; but no longer than it may take")
     func finishing() throws {
         try withSimulation { simulation in

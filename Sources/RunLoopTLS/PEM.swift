@@ -1,0 +1,108 @@
+internal import COpenSSL
+internal import Glibc
+internal import RunLoopUnix
+
+/// Certificates or a key in PEM: the text between `-----BEGIN …-----` and `-----END …-----`.
+public enum PEM: Sendable, Hashable {
+    /// The file at a path. It is read once, when it is used.
+    case file(String)
+    /// The text itself.
+    case bytes([UInt8])
+}
+
+/// Who one is: a certificate, those that lead from it to a root, and its private key.
+public struct TLSIdentity: Sendable {
+    /// The certificate first, then each that signed the one before; the root may be left out.
+    public let chain: PEM
+    /// The key of the first certificate, unencrypted.
+    public let key: PEM
+
+    /// An identity; it is checked when a context is made of it.
+    public init(chain: PEM, key: PEM) {
+        self.chain = chain
+        self.key = key
+    }
+}
+
+/// Whose signatures are trusted.
+public enum TLSRoots: Sendable {
+    /// The system's roots, which come with Debian's and Ubuntu's `ca-certificates`.
+    case system
+    /// These, and no others.
+    case certificates(PEM)
+}
+
+extension PEM {
+    private var name: String {
+        switch self {
+        case .file(let path): path
+        case .bytes: "the PEM text given"
+        }
+    }
+
+    /// Calls `body` with a memory that OpenSSL reads the text from.
+    private func read<Result>(_ body: (OpaquePointer) throws(TLSError) -> Result) throws(TLSError) -> Result {
+        let bytes: [UInt8] =
+            switch self {
+            case .file(let path): try readFile(path)
+            case .bytes(let bytes): bytes
+            }
+        // The memory is OpenSSL's own copy.
+        let memory = BIO_new(BIO_s_mem())!
+        defer { BIO_free(memory) }
+        BIO_write(memory, bytes, Int32(bytes.count))
+        return try body(memory)
+    }
+
+    /// The certificates, in their order. The caller frees them.
+    func certificates() throws(TLSError) -> [OpaquePointer] {
+        let found = try read { memory throws(TLSError) in
+            var found: [OpaquePointer] = []
+            while let certificate = PEM_read_bio_X509(memory, nil, noPassword, nil) { found.append(certificate) }
+            return found
+        }
+        let last = ERR_peek_last_error()
+        guard !found.isEmpty, ERR_GET_REASON(last) == PEM_R_NO_START_LINE else {
+            found.forEach(X509_free)
+            let reason = ERR_GET_REASON(last) == PEM_R_NO_START_LINE ? "no certificate" : reasonText(last)
+            throw TLSError(.configuration, "\(name): \(reason)")
+        }
+        ERR_clear_error()
+        return found
+    }
+
+    /// The private key. The caller frees it.
+    func privateKey() throws(TLSError) -> OpaquePointer {
+        try read { memory throws(TLSError) in
+            if let key = PEM_read_bio_PrivateKey(memory, nil, noPassword, nil) { return key }
+            let last = ERR_peek_last_error()
+            let reason =
+                switch ERR_GET_REASON(last) {
+                case PEM_R_NO_START_LINE, rlk_err_unsupported(): "no private key"
+                case PEM_R_BAD_PASSWORD_READ: "the key is encrypted; decrypt it with openssl pkey"
+                default: reasonText(last)
+                }
+            throw TLSError(.configuration, "\(name): \(reason)")
+        }
+    }
+}
+
+/// Without it OpenSSL would ask for a password at the terminal.
+private func noPassword(
+    _: UnsafeMutablePointer<CChar>?, _: Int32, _: Int32, _: UnsafeMutableRawPointer?
+) -> Int32 { -1 }
+
+private func readFile(_ path: String) throws(TLSError) -> [UInt8] {
+    let file = open(path, O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { throw TLSError(.configuration, SystemError("open \(path)", errno: errno).description) }
+    defer { close(file) }
+    var bytes: [UInt8] = []
+    var piece = [UInt8](repeating: 0, count: 16 * 1024)
+    while true {
+        let count = read(file, &piece, piece.count)
+        if count < 0, errno == EINTR { continue }
+        guard count >= 0 else { throw TLSError(.configuration, SystemError("read \(path)", errno: errno).description) }
+        if count == 0 { return bytes }
+        bytes += piece.prefix(count)
+    }
+}

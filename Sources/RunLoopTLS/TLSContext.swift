@@ -1,0 +1,195 @@
+internal import COpenSSL
+internal import Glibc
+public import RunLoopUnix
+
+/// A version of TLS. Older ones than 1.2 are not to be used any more (RFC 8996) and cannot be chosen.
+public enum TLSVersion: Sendable, Hashable {
+    /// TLS 1.2 (RFC 5246).
+    case tls12
+    /// TLS 1.3 (RFC 8446).
+    case tls13
+
+    var number: Int32 { self == .tls12 ? TLS1_2_VERSION : TLS1_3_VERSION }
+}
+
+/// What servers and clients choose alike.
+public struct TLSOptions: Sendable {
+    /// The oldest version that is spoken.
+    public var minimumVersion = TLSVersion.tls12
+    /// The application protocols (ALPN, RFC 7301) that are spoken, the preferred first, as `h2` and `http/1.1`; with
+    /// none the matter is not brought up. The server's preference decides; a client that offers only others is refused.
+    public var applicationProtocols: [String] = []
+    /// How long the handshake may take.
+    public var handshakeTimeout = Duration.seconds(10)
+
+    /// The usual ones.
+    public init() {}
+}
+
+/// How the server's side of TLS is spoken. Made once and used for any number of connections, on any threads; to change
+/// a certificate, make a new one and use it for the connections to come.
+public struct TLSServerContext: Sendable {
+    /// Whether clients are asked who they are.
+    public enum Clients: Sendable {
+        /// They are not.
+        case anonymous
+        /// They may show a certificate, which must then be signed by one of the roots.
+        case mayIdentify(TLSRoots)
+        /// They must show a certificate that is signed by one of the roots.
+        case mustIdentify(TLSRoots)
+    }
+
+    let context: TLSContext
+
+    /// A context of a server.
+    ///
+    /// - Parameters:
+    ///   - identity: the server's certificate and key.
+    ///   - clients: whether clients are asked who they are.
+    ///   - options: versions, protocols, and the timeout.
+    /// - Throws: ``TLSError`` of the kind `configuration`: a file cannot be read, is no PEM, or certificate and key do
+    ///   not belong together.
+    public init(
+        identity: TLSIdentity, clients: Clients = .anonymous, options: TLSOptions = TLSOptions()
+    ) throws(TLSError) {
+        context = try TLSContext(TLS_server_method(), options)
+        try context.use(identity)
+        // Without a name for its sessions a server that asks for certificates would resume none.
+        let name = Array("RunLoopTLS".utf8)
+        SSL_CTX_set_session_id_context(context.pointer, name, UInt32(name.count))
+        switch clients {
+        case .anonymous: break
+        case .mayIdentify(let roots):
+            try context.trust(roots)
+            SSL_CTX_set_verify(context.pointer, SSL_VERIFY_PEER, nil)
+        case .mustIdentify(let roots):
+            try context.trust(roots)
+            SSL_CTX_set_verify(context.pointer, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
+        }
+        guard !context.protocols.isEmpty else { return }
+        // The context outlives every connection that is made with it.
+        SSL_CTX_set_alpn_select_cb(
+            context.pointer, chooseProtocol, Unmanaged.passUnretained(context).toOpaque())
+    }
+}
+
+/// How the client's side of TLS is spoken. Made once and used for any number of connections, on any threads.
+public struct TLSClientContext: Sendable {
+    /// What a server's certificate has to be.
+    public enum Verification: Sendable, Hashable {
+        /// Signed by one of the roots, in its time, and for the host that is asked for.
+        case full
+        /// Signed by one of the roots and in its time, whatever the host: for peers without a name.
+        case issuerOnly
+        /// Anything: the bytes are encrypted, but nobody knows for whom. For tests.
+        case none
+    }
+
+    let context: TLSContext
+    let verification: Verification
+
+    /// A context of a client.
+    ///
+    /// - Parameters:
+    ///   - roots: whose signatures are trusted.
+    ///   - identity: the client's certificate and key, for servers that ask.
+    ///   - verification: what a server's certificate has to be.
+    ///   - options: versions, protocols, and the timeout.
+    /// - Throws: ``TLSError`` of the kind `configuration`: a file cannot be read, is no PEM, or certificate and key do
+    ///   not belong together.
+    public init(
+        roots: TLSRoots = .system, identity: TLSIdentity? = nil, verification: Verification = .full,
+        options: TLSOptions = TLSOptions()
+    ) throws(TLSError) {
+        context = try TLSContext(TLS_client_method(), options)
+        self.verification = verification
+        if verification != .none {
+            try context.trust(roots)
+            SSL_CTX_set_verify(context.pointer, SSL_VERIFY_PEER, nil)
+        }
+        if let identity { try context.use(identity) }
+        if !context.protocols.isEmpty {
+            SSL_CTX_set_alpn_protos(context.pointer, context.protocols, UInt32(context.protocols.count))
+        }
+    }
+}
+
+/// A context of OpenSSL.
+final class TLSContext: Sendable {
+    // OpenSSL's contexts may be used by all threads once they are set up, and this one is changed by inits only.
+    nonisolated(unsafe) let pointer: OpaquePointer
+    let handshakeTimeout: Duration
+    /// Each with its length in front, as they are sent.
+    let protocols: [UInt8]
+
+    init(_ method: OpaquePointer, _ options: TLSOptions) throws(TLSError) {
+        var protocols: [UInt8] = []
+        for name in options.applicationProtocols {
+            guard (1...255).contains(name.utf8.count) else {
+                throw TLSError(.configuration, "the application protocol \"\(name)\" has not 1 to 255 bytes")
+            }
+            protocols += [UInt8(name.utf8.count)] + name.utf8
+        }
+        ERR_clear_error()
+        guard let pointer = SSL_CTX_new(method) else { throw .configuration("make a context") }
+        self.pointer = pointer
+        self.protocols = protocols
+        handshakeTimeout = options.handshakeTimeout
+        rlk_ssl_ctx_set_usual(pointer)
+        guard rlk_ssl_ctx_set_minimum(pointer, options.minimumVersion.number) == 1 else {
+            throw .configuration("set the oldest version")
+        }
+    }
+
+    deinit {
+        SSL_CTX_free(pointer)
+    }
+
+    fileprivate func use(_ identity: TLSIdentity) throws(TLSError) {
+        let certificates = try identity.chain.certificates()
+        defer { certificates.forEach(X509_free) }
+        let key = try identity.key.privateKey()
+        defer { EVP_PKEY_free(key) }
+        guard SSL_CTX_use_certificate(pointer, certificates[0]) == 1 else {
+            throw .configuration("use the certificate")
+        }
+        for certificate in certificates.dropFirst() {
+            guard rlk_ssl_ctx_add_chain(pointer, certificate) == 1 else { throw .configuration("use the chain") }
+        }
+        guard SSL_CTX_use_PrivateKey(pointer, key) == 1 else { throw .configuration("use the key") }
+    }
+
+    fileprivate func trust(_ roots: TLSRoots) throws(TLSError) {
+        guard case .certificates(let pem) = roots else {
+            guard SSL_CTX_set_default_verify_paths(pointer) == 1 else {
+                throw .configuration("find the system's roots")
+            }
+            return
+        }
+        let certificates = try pem.certificates()
+        defer { certificates.forEach(X509_free) }
+        for certificate in certificates {
+            guard X509_STORE_add_cert(SSL_CTX_get_cert_store(pointer), certificate) == 1 else {
+                throw .configuration("use the roots")
+            }
+            // A client is told whose certificates are of use.
+            SSL_CTX_add_client_CA(pointer, certificate)
+        }
+    }
+}
+
+/// Chooses the first of the server's protocols that the client speaks.
+private let chooseProtocol: SSL_CTX_alpn_select_cb_func = { _, chosen, length, offered, offeredLength, argument in
+    let context = Unmanaged<TLSContext>.fromOpaque(argument!).takeUnretainedValue()
+    return context.protocols.withUnsafeBufferPointer { own in
+        // What is chosen points into the one list or the other; OpenSSL copies it at once.
+        var found: UnsafeMutablePointer<UInt8>?
+        let status = SSL_select_next_proto(
+            &found, length, own.baseAddress, UInt32(own.count), offered, offeredLength)
+        chosen?.pointee = UnsafePointer(found)
+        return status == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL
+    }
+}
+
+@available(*, unavailable, message: "a session belongs to its connection's thread")
+extension TLSSession: Sendable {}

@@ -1,0 +1,57 @@
+import Glibc
+import RunLoopKit
+import RunLoopSimulation
+import RunLoopTLS
+import RunLoopUnix
+import Testing
+
+@Suite("TLS connections")
+struct TLSConnectionTests {
+    @Test("what is written on one side comes out on the other, also what was written before the handshake")
+    func conversation() throws {
+        try withSimulation { simulation in
+            let (server, client) = try Contexts().connect(on: simulation.loop)
+            server.receive = { side, bytes in
+                side.connection.write(bytes)
+                return bytes.count
+            }
+            client.connection.write("hello")
+            #expect(client.connection.pendingOutput == 5)
+            simulation.advance(by: .zero)
+            #expect(client.text == "hello")
+            #expect(server.isSecured && client.isSecured)
+            client.connection.write(" again")
+            simulation.advance(by: .zero)
+            #expect(client.text == "hello again")
+            client.connection.finish()
+            simulation.advance(by: .zero)
+            #expect(server.reason == .ended)
+            #expect(client.reason == .closed)
+        }
+    }
+
+    @Test("both sides know what was agreed upon")
+    func agreement() throws {
+        try withSimulation { simulation in
+            var options = TLSOptions()
+            options.applicationProtocols = ["h2", "http/1.1"]
+            options.minimumVersion = .tls13
+            let contexts = try Contexts(options)
+            let (server, client) = try contexts.connect(on: simulation.loop)
+            simulation.advance(by: .zero)
+            for session in [server.connection.tls, client.connection.tls] {
+                let session = try #require(session)
+                #expect(session.version == "TLSv1.3")
+                #expect(session.cipher?.hasPrefix("TLS_") == true)
+                #expect(session.applicationProtocol == "h2")
+                #expect(!session.isResumed)
+            }
+            #expect(server.connection.tls?.serverName == "localhost")
+            #expect(server.connection.tls?.peerSubject == nil)
+            #expect(client.connection.tls?.peerSubject == "CN=server")
+            server.connection.close()
+            simulation.advance(by: .zero)
+            #expect(client.reason == .ended)
+        }
+    }
+}

@@ -1,0 +1,363 @@
+import COpenSSL
+import Glibc
+import RunLoopKit
+import RunLoopSimulation
+import RunLoopTLS
+import RunLoopUnix
+import Testing
+
+@Suite("TLS streams")
+struct TLSStreamTests {
+    private static let pattern = (0..<(8 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 13) }
+
+    /// Writes the beginning of the pattern in records of 1,000 bytes, so that a piece of 64 KiB ends within one.
+    private static func writeRecords(_ count: Int, to side: Side) {
+        for start in stride(from: 0, to: count * 1_000, by: 1_000) {
+            side.connection.write(pattern.span.extracting(start..<(start + 1_000)))
+        }
+    }
+
+    // MARK: Amounts
+
+    @Test("eight MiB go through an echo with small watermarks, and come back as they were")
+    func echo() throws {
+        try withSimulation { simulation in
+            var limits = Connection.Limits()
+            limits.highWatermark = 100_000
+            limits.lowWatermark = 10_000
+            var clientLimits = Connection.Limits()
+            clientLimits.highWatermark = 16 << 20
+            let (server, client) = try Contexts().connect(
+                on: simulation.loop, limits: limits, clientLimits: clientLimits)
+            var most = 0
+            server.receive = { side, bytes in
+                side.connection.write(bytes)
+                most = max(most, side.connection.pendingOutput)
+                return bytes.count
+            }
+            for start in stride(from: 0, to: Self.pattern.count, by: 1 << 17) {
+                client.connection.write(Self.pattern.span.extracting(start..<(start + (1 << 17))))
+            }
+            simulation.advance(by: .zero)
+            #expect(client.hasReceived(Self.pattern))
+            #expect(most <= limits.highWatermark + 64 * 1024, "a peer that does not read is not read")
+            client.connection.finish()
+            simulation.advance(by: .zero)
+            #expect(server.reason == .ended && client.reason == .closed)
+        }
+    }
+
+    @Test("a peer that does not read fills the buffer up to the limit, and then the connection closes")
+    func outputLimit() throws {
+        try withSimulation { simulation in
+            var limits = Connection.Limits()
+            limits.maximumOutput = 1 << 20
+            let (server, client) = try Contexts().connect(on: simulation.loop, limits: limits)
+            simulation.advance(by: .zero)
+            client.connection.pauseReading()
+            for _ in 0..<8 { server.connection.write(Self.pattern.span.extracting(0..<(1 << 18))) }
+            #expect(server.reason == .outputLimit)
+            client.connection.resumeReading()
+            simulation.advance(by: .zero)
+            #expect(client.error?.kind == .truncated, "what was lost is not passed off as complete")
+        }
+    }
+
+    @Test("a pass takes no more than 64 KiB of a connection, and what TLS holds needs no readable descriptor")
+    func budget() throws {
+        try withSimulation { simulation in
+            let loop = simulation.loop
+            let (server, client) = try Contexts().connect(on: loop)
+            simulation.advance(by: .zero)
+            var perPass: [Int: Int] = [:]
+            server.receive = { _, bytes in
+                perPass[loop.statistics.passes, default: 0] += bytes.count
+                return bytes.count
+            }
+            Self.writeRecords(150, to: client)
+            simulation.advance(by: .zero)
+            #expect(perPass.values.reduce(0, +) == 150_000)
+            #expect(perPass.values.max() == 64 * 1024)
+            server.connection.close()
+            client.connection.close()
+        }
+    }
+
+    // MARK: Pauses and modes
+
+    @Test("what was decrypted before a pause is given after it, though the descriptor is silent")
+    func pausing() throws {
+        try withSimulation { simulation in
+            let (server, client) = try Contexts().connect(on: simulation.loop)
+            simulation.advance(by: .zero)
+            var count = 0
+            server.receive = { side, bytes in
+                count += bytes.count
+                side.connection.pauseReading()
+                return bytes.count
+            }
+            Self.writeRecords(100, to: client)
+            client.connection.finishWriting()
+            simulation.advance(by: .seconds(1))
+            #expect(count == 64 * 1024)
+            server.receive = nil
+            var hasEnded = false
+            server.connection.endHandler = { _ in hasEnded = true }
+            simulation.advance(by: .seconds(1))
+            #expect(server.received.isEmpty && !hasEnded)
+            server.connection.resumeReading()
+            simulation.advance(by: .zero)
+            #expect(server.hasReceived(Self.pattern[65_536..<100_000]))
+            #expect(hasEnded)
+            server.connection.finish()
+            simulation.advance(by: .zero)
+            #expect(client.reason == .ended)
+        }
+    }
+
+    @Test("a paused connection shakes hands all the same, and gives nothing")
+    func pausedHandshake() throws {
+        try withSimulation { simulation in
+            let (server, client) = try Contexts().connect(on: simulation.loop)
+            server.connection.pauseReading()
+            client.connection.write("early")
+            simulation.advance(by: .seconds(1))
+            #expect(server.isSecured && client.isSecured)
+            #expect(server.text == "")
+            server.connection.resumeReading()
+            simulation.advance(by: .zero)
+            #expect(server.text == "early")
+            server.connection.close()
+            client.connection.close()
+        }
+    }
+
+    @Test("in a mode that does not run nothing happens, neither a handshake nor a reading of what TLS holds")
+    func modes() throws {
+        try withSimulation { simulation in
+            let loop = simulation.loop
+            let (one, other) = makeSockets()
+            let contexts = try Contexts()
+            let server = try Side.server(one, on: loop, contexts.server, modes: .tracking)
+            let client = try Side.client(other, on: loop, contexts.client)
+            simulation.advance(by: .seconds(5))
+            #expect(!server.isSecured && !client.isSecured)
+            while !server.isSecured {
+                loop.run(in: .tracking, until: loop.now)
+                simulation.advance(by: .zero)
+            }
+            // A handler that ends the run after the first 64 KiB: what is left over lies in TLS, and waits for the mode.
+            server.receive = { side, bytes in
+                bytes.withUnsafeBufferPointer { side.received += $0 }
+                loop.stop()
+                return bytes.count
+            }
+            Self.writeRecords(100, to: client)
+            var before = 0
+            while server.received.count < 100_000 {
+                loop.run(in: .tracking, until: loop.now)
+                #expect(server.received.count > before)
+                before = server.received.count
+                simulation.advance(by: .seconds(1))
+                #expect(server.received.count == before)
+            }
+            #expect(server.hasReceived(Self.pattern[0..<100_000]))
+            server.connection.close()
+            client.connection.close()
+        }
+    }
+
+    @Test("the handshake's timer rests with the connection's modes")
+    func timeoutInMode() throws {
+        try withSimulation { simulation in
+            let loop = simulation.loop
+            let (one, other) = makeSockets()
+            let server = try Side.server(one, on: loop, Contexts().server, modes: .tracking)
+            simulation.advance(by: .seconds(60))
+            #expect(server.reason == nil)
+            loop.run(in: .tracking, until: loop.now)
+            #expect(server.error?.kind == .handshakeTimeout)
+            close(other)
+        }
+    }
+
+    @Test("a nested run within the receive handler does not call it again")
+    func nested() throws {
+        try withSimulation { simulation in
+            let loop = simulation.loop
+            let (server, client) = try Contexts().connect(on: loop)
+            simulation.advance(by: .zero)
+            var depth = 0
+            server.receive = { side, bytes in
+                #expect(depth == 0)
+                depth += 1
+                side.connection.pauseReading()
+                side.connection.resumeReading()
+                loop.run(until: loop.now + .milliseconds(1))
+                bytes.withUnsafeBufferPointer { side.received += $0 }
+                depth -= 1
+                return bytes.count
+            }
+            client.connection.write(Self.pattern.span.extracting(0..<200_000))
+            simulation.advance(by: .seconds(1))
+            #expect(server.hasReceived(Self.pattern[0..<200_000]))
+            server.connection.close()
+            client.connection.close()
+        }
+    }
+
+    // MARK: Ends
+
+    @Test("a stream that ends without the peer's word is cut off; what had come is given before")
+    func truncation() throws {
+        try withSimulation { simulation in
+            let (server, client) = try Contexts().connect(on: simulation.loop)
+            var hasEnded = false
+            server.connection.endHandler = { _ in hasEnded = true }
+            client.connection.write("half of it")
+            simulation.advance(by: .zero)
+            shutdown(client.connection.fileDescriptor, Int32(SHUT_WR))
+            simulation.advance(by: .zero)
+            #expect(server.text == "half of it")
+            #expect(server.error?.kind == .truncated)
+            #expect(!hasEnded)
+            client.connection.close()
+        }
+    }
+
+    @Test("each side ends for itself: the other direction goes on")
+    func halfClose() throws {
+        try withSimulation { simulation in
+            let (server, client) = try Contexts().connect(on: simulation.loop)
+            var hasEnded = false
+            server.connection.endHandler = { connection in
+                hasEnded = true
+                simulation.loop.perform(afterDelay: .seconds(1)) {
+                    connection.write(Self.pattern.span.extracting(0..<500_000))
+                    connection.finish()
+                }
+            }
+            client.connection.write("request")
+            client.connection.finishWriting()
+            client.connection.write("nothing after the end")
+            simulation.advance(by: .milliseconds(500))
+            #expect(server.text == "request" && hasEnded)
+            #expect(server.connection.isOpen && client.connection.isOpen)
+            simulation.advance(by: .seconds(1))
+            #expect(client.hasReceived(Self.pattern[0..<500_000]))
+            #expect(server.reason == .closed && client.reason == .ended)
+        }
+    }
+
+    @Test("what was written before finish() arrives, though the peer's tickets were never read")
+    func finishing() throws {
+        try withSimulation { simulation in
+            let (one, other) = makeTCPSockets()
+            let contexts = try Contexts()
+            let server = try Side.server(one, on: simulation.loop, contexts.server)
+            let client = try Side.client(other, on: simulation.loop, contexts.client)
+            server.connection.write("unread")
+            client.connection.write(Self.pattern.span.extracting(0..<(4 << 20)))
+            client.connection.finish()
+            simulation.settle { server.reason != nil && client.reason != nil }
+            #expect(server.hasReceived(Self.pattern[0..<(4 << 20)]))
+            #expect(server.reason == .ended)
+            #expect(client.reason == .closed)
+        }
+    }
+
+    @Test("a peer that does not answer the end is waited for a moment, and not longer")
+    func lingering() throws {
+        try withSimulation { simulation in
+            let (server, client) = try Contexts().connect(on: simulation.loop)
+            server.connection.endHandler = { _ in }
+            simulation.advance(by: .zero)
+            client.connection.finish()
+            simulation.advance(by: .milliseconds(1_999))
+            #expect(client.reason == nil)
+            simulation.advance(by: .milliseconds(1))
+            #expect(client.reason == .closed)
+            server.connection.close()
+        }
+    }
+
+    @Test("finishing within a deadline ends also a handshake that goes nowhere")
+    func finishDuringHandshake() throws {
+        try withSimulation { simulation in
+            let (one, other) = makeSockets()
+            let client = try Side.client(one, on: simulation.loop, Contexts().client)
+            client.connection.write("never sent")
+            client.connection.finish(within: .seconds(3))
+            simulation.advance(by: .seconds(3))
+            #expect(client.reason == .totalTimeout)
+            close(other)
+        }
+    }
+
+    @Test("a peer that has gone is an error, and no signal that kills")
+    func noSignal() async {
+        await #expect(processExitsWith: .exitCode(0)) { try runWithoutPeer() }
+    }
+
+    // MARK: Many
+
+    @Test("two thousand short connections leave nothing behind")
+    func memory() async {
+        await #expect(processExitsWith: .exitCode(0)) { try runManyConnections() }
+    }
+}
+
+/// Writes to a peer that has gone without a word; ends the process with 0 if that is an error and nothing else.
+private func runWithoutPeer() throws {
+    signal(SIGPIPE, SIG_DFL)
+    try withSimulation { simulation in
+        let (server, client) = try Contexts().connect(on: simulation.loop)
+        simulation.advance(by: .zero)
+        shutdown(client.connection.fileDescriptor, Int32(SHUT_RDWR))
+        server.connection.write("to nobody")
+        guard case .failed(let error) = server.reason, error.errno == EPIPE else { _exit(2) }
+        _exit(0)
+    }
+}
+
+/// How many pieces of memory OpenSSL holds; one thread counts.
+private nonisolated(unsafe) var pieces = 0
+
+/// Makes two thousand connections; ends the process with 0 if the last ones hold no more memory than the first.
+private func runManyConnections() throws {
+    let isCounted = CRYPTO_set_mem_functions(
+        { size, _, _ in
+            pieces += 1
+            return malloc(size)
+        },
+        { memory, size, _, _ in
+            if memory == nil { pieces += 1 }
+            return realloc(memory, size)
+        },
+        { memory, _, _ in
+            if memory != nil { pieces -= 1 }
+            free(memory)
+        })
+    guard isCounted == 1 else { _exit(2) }
+    try withSimulation { simulation in
+        let contexts = try Contexts()
+        weak var last: Connection?
+        func converse(_ count: Int) throws {
+            for _ in 0..<count {
+                let (server, client) = try contexts.connect(on: simulation.loop)
+                client.connection.write("ping")
+                client.connection.finish()
+                simulation.advance(by: .zero)
+                guard server.text == "ping", server.reason == .ended, client.reason == .closed else { _exit(3) }
+                last = server.connection
+            }
+        }
+        try converse(200)
+        let before = pieces
+        try converse(1_800)
+        guard last == nil else { _exit(4) }
+        print("OpenSSL held \(before) pieces of memory, and holds \(pieces)")
+        guard pieces - before < 100 else { _exit(5) }
+        _exit(0)
+    }
+}

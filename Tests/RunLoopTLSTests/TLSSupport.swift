@@ -1,0 +1,123 @@
+import Glibc
+import RunLoopKit
+import RunLoopSimulation
+import RunLoopTLS
+import RunLoopUnix
+import Testing
+
+/// One side of a conversation, and what happened to it.
+final class Side {
+    var connection: Connection!
+    var received: [UInt8] = []
+    var reason: Connection.CloseReason?
+    var isSecured = false
+    /// What is done with what comes; unless something else is said it is kept.
+    var receive: ((Side, Span<UInt8>) -> Int)?
+
+    /// Whether exactly these bytes have come; the expectation would print them all.
+    func hasReceived(_ bytes: some Sequence<UInt8>) -> Bool { received.elementsEqual(bytes) }
+
+    var text: String { String(decoding: received, as: UTF8.self) }
+    var error: TLSError? {
+        if case .tls(let error) = reason { error } else { nil }
+    }
+
+    func begin() throws {
+        connection.handshakeHandler = { [unowned self] _ in isSecured = true }
+        connection.closeHandler = { [unowned self] in reason = $1 }
+        try connection.start()
+    }
+
+    func take(_ bytes: Span<UInt8>) -> Int {
+        if let receive { return receive(self, bytes) }
+        bytes.withUnsafeBufferPointer { received += $0 }
+        return bytes.count
+    }
+
+    /// The server's side on a descriptor.
+    static func server(
+        _ descriptor: Int32, on loop: RunLoop, _ context: TLSServerContext, modes: RunLoop.Modes = .common,
+        limits: Connection.Limits = .init()
+    ) throws -> Side {
+        let side = Side()
+        side.connection = Connection(adopting: descriptor, on: loop, modes: modes, limits: limits, tls: context) {
+            [unowned side] in side.take($1)
+        }
+        try side.begin()
+        return side
+    }
+
+    /// The client's side on a descriptor.
+    static func client(
+        _ descriptor: Int32, on loop: RunLoop, _ context: TLSClientContext, host: String = "localhost",
+        modes: RunLoop.Modes = .common, limits: Connection.Limits = .init()
+    ) throws -> Side {
+        let side = Side()
+        side.connection = Connection(
+            adopting: descriptor, on: loop, modes: modes, limits: limits, tls: context, serverName: host
+        ) { [unowned side] in side.take($1) }
+        try side.begin()
+        return side
+    }
+}
+
+/// Two connected sockets.
+func makeSockets() -> (Int32, Int32) {
+    var descriptors: [Int32] = [-1, -1]
+    precondition(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &descriptors) == 0)
+    return (descriptors[0], descriptors[1])
+}
+
+/// Two sockets connected by TCP, whose resets lose what is under way.
+func makeTCPSockets() -> (Int32, Int32) {
+    let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    let one = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    defer { close(listener) }
+    var address = sockaddr_storage()
+    var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    let other = withUnsafeMutablePointer(to: &address) { pointer in
+        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+            // A socket that listens without an address gets a port of the system's.
+            precondition(listen(listener, 1) == 0 && getsockname(listener, address, &length) == 0)
+            precondition(connect(one, address, length) == 0)
+            return accept(listener, nil, nil)
+        }
+    }
+    precondition(other >= 0)
+    return (one, other)
+}
+
+/// A server and a client of one authority.
+struct Contexts {
+    let authority = Authority()
+    var server: TLSServerContext
+    var client: TLSClientContext
+
+    init(_ options: TLSOptions = TLSOptions()) throws {
+        server = try TLSServerContext(identity: authority.identity(), options: options)
+        client = try TLSClientContext(roots: authority.roots, options: options)
+    }
+
+    /// Both sides of a conversation, which is about to begin.
+    func connect(
+        on loop: RunLoop, host: String = "localhost", modes: RunLoop.Modes = .common,
+        limits: Connection.Limits = .init(), clientLimits: Connection.Limits? = nil
+    ) throws -> (server: Side, client: Side) {
+        let (one, other) = makeSockets()
+        return (
+            try .server(one, on: loop, server, modes: modes, limits: limits),
+            try .client(other, on: loop, client, host: host, modes: modes, limits: clientLimits ?? limits)
+        )
+    }
+}
+
+extension Simulation {
+    /// Lets the loop do what there is to do until something has happened: the world outside takes real time.
+    func settle(until hasHappened: () -> Bool) {
+        for _ in 0..<20_000 {
+            advance(by: .zero)
+            if hasHappened() { return }
+            usleep(500)
+        }
+    }
+}
