@@ -37,7 +37,8 @@ final class TimerQueue<Client: TimerQueueClient> {
             set { laneAndLaterOrder = laneAndLaterOrder & ~0xffff | UInt64(newValue) }
         }
 
-        /// The place in the order that it took when it was put off; 0 if it was not.
+        /// The place in the order that it took when it was put off; 0 if it was not. With a million armings a second, 48
+        /// bits last for nine years.
         var laterOrder: UInt64 {
             get { laneAndLaterOrder >> 16 }
             set { laneAndLaterOrder = laneAndLaterOrder & 0xffff | newValue << 16 }
