@@ -2,7 +2,7 @@ extension RunLoop.Dump.Item: CustomStringConvertible {
     /// For example `timer "poll" (Daemon/main.swift:12) in default, due 3.500000000, every 0.5 seconds`.
     public var description: String {
         var text = "\(kind)"
-        if let name { text += " \"\(name)\"" }
+        if let name { text += " \(quoted(name))" }
         text += " (\(origin)) in " + (isEverywhere ? "every mode" : modes.map(\.name).joined(separator: ", "))
         if isCommon { text += " (common)" }
         if let deadline { text += ", due \(deadline)" }

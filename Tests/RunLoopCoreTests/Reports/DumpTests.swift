@@ -130,6 +130,7 @@ struct DumpTests {
             let dump = loop.dump()
             let decoded = try JSONDecoder().decode(Decoded.self, from: Data(dump.json.utf8))
             #expect(!dump.json.contains("\n"))
+            #expect(!"\(dump.items[0])".contains("\n"), "an item is one line also as text")
             #expect(decoded.loop == nil && decoded.virtual)
             #expect(decoded.items.map(\.kind) == ["timer", "source"])
             #expect(decoded.items[0].name == name)
@@ -151,6 +152,7 @@ struct DumpTests {
         withSimulation { _ in
             let timer = every(.seconds(1))
             #expect("\(timer.origin)" == "RunLoopCoreTests/DumpTests.swift:\(#line - 1)")
+            #expect(RunLoop.Origin(line: 65_536).line == 65_535, "the last line that fits stands for those after it")
         }
     }
 
