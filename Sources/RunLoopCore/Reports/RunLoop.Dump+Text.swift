@@ -60,8 +60,14 @@ extension RunLoop.Dump.Item {
 extension RunLoop.Statistics: CustomStringConvertible {
     /// For example `passes 12, waits 4, fires 9, …`.
     public var description: String {
-        counters.map { "\($0.name) \($0.value)" }.joined(separator: ", ")
-            + ", late by \(lateness.quantile(0.5)) (half), \(lateness.quantile(0.99)) (99 %), \(lateness.maximum) (all)"
+        // Not as a `Duration` describes itself: 87 µs are 8.7e-05 seconds there.
+        func seconds(_ duration: Duration) -> String { "\(RunLoop.Instant(nanoseconds: 0) + duration) s" }
+        let late = [
+            "\(seconds(lateness.quantile(0.5))) (half)", "\(seconds(lateness.quantile(0.99))) (99 %)",
+            "\(seconds(lateness.maximum)) (all)",
+        ]
+        return counters.map { "\($0.name) \($0.value)" }.joined(separator: ", ")
+            + ", late by " + late.joined(separator: ", ")
     }
 
     fileprivate var jsonText: JSONText {

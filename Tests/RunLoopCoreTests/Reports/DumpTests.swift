@@ -91,6 +91,11 @@ struct DumpTests {
             #expect(text.contains("running in default, and within it in tracking\n"))
             #expect(text.contains("\nmode default (common): 1 to wait for, next due 2.000000000\n"))
             #expect(text.contains("\nmode tracking: 1 to wait for\n"))
+            simulation.advance(by: .seconds(1))
+            simulation.spend(.microseconds(1_000_087))
+            loop.run(in: .default, until: loop.now)
+            let late = "late by 0.000087000 s (half), 0.000087000 s (99 %), 0.000087000 s (all)"
+            #expect("\(loop.statistics)".hasSuffix(late), "\(loop.statistics)")
         }
     }
 
