@@ -128,7 +128,7 @@ let package = Package(
         .testTarget(
             name: "AdapterTests",
             dependencies: [
-                "RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopLogging", "RunLoopMetrics",
+                "RunLoopKit", "RunLoopUnix", "RunLoopLibevent", "RunLoopSimulation", "RunLoopLogging", "RunLoopMetrics",
                 "RunLoopServiceLifecycle",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "MetricsTestKit", package: "swift-metrics"),

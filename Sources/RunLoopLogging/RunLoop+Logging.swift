@@ -11,11 +11,12 @@ extension RunLoop {
     ///   - logger: the logger; messages carry the loop's mode as metadata.
     ///   - level: the level of everything else.
     public func log(to logger: Logger, level: Logger.Level = .trace) {
-        trace = { [unowned self] event in
+        // Weak: a loop that ends may still ignore something.
+        trace = { [weak self] event in
             let isIgnored = if case .ignored = event { true } else { false }
             logger.log(
                 level: isIgnored ? .notice : level, "\(event)",
-                metadata: currentMode.map { ["mode": "\($0)"] })
+                metadata: self?.currentMode.map { ["mode": "\($0)"] })
         }
     }
 }

@@ -40,15 +40,16 @@ public struct DaemonService: Service {
         self.setUp = setUp
     }
 
-    /// Runs the daemon until it has stopped.
+    /// Runs the daemon until it has stopped, and everything of its loop has been let go.
     ///
     /// - Throws: what the set-up throws; ``Failure`` if the daemon ends with a status other than zero.
     public func run() async throws {
         let control = Control()
-        let status = try await withTaskCancellationHandler {
-            try await withGracefulShutdownHandler {
-                try await withCheckedThrowingContinuation { continuation in
-                    start(control) { continuation.resume(with: $0) }
+        let thread = Locked<LoopThread?>(nil)
+        let result = await withTaskCancellationHandler {
+            await withGracefulShutdownHandler {
+                await withCheckedContinuation { continuation in
+                    thread.withLock { $0 = start(control) { continuation.resume(returning: $0) } }
                 }
             } onGracefulShutdown: {
                 control.ask(.stop)
@@ -56,12 +57,18 @@ public struct DaemonService: Service {
         } onCancel: {
             control.ask(.hurry)
         }
+        // The daemon has ended, so that this waits no longer than it takes to let go of what is left in its loop. Else
+        // a service that is run again could find its port in use.
+        thread.withLock { $0 }?.join()
+        let status = try result.get()
         guard status == 0 else { throw Failure(status: status) }
     }
 
-    private func start(_ control: Control, _ ended: @escaping @Sendable (Result<Int32, any Error>) -> Void) {
+    private func start(
+        _ control: Control, _ ended: @escaping @Sendable (Result<Int32, any Error>) -> Void
+    ) -> LoopThread {
         let setUp = setUp
-        _ = LoopThread(name: name) { loop in
+        return LoopThread(name: name) { loop in
             let result = Result {
                 let daemon = try setUp(loop)
                 control.begin(daemon.remote)
@@ -84,28 +91,30 @@ private final class Control: Sendable {
 
     private struct State {
         var daemon: Daemon.Remote?
-        var request = Request.none
+        var asked = Request.none
+        var passedOn = Request.none
+
+        /// To a daemon that stops already a second stop would be a call to hurry.
+        mutating func passOn() {
+            guard let daemon, passedOn.rawValue < asked.rawValue else { return }
+            if passedOn == .none { daemon.stop() }
+            if asked == .hurry { daemon.hurry() }
+            passedOn = asked
+        }
     }
 
     func begin(_ daemon: Daemon.Remote) {
-        let request = state.withLock { state in
+        state.withLock { state in
             state.daemon = daemon
-            return state.request
+            state.passOn()
         }
-        pass(on: request, to: daemon)
     }
 
     func ask(_ request: Request) {
-        let daemon = state.withLock { state in
-            if request.rawValue > state.request.rawValue { state.request = request }
-            return state.daemon
+        // Passed on under the lock, so that the daemon hears of one request after the other.
+        state.withLock { state in
+            if request.rawValue > state.asked.rawValue { state.asked = request }
+            state.passOn()
         }
-        if let daemon { pass(on: request, to: daemon) }
-    }
-
-    private func pass(on request: Request, to daemon: Daemon.Remote) {
-        guard request != .none else { return }
-        daemon.stop()
-        if request == .hurry { daemon.hurry() }
     }
 }

@@ -1,3 +1,4 @@
+import Glibc
 import Logging
 import RunLoopCore
 import RunLoopKit
@@ -72,6 +73,64 @@ struct DaemonServiceTests {
         task.cancel()
         try await task.value
         #expect(steps.all.last == "exit")
+    }
+
+    @Test("a cancellation before there is a daemon has it do no more than its last stage")
+    func cancelledEarly() async throws {
+        let steps = Steps()
+        let task = Task {
+            while !Task.isCancelled { await Task.yield() }
+            try await makeService(steps).run()
+        }
+        task.cancel()
+        try await task.value
+        #expect(steps.all == ["exit"])
+    }
+
+    @Test("a cancellation after a graceful shutdown ends the drain, and the last stage is still waited for")
+    func cancelledWhileItDrains() async throws {
+        let steps = Steps()
+        let (drains, draining) = AsyncStream.makeStream(of: Void.self)
+        let service = DaemonService { loop in
+            let daemon = Daemon(loop: loop, manager: try ServiceManager(environment: [:]))
+            daemon.onStop(.drain) { (_: Daemon.Completion) in draining.yield() }
+            daemon.onStop(.exit) { done in
+                // Some passes later: whoever does not wait for the stage has gone by then.
+                loop.perform(afterDelay: .milliseconds(20)) {
+                    steps.add("exit")
+                    done()
+                }
+            }
+            return daemon
+        }
+        try await testGracefulShutdown { trigger in
+            let task = Task { try await service.run() }
+            trigger.triggerGracefulShutdown()
+            for await _ in drains { break }
+            task.cancel()
+            try await task.value
+        }
+        #expect(steps.all == ["exit"])
+    }
+
+    @Test("what a set-up that fails has left in the loop has gone when the service ends")
+    func leftovers() async {
+        final class Slow: Sendable {
+            let steps: Steps
+            init(_ steps: Steps) { self.steps = steps }
+            deinit {
+                usleep(20_000)
+                steps.add("gone")
+            }
+        }
+        let steps = Steps()
+        let service = DaemonService { loop in
+            let slow = Slow(steps)
+            loop.add(CustomSource { _ in withExtendedLifetime(slow) {} }, forMode: .common)
+            throw Refused()
+        }
+        await #expect(throws: Refused.self) { try await service.run() }
+        #expect(steps.all == ["gone"])
     }
 
     @Test("a status other than zero and a set-up that fails end the service with an error")

@@ -1,6 +1,7 @@
 import Logging
 import RunLoopCore
 import RunLoopKit
+import RunLoopLibevent
 import RunLoopLogging
 import RunLoopSimulation
 import Testing
@@ -50,6 +51,23 @@ struct LoggingTests {
         #expect(lines.map(\.level) == [.debug, .debug, .debug, .notice])
         #expect(lines[1].metadata["mode"] == "default")
         #expect(lines[3].metadata["mode"] == nil)
+    }
+
+    @Test("what a loop ignores while it ends is logged, too")
+    func ending() {
+        let memory = Memory()
+        do {
+            let loop = RunLoop(driver: LibeventDriver())
+            loop.log(to: Logger(label: "loop") { _ in memory })
+            let source = CustomSource()
+            source.cancelHandler = { loop, _ in
+                let timer = Timer(timeInterval: .seconds(1), repeats: false) { _ in }
+                timer.invalidate()
+                loop.add(timer, forMode: .default)
+            }
+            loop.add(source, forMode: .default)
+        }
+        #expect(memory.lines.withLock { $0.last?.message.hasPrefix("ignored: ") } == true)
     }
 
     @Test("a stall is logged with who, where and how long")

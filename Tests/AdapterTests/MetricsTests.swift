@@ -1,6 +1,7 @@
 import MetricsTestKit
 import RunLoopCore
 import RunLoopKit
+import RunLoopLibevent
 import RunLoopMetrics
 import RunLoopSimulation
 import Testing
@@ -64,6 +65,19 @@ struct MetricsTests {
             thread.join()
             #expect(simulation.now >= RunLoop.Instant(nanoseconds: 5_000_000_000))
             #expect(simulation.runUntilIdle() == .idle(waiting: []))
+            withExtendedLifetime(metrics) {}
+        }
+    }
+
+    @Test("metrics end with a loop that was asked and has not answered by its end")
+    func unanswered() {
+        withSimulation { simulation in
+            // Nobody runs this loop, so that it is asked and does not answer before its end.
+            var loop: RunLoop? = RunLoop(driver: LibeventDriver())
+            let metrics = LoopMetrics(loop!.remote, name: "idle", interval: .seconds(1), factory: TestMetrics())
+            simulation.advance(by: .seconds(3))
+            loop = nil
+            #expect(simulation.runUntilIdle(limit: .seconds(60)) == .idle(waiting: []))
             withExtendedLifetime(metrics) {}
         }
     }

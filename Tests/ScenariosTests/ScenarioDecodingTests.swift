@@ -4,17 +4,6 @@ import Testing
 
 @Suite("Reading a scenario")
 struct ScenarioDecodingTests {
-    private func read(_ json: String) throws(ScenarioError) -> Scenario { try Scenario(json: Array(json.utf8)) }
-
-    private func fault(_ json: String) -> String? {
-        do throws(ScenarioError) {
-            _ = try read(json)
-            return nil
-        } catch {
-            return error.description
-        }
-    }
-
     // MARK: What is read
 
     @Test("everything that the format has is read")

@@ -2,7 +2,7 @@ extension RunLoop.Dump.Item: CustomStringConvertible {
     /// For example `timer "poll" (Daemon/main.swift:12) in default, due 3.500000000, every 0.5 seconds`.
     public var description: String {
         var text = "\(kind)"
-        if let name { text += " \"\(name)\"" }
+        if let name { text += " \(quoted(name))" }
         text += " (\(origin)) in " + (isEverywhere ? "every mode" : modes.map(\.name).joined(separator: ", "))
         if isCommon { text += " (common)" }
         if let deadline { text += ", due \(deadline)" }
@@ -60,8 +60,14 @@ extension RunLoop.Dump.Item {
 extension RunLoop.Statistics: CustomStringConvertible {
     /// For example `passes 12, waits 4, fires 9, …`.
     public var description: String {
-        counters.map { "\($0.name) \($0.value)" }.joined(separator: ", ")
-            + ", late by \(lateness.quantile(0.5)) (half), \(lateness.quantile(0.99)) (99 %), \(lateness.maximum) (all)"
+        // Not as a `Duration` describes itself: 87 µs are 8.7e-05 seconds there.
+        func seconds(_ duration: Duration) -> String { "\(RunLoop.Instant(nanoseconds: 0) + duration) s" }
+        let late = [
+            "\(seconds(lateness.quantile(0.5))) (half)", "\(seconds(lateness.quantile(0.99))) (99 %)",
+            "\(seconds(lateness.maximum)) (all)",
+        ]
+        return counters.map { "\($0.name) \($0.value)" }.joined(separator: ", ")
+            + ", late by " + late.joined(separator: ", ")
     }
 
     fileprivate var jsonText: JSONText {

@@ -53,8 +53,9 @@ extension RunLoop {
             /// Whether it takes part in runs of that mode.
             public func isIn(_ mode: Mode) -> Bool { isEverywhere || modes.contains(mode) }
 
-            /// Whether a run in one of its modes goes on for it (R9–R11).
-            public var keepsAlive: Bool { kind != .observer }
+            /// Whether a run in one of its modes goes on for it (R9–R11): not for observers, nor for what only looks
+            /// at the loop, as the signal of a dump does.
+            public var keepsAlive: Bool { kind != .observer && !(kind == .descriptor && isEverywhere) }
         }
 
         /// What keeps a run in `mode` from finishing (R9–R11).
@@ -73,8 +74,12 @@ extension RunLoop {
         }
     }
 
-    /// What the loop holds and does now. On the loop's thread; from another, with ``Remote/dump(inModes:_:)``.
-    /// O(n log n) in what is scheduled.
+    /// What the loop holds and does now. On the loop's thread; from another, within a block that its ``remote``
+    /// performs. O(n log n) in what is scheduled.
+    ///
+    /// From within a handler: what is being called still has the date that it is called for, except a timer source,
+    /// which has its next; of the blocks of the step under way none is there any more. What other threads have posted
+    /// is there once the loop has looked.
     public func dump() -> Dump {
         checkThread()
         var items = timers.clients().map { $0.client.describe($0.membership) }

@@ -1,15 +1,19 @@
 internal import RunLoopKit
 
 extension Daemon {
-    /// Handles the signals of a service from now on: `SIGTERM` and `SIGINT` stop it, the second of them hurries, `SIGHUP`
-    /// reloads, and `SIGPIPE` is ignored, so that a write to a peer that has gone is an error and not the end.
+    /// Handles the signals of a service from now on: `SIGTERM` and `SIGINT` stop it, the second of them hurries,
+    /// `SIGHUP` reloads, and `SIGPIPE` is ignored, so that a write to a peer that has gone is an error and not the end.
     ///
-    /// To be called before anything that takes time: a signal that comes while the daemon starts waits for the loop. The
-    /// sources are in the daemon's modes, and last as long as the daemon. On the loop's thread.
+    /// To be called before anything that takes time: a signal that comes while the daemon starts waits for the loop.
+    /// The sources are in the daemon's modes, and last as long as the daemon. Once, on the loop's thread.
     ///
     /// - Parameter heard: called first, with each signal that comes; for a line in the log.
     /// - Throws: ``SystemError`` if there is no descriptor left.
     public func handleSignals(_ heard: @escaping (Signal) -> Void = { _ in }) throws {
+        require(
+            signals.isEmpty,
+            "the daemon handles its signals already, and a second time the first of them would hurry it; what else is to "
+                + "hear of them has signal sources of its own")
         try Signal.ignore(.pipe)
         try handle(.terminate, heard) { $0.stop() }
         try handle(.interrupt, heard) { $0.stop() }

@@ -124,10 +124,11 @@ public final class Connection {
         if state == .new { Glibc.close(fileDescriptor) }
     }
 
-    /// Begins to read and to count timeouts.
+    /// Begins to read and to count timeouts. On a connection that was closed before, nothing happens.
     ///
     /// - Throws: ``DescriptorError`` if the descriptor cannot be watched; the connection is closed then.
     public func start() throws(DescriptorError) {
+        guard state != .closed else { return }
         require(state == .new, "a connection is started once")
         setNonBlocking(fileDescriptor)
         let reader = DescriptorSource(fileDescriptor: fileDescriptor, events: .readable) { [self] _, _ in

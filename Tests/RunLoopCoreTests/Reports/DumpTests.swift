@@ -91,6 +91,11 @@ struct DumpTests {
             #expect(text.contains("running in default, and within it in tracking\n"))
             #expect(text.contains("\nmode default (common): 1 to wait for, next due 2.000000000\n"))
             #expect(text.contains("\nmode tracking: 1 to wait for\n"))
+            simulation.advance(by: .seconds(1))
+            simulation.spend(.microseconds(1_000_087))
+            loop.run(in: .default, until: loop.now)
+            let late = "late by 0.000087000 s (half), 0.000087000 s (99 %), 0.000087000 s (all)"
+            #expect("\(loop.statistics)".hasSuffix(late), "\(loop.statistics)")
         }
     }
 
@@ -130,6 +135,7 @@ struct DumpTests {
             let dump = loop.dump()
             let decoded = try JSONDecoder().decode(Decoded.self, from: Data(dump.json.utf8))
             #expect(!dump.json.contains("\n"))
+            #expect(!"\(dump.items[0])".contains("\n"), "an item is one line also as text")
             #expect(decoded.loop == nil && decoded.virtual)
             #expect(decoded.items.map(\.kind) == ["timer", "source"])
             #expect(decoded.items[0].name == name)
@@ -151,6 +157,7 @@ struct DumpTests {
         withSimulation { _ in
             let timer = every(.seconds(1))
             #expect("\(timer.origin)" == "RunLoopCoreTests/DumpTests.swift:\(#line - 1)")
+            #expect(RunLoop.Origin(line: 65_536).line == 65_535, "the last line that fits stands for those after it")
         }
     }
 
@@ -170,5 +177,80 @@ struct DumpTests {
             #expect(dump.items.map(\.deadline) == [nil, nil])
             #expect(dump.items.last?.detail == "descriptor \(ends.reading), readable, ready and parked")
         }
+    }
+
+    @Test("a dump can be made from within every kind of handler, and shows what is still to come")
+    func fromHandlers() throws {
+        try withSimulation { simulation in
+            let loop = simulation.loop
+            let dumps = Locked<[String: String]>([:])
+            @Sendable func dump(_ handler: String) {
+                let items = RunLoop.current.dump().items
+                    .map { "\($0.name ?? "\($0.kind)")\($0.deadline.map { " \($0.word)" } ?? "")" }
+                dumps.withLock { $0[handler] = items.joined(separator: ", ") }
+            }
+            let repeating = loop.timer(1000, every: 1000) { _ in dump("timer") }
+            repeating.name = "repeating"
+            loop.timer(1000) { _ in dump("once") }.name = "once"
+            let source = TimerSource(queue: .current, name: "pulse")
+            source.schedule(after: .seconds(1), repeating: .seconds(1))
+            source.setEventHandler { _ in dump("timer source") }
+            source.activate()
+            let link = DisplayLink { _ in dump("link") }
+            link.name = "link"
+            link.add(to: loop, forMode: .default)
+            let custom = CustomSource { _ in dump("source") }
+            loop.add(custom, forMode: .default)
+            let ends = try makePipe()
+            _ = write(ends.writing, "x", 1)
+            let descriptor = DescriptorSource(fileDescriptor: ends.reading, events: .readable) { source, _ in
+                source.invalidate()
+                dump("descriptor")
+            }
+            try loop.add(descriptor, forMode: .default)
+            loop.add(Observer(activities: .all) { _, _ in dump("observer") }, forMode: .default)
+            loop.perform { dump("block") }
+            loop.perform {}
+            custom.signal()
+            simulation.advance(by: .seconds(1))
+            close(ends.reading)
+            close(ends.writing)
+            withExtendedLifetime(source) {}
+
+            // While something is called it still has the date that it is called for, behind those that are waited for.
+            let expected = [
+                "block": "link 16, repeating 1000, once 1000, pulse 1000, source, descriptor, observer",
+                "source": "link 16, repeating 1000, once 1000, pulse 1000, source, descriptor, observer",
+                "descriptor": "link 16, repeating 1000, once 1000, pulse 1000, source, observer",
+                "timer": "once 1000, pulse 1000, link 1000, repeating 1000, source, observer",
+                "once": "pulse 1000, link 1000, repeating 2000, once 1000, source, observer",
+                "timer source": "link 1000, repeating 2000, pulse 2000, source, observer",
+                "link": "repeating 2000, pulse 2000, link 1000, source, observer",
+                "observer": "link 1016, repeating 2000, pulse 2000, source, observer",
+            ]
+            #expect(dumps.withLock { $0 } == expected)
+        }
+    }
+
+    @Test("a loop that ends can be dumped until nothing is left in it")
+    func ending() {
+        var dumps: [[String?]] = []
+        withSimulation { simulation in
+            let names = Locked<[[String?]]>([])
+            LoopThread(name: "short") { loop in
+                for name in ["first", "second"] {
+                    let source = CustomSource()
+                    source.name = name
+                    source.cancelHandler = { loop, _ in
+                        let dump = loop.dump()
+                        names.withLock { $0.append(dump.items.map(\.name)) }
+                    }
+                    loop.add(source, forMode: .default)
+                }
+                loop.perform { loop.stop() }
+            }.join()
+            dumps = names.withLock { $0 }
+        }
+        #expect(dumps == [["second"], []], "a source that is told of its end is not in the loop any more")
     }
 }

@@ -179,6 +179,18 @@ struct DaemonRunTests {
         }
     }
 
+    @Test("to have a daemon handle its signals twice, so that the first would hurry it, is a mistake")
+    func signalsTwice() async {
+        await #expect(processExitsWith: .failure) {
+            let manager = try ServiceManager(environment: [:])
+            onThread {
+                let daemon = Daemon(loop: .current, manager: manager)
+                try! daemon.handleSignals()
+                do { try daemon.handleSignals() } catch { _exit(0) }
+            }
+        }
+    }
+
     @Test("a daemon that nothing can stop on virtual time ends the process with a sentence")
     func starved() async {
         await #expect(processExitsWith: .failure) {

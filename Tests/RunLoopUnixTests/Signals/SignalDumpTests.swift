@@ -20,8 +20,10 @@ struct SignalDumpTests {
                 loop.add(panel, forMode: "panel")
                 raise(SIGUSR1)
                 loop.run(in: "panel", until: .distantPast)
-                let names = loop.dump().items.map { "\($0.name ?? "-") \($0.isEverywhere)" }
+                let dump = loop.dump()
+                let names = dump.items.map { "\($0.name ?? "-") \($0.isEverywhere)" }
                 precondition(names == ["panel false", "signal SIGUSR1 true"], "\(names)")
+                precondition(dump.keepingAlive("panel").map(\.name) == ["panel"] && dump.keepingAlive(.default) == [])
                 // What is posted for a mode that never runs does not stand in its way.
                 loop.add(panel, forMode: .default)
                 raise(SIGUSR1)

@@ -215,6 +215,24 @@ struct ConnectionTests {
         }
     }
 
+    @Test("a connection that is closed before it is started stays closed")
+    func closedBeforeStart() throws {
+        try withSimulation { simulation in
+            var descriptors: [Int32] = [-1, -1]
+            #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &descriptors) == 0)
+            var limits = Connection.Limits()
+            limits.maximumOutput = 3
+            let connection = Connection(adopting: descriptors[0], on: simulation.loop, limits: limits) { $1.count }
+            var reasons: [Connection.CloseReason] = []
+            connection.closeHandler = { reasons.append($1) }
+            connection.write("more than that")
+            try connection.start()
+            #expect(reasons == [.outputLimit])
+            #expect(simulation.loop.dump().items.isEmpty)
+            close(descriptors[1])
+        }
+    }
+
     @Test("what was written before finish() arrives, though the peer has sent what was never read")
     func finishingUnread() throws {
         try withSimulation { simulation in

@@ -1,0 +1,14 @@
+@testable import Scenarios
+
+/// Reads a scenario that stands in a test.
+func read(_ json: String) throws(ScenarioError) -> Scenario { try Scenario(json: Array(json.utf8)) }
+
+/// What is said of a scenario that cannot be read; `nil` if it can.
+func fault(_ json: String) -> String? {
+    do throws(ScenarioError) {
+        _ = try read(json)
+        return nil
+    } catch {
+        return error.description
+    }
+}
