@@ -124,7 +124,7 @@ func eventually(
     _ what: Comment, sourceLocation: SourceLocation = #_sourceLocation, _ isSo: () -> Bool
 ) -> Bool {
     let clock = ContinuousClock()
-    let end = clock.now + .seconds(30)
+    let end = clock.now + .seconds(120)
     var turns = 0
     while !isSo() {
         guard clock.now < end else {

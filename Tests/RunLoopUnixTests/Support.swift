@@ -63,7 +63,7 @@ func onThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) -> Res
 /// Waits, giving up after a time that no test needs, until something is so.
 func eventually(_ isSo: () -> Bool) -> Bool {
     let clock = ContinuousClock()
-    let end = clock.now + .seconds(30)
+    let end = clock.now + .seconds(120)
     while !isSo() {
         guard clock.now < end else { return false }
         usleep(200)

@@ -86,7 +86,7 @@ public final class LoopThread: Sendable {
     /// Asks the thread to end: every run of its loop ends after the step it is in, also nested ones, and one that
     /// begins later makes a single pass. Blocks posted before the stop still run. Returns at once. Any thread.
     public func stop() {
-        remote.performUrgently { $0.endAllRuns() }
+        if isCurrent { RunLoop.installed?.endAllRuns() } else { remote.performUrgently { $0.endAllRuns() } }
     }
 
     /// Waits until the thread has ended and everything of its loop has been released. Any thread but this one; harmless
