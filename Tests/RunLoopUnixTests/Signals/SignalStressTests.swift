@@ -121,7 +121,8 @@ private final class Hearers: Sendable {
 /// A thread that signals can be sent to.
 ///
 /// It does nothing but wait in a system call that goes on after a signal. ThreadSanitizer puts signals off unless a
-/// thread is in such a call, and then keeps one of several, which would spoil the count.
+/// thread is in such a call, and then keeps one of several, which would spoil the count: so it is there only when its
+/// thread sleeps.
 private final class Receiver: Sendable {
     private let ends: [Int32]
     private let thread: PlainThread
@@ -131,10 +132,27 @@ private final class Receiver: Sendable {
         precondition(pipe(&ends) == 0)
         self.ends = ends
         let reader = ends[0]
+        let name = Locked("")
         thread = PlainThread {
+            let own = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { bytes in
+                let count = readlink("/proc/thread-self", bytes.baseAddress!, 64)
+                return String(decoding: UnsafeRawBufferPointer(bytes).prefix(max(0, count)), as: UTF8.self)
+            }
+            name.withLock { $0 = own }
             var byte: UInt8 = 0
             while read(reader, &byte, 1) < 0 && errno == EINTR {}
         }
+        precondition(eventually { Receiver.isAsleep(name.withLock { $0 }) })
+    }
+
+    /// - Parameter thread: its name in the system's list of processes.
+    private static func isAsleep(_ thread: String) -> Bool {
+        guard !thread.isEmpty else { return false }
+        let descriptor = open("/proc/\(thread)/stat", O_RDONLY | O_CLOEXEC)
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: 256)
+        let count = read(descriptor, &bytes, bytes.count)
+        return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self).contains(") S ")
     }
 
     var handle: pthread_t { thread.handle }
