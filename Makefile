@@ -9,7 +9,7 @@ SOURCES := Package.swift Sources Tests Examples Benchmarks/Package.swift Benchma
 TEST := $(SWIFT) test --disable-xctest
 SANITIZED_TEST = $(TEST) --sanitize=$(if $(findstring tsan,$@),thread,address) --scratch-path .build-$(@:-short=)
 ROOT = $$([ "$$(id -u)" = 0 ] || echo sudo)
-# What crosses threads, and what beside that touches C.
+# What crosses threads, and what beside that touches C; models of one thread are for the whole runs.
 SHORT_TESTS = RunLoopKitTests|DriverTests|RunLoopUnixTests
 SHORT_C_TESTS = |RunLoopTLSTests|TTLStoreTests\.(Commands|RequestParser|BadInput)
 DEBUG_BIN = $$($(SWIFT) build --show-bin-path)
@@ -122,4 +122,4 @@ tsan asan: deps
 
 # What crosses threads, and what touches C.
 tsan-short asan-short: deps
-	$(SANITIZED_TEST) --filter '$(SHORT_TESTS)$(if $(findstring asan,$@),$(SHORT_C_TESTS))'
+	$(SANITIZED_TEST) --filter '$(SHORT_TESTS)$(if $(findstring asan,$@),$(SHORT_C_TESTS))' --skip ModelTests
