@@ -102,7 +102,7 @@ extension RunLoop {
 package struct ModeSet: Sendable, Hashable {
     private var bits: UInt64 = 0
     // None in nearly every process, and then a copy of the set is a copy of a word: an empty `Set` in its place was
-    // retained and released 5 times for each timer that was added.
+    // retained and released 4 times for each timer that was added.
     private var beyond: Beyond?
 
     private final class Beyond: Sendable, Hashable {

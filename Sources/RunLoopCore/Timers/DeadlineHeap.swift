@@ -48,8 +48,9 @@ struct DeadlineHeap {
         for index in stride(from: (entries.count - 2) / 4, through: 0, by: -1) { siftDown(from: index, breakTie) }
     }
 
-    // The loops below work on the memory of the array: they were a third of the cost of firing one of 10,000 timers, and
-    // half of that was checks of bounds and of whether the array is shared. Every index is less than the count.
+    // The loops below work on the memory of the array, without checks of bounds and of whether it is shared at each step:
+    // sifting down was half of the instructions of firing one of 10,000 timers (1,740 of 3,287). Every index is less than
+    // the count.
 
     @inline(__always)
     private mutating func siftUp(_ breakTie: TieBreak) {

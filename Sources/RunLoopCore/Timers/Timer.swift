@@ -31,7 +31,7 @@ public final class Timer {
     }
 
     // 88 bytes, which the allocator makes 96 of, and what few timers have in an object of its own: with its closure and
-    // its place in the queue a timer takes 168 bytes, as libevent's does. Not checked for exclusivity: only the loop's
+    // its place in the queue a timer takes 168 bytes. Not checked for exclusivity: only the loop's
     // thread gets here, and no access is open while user code is called.
 
     @exclusivity(unchecked) private var block: ((Timer) -> Void)?

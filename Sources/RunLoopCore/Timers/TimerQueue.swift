@@ -17,7 +17,7 @@ protocol TimerQueueClient {
 final class TimerQueue<Client: TimerQueueClient> {
     typealias SlotIndex = Int32
 
-    // 24 bytes, and 16 for the entry: a million timers were to need no more than libevent's 168 bytes each.
+    // 24 bytes, and 16 for the entry: with a `Timer` and its closure 168 bytes, the size of what libevent allocates.
     private struct Slot {
         /// None if the slot is free, or its entry dead.
         var client: Client?
@@ -54,7 +54,7 @@ final class TimerQueue<Client: TimerQueueClient> {
     }
 
     // Only the loop's thread gets here, and no access is open while a client is called: checks were an eighth of the cost
-    // of a pass.
+    // of a pass that fires a timer.
     @exclusivity(unchecked) private var slots: ContiguousArray<Slot> = []
     @exclusivity(unchecked) private var firstFree: SlotIndex = -1
     /// How many slots are not free.
