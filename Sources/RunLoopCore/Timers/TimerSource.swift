@@ -158,9 +158,9 @@ public final class TimerSource: Sendable {
     /// Stops the source for good: once this has returned no event handler begins any more (R185).
     ///
     /// One that is running finishes, and for another thread than the one that delivers a handler runs from the moment
-    /// that the delivery was decided, a few instructions before its own first; then the cancel handler is called, if there is one, and the handlers are let go
-    /// (R186, R189). While the source is suspended or inactive the cancel handler waits (R187). Without a cancel
-    /// handler the event handler is let go at once, on its loop's thread.
+    /// that the delivery was decided, a few instructions before its own first; then the cancel handler is called, if
+    /// there is one, and the handlers are let go (R186, R189). While the source is suspended or inactive the cancel
+    /// handler waits (R187). Without a cancel handler the event handler is let go at once, on its loop's thread.
     public func cancel() {
         core.cancel()
     }

@@ -2,9 +2,9 @@
 ///
 /// The state may be changed from any thread; what follows for the timer queue is done on the home loop's thread.
 final class TimerSourceCore: @unchecked Sendable {
-    // Unchecked, because `state` is reached under the home loop's lock alone, `slot` and `deadline` on its thread alone, and `source`
-    // is set once, before anybody else knows of it. Handlers that are not `Sendable` are called and let go on the home
-    // loop's thread, while there is one.
+    // Unchecked, because `state` is reached under the home loop's lock alone, `slot` and `deadline` on its thread alone,
+    // and `source` is set once, before anybody else knows of it. Handlers that are not `Sendable` are called and let go
+    // on the home loop's thread, while there is one.
 
     weak var source: TimerSource?
     let name: String?
