@@ -9,7 +9,7 @@ extension RunLoop {
     @available(*, noasync, message: "a task may change its thread; use a LoopThread or a remote")
     public static var current: RunLoop {
         if let loop = installed {
-            guard loop.driver.isForked else { return loop }
+            guard loop.isForked else { return loop }
             // The loop of the parent process. It is let be: to release it would call handlers that are the parent's.
             _ = Unmanaged.passRetained(loop)
         }

@@ -75,7 +75,7 @@ package final class LibeventDriver: Driver {
     }
     private static let silenced: Void = event_set_log_callback { _, _ in }
 
-    package var isForked: Bool { forkCount != rlk_fork_count() }
+    private var isForked: Bool { forkCount != rlk_fork_count() }
 
     private func checkFork() {
         require(

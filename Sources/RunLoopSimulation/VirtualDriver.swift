@@ -19,9 +19,6 @@ final class VirtualDriver: Driver {
 
     var isVirtual: Bool { true }
 
-    /// Nothing of it is shared with another process.
-    var isForked: Bool { false }
-
     func wait(until deadline: RunLoop.Instant, into ready: ReadyQueue) -> WaitOutcome {
         if collect(into: ready) { return .woke }
         let outcome = timeline.wait(index, until: deadline)

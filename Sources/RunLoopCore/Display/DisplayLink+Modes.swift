@@ -25,26 +25,25 @@ extension DisplayLink {
     }
 
     private func membership(in loop: RunLoop) -> Membership {
-        self.loop === loop ? loop.timers.membership(of: slot) : .none
+        self.loop === loop ? loop.timers.membership(of: TimerClient(self)) : .none
     }
 
     private func setMembership(_ membership: Membership, in loop: RunLoop) {
         if self.loop != nil {
-            if membership.isEmpty { withdraw() } else { slot = loop.timers.move(slot, to: membership) }
+            if membership.isEmpty { withdraw() } else { loop.timers.move(TimerClient(self), to: membership) }
             return
         }
         guard !membership.isEmpty else { return }
         loopChanged(to: loop)
-        slot = loop.timers.register(.link(self), membership)
+        loop.timers.register(TimerClient(self), membership)
         if !isPaused { begin(in: loop) }
     }
 
     /// Leaves the loop.
     func withdraw() {
         guard let loop else { return }
-        let slot = self.slot
-        self.slot = -1
         loopChanged(to: nil)
-        loop.timers.unregister(slot)
+        loop.timers.unregister(TimerClient(self))
+        TimerClient(self).release()
     }
 }

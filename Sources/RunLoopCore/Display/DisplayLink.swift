@@ -29,7 +29,8 @@ public final class DisplayLink {
 
     /// Set while the link is in a mode of a loop; the loop clears it before it goes.
     unowned(unsafe) var loop: RunLoop?
-    var slot: TimerQueue.SlotIndex = -1
+    /// For the loop's timer queue.
+    var queueLink = TimerQueueLink()
     private var isCalling = false
     private var remoteHandle: Remote?
 
@@ -168,7 +169,7 @@ public final class DisplayLink {
             guard isPaused != oldValue else { return }
             schedule.interrupt()
             guard let loop, !isCalling else { return }
-            if isPaused { slot = loop.timers.disarm(slot) } else { begin(in: loop) }
+            if isPaused { loop.timers.disarm(TimerClient(self)) } else { begin(in: loop) }
         }
     }
 
@@ -255,7 +256,6 @@ extension DisplayLink {
     }
 
     func loopEnded() -> Any? {
-        slot = -1
         loopChanged(to: nil)
         return nil
     }
@@ -274,6 +274,6 @@ extension DisplayLink {
     }
 
     private func arm(in loop: RunLoop) {
-        slot = loop.timers.arm(slot, at: schedule.deadline, order: loop.timers.takeOrder())
+        loop.timers.arm(TimerClient(self), at: schedule.deadline, order: loop.timers.takeOrder())
     }
 }

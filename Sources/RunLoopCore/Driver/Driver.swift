@@ -12,9 +12,6 @@ package protocol Driver: AnyObject {
     /// Whether the time is virtual. Then tolerance moves no fire, results are exact, and no wall clock goes with it.
     var isVirtual: Bool { get }
 
-    /// Whether the process has been forked since the driver was made: then it cannot be used any more.
-    var isForked: Bool { get }
-
     /// Sleeps until `deadline`, until a watched descriptor is ready, or until woken; a deadline that has come makes it
     /// look without sleeping. Ready descriptors are appended to `ready`.
     func wait(until deadline: RunLoop.Instant, into ready: ReadyQueue) -> WaitOutcome

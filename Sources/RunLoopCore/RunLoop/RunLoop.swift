@@ -1,3 +1,4 @@
+internal import CShims
 internal import Glibc
 internal import Synchronization
 
@@ -32,7 +33,7 @@ public final class RunLoop {
 
     // MARK: What is scheduled
 
-    let timers = TimerQueue<TimerClient>()
+    @exclusivity(unchecked) var timers = TimerQueue<TimerClient>()
     @exclusivity(unchecked) var modeStates: [ModeState] = []
     @exclusivity(unchecked) var commonModes = ModeSet(.default)
     var customSources: [ObjectIdentifier: CustomSource] = [:]
@@ -97,6 +98,7 @@ public final class RunLoop {
     /// A loop of the calling thread, with a remote that was handed out before.
     package init(driver: any Driver, remote: Remote, name: String? = nil) {
         self.driver = driver
+        isVirtual = driver.isVirtual
         self.remote = remote
         self.name = name
         thread = pthread_self()
@@ -115,7 +117,8 @@ public final class RunLoop {
         hasEnded = true
         let clients = timers.removeAll()
         let kept = clients.map { $0.loopEnded() }
-        withExtendedLifetime((clients, kept)) {}
+        for client in clients { client.release() }
+        withExtendedLifetime(kept) {}
         for source in allCustomSources() { setMembership(.none, of: source) }
         for source in descriptors.all { remove(source) }
         for observer in allObservers() { setMembership(.none, of: observer) }
@@ -132,7 +135,11 @@ public final class RunLoop {
     public var now: Instant { driver.now }
 
     /// Whether that time is virtual.
-    public var isVirtual: Bool { driver.isVirtual }
+    public let isVirtual: Bool
+
+    /// Whether the process has been forked since the loop was made: then a loop of the real world is the parent's.
+    package var isForked: Bool { forkCount != rlk_fork_count() && !isVirtual }
+    private let forkCount = rlk_fork_count()
 
     /// The mode of the innermost run; `nil` while the loop does not run (R4).
     public var currentMode: Mode? {

@@ -2,7 +2,7 @@
 ///
 /// The state may be changed from any thread; what follows for the timer queue is done on the home loop's thread.
 final class TimerSourceCore: @unchecked Sendable {
-    // Unchecked, because `state` is reached under the home loop's lock alone, `slot` and `deadline` on its thread alone,
+    // Unchecked, because `state` is reached under the home loop's lock alone, what is for its queue on its thread alone,
     // and `source` is set once, before anybody else knows of it. Handlers that are not `Sendable` are called and let go
     // on the home loop's thread, while there is one.
 
@@ -10,9 +10,12 @@ final class TimerSourceCore: @unchecked Sendable {
     let name: String?
     let origin: RunLoop.Origin
     private let queue: DeliveryQueue
-    private var slot: Int32 = -1
-    /// What the slot is armed for; on the home loop's thread alone, as the slot.
+    /// Whether the home loop's timer queue has it. This and what follows are for the home loop's thread.
+    private var isRegistered = false
+    var queueLink = TimerQueueLink()
+    /// What it is armed for: the latest and the earliest moment.
     private(set) var deadline = RunLoop.Instant.distantFuture
+    private(set) var earliest = RunLoop.Instant.distantFuture
     private var state = State()
 
     init(_ queue: DeliveryQueue, _ name: String?, _ origin: RunLoop.Origin) {
@@ -33,11 +36,10 @@ final class TimerSourceCore: @unchecked Sendable {
             self.leeway = max(.zero, leeway)
         }
 
-        /// When to wake for the pending date.
+        /// When to wake for the pending date at the latest.
         func deadline(isVirtual: Bool) -> RunLoop.Instant {
             guard leeway > .zero, !isVirtual else { return cadence.date }
-            let room = repeats && cadence.index > 0 ? min(leeway, cadence.period / 2) : leeway
-            return cadence.date.coalesced(within: room)
+            return cadence.date + (repeats && cadence.index > 0 ? min(leeway, cadence.period / 2) : leeway)
         }
     }
 
@@ -64,13 +66,13 @@ final class TimerSourceCore: @unchecked Sendable {
         var isDelivering = false
         /// A thread of the pool is to deliver.
         var isHandedOver = false
-        /// It has a slot with the home loop.
+        /// The home loop's timer queue has it.
         var isKnown = false
         /// The home loop has been asked to act on the state.
         var isUpdatePosted = false
     }
 
-    /// What the home loop is to do with the slot.
+    /// What the home loop's timer queue is to do.
     private enum Wish {
         case nothing
         /// To keep it, without a deadline.
@@ -232,7 +234,7 @@ extension TimerSourceCore {
 // MARK: - On the home loop's thread
 
 extension TimerSourceCore {
-    /// Brings the slot in the loop's timer queue in line with the state.
+    /// Brings the loop's timer queue in line with the state.
     private func update(in loop: RunLoop) {
         let (wish, unneeded) = withLock { state in
             state.isUpdatePosted = false
@@ -240,24 +242,38 @@ extension TimerSourceCore {
             if case .nothing = wish { state.isKnown = false } else { state.isKnown = true }
             return (wish, Self.takeUnneeded(&state))
         }
-        if case .nothing = wish {
-            if slot >= 0 { loop.timers.unregister(slot) }
-            slot = -1
-        } else if slot < 0 {
-            slot = loop.timers.register(.source(self), .everywhere)
-        }
         switch wish {
-        case .nothing: break
-        case .hold: slot = loop.timers.disarm(slot)
-        case .fire(let schedule): arm(in: loop, at: schedule.deadline(isVirtual: loop.isVirtual))
-        case .callCancelHandler: arm(in: loop, at: loop.now)
+        case .nothing:
+            unregister(from: loop)
+        case .hold:
+            register(in: loop)
+            loop.timers.disarm(TimerClient(self))
+        case .fire(let schedule):
+            arm(in: loop, from: schedule.cadence.date, at: schedule.deadline(isVirtual: loop.isVirtual))
+        case .callCancelHandler:
+            let now = loop.now
+            arm(in: loop, from: now, at: now)
         }
         withExtendedLifetime(unneeded) {}
     }
 
-    private func arm(in loop: RunLoop, at deadline: RunLoop.Instant) {
-        self.deadline = deadline
-        slot = loop.timers.arm(slot, at: deadline, order: loop.timers.takeOrder())
+    private func register(in loop: RunLoop) {
+        guard !isRegistered else { return }
+        isRegistered = true
+        loop.timers.register(TimerClient(self), .everywhere)
+    }
+
+    private func unregister(from loop: RunLoop) {
+        guard isRegistered else { return }
+        isRegistered = false
+        loop.timers.unregister(TimerClient(self))
+        TimerClient(self).release()
+    }
+
+    private func arm(in loop: RunLoop, from earliest: RunLoop.Instant, at deadline: RunLoop.Instant) {
+        register(in: loop)
+        (self.earliest, self.deadline) = (earliest, deadline)
+        loop.timers.arm(TimerClient(self), at: deadline, order: loop.timers.takeOrder())
     }
 
     private static func wish(_ state: State) -> Wish {
@@ -289,7 +305,7 @@ extension TimerSourceCore {
     }
 
     func loopEnded() -> Any? {
-        slot = -1
+        isRegistered = false
         return withLock { state in
             state.isKnown = false
             return Self.takeAll(&state)

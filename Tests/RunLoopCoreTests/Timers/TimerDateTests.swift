@@ -191,5 +191,5 @@ struct TimerDateTests {
 
 private func moveFirstTimer(of loop: RunLoop, to date: RunLoop.Instant) {
     let first = loop.timers.clients().first { $0.membership.contains(.default) }
-    if case .timer(let timer) = first?.client { timer.fireDate = date }
+    if case .timer(let timer) = first?.client { timer.takeUnretainedValue().fireDate = date }
 }

@@ -34,108 +34,134 @@ struct TimerQueueModelTests {
 
     @Test("armed and disarmed a million times, the heap stays small")
     func boundedByDisarming() {
-        let queue = TimerQueue<Client>()
+        var queue = TimerQueue<Client>()
         let client = Client(0)
-        var slot = queue.register(client, Membership.none.joining(.default, common: ModeSet(.default)))
+        queue.register(client, inDefault)
         var most = 0
         for index in 0..<1_000_000 {
-            queue.arm(client, &slot, at: ns(Int64(index)))
-            slot = queue.disarm(slot)
-            most = max(most, queue.heapEntries)
+            client.deadline = ns(Int64(index))
+            queue.arm(client, at: client.deadline, order: queue.takeOrder())
+            most = max(most, queue.armedCount)
+            queue.disarm(client)
         }
-        #expect(most <= 66)
+        #expect(most == 1)
+        #expect(queue.armedCount == 0)
         queue.checkInvariants()
     }
 
-    @Test("re-armed a million times among a thousand others, the heap holds at most twice the living and 64")
+    @Test("re-armed a million times among a thousand others, the heap holds one entry for each")
     func boundedByRearming() {
-        let queue = TimerQueue<Client>()
+        var queue = TimerQueue<Client>()
         var generator = SeededGenerator(seed: 1)
-        let membership = Membership.none.joining(.default, common: ModeSet(.default))
-        let clients = (0..<1000).map(Client.init)
-        var slots = clients.map { queue.register($0, membership) }
-        for index in slots.indices { queue.arm(clients[index], &slots[index], at: ns(0)) }
-        var most = 0
+        let clients = queue.addThousand()
         for _ in 0..<1_000_000 {
-            let index = Int(generator.next() % 1000)
-            queue.arm(clients[index], &slots[index], at: ns(Int64(generator.next() % 1_000_000)))
-            most = max(most, queue.heapEntries)
+            let client = clients[Int(generator.next() % 1000)]
+            client.deadline = ns(Int64(generator.next() % 1_000_000))
+            queue.arm(client, at: client.deadline, order: queue.takeOrder())
         }
-        #expect(most <= 2064)
+        #expect(queue.armedCount == 1000)
         queue.checkInvariants()
+        let next = queue.nextDeadline(in: .default)
+        #expect(next == clients.map(\.deadline).min())
     }
 
-    @Test("put off a million times, nothing is added to the heap, and memory goes back when all have gone")
+    @Test("put off a million times, nothing is added to the heap")
     func boundedByPuttingOff() {
-        let queue = TimerQueue<Client>()
+        var queue = TimerQueue<Client>()
         var generator = SeededGenerator(seed: 2)
-        let membership = Membership.none.joining(.default, common: ModeSet(.default))
-        let clients = (0..<1000).map(Client.init)
-        var slots = clients.map { queue.register($0, membership) }
-        for index in slots.indices { queue.arm(clients[index], &slots[index], at: ns(Int64(index))) }
+        let clients = queue.addThousand()
         for step in 0..<1_000_000 {
-            let index = Int(generator.next() % 1000)
-            clients[index].deadline = ns(Int64(1000 + step))
-            queue.putOff(slots[index], order: queue.takeOrder())
+            let client = clients[Int(generator.next() % 1000)]
+            client.deadline = ns(Int64(1000 + step))
+            queue.putOff(client, order: queue.takeOrder())
         }
-        #expect(queue.heapEntries == 1000)
+        #expect(queue.armedCount == 1000)
         queue.checkInvariants()
-        #expect(queue.nextDeadline(in: .default) == clients.map(\.deadline).min())
+        let next = queue.nextDeadline(in: .default)
+        #expect(next == clients.map(\.deadline).min())
         queue.checkInvariants()
-        for slot in slots { queue.unregister(slot) }
-        #expect(queue.heapEntries == 0)
+        for client in clients { queue.unregister(client) }
+        #expect(queue.armedCount == 0)
+        let hasMembers = queue.hasMembers(in: .default)
+        #expect(!hasMembers)
     }
 
-    @Test("registered and unregistered a million times, slots and heap are reused")
-    func boundedByUnregistering() {
-        let queue = TimerQueue<Client>()
-        let client = Client(0)
-        let membership = Membership.none.joining(.default, common: ModeSet(.default))
-        var (most, highest) = (0, TimerQueue<Client>.SlotIndex(0))
-        for index in 0..<1_000_000 {
-            var slot = queue.register(client, membership)
-            queue.arm(client, &slot, at: ns(Int64(1_000_000 - index)))
-            queue.unregister(slot)
-            most = max(most, queue.heapEntries)
-            highest = max(highest, slot)
+    @Test("a client is kept while it is in the queue, and no longer")
+    func keeping() {
+        var queue = TimerQueue<Client>()
+        weak var state: Client.State?
+        do {
+            let client = Client(0)
+            state = client.state.takeUnretainedValue()
+            queue.register(client, inDefault)
+            queue.arm(client, at: client.deadline, order: queue.takeOrder())
+            client.release()
         }
-        #expect(most <= 66)
-        #expect(highest == 0)
-        #expect(!queue.hasMembers(in: .default))
-        queue.checkInvariants()
+        #expect(state != nil)
+        for client in queue.removeAll() { client.release() }
+        #expect(state == nil)
     }
 }
 
-private final class Client: TimerQueueClient {
-    let number: Int
-    var deadline = RunLoop.Instant.distantFuture
+private let inDefault = Membership.none.joining(.default, common: ModeSet(.default))
 
-    init(_ number: Int) {
-        self.number = number
+/// A client whose first reference nobody lets go of unless a test does.
+private struct Client: TimerQueueClient {
+    final class State {
+        let number: Int
+        var deadline = RunLoop.Instant.distantFuture
+        var tolerance = Duration.zero
+        var link = TimerQueueLink()
+
+        init(_ number: Int) {
+            self.number = number
+        }
     }
+
+    let state: Unmanaged<State>
+
+    init(_ number: Int) { state = .passRetained(State(number)) }
+
+    var object: State { state.takeUnretainedValue() }
+    var number: Int { object.number }
+    var deadline: RunLoop.Instant {
+        get { object.deadline }
+        nonmutating set { object.deadline = newValue }
+    }
+    var earliest: RunLoop.Instant { deadline - object.tolerance }
+    var identity: UnsafeRawPointer { UnsafeRawPointer(state.toOpaque()) }
+
+    func withLink<Result>(_ body: (inout TimerQueueLink) -> Result) -> Result { body(&object.link) }
+    func retain() { _ = state.retain() }
+    func release() { state.release() }
+    static func == (left: Client, right: Client) -> Bool { left.identity == right.identity }
 }
 
 extension TimerQueue<Client> {
-    /// Arms a client for a date, wherever it is now.
-    fileprivate func arm(_ client: Client, _ slot: inout SlotIndex, at deadline: RunLoop.Instant) {
-        client.deadline = deadline
-        slot = arm(slot, at: deadline, order: takeOrder())
+    /// A thousand clients that are due one after the other.
+    fileprivate mutating func addThousand() -> [Client] {
+        let clients = (0..<1000).map { Client($0) }
+        for client in clients {
+            client.deadline = ns(Int64(client.number))
+            register(client, inDefault)
+            arm(client, at: client.deadline, order: takeOrder())
+        }
+        return clients
     }
 }
 
 /// A queue, its model, and the random operations that both go through.
-private struct Trial {
+private struct Trial: ~Copyable {
     /// What the model knows of a client.
     private struct Entry {
         let client: Client
-        var slot: TimerQueue<Client>.SlotIndex
         var membership: Membership
         var armed: (deadline: RunLoop.Instant, order: UInt64)?
         /// When the client last came to a mode, on the queue's count.
         var joins: [RunLoop.Mode: UInt64] = [:]
     }
 
-    let queue = TimerQueue<Client>()
+    var queue = TimerQueue<Client>()
     private var entries: [Entry] = []
     private var common = ModeSet(.default)
     private var generator: SeededGenerator
@@ -178,7 +204,8 @@ private struct Trial {
         let membership = Membership.none.joining(randomModes(), common: common)
         made += 1
         let client = Client(made)
-        entries.append(Entry(client: client, slot: queue.register(client, membership), membership: membership))
+        queue.register(client, membership)
+        entries.append(Entry(client: client, membership: membership))
         if random(4) > 0 { arm(entries.count - 1) }
     }
 
@@ -192,11 +219,13 @@ private struct Trial {
         let deadline = ns(Int64(random(20)))
         let order = queue.takeOrder()
         let isLater = entries[index].armed.map { deadline > $0.deadline } ?? false
-        entries[index].client.deadline = deadline
+        let client = entries[index].client
+        client.deadline = deadline
+        client.object.tolerance = random(3) == 0 ? .nanoseconds(random(8)) : .zero
         if isLater && random(4) > 0 {
-            queue.putOff(entries[index].slot, order: order)
+            queue.putOff(client, order: order)
         } else {
-            entries[index].slot = queue.arm(entries[index].slot, at: deadline, order: order)
+            queue.arm(client, at: deadline, order: order)
         }
         entries[index].armed = (deadline, order)
     }
@@ -204,7 +233,7 @@ private struct Trial {
     private mutating func disarm() {
         guard !entries.isEmpty else { return }
         let index = random(UInt64(entries.count))
-        entries[index].slot = queue.disarm(entries[index].slot)
+        queue.disarm(entries[index].client)
         entries[index].armed = nil
     }
 
@@ -216,7 +245,7 @@ private struct Trial {
         let left = joined.leaving(randomModes(), common: common)
         let membership = left.isEmpty ? joined : left
         let order = queue.nextOrder
-        entries[index].slot = queue.move(entries[index].slot, to: membership)
+        queue.move(entries[index].client, to: membership)
         entries[index].membership = membership
         membership.modes.subtracting(old.modes).forEach { entries[index].joins[$0] = order }
     }
@@ -236,7 +265,8 @@ private struct Trial {
     private mutating func unregister() {
         guard !entries.isEmpty else { return }
         let entry = entries.remove(at: random(UInt64(entries.count)))
-        queue.unregister(entry.slot)
+        queue.unregister(entry.client)
+        entry.client.release()
     }
 
     /// Fires what is due in a mode, with other operations and nested passes in between.
@@ -278,12 +308,10 @@ private struct Trial {
     // MARK: The model
 
     private func next(in mode: RunLoop.Mode, at now: RunLoop.Instant, before mark: UInt64) -> Int? {
-        candidates(in: mode)
-            .filter { index in
-                let (deadline, order) = entries[index].armed!
-                return deadline <= now && order < mark && entries[index].joins[mode, default: 0] < mark
-            }
-            .min { isBefore($0, $1) }
+        // What may come now only because of its tolerance does not overtake what may not come yet.
+        candidates(in: mode).sorted { isBefore($0, $1) }
+            .prefix { entries[$0].client.earliest <= now }
+            .first { entries[$0].armed!.order < mark && entries[$0].joins[mode, default: 0] < mark }
     }
 
     private func candidates(in mode: RunLoop.Mode) -> [Int] {
@@ -311,7 +339,7 @@ private struct Trial {
             }
             if clients.count != members.count { return "\(mode) lists \(clients.count) clients of \(members.count)" }
         }
-        for entry in entries where queue.membership(of: entry.slot) != entry.membership {
+        for entry in entries where queue.membership(of: entry.client) != entry.membership {
             return "client \(entry.client.number) is in other modes"
         }
         return nil

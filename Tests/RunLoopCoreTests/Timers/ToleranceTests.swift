@@ -40,28 +40,63 @@ struct ToleranceTests {
         }
     }
 
-    @Test("timers with slack meet where the most zeros are within it")
-    func coalescing() {
-        #expect(ns(1000).coalesced(within: .nanoseconds(100)) == ns(1024))
-        #expect(ns(1024).coalesced(within: .nanoseconds(100)) == ns(1024))
-        #expect(ns(1025).coalesced(within: .nanoseconds(64)) == ns(1088))
-        #expect(ns(1025).coalesced(within: .nanoseconds(63)) == ns(1088))
-        #expect(ns(1025).coalesced(within: .nanoseconds(62)) == ns(1056))
-        #expect(ns(1025).coalesced(within: .nanoseconds(1023)) == ns(2048))
-        #expect(ns(1001).coalesced(within: .nanoseconds(1)) == ns(1002))
-        #expect(ns(1001).coalesced(within: .zero) == ns(1001))
-        #expect(RunLoop.Instant.distantFuture.coalesced(within: .seconds(1)) == .distantFuture)
+    @Test("a timer comes with the first wake-up in its tolerance, and at its end by itself (R148)")
+    func sharesWakeUps() {
+        let driver = SteppedDriver()
+        let (loop, log) = (RunLoop(driver: driver), Log())
+        func add(_ name: String, at date: RunLoop.Instant, tolerance: Duration) {
+            let timer = Timer(fire: date, interval: .zero, repeats: false) { _ in log("\(name) \(loop.now.word)") }
+            timer.tolerance = tolerance
+            loop.add(timer, forMode: .default)
+        }
+        add("exact", at: ms(30), tolerance: .zero)
+        add("early", at: ms(10), tolerance: .milliseconds(15))
+        add("with exact", at: ms(28), tolerance: .milliseconds(4))
+        add("with early", at: ms(24), tolerance: .milliseconds(3))
+        add("not yet", at: ms(31), tolerance: .milliseconds(100))
+        loop.run(in: .default)
+        #expect(log.text == "early 25 with early 25 exact 30 with exact 30 not yet 131")
+        #expect(driver.wakeUps == [ms(25), ms(30), ms(131)])
+        #expect(loop.statistics.savedWakeUps == 2)
+        #expect(loop.statistics.lateness.maximum == .zero)
     }
 
-    @Test("a coalesced date is never before the date and never beyond its slack (R148)")
-    func coalescingStaysInside() {
-        let seed: UInt64 = 148
-        var generator = SeededGenerator(seed: seed)
-        for _ in 0..<10_000 {
-            let date = ns(Int64.random(in: 0...(1 << 50), using: &generator))
-            let slack = Duration.nanoseconds(Int64.random(in: 0...(1 << 40), using: &generator))
-            let moved = date.coalesced(within: slack)
-            #expect(moved >= date && moved <= date + slack, "seed \(seed), \(date), \(slack)")
+    @Test("a repeating timer with a tolerance keeps to its grid")
+    func gridStays() {
+        let driver = SteppedDriver()
+        let (loop, log) = (RunLoop(driver: driver), Log())
+        let timer = Timer(fire: ms(10), interval: .milliseconds(10), repeats: true) { timer in
+            log("\(timer.fireDate.word) at \(loop.now.word)")
+            if timer.fireDate == ms(30) { timer.invalidate() }
         }
+        timer.tolerance = .milliseconds(3)
+        loop.add(timer, forMode: .default)
+        loop.run(in: .default)
+        #expect(log.text == "10 at 13 20 at 23 30 at 33")
     }
+}
+
+/// A driver that counts as real, and whose time goes on when a loop waits.
+private final class SteppedDriver: Driver {
+    private struct NoWaker: Waker {
+        func wake() {}
+        var now: RunLoop.Instant { ns(0) }
+    }
+
+    private(set) var now = ns(0)
+    private(set) var wakeUps: [RunLoop.Instant] = []
+    var waker: any Waker { NoWaker() }
+    var isVirtual: Bool { false }
+    var world: SimulatedWorld? { nil }
+
+    func wait(until deadline: RunLoop.Instant, into ready: ReadyQueue) -> WaitOutcome {
+        guard deadline > now else { return .woke }
+        now = deadline
+        wakeUps.append(now)
+        return .woke
+    }
+
+    func watch(_ descriptor: Int32, for events: DescriptorEvents, token: SourceToken) {}
+    func unwatch(_ token: SourceToken) {}
+    func makePeer(named name: String, isService: Bool) -> any PeerDriver { fatalError("no other threads here") }
 }

@@ -1,0 +1,65 @@
+/// A growable array that nobody shares, in memory of its own.
+///
+/// An `Array` that is a property of a class asks at each change whether it is shared, and counts references to its
+/// storage: of the 90 ns that it took to add a timer and cancel it, 30 were that. Here an access is an address. Indices are
+/// checked in debug builds, which is what the tests run.
+struct Buffer<Element: ~Copyable>: ~Copyable {
+    // The one owner of the memory: `count` elements are initialized.
+    private var base: UnsafeMutablePointer<Element>
+    private(set) var capacity = 0
+    private(set) var count = 0
+
+    /// What a buffer keeps when it shrinks.
+    private static var leastCapacity: Int { 1024 }
+
+    init() {
+        base = .allocate(capacity: 0)
+    }
+
+    deinit {
+        base.deinitialize(count: count)
+        base.deallocate()
+    }
+
+    var isEmpty: Bool { count == 0 }
+    var indices: Range<Int> { 0..<count }
+
+    subscript(index: Int) -> Element {
+        @inline(__always) _read {
+            assert(index >= 0 && index < count, "a buffer was read beyond its end")
+            yield base[index]
+        }
+        @inline(__always) _modify {
+            assert(index >= 0 && index < count, "a buffer was changed beyond its end")
+            yield &base[index]
+        }
+    }
+
+    @inline(__always)
+    mutating func append(_ element: consuming Element) {
+        if count == capacity { resize(to: max(8, 2 * capacity)) }
+        (base + count).initialize(to: element)
+        count += 1
+    }
+
+    @inline(__always)
+    mutating func removeLast() -> Element {
+        assert(count > 0, "an element was taken from an empty buffer")
+        count -= 1
+        return (base + count).move()
+    }
+
+    /// Gives back memory that is not needed any more; to be called after removals. O(1), amortized.
+    @inline(__always)
+    mutating func shrink() {
+        if capacity > Self.leastCapacity && count < capacity / 4 { resize(to: capacity / 2) }
+    }
+
+    @inline(never)
+    private mutating func resize(to newCapacity: Int) {
+        let larger = UnsafeMutablePointer<Element>.allocate(capacity: newCapacity)
+        larger.moveInitialize(from: base, count: count)
+        base.deallocate()
+        (base, capacity) = (larger, newCapacity)
+    }
+}

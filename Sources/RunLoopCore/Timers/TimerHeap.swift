@@ -1,0 +1,109 @@
+/// A 4-ary implicit heap of clients by deadline, which of two equal ones comes first by their order. Each knows where it
+/// is.
+///
+/// Insertion and removal of the top cost O(log n). So does any other removal at worst, and O(1) on the average: what
+/// fills the gap comes from the bottom.
+struct TimerHeap<Client: TimerQueueClient>: ~Copyable {
+    // 16 bytes, so that the four children of an entry lie in one line of the cache.
+    struct Entry {
+        var deadline: RunLoop.Instant
+        var client: Client
+    }
+
+    private var entries = Buffer<Entry>()
+
+    var isEmpty: Bool { entries.isEmpty }
+    var count: Int { entries.count }
+    var top: Entry { entries[0] }
+
+    /// In no order.
+    subscript(index: Int) -> Entry { entries[index] }
+
+    @inline(__always)
+    mutating func insert(_ entry: Entry) {
+        entries.append(entry)
+        siftUp(entry, from: entries.count - 1)
+    }
+
+    /// Says when an entry is due from now on. Its client has its new place in the order already.
+    @inline(__always)
+    mutating func move(at index: Int, to deadline: RunLoop.Instant) {
+        put(Entry(deadline: deadline, client: entries[index].client), at: index)
+    }
+
+    @inline(__always)
+    mutating func remove(at index: Int) {
+        let last = entries.removeLast()
+        if index < entries.count { put(last, at: index) }
+        entries.shrink()
+    }
+
+    @inline(__always)
+    mutating func removeTop() {
+        let last = entries.removeLast()
+        if !entries.isEmpty { siftDown(last, from: 0) }
+        entries.shrink()
+    }
+
+    @inline(__always)
+    private mutating func put(_ entry: Entry, at index: Int) {
+        if index > 0 && Self.isBefore(entry, entries[(index - 1) / 4]) {
+            siftUp(entry, from: index)
+        } else {
+            siftDown(entry, from: index)
+        }
+    }
+
+    private mutating func siftUp(_ entry: Entry, from start: Int) {
+        var index = start
+        while index > 0 {
+            let parent = (index - 1) / 4
+            guard Self.isBefore(entry, entries[parent]) else { break }
+            place(entries[parent], at: index)
+            index = parent
+        }
+        place(entry, at: index)
+    }
+
+    private mutating func siftDown(_ entry: Entry, from start: Int) {
+        var index = start
+        while true {
+            let first = 4 * index + 1
+            guard first < entries.count else { break }
+            var least = first
+            var child = first + 1
+            let end = min(first + 4, entries.count)
+            while child < end {
+                if Self.isBefore(entries[child], entries[least]) { least = child }
+                child += 1
+            }
+            guard Self.isBefore(entries[least], entry) else { break }
+            place(entries[least], at: index)
+            index = least
+        }
+        place(entry, at: index)
+    }
+
+    @inline(__always)
+    private mutating func place(_ entry: Entry, at index: Int) {
+        entries[index] = entry
+        entry.client.withLink { $0.place = .heap(Int32(truncatingIfNeeded: index)) }
+    }
+
+    @inline(__always)
+    static func isBefore(_ left: Entry, _ right: Entry) -> Bool {
+        left.deadline != right.deadline
+            ? left.deadline < right.deadline : left.client.link.order < right.client.link.order
+    }
+
+    /// Traps unless every entry is behind its parent, and every client knows where it is.
+    func checkInvariants() {
+        for index in entries.indices {
+            let isBefore = index > 0 && Self.isBefore(entries[index], entries[(index - 1) / 4])
+            precondition(!isBefore, "a heap entry is ahead of its parent")
+            guard case .heap(let place) = entries[index].client.link.place, place == index else {
+                preconditionFailure("a client does not know its place in the heap")
+            }
+        }
+    }
+}
