@@ -11,11 +11,12 @@ extension Timer {
     ///   - block: called on the loop's thread at every fire; kept until the timer is invalidated.
     @available(*, noasync, message: "a timer belongs to a thread; make it on a LoopThread")
     public convenience init(
-        timeInterval interval: Duration, repeats: Bool, block: @escaping (Timer) -> Void, file: StaticString = #fileID,
+        timeInterval interval: Duration, repeats: Bool, block: consuming @escaping (Timer) -> Void,
+        file: StaticString = #fileID,
         line: UInt32 = #line
     ) {
         self.init(
-            fire: RunLoop.current.now + .first(interval), interval: interval, repeats: repeats, block: block,
+            fire: RunLoop.currentReference.date(after: interval), interval: interval, repeats: repeats, block: block,
             file: file, line: line)
     }
 
@@ -27,7 +28,8 @@ extension Timer {
         userInfo: Any? = nil, repeats: Bool, file: StaticString = #fileID, line: UInt32 = #line
     ) {
         self.init(
-            fire: RunLoop.current.now + .first(interval), interval: interval, target: target, selector: selector,
+            fire: RunLoop.currentReference.date(after: interval), interval: interval, target: target,
+            selector: selector,
             userInfo: userInfo,
             repeats: repeats, file: file, line: line)
     }
@@ -40,7 +42,7 @@ extension Timer {
         userInfo: Any? = nil, repeats: Bool, file: StaticString = #fileID, line: UInt32 = #line
     ) {
         self.init(
-            fire: RunLoop.current.now + .first(interval), interval: interval, weakTarget: weakTarget,
+            fire: RunLoop.currentReference.date(after: interval), interval: interval, weakTarget: weakTarget,
             selector: selector,
             userInfo: userInfo, repeats: repeats, file: file, line: line)
     }
@@ -49,14 +51,14 @@ extension Timer {
     @available(*, noasync, message: "a timer belongs to a thread; make it on a LoopThread")
     @discardableResult
     public static func scheduledTimer(
-        withTimeInterval interval: Duration, repeats: Bool, block: @escaping (Timer) -> Void,
+        withTimeInterval interval: Duration, repeats: Bool, block: consuming @escaping (Timer) -> Void,
         file: StaticString = #fileID, line: UInt32 = #line
     ) -> Timer {
-        scheduled { loop in
+        let loop = RunLoop.currentReference
+        return loop.schedule(
             Timer(
-                fire: loop.now + .first(interval), interval: interval, repeats: repeats, block: block, file: file,
-                line: line)
-        }
+                fire: loop.date(after: interval), interval: interval, repeats: repeats, block: block, file: file,
+                line: line))
     }
 
     /// A timer of the current loop, in the default mode only, that calls a method of `target` (S1).
@@ -66,11 +68,11 @@ extension Timer {
         timeInterval interval: Duration, target: Target, selector: @escaping (Target) -> (Timer) -> Void,
         userInfo: Any? = nil, repeats: Bool, file: StaticString = #fileID, line: UInt32 = #line
     ) -> Timer {
-        scheduled { loop in
+        let loop = RunLoop.currentReference
+        return loop.schedule(
             Timer(
-                fire: loop.now + .first(interval), interval: interval, target: target, selector: selector,
-                userInfo: userInfo, repeats: repeats, file: file, line: line)
-        }
+                fire: loop.date(after: interval), interval: interval, target: target, selector: selector,
+                userInfo: userInfo, repeats: repeats, file: file, line: line))
     }
 
     /// A timer of the current loop, in the default mode only, that calls a method of `weakTarget` without keeping it
@@ -81,26 +83,22 @@ extension Timer {
         timeInterval interval: Duration, weakTarget: Target, selector: @escaping (Target) -> (Timer) -> Void,
         userInfo: Any? = nil, repeats: Bool, file: StaticString = #fileID, line: UInt32 = #line
     ) -> Timer {
-        scheduled { loop in
+        let loop = RunLoop.currentReference
+        return loop.schedule(
             Timer(
-                fire: loop.now + .first(interval), interval: interval, weakTarget: weakTarget, selector: selector,
-                userInfo: userInfo, repeats: repeats, file: file, line: line)
-        }
-    }
-
-    @available(*, noasync)
-    @inline(__always)
-    private static func scheduled(_ make: (RunLoop) -> Timer) -> Timer {
-        let loop = RunLoop.current
-        let timer = make(loop)
-        loop.add(timer, forMode: .default)
-        return timer
+                fire: loop.date(after: interval), interval: interval, weakTarget: weakTarget, selector: selector,
+                userInfo: userInfo, repeats: repeats, file: file, line: line))
     }
 }
 
-extension Duration {
-    /// The time until the first fire (R98).
-    fileprivate static func first(_ interval: Duration) -> Duration {
-        interval > .zero ? interval : Timer.shortestInterval
+extension Unmanaged<RunLoop> {
+    /// When a timer fires first (R98).
+    fileprivate func date(after interval: Duration) -> RunLoop.Instant {
+        _withUnsafeGuaranteedRef { $0.now } + (interval > .zero ? interval : Timer.shortestInterval)
+    }
+
+    fileprivate func schedule(_ timer: consuming Timer) -> Timer {
+        _withUnsafeGuaranteedRef { $0.add(timer, forMode: .default) }
+        return timer
     }
 }

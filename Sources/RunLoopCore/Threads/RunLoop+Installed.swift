@@ -2,9 +2,11 @@ internal import Glibc
 
 extension RunLoop {
     /// The loop of the calling thread, if it has one.
-    package static var installed: RunLoop? {
-        guard let pointer = pthread_getspecific(installedKey) else { return nil }
-        return Unmanaged<RunLoop>.fromOpaque(pointer).takeUnretainedValue()
+    package static var installed: RunLoop? { installedReference?.takeUnretainedValue() }
+
+    /// The same, by a reference that does not count: the thread keeps its loop.
+    package static var installedReference: Unmanaged<RunLoop>? {
+        pthread_getspecific(installedKey).map { .fromOpaque($0) }
     }
 
     /// Makes `loop` the calling thread's loop, until another is installed or the thread ends.

@@ -4,8 +4,9 @@
 /// storage: of the 90 ns that it took to add a timer and cancel it, 30 were that. Here an access is an address. Indices are
 /// checked in debug builds, which is what the tests run.
 struct Buffer<Element: ~Copyable>: ~Copyable {
+    /// Where the elements are, for loops; until one is appended or removed.
     // The one owner of the memory: `count` elements are initialized.
-    private var base: UnsafeMutablePointer<Element>
+    private(set) var base: UnsafeMutablePointer<Element>
     private(set) var capacity = 0
     private(set) var count = 0
 

@@ -54,46 +54,52 @@ struct TimerHeap<Client: TimerQueueClient>: ~Copyable {
         }
     }
 
-    private mutating func siftUp(_ entry: Entry, from start: Int) {
+    // The loops below keep the address of the entries in a register; `Buffer` would read it anew after each client that
+    // is told its place. Every index is less than the count.
+
+    private func siftUp(_ entry: Entry, from start: Int) {
+        let base = entries.base
         var index = start
         while index > 0 {
             let parent = (index - 1) / 4
-            guard Self.isBefore(entry, entries[parent]) else { break }
-            place(entries[parent], at: index)
+            guard Self.isBefore(entry, base[parent]) else { break }
+            Self.place(base[parent], at: index, in: base)
             index = parent
         }
-        place(entry, at: index)
+        Self.place(entry, at: index, in: base)
     }
 
-    private mutating func siftDown(_ entry: Entry, from start: Int) {
+    private func siftDown(_ entry: Entry, from start: Int) {
+        let (base, count) = (entries.base, entries.count)
         var index = start
         while true {
-            let first = 4 * index + 1
-            guard first < entries.count else { break }
+            let first = 4 &* index &+ 1
             var least = first
-            var child = first + 1
-            let end = min(first + 4, entries.count)
-            while child < end {
-                if Self.isBefore(entries[child], entries[least]) { least = child }
-                child += 1
+            if first &+ 4 <= count {
+                if Self.isBefore(base[first &+ 1], base[least]) { least = first &+ 1 }
+                if Self.isBefore(base[first &+ 2], base[least]) { least = first &+ 2 }
+                if Self.isBefore(base[first &+ 3], base[least]) { least = first &+ 3 }
+            } else {
+                guard first < count else { break }
+                for child in first &+ 1..<count where Self.isBefore(base[child], base[least]) { least = child }
             }
-            guard Self.isBefore(entries[least], entry) else { break }
-            place(entries[least], at: index)
+            guard Self.isBefore(base[least], entry) else { break }
+            Self.place(base[least], at: index, in: base)
             index = least
         }
-        place(entry, at: index)
+        Self.place(entry, at: index, in: base)
     }
 
     @inline(__always)
-    private mutating func place(_ entry: Entry, at index: Int) {
-        entries[index] = entry
+    private static func place(_ entry: Entry, at index: Int, in base: UnsafeMutablePointer<Entry>) {
+        base[index] = entry
         entry.client.withLink { $0.place = .heap(Int32(truncatingIfNeeded: index)) }
     }
 
     @inline(__always)
     static func isBefore(_ left: Entry, _ right: Entry) -> Bool {
-        left.deadline != right.deadline
-            ? left.deadline < right.deadline : left.client.link.order < right.client.link.order
+        if left.deadline < right.deadline { return true }
+        return left.deadline == right.deadline && left.client.link.order < right.client.link.order
     }
 
     /// Traps unless every entry is behind its parent, and every client knows where it is.

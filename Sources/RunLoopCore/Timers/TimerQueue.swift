@@ -36,11 +36,21 @@ struct TimerQueue<Client: TimerQueueClient>: ~Copyable {
 
     /// Takes a client, which rests until it is armed, and keeps it.
     mutating func register(_ client: Client, _ membership: Membership) {
+        enter(client, membership)
+        rest(client)
+    }
+
+    /// Takes a client and arms it at once.
+    mutating func register(_ client: Client, _ membership: Membership, at deadline: RunLoop.Instant, order: UInt64) {
+        enter(client, membership)
+        insert(client, at: deadline, order: order)
+    }
+
+    private mutating func enter(_ client: Client, _ membership: Membership) {
         let lane = lane(for: membership)
         lanes[lane].members += 1
         client.retain()
         client.withLink { $0.lane = lane }
-        rest(client)
     }
 
     /// Takes a client out. It is for the caller to release it.
@@ -248,21 +258,18 @@ struct TimerQueue<Client: TimerQueueClient>: ~Copyable {
         var best: Int?
         for index in 0..<countLanes(of: mode) {
             let lane = lane(index, of: mode)
-            settleTop(of: lane)
             guard !lanes[lane].heap.isEmpty else { continue }
-            guard let other = best else {
-                best = lane
-                continue
-            }
-            if TimerHeap.isBefore(lanes[lane].heap.top, lanes[other].heap.top) { best = lane }
+            if lanes[lane].heap.top.client.link.laterOrder != 0 { settleTop(of: lane) }
+            if let other = best, !TimerHeap.isBefore(lanes[lane].heap.top, lanes[other].heap.top) { continue }
+            best = lane
         }
         return best
     }
 
     /// Sends what was put off from the top of a lane to where it belongs now.
-    @inline(__always)
+    @inline(never)
     private mutating func settleTop(of lane: Int) {
-        while !lanes[lane].heap.isEmpty {
+        while true {
             let client = lanes[lane].heap.top.client
             guard client.link.laterOrder != 0 else { return }
             client.withLink { link in
