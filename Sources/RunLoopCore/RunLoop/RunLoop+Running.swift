@@ -80,8 +80,8 @@ extension RunLoop {
         return isEmpty(mode) ? nil : timers.nextDeadline(in: mode) ?? .distantFuture
     }
 
-    /// When the next timer in `mode` is to be served: its date, which may have passed, or somewhat later where its
-    /// tolerance lets it share a wake-up; `nil` without timers (R51). The cost is that of looking at one timer for each
+    /// When the next timer in `mode` is to be served at the latest: its date, which may have passed, and its tolerance;
+    /// `nil` without timers (R51). The cost is that of looking at one timer for each
     /// set of modes in use.
     public func nextFireDate(forMode mode: Mode) -> Instant? {
         checkThread()

@@ -157,8 +157,9 @@ public final class Timer {
     /// How much later than its date a fire may come, so that several timers can share one wake-up (R148).
     ///
     /// Zero unless set; negative values count as zero, and for a repeating timer at most half of the interval counts
-    /// (R149). The grid stays where it is, and on virtual time no fire moves. Takes effect when the timer is next
-    /// armed.
+    /// (R149). The timer fires with the first wake-up between its date and the end of its tolerance, whatever that is
+    /// for; if none comes, it wakes the loop at the end (R150). The grid stays where it is, and on virtual time no fire
+    /// moves. Takes effect when the timer is next armed.
     public var tolerance: Duration {
         get { extras?.slack ?? .zero }
         set {
@@ -271,7 +272,8 @@ public final class Timer {
     /// (R136, R138), and lets its block, target and `userInfo` go, at the latest when a callback that is under way
     /// returns (R139).
     ///
-    /// Harmless on an invalid timer. To be called on the thread of the timer's loop; elsewhere use ``remote``. O(1).
+    /// Harmless on an invalid timer. To be called on the thread of the timer's loop; elsewhere use ``remote``. O(1) on the
+    /// average, O(log n) at worst.
     public func invalidate() {
         guard block != nil else { return }
         home?._withUnsafeGuaranteedRef { $0.checkThread() }

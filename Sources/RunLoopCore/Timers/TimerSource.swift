@@ -87,8 +87,9 @@ public final class TimerSource: Sendable {
     ///   - interval: the time between fires from the deadline on; `nil` for one fire only, after which the source is
     ///     neither cancelled nor released and may be scheduled again (R172). Zero is taken as a nanosecond, and a
     ///     negative interval as none (R173).
-    ///   - leeway: how much later a fire may come, so that several timers can share a wake-up; after the first fire at
-    ///     most half the interval counts (R174). Never early; on virtual time no fire moves.
+    ///   - leeway: how much later a fire may come, so that several timers can share a wake-up, as a timer's
+    ///     ``Timer/tolerance``; after the first fire at most half the interval counts (R174). Never early; on virtual
+    ///     time no fire moves.
     public func schedule(
         deadline: RunLoop.Instant, repeating interval: Duration? = nil, leeway: Duration = .zero
     ) {
