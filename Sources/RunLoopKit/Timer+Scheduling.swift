@@ -55,10 +55,11 @@ extension Timer {
         file: StaticString = #fileID, line: UInt32 = #line
     ) -> Timer {
         let loop = RunLoop.currentReference
-        return loop.schedule(
-            Timer(
-                fire: loop.date(after: interval), interval: interval, repeats: repeats, block: block, file: file,
-                line: line))
+        let timer = Timer(
+            fire: loop.date(after: interval), interval: interval, repeats: repeats, block: block, file: file,
+            line: line)
+        loop.schedule(timer)
+        return timer
     }
 
     /// A timer of the current loop, in the default mode only, that calls a method of `target` (S1).
@@ -69,10 +70,11 @@ extension Timer {
         userInfo: Any? = nil, repeats: Bool, file: StaticString = #fileID, line: UInt32 = #line
     ) -> Timer {
         let loop = RunLoop.currentReference
-        return loop.schedule(
-            Timer(
-                fire: loop.date(after: interval), interval: interval, target: target, selector: selector,
-                userInfo: userInfo, repeats: repeats, file: file, line: line))
+        let timer = Timer(
+            fire: loop.date(after: interval), interval: interval, target: target, selector: selector,
+            userInfo: userInfo, repeats: repeats, file: file, line: line)
+        loop.schedule(timer)
+        return timer
     }
 
     /// A timer of the current loop, in the default mode only, that calls a method of `weakTarget` without keeping it
@@ -84,10 +86,11 @@ extension Timer {
         userInfo: Any? = nil, repeats: Bool, file: StaticString = #fileID, line: UInt32 = #line
     ) -> Timer {
         let loop = RunLoop.currentReference
-        return loop.schedule(
-            Timer(
-                fire: loop.date(after: interval), interval: interval, weakTarget: weakTarget, selector: selector,
-                userInfo: userInfo, repeats: repeats, file: file, line: line))
+        let timer = Timer(
+            fire: loop.date(after: interval), interval: interval, weakTarget: weakTarget, selector: selector,
+            userInfo: userInfo, repeats: repeats, file: file, line: line)
+        loop.schedule(timer)
+        return timer
     }
 }
 
@@ -97,8 +100,7 @@ extension Unmanaged<RunLoop> {
         _withUnsafeGuaranteedRef { $0.now } + (interval > .zero ? interval : Timer.shortestInterval)
     }
 
-    fileprivate func schedule(_ timer: consuming Timer) -> Timer {
+    fileprivate func schedule(_ timer: Timer) {
         _withUnsafeGuaranteedRef { $0.add(timer, forMode: .default) }
-        return timer
     }
 }

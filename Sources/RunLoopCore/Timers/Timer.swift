@@ -272,8 +272,8 @@ public final class Timer {
     /// (R136, R138), and lets its block, target and `userInfo` go, at the latest when a callback that is under way
     /// returns (R139).
     ///
-    /// Harmless on an invalid timer. To be called on the thread of the timer's loop; elsewhere use ``remote``. O(1) on the
-    /// average, O(log n) at worst.
+    /// Harmless on an invalid timer. To be called on the thread of the timer's loop; elsewhere use ``remote``. O(1) on
+    /// the average, O(log n) at worst.
     public func invalidate() {
         guard block != nil else { return }
         home?._withUnsafeGuaranteedRef { $0.checkThread() }
