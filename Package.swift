@@ -102,18 +102,24 @@ let package = Package(
             ],
             path: "Examples/TTLStore", exclude: ["ttlstore.service", "demo"], swiftSettings: strict),
 
+        // What several of the tests need.
+        .target(name: "TestSupport", dependencies: ["RunLoopCore"], path: "Tests/TestSupport", swiftSettings: strict),
         .testTarget(
             name: "DriverTests",
-            dependencies: ["RunLoopCore", "RunLoopLibevent", "RunLoopSimulation", "RunLoopKit", "CShims"],
+            dependencies: [
+                "RunLoopCore", "RunLoopLibevent", "RunLoopSimulation", "TestSupport", "RunLoopKit", "CShims",
+            ],
             swiftSettings: strict),
         .testTarget(
-            name: "RunLoopKitTests", dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopSimulation", "CShims"],
+            name: "RunLoopKitTests",
+            dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopSimulation", "TestSupport", "CShims"],
             swiftSettings: strict),
         .testTarget(
-            name: "RunLoopCoreTests", dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopSimulation"],
+            name: "RunLoopCoreTests", dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopSimulation", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
-            name: "RunLoopUnixTests", dependencies: ["RunLoopUnix", "RunLoopKit", "RunLoopSimulation", "CShims"],
+            name: "RunLoopUnixTests",
+            dependencies: ["RunLoopUnix", "RunLoopKit", "RunLoopSimulation", "TestSupport", "CShims"],
             swiftSettings: strict),
         .testTarget(
             name: "RunLoopTLSTests",

@@ -1,6 +1,7 @@
 import Glibc
 import RunLoopCore
 import RunLoopKit
+import TestSupport
 import Testing
 
 /// A million sources come and go in a process of their own, whose memory nobody else uses.
