@@ -10,16 +10,17 @@ TEST := $(SWIFT) test --disable-xctest
 SANITIZED_TEST = $(TEST) --sanitize=$(if $(findstring tsan,$@),thread,address) --scratch-path .build-$(@:-short=)
 ROOT = $$([ "$$(id -u)" = 0 ] || echo sudo)
 # What crosses threads, and what beside that touches C; models of one thread are for the whole runs.
-SHORT_TESTS = RunLoopKitTests|DriverTests|RunLoopUnixTests
-SHORT_C_TESTS = |RunLoopTLSTests|TTLStoreTests\.(Commands|RequestParser|BadInput)
+tsan-short: TARGETS = DriverTests RunLoopKitTests RunLoopUnixTests
+asan-short: TARGETS = DriverTests RunLoopKitTests RunLoopUnixTests RunLoopTLSTests TTLStoreTests
+SHORT_SKIPPED = ModelTests|TTLStoreTests\.Daemon
 DEBUG_BIN = $$($(SWIFT) build --show-bin-path)
 
-.PHONY: bench check-costs record-costs bench-deps bench-ttlstore fuzz
+.PHONY: bench check-costs record-costs bench-deps costs-deps bench-ttlstore fuzz
 .PHONY: demo test deps build lint format tsan asan tsan-short asan-short compile-checks help
 
 help:
 	@echo "make demo    the experiments: each beside its document, on virtual time and on the real clock"
-	@echo "make test    lint, all tests, what must and must not compile, short sanitizer runs"
+	@echo "make test    lint, all tests, what must and must not compile, short sanitizer runs, costs"
 	@echo "make format  formats the sources        make lint  checks the format"
 	@echo "make bench   RunLoopKit beside other event loops; QUICK=1 PEERS=… WORKLOADS=… REPETITIONS=…"
 	@echo "make check-costs  counts instructions, allocations and system calls   make record-costs  records them"
@@ -47,11 +48,11 @@ demo: deps
 	echo; echo "A daemon whose times to live are timers, and a client of the Redis protocol:"; echo; \
 	Examples/TTLStore/demo $$bin
 
-test: deps lint
+test: deps costs-deps lint
 	$(SWIFT) build --build-tests
 	$(TEST) --skip-build
 	@$(MAKE) --no-print-directory compile-checks examples
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target tsan-short asan-short
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target asan-short check-costs tsan-short
 
 compile-checks:
 	Tests/compile-checks $(DEBUG_BIN)
@@ -83,25 +84,28 @@ format:
 
 # RunLoopKit beside other event loops. A whole run takes about half an hour and is written to Benchmarks/results.md; with
 # QUICK=1 it takes three minutes after the build, and with peers or workloads chosen what they need.
-BENCH_PACKAGES := libevent-dev libuv1-dev libev-dev libglib2.0-dev libsystemd-dev pkg-config valgrind binutils
+BENCH_PACKAGES := libevent-dev libuv1-dev libev-dev libglib2.0-dev libsystemd-dev pkg-config
+COSTS_PACKAGES := libevent-dev pkg-config valgrind binutils
 BENCH_OPTIONS = $(if $(QUICK),--quick) $(if $(PEERS),--peers "$(PEERS)") $(if $(WORKLOADS),--workloads "$(WORKLOADS)") \
   $(if $(REPETITIONS),--repetitions $(REPETITIONS))
 BENCH_OUTPUT = $(if $(QUICK)$(PEERS)$(WORKLOADS),Benchmarks/.build/results.md,Benchmarks/results.md)
 BENCH = Benchmarks/.build/release/bench
 
-bench-deps:
-	@dpkg -s $(BENCH_PACKAGES) > /dev/null 2>&1 || { \
-	  $(ROOT) apt-get update -qq && $(ROOT) apt-get install -y -qq $(BENCH_PACKAGES); }
+bench-deps: PACKAGES = $(BENCH_PACKAGES)
+costs-deps: PACKAGES = $(COSTS_PACKAGES)
+bench-deps costs-deps:
+	@dpkg -s $(PACKAGES) > /dev/null 2>&1 || { \
+	  $(ROOT) apt-get update -qq && $(ROOT) apt-get install -y -qq $(PACKAGES); }
 
 bench: bench-deps
 	$(SWIFT) build -c release --package-path Benchmarks
-	$(BENCH) run $(BENCH_OPTIONS) --output $(BENCH_OUTPUT)
+	$(BENCH) $(BENCH_OPTIONS) --output $(BENCH_OUTPUT)
 
 # What operations cost, beside what is recorded in Benchmarks/costs.json.
-check-costs record-costs: bench-deps
-	$(SWIFT) build -c release --package-path Benchmarks --product bench
+check-costs record-costs: costs-deps
 	$(SWIFT) build -c release --package-path Benchmarks --product Costs
-	$(BENCH) costs $(if $(findstring record,$@),--record) Benchmarks/costs.json
+	$(SWIFT) build -c release --package-path Benchmarks --product CompareCosts
+	Benchmarks/.build/release/CompareCosts $(if $(findstring record,$@),--record) Benchmarks/costs.json
 
 # TTLStore beside redis-server, on this machine and in one run.
 bench-ttlstore: deps
@@ -120,6 +124,6 @@ fuzz:
 tsan asan: deps
 	$(SANITIZED_TEST)
 
-# What crosses threads, and what touches C.
+# Only these targets are built, too (see the end of Package.swift).
 tsan-short asan-short: deps
-	$(SANITIZED_TEST) --filter '$(SHORT_TESTS)$(if $(findstring asan,$@),$(SHORT_C_TESTS))' --skip ModelTests
+	TEST_TARGETS="$(TARGETS)" $(SANITIZED_TEST) --skip '$(SHORT_SKIPPED)'

@@ -24,9 +24,12 @@ let package = Package(
 
         // Runs them all, and makes tables.
         .executableTarget(
-            name: "bench", dependencies: [.product(name: "ArgumentParser", package: "swift-argument-parser")]),
+            name: "bench",
+            dependencies: ["Commands", .product(name: "ArgumentParser", package: "swift-argument-parser")]),
+        .target(name: "Commands"),
 
-        // What callgrind counts.
+        // Compares costs with a file, and what callgrind counts for that.
+        .executableTarget(name: "CompareCosts", dependencies: ["Commands"]),
         .executableTarget(
             name: "Costs",
             dependencies: [

@@ -1,6 +1,7 @@
 import Glibc
 import RunLoopCore
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite("Every driver: time and waking", .timeLimit(.minutes(3)))

@@ -1,6 +1,7 @@
 import Glibc
 import RunLoopCore
 import RunLoopLibevent
+import TestSupport
 import Testing
 
 @Suite("Whole loops on the real clock", .timeLimit(.minutes(3)))
@@ -9,7 +10,7 @@ struct RealLoopTests {
     func neverEarly() {
         let loop = RunLoop(driver: LibeventDriver())
         let seed = UInt64.random(in: 0 ... .max)
-        var random = SplitMix(state: seed)
+        var random = SeededGenerator(seed: seed)
         var early: [Duration] = []
         var fired = 0
         for number in 0..<200 {
@@ -65,7 +66,7 @@ struct RealLoopTests {
         let remote = RunLoop.Remote(waker: counting)
         let allPosted = Flag()
         let waitsSeen = Locked<[Int]>([])
-        let thread = Thread {
+        let thread = PlainThread {
             let loop = RunLoop(driver: LibeventDriver(waker: waker), remote: remote)
             loop.add(CustomSource(), forMode: .default)
             loop.run(in: .default)
@@ -177,7 +178,7 @@ struct RealLoopTests {
                     if number % 2 == 0 { thread.remote.wakeUp() }
                     thread.join()
                     // A loop that goes with its thread, with a source that is still watched.
-                    Thread {
+                    PlainThread {
                         let pipe = Pipe()
                         defer { withExtendedLifetime(pipe) {} }
                         let loop = RunLoop(driver: LibeventDriver())

@@ -105,45 +105,6 @@ func withObservedLoop(_ body: (Simulation, RunLoop, Log) throws -> Void) rethrow
     }
 }
 
-/// Random numbers that are the same for the same seed.
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) {
-        state = seed
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ (mixed >> 31)
-    }
-}
-
-/// Something that happened on another thread.
-final class Flag: Sendable {
-    private let state = Atomic(false)
-
-    var isSet: Bool { state.load(ordering: .acquiring) }
-
-    func set() {
-        state.store(true, ordering: .releasing)
-    }
-}
-
-/// How often something happened, on whatever thread.
-final class Count: Sendable {
-    private let state = Atomic(0)
-
-    var value: Int { state.load(ordering: .acquiring) }
-
-    func add(_ number: Int) {
-        state.add(number, ordering: .acquiringAndReleasing)
-    }
-}
-
 /// What happened when, on whatever thread.
 final class Dates: Sendable {
     private let state = Locked<[(Int, RunLoop.Instant)]>([])

@@ -2,6 +2,7 @@ import CShims
 import Glibc
 import RunLoopCore
 import RunLoopKit
+import TestSupport
 import Testing
 
 /// A loop does not live through a fork: the child shares the kernel's objects with its parent.

@@ -1,6 +1,7 @@
 import Glibc
 import RunLoopCore
 import RunLoopKit
+import TestSupport
 import Testing
 
 @Suite("Loop threads", .timeLimit(.minutes(3)))

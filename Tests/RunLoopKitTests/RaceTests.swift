@@ -1,6 +1,7 @@
 import Glibc
 import RunLoopCore
 import RunLoopKit
+import TestSupport
 import Testing
 
 /// Races that a lost wake-up would lose once in thousands.

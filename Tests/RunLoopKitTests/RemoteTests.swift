@@ -1,5 +1,6 @@
 import Glibc
 import RunLoopKit
+import TestSupport
 import Testing
 
 @Suite("Remotes", .timeLimit(.minutes(3)))

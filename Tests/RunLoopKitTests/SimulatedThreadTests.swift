@@ -2,6 +2,7 @@ import Glibc
 import RunLoopKit
 import RunLoopSimulation
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite("Several threads on one virtual timeline", .timeLimit(.minutes(3)))

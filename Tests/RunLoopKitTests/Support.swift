@@ -4,29 +4,6 @@ import RunLoopKit
 import Synchronization
 import Testing
 
-/// Something that threads tell one another.
-final class Flag: Sendable {
-    private let state = Atomic(false)
-
-    var isSet: Bool { state.load(ordering: .acquiring) }
-
-    func set() {
-        state.store(true, ordering: .releasing)
-    }
-}
-
-/// A number that threads add to.
-final class Counter: Sendable {
-    private let state = Atomic(0)
-
-    var value: Int { state.load(ordering: .acquiring) }
-
-    @discardableResult
-    func add(_ amount: Int = 1) -> Int {
-        state.add(amount, ordering: .acquiringAndReleasing).newValue
-    }
-}
-
 /// A list that threads write to.
 final class Log<Entry: Sendable>: Sendable {
     private let state = Locked<[Entry]>([])
@@ -77,46 +54,6 @@ struct Smuggled<Value>: @unchecked Sendable {
 /// Names the calling thread.
 func threadNumber() -> UInt {
     UInt(bitPattern: Int(bitPattern: UnsafeRawPointer(bitPattern: UInt(pthread_self()))))
-}
-
-/// A thread without a loop of its own making.
-final class PlainThread: Sendable {
-    private let handle: pthread_t
-
-    private final class Body: Sendable {
-        let run: @Sendable () -> Void
-        init(_ run: @escaping @Sendable () -> Void) { self.run = run }
-    }
-
-    init(_ body: @escaping @Sendable () -> Void) {
-        var thread = pthread_t()
-        let context = Unmanaged.passRetained(Body(body)).toOpaque()
-        let status = pthread_create(
-            &thread, nil,
-            { context in
-                Unmanaged<Body>.fromOpaque(context!).takeRetainedValue().run()
-                return nil
-            }, context)
-        precondition(status == 0, "no thread (errno \(status))")
-        handle = thread
-    }
-
-    /// To be called exactly once.
-    func join() {
-        pthread_join(handle, nil)
-    }
-}
-
-/// Calls `body` on a thread of its own, whose loop nobody else has used, and waits for it.
-func onThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) -> Result {
-    let result = Locked<Result?>(nil)
-    withoutActuallyEscaping(body) { body in
-        PlainThread {
-            let value = body()
-            result.withLock { $0 = value }
-        }.join()
-    }
-    return result.withLock { $0! }
 }
 
 /// Waits, giving up after a time that no test needs, until something is so.

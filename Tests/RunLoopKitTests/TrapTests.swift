@@ -2,6 +2,7 @@ import Glibc
 import RunLoopCore
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 /// Every misuse that the compiler cannot see ends the process with a sentence that says what to do instead.

@@ -6,60 +6,6 @@ import RunLoopUnix
 import Synchronization
 import Testing
 
-/// A number that threads add to.
-final class Counter: Sendable {
-    private let state = Atomic(0)
-
-    var value: Int { state.load(ordering: .acquiring) }
-
-    @discardableResult
-    func add(_ amount: Int = 1) -> Int {
-        state.add(amount, ordering: .acquiringAndReleasing).newValue
-    }
-}
-
-/// A thread without a loop of its own making, which blocks no signal: it is started from a thread of Dispatch's, and
-/// those block all.
-final class PlainThread: Sendable {
-    let handle: pthread_t
-
-    private final class Body: Sendable {
-        let run: @Sendable () -> Void
-        init(_ run: @escaping @Sendable () -> Void) { self.run = run }
-    }
-
-    init(_ body: @escaping @Sendable () -> Void) {
-        var thread = pthread_t()
-        let context = Unmanaged.passRetained(Body(body)).toOpaque()
-        let status = pthread_create(
-            &thread, nil,
-            { context in
-                var none = sigset_t()
-                sigemptyset(&none)
-                pthread_sigmask(SIG_SETMASK, &none, nil)
-                Unmanaged<Body>.fromOpaque(context!).takeRetainedValue().run()
-                return nil
-            }, context)
-        precondition(status == 0, "no thread (errno \(status))")
-        handle = thread
-    }
-
-    /// To be called exactly once.
-    func join() {
-        pthread_join(handle, nil)
-    }
-}
-
-/// Calls `body` on a thread of its own, whose loop nobody else has used, and waits for it.
-func onThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) -> Result {
-    let result = Locked<Result?>(nil)
-    PlainThread {
-        let value = body()
-        result.withLock { $0 = value }
-    }.join()
-    return result.withLock { $0! }
-}
-
 /// Waits, giving up after a time that no test needs, until something is so.
 func eventually(_ isSo: () -> Bool) -> Bool {
     let clock = ContinuousClock()

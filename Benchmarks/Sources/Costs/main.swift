@@ -68,6 +68,30 @@ private func watchPipes(_ count: Int) {
     }
 }
 
+/// Starts a thread that posts a block some time after it has been asked to; the last of those blocks stops the loop.
+///
+/// - Returns: asks for a block.
+private func startPoster() -> () -> Void {
+    var ends: [Int32] = [0, 0]
+    precondition(pipe(&ends) == 0, "no pipe")
+    let (reader, writer) = (ends[0], ends[1])
+    let remote = loop.remote
+    poster = LoopThread(name: "poster") { _ in
+        var byte: UInt8 = 0
+        while read(reader, &byte, 1) == 1 {
+            usleep(10_000)
+            remote.perform { loop in
+                postsLeft -= 1
+                if postsLeft == 0 { loop.stop() }
+            }
+        }
+    }
+    return { precondition(write(writer, "x", 1) == 1, "nobody reads") }
+}
+
+nonisolated(unsafe) private var poster: LoopThread?
+nonisolated(unsafe) private var postsLeft = 0
+
 /// Each prepares what it needs and ends the process with `measured`.
 private let operations: [(name: String, run: () -> Never)] = [
     (
@@ -98,6 +122,24 @@ private let operations: [(name: String, run: () -> Never)] = [
             for index in order { timers[index].fireDate = loop.now + hour }
             measured {
                 for _ in 0..<5 { for index in order { timers[index].fireDate = loop.now + hour } }
+                return 5 * count
+            }
+        }
+    ),
+    (
+        "re-arm a timer to an earlier date",
+        {
+            let timers = pendingTimers()
+            let order = order()
+            var date = loop.now + hour
+            measured {
+                for _ in 0..<5 {
+                    for index in order {
+                        // Before all others: the whole way up the heap.
+                        date = date - .microseconds(1)
+                        timers[index].fireDate = date
+                    }
+                }
                 return 5 * count
             }
         }
@@ -145,6 +187,38 @@ private let operations: [(name: String, run: () -> Never)] = [
             }
             _ = post()
             measured(post)
+        }
+    ),
+    (
+        "post a block from another thread to a loop that sleeps",
+        {
+            let ask = startPoster()
+            loop.add(CustomSource(), forMode: .default)
+            // Asked for just before the sleep, the post comes long after it has begun.
+            loop.add(Observer(activities: .beforeWaiting) { _, _ in ask() }, forMode: .default)
+            let posts = { (count: Int) in
+                postsLeft = count
+                loop.run(in: .default)
+                return count
+            }
+            _ = posts(5)
+            measured { posts(100) }
+        }
+    ),
+    (
+        "a custom source's event, pass included",
+        {
+            let source = CustomSource { _ in observe(1) }
+            loop.add(source, forMode: .default)
+            let turn = {
+                source.signal()
+                pass()
+            }
+            turn()
+            measured {
+                for _ in 0..<count { turn() }
+                return count
+            }
         }
     ),
     (
@@ -223,6 +297,56 @@ private let operations: [(name: String, run: () -> Never)] = [
                 measured {
                     simulation.advance(by: .seconds(2))
                     return simulation.loop.statistics.fires - before
+                }
+            }
+        }
+    ),
+    (
+        "fire a timer that misses dates, on virtual time",
+        {
+            withSimulation { simulation in
+                // The first miss takes a place to count them in.
+                Timer.scheduledTimer(withTimeInterval: .milliseconds(10), repeats: true) { timer in
+                    simulation.spend(.milliseconds(25))
+                    observe(timer.missedFires)
+                }
+                simulation.advance(by: .seconds(1))
+                let before = simulation.loop.statistics.fires
+                measured {
+                    simulation.advance(by: .seconds(100))
+                    return simulation.loop.statistics.fires - before
+                }
+            }
+        }
+    ),
+    (
+        "a frame of a display link, on virtual time",
+        {
+            withSimulation { simulation in
+                var frames = 0
+                DisplayLink.scheduledDisplayLink { _ in frames += 1 }
+                simulation.advance(by: .seconds(1))
+                let before = frames
+                measured {
+                    simulation.advance(by: .seconds(100))
+                    return frames - before
+                }
+            }
+        }
+    ),
+    (
+        "a timer source's event, on virtual time",
+        {
+            withSimulation { simulation in
+                var events = 0
+                let handler: (TimerSource) -> Void = { _ in events += 1 }
+                let source = try? TimerSource.scheduled(
+                    start: .zero, interval: .milliseconds(10), repeats: true, handler: handler)
+                simulation.advance(by: .seconds(1))
+                let before = events
+                measured {
+                    simulation.advance(by: .seconds(100))
+                    return withExtendedLifetime(source) { events - before }
                 }
             }
         }

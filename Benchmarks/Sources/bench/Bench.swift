@@ -1,19 +1,9 @@
 import ArgumentParser
+import Commands
 import Foundation
 
 @main
 struct Bench: ParsableCommand {
-    static let configuration = CommandConfiguration(
-        abstract: "Measures RunLoopKit beside other event loops, and counts what its operations cost.",
-        subcommands: [Run.self, Costs.self], defaultSubcommand: Run.self)
-}
-
-/// Where this program and those that it runs are.
-var programs: URL {
-    URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
-}
-
-struct Run: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Runs every workload with every peer, and prints tables of the medians.",
         discussion: """

@@ -1,3 +1,4 @@
+import Commands
 import Foundation
 
 /// Runs peers, one at a time.
@@ -42,20 +43,4 @@ struct Runner {
         if status != 0 { outcome.failure = status == 124 ? "took too long" : "ended with \(status)" }
         return outcome
     }
-}
-
-/// The standard output of a command, and how it ended; a signal's number is above 128, as in a shell.
-func capture(_ command: [String], environment: [String: String]? = nil) throws -> (output: String, status: Int32) {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = command
-    process.environment = environment
-    let pipe = Pipe()
-    process.standardOutput = pipe
-    process.standardError = FileHandle.nullDevice
-    try process.run()
-    let data = try pipe.fileHandleForReading.readToEnd() ?? Data()
-    process.waitUntilExit()
-    let status = process.terminationStatus
-    return (String(decoding: data, as: UTF8.self), process.terminationReason == .uncaughtSignal ? 128 + status : status)
 }

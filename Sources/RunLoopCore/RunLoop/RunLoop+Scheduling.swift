@@ -159,10 +159,13 @@ extension RunLoop {
     /// Serves the sources of `mode` that are marked as ready when the step begins: by order, then by signal (R67, R68).
     func serveCustomSources(in mode: Mode, onlyFirst: Bool) -> Bool {
         guard !signalled.isEmpty else { return false }
-        let due = signalled.enumerated()
-            .filter { $0.element.membership.modes.contains(mode) && !$0.element.isDispatching }
-            .sorted { ($0.element.order, $0.offset) < ($1.element.order, $1.offset) }
-            .map(\.element)
+        // In the room of the step before, so that nothing is allocated; a nested run finds none there.
+        var due: [CustomSource] = []
+        swap(&due, &dueSources)
+        for source in signalled where source.membership.modes.contains(mode) && !source.isDispatching {
+            let next = due.lastIndex { $0.order <= source.order }.map { $0 + 1 } ?? 0
+            due.insert(source, at: next)
+        }
         var served = false
         for source in due where source.isSignalled && !(onlyFirst && served) {
             if let end = source.window?.take(at: now) {
@@ -179,6 +182,8 @@ extension RunLoop {
             statistics.sources += 1
             served = true
         }
+        due.removeAll(keepingCapacity: true)
+        swap(&due, &dueSources)
         return served
     }
 

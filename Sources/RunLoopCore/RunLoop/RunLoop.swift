@@ -40,6 +40,8 @@ public final class RunLoop {
     var lastSourceNumber = 0
     /// Custom sources that are marked as ready, in the order in which they were signalled.
     @exclusivity(unchecked) var signalled: [CustomSource] = []
+    /// Room for those of them that a step serves.
+    @exclusivity(unchecked) var dueSources: [CustomSource] = []
     @exclusivity(unchecked) var descriptors = DescriptorTable()
     var delayedCalls = DelayedCallTable()
 

@@ -1,5 +1,6 @@
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @testable import RunLoopCore
@@ -249,7 +250,7 @@ struct DisplayLinkTests {
     @Test("on the real clock a call is never early, and comes on the grid")
     func realClock() {
         let dates = Dates()
-        let early = Count()
+        let early = Counter()
         let thread = LoopThread(name: "frames") { loop in
             let clock = FrameClock(framesPerSecond: 240, start: loop.now)
             DisplayLink.scheduledDisplayLink(clock: clock) { link in

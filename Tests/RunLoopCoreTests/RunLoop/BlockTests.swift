@@ -1,5 +1,6 @@
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @testable import RunLoopCore
@@ -222,7 +223,7 @@ struct BlockTests {
         withSimulation { simulation in
             let loop = simulation.loop
             loop.keepAlive()
-            let count = Count()
+            let count = Counter()
             loop.remote.perform(inModes: .tracking) { _ in count.add(1) }
             loop.run(in: .default, until: ms(50))
             #expect(count.value == 0)

@@ -1,5 +1,6 @@
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @testable import RunLoopCore
@@ -227,7 +228,7 @@ struct StopTests {
         withObservedLoop { _, loop, log in
             loop.keepAlive()
             let remote = loop.remote
-            let count = Count()
+            let count = Counter()
             let thread = LoopThread(name: "other") { other in
                 other.perform(at: ms(20)) { for _ in 0..<10 { remote.perform { _ in count.add(1) } } }
             }
@@ -243,7 +244,7 @@ struct StopTests {
         withSimulation { simulation in
             let loop = simulation.loop
             let remote = loop.remote
-            let count = Count()
+            let count = Counter()
             loop.timer(10) { _ in remote.perform { _ in count.add(1) } }
             #expect(loop.run(in: .default, until: ms(100)) == .finished)
             loop.run(in: .default, until: ms(100))

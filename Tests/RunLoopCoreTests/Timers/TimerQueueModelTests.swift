@@ -1,4 +1,5 @@
 import RunLoopKit
+import TestSupport
 import Testing
 
 @testable import RunLoopCore
@@ -326,6 +327,7 @@ private struct Trial: ~Copyable {
     /// Where queue and model disagree, if they do.
     mutating func difference() -> String? {
         if let failure { return failure }
+        let listed = queue.clients()
         for mode in modes {
             let armed = candidates(in: mode).sorted { isBefore($0, $1) }
             let expected = armed.first.map { entries[$0].armed!.deadline }
@@ -333,7 +335,7 @@ private struct Trial: ~Copyable {
             if found != expected { return "the next deadline in \(mode) is \(found as Any), not \(expected as Any)" }
             let members = entries.filter { $0.membership.modes.contains(mode) }
             if queue.hasMembers(in: mode) == members.isEmpty { return "\(mode) has \(members.count) members" }
-            let clients = queue.clients().filter { $0.membership.contains(mode) }.map(\.client.number)
+            let clients = listed.filter { $0.membership.contains(mode) }.map(\.client.number)
             if Array(clients.prefix(armed.count)) != armed.map({ entries[$0].client.number }) {
                 return "the clients of \(mode) are in another order"
             }

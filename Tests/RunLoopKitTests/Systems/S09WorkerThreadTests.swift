@@ -1,5 +1,6 @@
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @Suite("S9: a worker thread with a timer on it, in one call", .timeLimit(.minutes(3)))

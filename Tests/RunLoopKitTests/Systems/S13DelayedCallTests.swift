@@ -1,5 +1,6 @@
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @Suite("S13: delayed calls, and taking them back", .timeLimit(.minutes(3)))

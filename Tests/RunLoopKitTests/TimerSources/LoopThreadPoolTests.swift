@@ -2,6 +2,7 @@ import Glibc
 import RunLoopCore
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @Suite("LoopThreadPool", .timeLimit(.minutes(3)))

@@ -1,6 +1,7 @@
 import RunLoopCore
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 /// The owner of a GCD timer in the documents: it counts ticks, and cancels in its deinit.

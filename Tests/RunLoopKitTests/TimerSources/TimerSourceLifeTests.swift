@@ -1,6 +1,7 @@
 import RunLoopCore
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 /// R180–R189: suspending, cancelling, and releasing a source.

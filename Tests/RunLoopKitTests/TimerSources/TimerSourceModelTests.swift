@@ -1,6 +1,7 @@
 import RunLoopCore
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 /// What may be done to a source, from outside or from its handler. Times are milliseconds from now.

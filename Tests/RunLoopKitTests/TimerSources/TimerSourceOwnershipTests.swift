@@ -2,6 +2,7 @@ import Glibc
 import RunLoopCore
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @Suite("What timer sources keep, and on which thread they let it go", .timeLimit(.minutes(3)))

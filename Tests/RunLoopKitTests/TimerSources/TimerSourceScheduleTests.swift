@@ -1,6 +1,7 @@
 import RunLoopCore
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 /// R170–R179 and R190: when a source fires, and how many fires it tells.

@@ -1,5 +1,6 @@
 import RunLoopCore
 import RunLoopKit
+import TestSupport
 import Testing
 
 /// A source that watches its own deliveries.

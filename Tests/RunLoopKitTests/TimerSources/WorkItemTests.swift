@@ -1,6 +1,7 @@
 import RunLoopCore
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @Suite("asyncAfter and its work items (R191, S14)", .timeLimit(.minutes(3)))

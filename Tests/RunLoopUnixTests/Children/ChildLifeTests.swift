@@ -2,6 +2,7 @@ import Glibc
 import RunLoopCore
 import RunLoopKit
 import RunLoopUnix
+import TestSupport
 import Testing
 
 /// Signals to children, children that nobody waits for, and systems without process descriptors.

@@ -3,6 +3,7 @@ import RunLoopCore
 import RunLoopKit
 import RunLoopSimulation
 import RunLoopUnix
+import TestSupport
 import Testing
 
 /// What a loop hears of a child's end.

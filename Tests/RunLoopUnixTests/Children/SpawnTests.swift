@@ -3,6 +3,7 @@ import Glibc
 import RunLoopCore
 import RunLoopKit
 import RunLoopUnix
+import TestSupport
 import Testing
 
 /// How a child begins.

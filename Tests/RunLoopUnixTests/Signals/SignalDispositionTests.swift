@@ -2,6 +2,7 @@ import Glibc
 import RunLoopCore
 import RunLoopKit
 import RunLoopUnix
+import TestSupport
 import Testing
 
 /// What becomes of a signal's disposition, and of the sources' memory.

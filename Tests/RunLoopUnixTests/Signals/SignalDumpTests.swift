@@ -2,6 +2,7 @@ import Glibc
 import RunLoopCore
 import RunLoopKit
 import RunLoopUnix
+import TestSupport
 import Testing
 
 @Suite("A signal that dumps the loop", .timeLimit(.minutes(3)))

@@ -3,6 +3,7 @@ import RunLoopCore
 import RunLoopKit
 import RunLoopSimulation
 import RunLoopUnix
+import TestSupport
 import Testing
 
 /// What sources do within a process. Each test changes dispositions, so it has a process of its own.

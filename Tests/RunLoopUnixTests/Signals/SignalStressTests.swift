@@ -3,6 +3,7 @@ import Glibc
 import RunLoopCore
 import RunLoopKit
 import RunLoopUnix
+import TestSupport
 import Testing
 
 /// Thousands of signals from many threads to three loops.

@@ -1,0 +1,27 @@
+// Counts the instructions, allocations, system calls and sleeps of the operations of `Costs`, and compares them with a
+// file: `CompareCosts costs.json`; or records them there: `CompareCosts --record costs.json`.
+//
+// Counted under callgrind, where the machine's load changes nothing. There the clock is read with a system call, so
+// readings of the clock are among those.
+
+import Commands
+import Foundation
+
+/// Says why nothing can be compared.
+struct Failure: Error, CustomStringConvertible {
+    let description: String
+}
+
+do {
+    var arguments = CommandLine.arguments.dropFirst()
+    let isRecording = arguments.first == "--record"
+    if isRecording { arguments.removeFirst() }
+    guard arguments.count == 1, let file = arguments.first else {
+        throw Failure(description: "usage: CompareCosts [--record] <file>")
+    }
+    let isGood = try Comparison(file: URL(fileURLWithPath: file), isRecording: isRecording).run()
+    exit(isGood ? 0 : 1)
+} catch {
+    FileHandle.standardError.write(Data("\(error)\n".utf8))
+    exit(2)
+}

@@ -1,0 +1,74 @@
+package import Glibc
+import RunLoopCore
+import Synchronization
+
+// What several test targets need of threads.
+
+/// Something that threads tell one another.
+package final class Flag: Sendable {
+    private let state = Atomic(false)
+
+    package init() {}
+
+    package var isSet: Bool { state.load(ordering: .acquiring) }
+
+    package func set() {
+        state.store(true, ordering: .releasing)
+    }
+}
+
+/// A number that threads add to.
+package final class Counter: Sendable {
+    private let state = Atomic(0)
+
+    package init() {}
+
+    package var value: Int { state.load(ordering: .acquiring) }
+
+    @discardableResult
+    package func add(_ amount: Int = 1) -> Int {
+        state.add(amount, ordering: .acquiringAndReleasing).newValue
+    }
+}
+
+/// A thread without a loop of its own making, which blocks no signal: it is started from a thread of Dispatch's, and
+/// those block all.
+package final class PlainThread: Sendable {
+    package let handle: pthread_t
+
+    private final class Body: Sendable {
+        let run: @Sendable () -> Void
+        init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+    }
+
+    package init(_ body: @escaping @Sendable () -> Void) {
+        var thread = pthread_t()
+        let context = Unmanaged.passRetained(Body(body)).toOpaque()
+        let status = pthread_create(
+            &thread, nil,
+            { context in
+                var none = sigset_t()
+                sigemptyset(&none)
+                pthread_sigmask(SIG_SETMASK, &none, nil)
+                Unmanaged<Body>.fromOpaque(context!).takeRetainedValue().run()
+                return nil
+            }, context)
+        precondition(status == 0, "no thread (errno \(status))")
+        handle = thread
+    }
+
+    /// To be called exactly once.
+    package func join() {
+        pthread_join(handle, nil)
+    }
+}
+
+/// Calls `body` on a thread of its own, whose loop nobody else has used, and waits for it.
+package func onThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) -> Result {
+    let result = Locked<Result?>(nil)
+    PlainThread {
+        let value = body()
+        result.withLock { $0 = value }
+    }.join()
+    return result.withLock { $0! }
+}
