@@ -158,7 +158,6 @@ extension RunLoop {
 
     /// Serves the sources of `mode` that are marked as ready when the step begins: by order, then by signal (R67, R68).
     func serveCustomSources(in mode: Mode, onlyFirst: Bool) -> Bool {
-        guard !signalled.isEmpty else { return false }
         let due = signalled.enumerated()
             .filter { $0.element.membership.modes.contains(mode) && !$0.element.isDispatching }
             .sorted { ($0.element.order, $0.offset) < ($1.element.order, $1.offset) }
