@@ -72,8 +72,9 @@ extension RunLoop {
     private func wakeTime(_ run: Activation) -> Instant? {
         guard !innermostRun!.isStopped, !isWakeUpPending, ready.isEmpty else { return nil }
         guard blocks.isEmpty || !hasBlocks(for: run.mode) else { return nil }
-        guard !remote.mailbox.hasMail, !isEmpty(run.mode) else { return nil }
-        let wakeTime = min(timers.nextDeadline(in: run.mode) ?? .distantFuture, run.limit)
+        let deadline = timers.nextDeadline(in: run.mode)
+        guard !remote.mailbox.hasMail, deadline != nil || !isEmpty(run.mode) else { return nil }
+        let wakeTime = min(deadline ?? .distantFuture, run.limit)
         return wakeTime == .distantFuture || wakeTime > recentTime() ? wakeTime : nil
     }
 
@@ -81,6 +82,6 @@ extension RunLoop {
     /// to do: what is due exactly then still fires, also when a callback ends exactly then (R35).
     private func hasReached(_ limit: Instant, passTime: Instant, didWork: Bool) -> Bool {
         guard limit != .distantFuture else { return false }
-        return driver.now > limit || (passTime >= limit && !didWork)
+        return recentTime() > limit || (passTime >= limit && !didWork)
     }
 }

@@ -131,6 +131,7 @@ extension RunLoop {
         return result
     }
 
+    @inline(__always)
     private func makePasses(in mode: Mode, atMostOne: Bool) -> RunResult {
         activity?.beginRun()
         if trace != nil { emit(.runBegan(mode)) }
