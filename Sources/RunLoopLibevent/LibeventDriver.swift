@@ -102,6 +102,7 @@ package final class LibeventDriver: Driver {
 
     package var isVirtual: Bool { false }
 
+    @inline(__always)
     package func wait(until deadline: RunLoop.Instant, into ready: ReadyQueue) -> WaitOutcome {
         checkFork()
         var flags = EVLOOP_ONCE | EVLOOP_NO_EXIT_ON_EMPTY
