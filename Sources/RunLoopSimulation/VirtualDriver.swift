@@ -23,6 +23,7 @@ final class VirtualDriver: Driver {
     var isForked: Bool { false }
 
     func wait(until deadline: RunLoop.Instant, into ready: ReadyQueue) -> WaitOutcome {
+        guard !watched.isEmpty else { return timeline.wait(index, until: deadline) }
         if collect(into: ready) { return .woke }
         let outcome = timeline.wait(index, until: deadline)
         return collect(into: ready) ? .woke : outcome
@@ -32,7 +33,6 @@ final class VirtualDriver: Driver {
     @exclusivity(unchecked) private var watched: Set<SourceToken> = []
 
     private func collect(into ready: ReadyQueue) -> Bool {
-        guard !watched.isEmpty else { return false }
         for (token, events) in timeline.readyDescriptors(index) { ready.append(token, events) }
         return !ready.isEmpty
     }

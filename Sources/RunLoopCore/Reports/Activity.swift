@@ -14,8 +14,8 @@ final class Activity: Sendable {
     }
 
     private struct State {
-        /// The calls that are under way, the innermost last; none for a nested run: whoever runs the loop does not block
-        /// it.
+        /// The calls and runs that are under way, the innermost last. A run is `nil`: whoever runs the loop does not
+        /// block it.
         var calls: [Call?] = []
         var lastNumber: UInt64 = 0
     }
@@ -46,8 +46,8 @@ final class Activity: Sendable {
         state.withLock { $0.calls.append(nil) }
     }
 
-    /// Ends what began last. A call that it was within blocks the loop from now on if it does. What began before this
-    /// was told of any is not known to it.
+    /// Ends what began last; a call around it goes on, and blocks the loop from now on if it does. What began before
+    /// anybody watched is not known.
     func end(at now: RunLoop.Instant) {
         state.withLock { state in
             _ = state.calls.popLast()

@@ -24,9 +24,9 @@ extension RunLoop {
         if handledSource { didWork = performBlocks(in: mode) || didWork }
 
         // 4. How long: not at all if there is something to do, or nothing left to wait for.
-        var wakeTime = run.isPoll || handledSource ? nil : self.wakeTime(run)
+        var wakeTime = run.isPoll || handledSource ? nil : self.wakeTime(in: mode, until: run.limit)
         let announcesSleep = wakeTime != nil
-        if announcesSleep, notify(.beforeWaiting, in: mode) { wakeTime = self.wakeTime(run) }
+        if announcesSleep, notify(.beforeWaiting, in: mode) { wakeTime = self.wakeTime(in: mode, until: run.limit) }
 
         // 5. The one line that touches the world.
         var outcome = WaitOutcome.woke
@@ -69,12 +69,12 @@ extension RunLoop {
     }
 
     /// Until when to sleep; `nil` if there is something to do at once, or nothing to wait for.
-    private func wakeTime(_ run: Activation) -> Instant? {
-        guard !innermostRun!.isStopped, !isWakeUpPending, ready.isEmpty else { return nil }
-        guard blocks.isEmpty || !hasBlocks(for: run.mode) else { return nil }
-        let deadline = timers.nextDeadline(in: run.mode)
-        guard !remote.mailbox.hasMail, deadline != nil || !isEmpty(run.mode) else { return nil }
-        let wakeTime = min(deadline ?? .distantFuture, run.limit)
+    private func wakeTime(in mode: Mode, until limit: Instant) -> Instant? {
+        guard !innermostRun!.isStopped, !isWakeUpPending, ready.isEmpty, !remote.mailbox.hasMail else { return nil }
+        guard blocks.isEmpty || !hasBlocks(for: mode) else { return nil }
+        let deadline = timers.nextDeadline(in: mode)
+        guard deadline != nil || !isEmpty(mode) else { return nil }
+        let wakeTime = min(deadline ?? .distantFuture, limit)
         return wakeTime == .distantFuture || wakeTime > recentTime() ? wakeTime : nil
     }
 
