@@ -8,8 +8,8 @@ package import RunLoopCore
 /// libevent's callbacks only write down which token is ready; the loop calls the handlers after libevent has returned.
 /// So a handler may run the loop again, which libevent itself does not allow. There is one event for the deadline (a
 /// timer descriptor, exact to the nanosecond, set again only when the deadline has moved), one for wake-ups from other
-/// threads, and one for each watched descriptor. The first two report each expiry and each wake-up once, so that nothing
-/// has to be read from them.
+/// threads, and one for each watched descriptor. The first two report each expiry and each wake-up once, so that
+/// nothing has to be read from them.
 package final class LibeventDriver: Driver {
     private let base: OpaquePointer
     private let timerDescriptor: Int32

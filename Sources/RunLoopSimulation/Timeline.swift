@@ -33,7 +33,8 @@ final class Timeline: Sendable {
         var watches: [SourceToken: (descriptor: Int32, events: DescriptorEvents)] = [:]
     }
 
-    /// The time. It is moved under the lock, or by a thread that is alone; the thread whose turn it is reads it without.
+    /// The time. It is moved under the lock, or by a thread that is alone; the thread whose turn it is reads it
+    /// without.
     private final class Clock: Sendable {
         private let nanoseconds = Atomic<Int64>(0)
 
@@ -56,8 +57,8 @@ final class Timeline: Sendable {
 
     private let isTraced: Bool
     private let clock = Clock()
-    /// Before when the thread whose turn it is may wait without the lock: while it is the only one, and nobody has woken
-    /// it, nothing else can happen before its deadline. Else the beginning of time.
+    /// Before when the thread whose turn it is may wait without the lock: while it is the only one, and nobody has
+    /// woken it, nothing else can happen before its deadline. Else the beginning of time.
     private let soloEnd = Atomic(RunLoop.Instant.distantPast.nanoseconds)
     private let state: Locked<State>
 
