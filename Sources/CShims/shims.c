@@ -9,13 +9,11 @@
 #include <time.h>
 #include <unistd.h>
 
-static volatile unsigned fork_count;
+volatile unsigned rlk_forks;
 
-static void count_fork(void) { fork_count++; }
+static void count_fork(void) { rlk_forks++; }
 
 __attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, count_fork); }
-
-unsigned rlk_fork_count(void) { return fork_count; }
 
 int rlk_eventfd(void) { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); }
 

@@ -8,7 +8,8 @@ package import RunLoopCore
 /// libevent's callbacks only write down which token is ready; the loop calls the handlers after libevent has returned.
 /// So a handler may run the loop again, which libevent itself does not allow. There is one event for the deadline (a
 /// timer descriptor, exact to the nanosecond, set again only when the deadline has moved), one for wake-ups from other
-/// threads, and one for each watched descriptor.
+/// threads, and one for each watched descriptor. The first two report each expiry and each wake-up once, so that
+/// nothing has to be read from them.
 package final class LibeventDriver: Driver {
     private let base: OpaquePointer
     private let timerDescriptor: Int32
@@ -19,11 +20,12 @@ package final class LibeventDriver: Driver {
     private var wakeEvent: UnsafeMutablePointer<event>?
     private var watches: [SourceToken: Watch] = [:]
 
-    /// What the timer descriptor is set to; 0 is disarmed.
+    /// What the timer descriptor is set to; 0 is disarmed, as it is once it has expired.
     @exclusivity(unchecked) private var armed: Int64 = 0
     /// Where callbacks write, while a wait is under way; whoever waits keeps it.
-    // Not checked: only the loop's thread gets here, and an event cost two checks and five counts of references.
-    @exclusivity(unchecked) fileprivate unowned(unsafe) var ready: ReadyQueue?
+    // Neither checked nor counted: only the loop's thread gets here, and an event cost two checks and five counts of
+    // references.
+    @exclusivity(unchecked) fileprivate var ready: Unmanaged<ReadyQueue>?
 
     package init(waker: EventWaker) {
         Self.silenceLog()
@@ -32,6 +34,9 @@ package final class LibeventDriver: Driver {
         event_config_set_flag(config, Int32(EVENT_BASE_FLAG_NOLOCK.rawValue))
         // No event has a timeout: libevent need not know the time.
         event_config_set_flag(config, Int32(EVENT_BASE_FLAG_NO_CACHE_TIME.rawValue))
+        // What the environment would have libevent wait with may not know edges.
+        event_config_set_flag(config, Int32(EVENT_BASE_FLAG_IGNORE_ENV.rawValue))
+        event_config_require_features(config, Int32(EV_FEATURE_ET.rawValue))
         guard let base = event_base_new_with_config(config) else {
             fatalError("libevent has found no way to wait on this system")
         }
@@ -40,11 +45,10 @@ package final class LibeventDriver: Driver {
         eventWaker = waker
         timerDescriptor = rlk_timerfd()
         require(timerDescriptor >= 0, "no descriptor left for the loop's timer (errno \(errno))")
-        timerEvent = add(timerDescriptor, EV_READ) { _, _, _ in }
-        wakeEvent = add(waker.descriptor, EV_READ) { descriptor, _, _ in
-            var count: UInt64 = 0
-            _ = read(descriptor, &count, 8)
+        timerEvent = add(timerDescriptor) { _, _, driver in
+            Unmanaged<LibeventDriver>.fromOpaque(driver!)._withUnsafeGuaranteedRef { $0.armed = 0 }
         }
+        wakeEvent = add(waker.descriptor) { _, _, _ in }
     }
 
     package convenience init() {
@@ -61,10 +65,11 @@ package final class LibeventDriver: Driver {
         close(timerDescriptor)
     }
 
-    private func add(_ descriptor: Int32, _ events: Int32, _ callback: event_callback_fn) -> UnsafeMutablePointer<
-        event
-    >? {
-        let event = event_new(base, descriptor, Int16(events | EV_PERSIST), callback, nil)
+    /// An event for each time that one of the loop's own descriptors becomes readable.
+    private func add(_ descriptor: Int32, _ callback: event_callback_fn) -> UnsafeMutablePointer<event>? {
+        // libevent keeps the pointer no longer than the event lives, and the driver as long.
+        let driver = Unmanaged.passUnretained(self).toOpaque()
+        let event = event_new(base, descriptor, Int16(EV_READ | EV_ET | EV_PERSIST), callback, driver)
         require(event_add(event, nil) == 0, "libevent does not accept the loop's own descriptor")
         return event
     }
@@ -97,6 +102,7 @@ package final class LibeventDriver: Driver {
 
     package var isVirtual: Bool { false }
 
+    @inline(__always)
     package func wait(until deadline: RunLoop.Instant, into ready: ReadyQueue) -> WaitOutcome {
         checkFork()
         var flags = EVLOOP_ONCE | EVLOOP_NO_EXIT_ON_EMPTY
@@ -105,13 +111,13 @@ package final class LibeventDriver: Driver {
         } else {
             setTimer(to: deadline == .distantFuture ? 0 : max(1, deadline.nanoseconds))
         }
-        self.ready = ready
+        self.ready = Unmanaged.passUnretained(ready)
         event_base_loop(base, flags)
         self.ready = nil
         return .woke
     }
 
-    /// Setting the descriptor also clears an expiry, so that it is never read.
+    /// Setting the descriptor also clears an expiry.
     private func setTimer(to nanoseconds: Int64) {
         guard nanoseconds != armed else { return }
         armed = nanoseconds
@@ -183,6 +189,6 @@ private final class Watch {
         var events: DescriptorEvents = []
         if Int32(what) & EV_READ != 0 { events.insert(.readable) }
         if Int32(what) & EV_WRITE != 0 { events.insert(.writable) }
-        driver.ready?.append(token, events)
+        driver.ready?._withUnsafeGuaranteedRef { $0.append(token, events) }
     }
 }

@@ -33,7 +33,8 @@ final class Timeline: Sendable {
         var watches: [SourceToken: (descriptor: Int32, events: DescriptorEvents)] = [:]
     }
 
-    /// The time. It moves under the lock alone; the thread whose turn it is reads it without.
+    /// The time. It is moved under the lock, or by a thread that is alone; the thread whose turn it is reads it
+    /// without.
     private final class Clock: Sendable {
         private let nanoseconds = Atomic<Int64>(0)
 
@@ -56,6 +57,9 @@ final class Timeline: Sendable {
 
     private let isTraced: Bool
     private let clock = Clock()
+    /// Before when the thread whose turn it is may wait without the lock: while it is the only one, and nobody has
+    /// woken it, nothing else can happen before its deadline. Else the beginning of time.
+    private let soloEnd = Atomic(RunLoop.Instant.distantPast.nanoseconds)
     private let state: Locked<State>
 
     init(isTraced: Bool) {
@@ -72,7 +76,27 @@ final class Timeline: Sendable {
     }
 
     func setHorizon(_ horizon: RunLoop.Instant) {
-        state.withLock { $0.horizon = horizon }
+        change { $0.horizon = horizon }
+    }
+
+    /// Changes the state of the threads.
+    private func change<Result>(_ body: (inout State) -> Result) -> Result {
+        state.withLock { state in
+            let result = body(&state)
+            soloEnd.store(Self.soloEnd(state).nanoseconds, ordering: .releasing)
+            return result
+        }
+    }
+
+    private static func soloEnd(_ state: State) -> RunLoop.Instant {
+        var only: Int?
+        for index in state.participants.indices {
+            if case .ended = state.participants[index].rest { continue }
+            guard only == nil else { return .distantPast }
+            only = index
+        }
+        guard let only, !state.participants[only].isWoken, !state.isClosing else { return .distantPast }
+        return state.horizon
     }
 
     /// Whether, when nothing could happen any more, something was scheduled beyond the horizon.
@@ -82,7 +106,7 @@ final class Timeline: Sendable {
 
     /// Enters another thread; it has its turn when the running one rests.
     func enter(named name: String, isService: Bool = false) -> Int {
-        state.withLock { state in
+        change { state in
             state.participants.append(Participant(name: name, isService: isService))
             return state.participants.count - 1
         }
@@ -95,7 +119,7 @@ final class Timeline: Sendable {
 
     /// Called last on a thread.
     func leave(_ index: Int) {
-        let next = state.withLock { state in
+        let next = change { state in
             state.participants[index].rest = .ended
             for other in state.participants.indices {
                 if case .join(index) = state.participants[other].rest { state.participants[other].rest = .none }
@@ -116,7 +140,7 @@ final class Timeline: Sendable {
 
     /// From now on every wait ends at once as starved, so that all threads can end; waits until they have.
     func close(from own: Int) {
-        state.withLock { $0.isClosing = true }
+        change { $0.isClosing = true }
         // Those that end may start others.
         while let other = state.withLock({ Self.firstAtWork($0, but: own) }) { join(other, from: own) }
     }
@@ -130,6 +154,10 @@ final class Timeline: Sendable {
     // MARK: Waiting
 
     func wait(_ index: Int, until deadline: RunLoop.Instant) -> WaitOutcome {
+        if deadline.nanoseconds < soloEnd.load(ordering: .acquiring) {
+            clock.now = max(clock.now, deadline)
+            return .woke
+        }
         rest(index) { state in
             state.participants[index].outcome = .woke
             if state.participants[index].isWoken {
@@ -163,13 +191,13 @@ final class Timeline: Sendable {
     }
 
     func wake(_ index: Int) {
-        state.withLock { $0.participants[index].isWoken = true }
+        change { $0.participants[index].isWoken = true }
     }
 
     /// - Returns: whether another thread ran meanwhile.
     @discardableResult
     private func rest(_ index: Int, _ begin: (inout State) -> Bool) -> Bool {
-        let (next, own) = state.withLock { state -> (Turn?, Turn?) in
+        let (next, own) = change { state -> (Turn?, Turn?) in
             guard begin(&state) else { return (nil, nil) }
             let own = state.participants[index].turn
             let next = Self.chooseNext(&state)

@@ -69,8 +69,12 @@ struct ClockConformanceTests {
             driver.waker.wake()
             #expect(driver.wait(until: deadline, into: ready) == .woke)
             while kind == .libevent && driver.now < deadline {}
-            #expect(driver.wait(until: deadline, into: ready) == .woke)
-            #expect(driver.now >= deadline)
+            for _ in 0..<2 {
+                #expect(driver.wait(until: deadline, into: ready) == .woke)
+                #expect(driver.now >= deadline)
+                // A look that finds the deadline passed does not take it from the waits to come.
+                #expect(driver.wait(until: .distantPast, into: ready) == .woke)
+            }
         }
     }
 
@@ -98,8 +102,10 @@ struct ClockConformanceTests {
     func earlierDeadline(kind: DriverKind) {
         kind.run { driver in
             let ready = ReadyQueue()
+            let late = driver.now + .seconds(3600)
             driver.waker.wake()
-            _ = driver.wait(until: driver.now + .seconds(3600), into: ready)
+            _ = driver.wait(until: late, into: ready)
+            #expect(driver.now < late)
             let deadline = driver.now + .milliseconds(2)
             #expect(driver.wait(until: deadline, into: ready) == .woke)
             #expect(driver.now >= deadline)

@@ -14,8 +14,10 @@ final class Activity: Sendable {
     }
 
     private struct State {
-        var current: Call?
-        var last: UInt64 = 0
+        /// The calls and runs that are under way, the innermost last. A run is `nil`: whoever runs the loop does not
+        /// block it.
+        var calls: [Call?] = []
+        var lastNumber: UInt64 = 0
     }
 
     private let state = Locked(State())
@@ -26,37 +28,32 @@ final class Activity: Sendable {
         thread = pthread_self()
     }
 
-    /// The call that is under way, if any.
-    var current: Call? { state.withLock { $0.current } }
+    /// The call that blocks the loop now, if any.
+    var current: Call? { state.withLock { $0.calls.last ?? nil } }
 
-    /// - Returns: the call that this one is made within.
     func begin(
         _ kind: RunLoop.ItemKind, _ name: String?, _ origin: RunLoop.Origin, _ mode: RunLoop.Mode,
         at now: RunLoop.Instant
-    ) -> Call? {
+    ) {
         state.withLock { state in
-            state.last += 1
-            defer {
-                state.current = Call(
-                    number: state.last, kind: kind, name: name, origin: origin, mode: mode, begin: now)
-            }
-            return state.current
+            state.lastNumber += 1
+            state.calls.append(
+                Call(number: state.lastNumber, kind: kind, name: name, origin: origin, mode: mode, begin: now))
         }
     }
 
-    /// A nested run begins: whoever runs it does not block the loop.
-    func rest() -> Call? {
-        state.withLock { state in
-            defer { state.current = nil }
-            return state.current
-        }
+    func beginRun() {
+        state.withLock { $0.calls.append(nil) }
     }
 
-    /// Goes on with an outer call, which blocks the loop from now on if it does.
-    func resume(_ outer: Call?, at now: RunLoop.Instant) {
+    /// Ends what began last; a call around it goes on, and blocks the loop from now on if it does. What began before
+    /// anybody watched is not known.
+    func end(at now: RunLoop.Instant) {
         state.withLock { state in
-            state.current = outer
-            state.current?.begin = now
+            _ = state.calls.popLast()
+            guard var outer = state.calls.popLast() else { return }
+            outer?.begin = now
+            state.calls.append(outer)
         }
     }
 }
@@ -66,9 +63,9 @@ extension RunLoop {
     @inline(__always)
     func calling(_ kind: ItemKind, _ name: @autoclosure () -> String?, _ origin: Origin, _ body: () -> Void) {
         defer { freshTime = nil }
-        guard let activity, let mode = activations.last?.mode else { return body() }
-        let outer = activity.begin(kind, name(), origin, mode, at: now)
+        guard let activity, let mode = innermostRun?.mode else { return body() }
+        activity.begin(kind, name(), origin, mode, at: now)
         body()
-        activity.resume(outer, at: now)
+        activity.end(at: now)
     }
 }

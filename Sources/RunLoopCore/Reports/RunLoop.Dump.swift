@@ -88,7 +88,8 @@ extension RunLoop {
         items += allObservers().map { $0.describe() }
         items += blocks.map { $0.describe(commonModes: commonModes) }
         return Dump(
-            name: name, now: now, isVirtual: isVirtual, runs: activations.map(\.mode), commonModes: commonModes.all,
+            name: name, now: now, isVirtual: isVirtual,
+            runs: outerRuns.map(\.mode) + (currentMode.map { [$0] } ?? []), commonModes: commonModes.all,
             items: items, statistics: statistics)
     }
 }

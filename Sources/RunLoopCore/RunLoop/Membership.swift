@@ -15,6 +15,7 @@ struct Membership: Hashable {
 
     var isEmpty: Bool { modes.isEmpty && !isCommon && !isEverywhere }
 
+    @inline(__always)
     func contains(_ mode: RunLoop.Mode) -> Bool { isEverywhere || modes.contains(mode) }
 
     /// The membership after adding to `added`: common means every mode of `common` now, and those that join it (R17).

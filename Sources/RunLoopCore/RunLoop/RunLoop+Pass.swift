@@ -5,8 +5,8 @@ extension RunLoop {
     ///
     /// - Returns: why the run is to end now, or `nil` if another pass is to follow.
     func pass() -> RunResult? {
-        let run = activations.count - 1
-        let mode = activations[run].mode
+        let run = innermostRun!
+        let mode = run.mode
         isWakeUpPending = false
         statistics.passes += 1
 
@@ -16,22 +16,23 @@ extension RunLoop {
 
         // 2. Blocks that were posted before this point, here or from other threads.
         collectMail()
-        var didWork = performBlocks(in: mode)
+        var didWork = !blocks.isEmpty && performBlocks(in: mode)
 
         // 3. Custom sources that were signalled, and blocks once more if there were any.
-        var handledSource = serveCustomSources(in: mode, onlyFirst: activations[run].returnsAfterSource)
+        var handledSource =
+            !signalled.isEmpty && serveCustomSources(in: mode, onlyFirst: run.returnsAfterSource)
         if handledSource { didWork = performBlocks(in: mode) || didWork }
 
         // 4. How long: not at all if there is something to do, or nothing left to wait for.
-        var wakeTime = handledSource ? nil : self.wakeTime(run, in: mode)
+        var wakeTime = run.isPoll || handledSource ? nil : self.wakeTime(in: mode, until: run.limit)
         let announcesSleep = wakeTime != nil
-        if announcesSleep, notify(.beforeWaiting, in: mode) { wakeTime = self.wakeTime(run, in: mode) }
+        if announcesSleep, notify(.beforeWaiting, in: mode) { wakeTime = self.wakeTime(in: mode, until: run.limit) }
 
         // 5. The one line that touches the world.
         var outcome = WaitOutcome.woke
         var sleeps = false
         if ready.isEmpty {
-            unpark(for: mode)
+            if !descriptors.parked.isEmpty { unpark(for: mode) }
             sleeps = wakeTime != nil && remote.mailbox.fallAsleep()
             outcome = driver.wait(until: sleeps ? wakeTime! : .distantPast, into: ready)
             if sleeps { remote.mailbox.wakeUp() }
@@ -43,7 +44,7 @@ extension RunLoop {
         collectMail()
         let now = driver.now
         freshTime = now
-        let mark = timers.beginPass(isOutermost: run == 0)
+        let mark = timers.beginPass(isOutermost: outerRuns.isEmpty)
 
         // 7. Timers that are due at that reading, straight from the queue: a nested run may have fired some meanwhile.
         var fired = 0
@@ -55,24 +56,25 @@ extension RunLoop {
         statistics.count(fires: fired, slept: sleeps)
 
         // 8. Descriptors that were found ready, and blocks once more.
-        if serveDescriptors(in: mode) { handledSource = true }
-        didWork = performBlocks(in: mode) || didWork || handledSource || fired > 0
+        if !ready.isEmpty && serveDescriptors(in: mode) { handledSource = true }
+        if !blocks.isEmpty && performBlocks(in: mode) { didWork = true }
+        didWork = didWork || handledSource || fired > 0
 
         // 9. Leave? In CFRunLoop's order.
-        let activation = activations[run]
-        if handledSource && activation.returnsAfterSource { return .handledSource }
-        if activation.isPoll || hasReached(activation.limit, passTime: now, didWork: didWork) { return .timedOut }
-        if activation.isStopped { return .stopped }
+        if handledSource && run.returnsAfterSource { return .handledSource }
+        if run.isPoll || hasReached(run.limit, passTime: now, didWork: didWork) { return .timedOut }
+        if innermostRun!.isStopped { return .stopped }
         if isEmpty(mode) && !remote.mailbox.hasMail { return .finished }
         return outcome == .starved && !didWork ? .starved : nil
     }
 
     /// Until when to sleep; `nil` if there is something to do at once, or nothing to wait for.
-    private func wakeTime(_ run: Int, in mode: Mode) -> Instant? {
-        let activation = activations[run]
-        guard !activation.isPoll, !activation.isStopped, !isWakeUpPending, ready.isEmpty else { return nil }
-        guard !hasBlocks(for: mode), !remote.mailbox.hasMail, !isEmpty(mode) else { return nil }
-        let wakeTime = min(timers.nextDeadline(in: mode) ?? .distantFuture, activation.limit)
+    private func wakeTime(in mode: Mode, until limit: Instant) -> Instant? {
+        guard !innermostRun!.isStopped, !isWakeUpPending, ready.isEmpty, !remote.mailbox.hasMail else { return nil }
+        guard blocks.isEmpty || !hasBlocks(for: mode) else { return nil }
+        let deadline = timers.nextDeadline(in: mode)
+        guard deadline != nil || !isEmpty(mode) else { return nil }
+        let wakeTime = min(deadline ?? .distantFuture, limit)
         return wakeTime == .distantFuture || wakeTime > recentTime() ? wakeTime : nil
     }
 
@@ -80,6 +82,6 @@ extension RunLoop {
     /// to do: what is due exactly then still fires, also when a callback ends exactly then (R35).
     private func hasReached(_ limit: Instant, passTime: Instant, didWork: Bool) -> Bool {
         guard limit != .distantFuture else { return false }
-        return driver.now > limit || (passTime >= limit && !didWork)
+        return recentTime() > limit || (passTime >= limit && !didWork)
     }
 }

@@ -107,43 +107,50 @@ extension RunLoop {
     }
 
     /// One run. `nil` if there was nothing to run: then no observer was called (R27).
+    // Inlined, because what returns after a system call is not predicted: a call more on the way was 8 ns of a pass.
     @discardableResult
+    @inline(__always)
     private func activate(
         _ mode: Mode, until limit: Instant, returnsAfterSource: Bool, isPoll: Bool? = nil
     ) -> RunResult? {
         checkThread()
         freshTime = nil
+        if let innermostRun { outerRuns.append(innermostRun) }
         lastActivationNumber += 1
-        let run = activations.count
-        activations.append(
-            Activation(
-                mode: mode, limit: limit, isPoll: isPoll ?? hasCome(limit), returnsAfterSource: returnsAfterSource,
-                number: lastActivationNumber))
-        remote.mailbox.activation.store(lastActivationNumber, ordering: .releasing)
-        timers.notesJoins = true
-        defer {
-            activations.removeLast()
-            timers.notesJoins = !activations.isEmpty
-            remote.mailbox.activation.store(activations.last?.number ?? 0, ordering: .releasing)
-        }
+        innermostRun = Activation(
+            mode: mode, limit: limit, isPoll: isPoll ?? hasCome(limit), returnsAfterSource: returnsAfterSource,
+            number: lastActivationNumber)
+        innermostRunChanged()
         collectMail()
         // A stop that was asked for before the run began lets it make one pass, so that blocks posted before the stop
         // run.
-        let stopsAfterOnePass = activations[run].isStopped || isStopPending || isEnding
-        activations[run].isStopped = false
+        let stopsAfterOnePass = innermostRun!.isStopped || isStopPending || isEnding
+        innermostRun!.isStopped = false
         isStopPending = false
-        guard !isEmpty(mode) else { return nil }
+        let result = isEmpty(mode) ? nil : makePasses(in: mode, atMostOne: stopsAfterOnePass)
+        innermostRun = outerRuns.isEmpty ? nil : outerRuns.removeLast()
+        innermostRunChanged()
+        return result
+    }
 
-        let outerCall = activity?.rest()
-        defer { activity?.resume(outerCall, at: now) }
+    @inline(__always)
+    private func makePasses(in mode: Mode, atMostOne: Bool) -> RunResult {
+        activity?.beginRun()
         if trace != nil { emit(.runBegan(mode)) }
         notify(.entry, in: mode)
-        var result: RunResult? = activations[run].isStopped ? .stopped : nil
-        if stopsAfterOnePass { activations[run].isStopped = true }
+        var result: RunResult? = innermostRun!.isStopped ? .stopped : nil
+        if atMostOne { innermostRun!.isStopped = true }
         while result == nil { result = pass() }
         notify(.exit, in: mode)
         if trace != nil { emit(.runEnded(mode, result!)) }
-        return result
+        activity?.end(at: now)
+        return result!
+    }
+
+    @inline(__always)
+    private func innermostRunChanged() {
+        remote.mailbox.activation.store(innermostRun?.number ?? 0, ordering: .releasing)
+        timers.notesJoins = innermostRun != nil
     }
 
     /// Whether a limit is not later than now; the clock is not asked where it has nothing to say.
@@ -153,9 +160,10 @@ extension RunLoop {
 
     /// Whether nothing in `mode` can make a run worth while: no timer, no source, no block; observers do not count (R9,
     /// R10).
+    @inline(__always)
     package func isEmpty(_ mode: Mode) -> Bool {
         if mode.id < modeStates.count && modeStates[mode.id].sourceCount > 0 { return false }
-        return !timers.hasMembers(in: mode) && !hasBlocks(for: mode)
+        return !timers.hasMembers(in: mode) && (blocks.isEmpty || !hasBlocks(for: mode))
     }
 
     /// Takes what other threads have asked for.
@@ -190,8 +198,10 @@ extension RunLoop {
     /// Ends the run that was the innermost one when another thread asked; if that has ended by itself, the innermost
     /// one now, or else the next.
     private func stop(activation number: UInt64) {
-        if let index = activations.lastIndex(where: { $0.number == number }) ?? activations.indices.last {
-            activations[index].isStopped = true
+        if let index = outerRuns.lastIndex(where: { $0.number == number }) {
+            outerRuns[index].isStopped = true
+        } else if innermostRun != nil {
+            innermostRun!.isStopped = true
         } else {
             isStopPending = true
         }

@@ -158,7 +158,6 @@ extension RunLoop {
 
     /// Serves the sources of `mode` that are marked as ready when the step begins: by order, then by signal (R67, R68).
     func serveCustomSources(in mode: Mode, onlyFirst: Bool) -> Bool {
-        guard !signalled.isEmpty else { return false }
         // In the room of the step before, so that nothing is allocated; a nested run finds none there.
         var due: [CustomSource] = []
         swap(&due, &dueSources)

@@ -128,6 +128,7 @@ package struct ModeSet: Sendable, Hashable {
 
     package var isEmpty: Bool { bits == 0 && beyond == nil }
 
+    @inline(__always)
     package func contains(_ mode: RunLoop.Mode) -> Bool {
         mode.id < 64 ? bits & (1 << UInt64(mode.id)) != 0 : idsBeyond.contains(mode.id)
     }

@@ -61,8 +61,9 @@ public final class RunLoop {
 
     // MARK: The runs that are under way
 
-    /// The runs under way, the innermost last.
-    @exclusivity(unchecked) var activations: [Activation] = []
+    @exclusivity(unchecked) var innermostRun: Activation?
+    /// The runs that it is nested in, the outermost first.
+    @exclusivity(unchecked) var outerRuns: [Activation] = []
     @exclusivity(unchecked) var lastActivationNumber: UInt64 = 0
     /// A stop from another thread that found no run to end: the next one will take it.
     @exclusivity(unchecked) var isStopPending = false
@@ -146,7 +147,7 @@ public final class RunLoop {
     /// The mode of the innermost run; `nil` while the loop does not run (R4).
     public var currentMode: Mode? {
         checkThread()
-        return activations.last?.mode
+        return innermostRun?.mode
     }
 
     /// Whether the loop sleeps (R5). On the loop's own thread that is never seen; ask ``remote`` from another.
@@ -156,14 +157,14 @@ public final class RunLoop {
     /// does not run (R38). From another thread: ``Remote/stop()``.
     public func stop() {
         checkThread()
-        guard !activations.isEmpty else { return }
-        activations[activations.count - 1].isStopped = true
+        innermostRun?.isStopped = true
     }
 
     /// Ends every run that is under way, and lets those that begin make one pass only.
     package func endAllRuns() {
         isEnding = true
-        for index in activations.indices { activations[index].isStopped = true }
+        innermostRun?.isStopped = true
+        for index in outerRuns.indices { outerRuns[index].isStopped = true }
     }
 
     /// Makes the coming sleep of this pass end at once (R85–R88). From another thread: ``Remote/wakeUp()``.
@@ -174,7 +175,7 @@ public final class RunLoop {
 
     func checkThread() {
         require(
-            pthread_equal(pthread_self(), thread) != 0,
+            pthread_self() == thread,
             "a run loop and what is scheduled in it are used on the loop's own thread only; from here use its remote")
     }
 

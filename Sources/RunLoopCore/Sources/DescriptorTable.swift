@@ -169,7 +169,7 @@ extension RunLoop {
 
     /// Watches parked descriptors again, if the mode has changed since this was last done.
     func unpark(for mode: Mode) {
-        guard !descriptors.parked.isEmpty, descriptors.unparkedMode != mode else { return }
+        guard descriptors.unparkedMode != mode else { return }
         descriptors.unparkedMode = mode
         var lost: [(DescriptorSource, DescriptorError)] = []
         let candidates = descriptors.parked

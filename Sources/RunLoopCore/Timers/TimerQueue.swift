@@ -206,6 +206,7 @@ struct TimerQueue<Client: TimerQueueClient>: ~Copyable {
     ///
     /// - Parameter isOutermost: no other pass is under way, so that joins noted until now matter to nobody.
     /// - Returns: the mark that separates what was armed before the pass from what comes during it.
+    @inline(__always)
     mutating func beginPass(isOutermost: Bool) -> UInt64 {
         restore()
         if isOutermost && !joins.isEmpty { joins.removeAll(keepingCapacity: true) }
@@ -213,8 +214,13 @@ struct TimerQueue<Client: TimerQueueClient>: ~Copyable {
     }
 
     /// Ends the firing of a pass.
+    @inline(__always)
     mutating func restore() {
-        guard !aside.isEmpty else { return }
+        if !aside.isEmpty { restoreAside() }
+    }
+
+    @inline(never)
+    private mutating func restoreAside() {
         while !aside.isEmpty {
             let client = aside.removeLast()
             insert(client, at: client.deadline, order: order(of: client))
@@ -281,7 +287,8 @@ struct TimerQueue<Client: TimerQueueClient>: ~Copyable {
     }
 
     /// Whether a client is scheduled in `mode`, armed or being called (R11).
-    func hasMembers(in mode: RunLoop.Mode) -> Bool {
+    // Mutating, for the compiler copies the whole of a queue that is a property for a call that is not.
+    mutating func hasMembers(in mode: RunLoop.Mode) -> Bool {
         for index in 0..<countLanes(of: mode) where lanes[lane(index, of: mode)].members > 0 { return true }
         return false
     }
