@@ -19,8 +19,8 @@ private final class Life: Sendable {
     static let posts = 150
 
     private let seed: UInt64
-    /// A stop that a nested run finds ends the outer ones with what they are at: what was posted before the stop runs in
-    /// lives without nested runs only.
+    /// A stop that a nested run finds ends the outer ones with what they are at. So only without nested runs all that
+    /// was posted before the stop runs.
     private var hasNestedRuns: Bool { seed.isMultiple(of: 2) }
     let thread: LoopThread
     private let loopNumber = Locked<UInt>(0)

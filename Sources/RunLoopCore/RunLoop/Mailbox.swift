@@ -55,6 +55,7 @@ final class Mailbox: Sendable {
     /// - Returns: `false` if the loop has ended; the block will not run.
     @inline(__always)
     func post(_ block: consuming RunLoop.Block) -> Bool {
+        // What is refused goes when the lock has been given back: its deinits may do anything.
         var block = Optional(block)
         return add { $0.blocks.append(block.take()!) }
     }
@@ -65,6 +66,7 @@ final class Mailbox: Sendable {
         let isOpen = state.withLock { state in
             guard !state.isClosed else { return false }
             add(&state.mail)
+            // Under the lock: whoever finds mail here knows that the loop has been told.
             if signal.load(ordering: .relaxed) != Signal.mail {
                 isAsleep = signal.exchange(Signal.mail, ordering: .acquiringAndReleasing) == Signal.asleep
             }
@@ -74,7 +76,7 @@ final class Mailbox: Sendable {
         return isOpen
     }
 
-    /// The loop takes what has come, and leaves its empty arrays in exchange: they keep their size.
+    /// The loop takes what has come, and leaves what it has emptied in exchange: it keeps its size.
     func collect(into mail: inout Mail) {
         state.withLock { state in
             signal.store(Signal.none, ordering: .releasing)
