@@ -1,7 +1,7 @@
 /// Blocks that wait, in the order in which they came.
 ///
 /// They are moved in and moved out, which an array does not offer: on its way through arrays a posted block was
-/// retained and released five times each, now it is released once; a post takes 902 instructions and not 1,328, counted
+/// retained and released four times more, now it is released once; a post takes 902 instructions and not 1,328, counted
 /// by callgrind. So the memory is the queue's own: the slots from `head` up to `end` hold a block each, the others
 /// nothing.
 struct BlockQueue: ~Copyable {
