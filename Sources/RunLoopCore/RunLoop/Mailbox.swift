@@ -19,14 +19,14 @@ final class Mailbox: Sendable {
         static let mail: UInt8 = 2
     }
 
-    struct Mail {
-        var blocks: [RunLoop.Block] = []
+    struct Mail: ~Copyable {
+        var blocks = BlockQueue()
         var requests: [Request] = []
 
         var isEmpty: Bool { blocks.isEmpty && requests.isEmpty }
     }
 
-    private struct State {
+    private struct State: ~Copyable {
         var mail = Mail()
         var isClosed = false
     }
@@ -53,26 +53,35 @@ final class Mailbox: Sendable {
     }
 
     /// - Returns: `false` if the loop has ended; the block will not run.
-    func post(_ block: RunLoop.Block) -> Bool {
-        add { $0.blocks.append(block) }
+    @inline(__always)
+    func post(_ block: consuming RunLoop.Block) -> Bool {
+        // What is refused goes when the lock has been given back: its deinits may do anything.
+        var block = Optional(block)
+        return add { $0.blocks.append(block.take()!) }
     }
 
     @inline(__always)
     private func add(_ add: (inout Mail) -> Void) -> Bool {
+        var isAsleep = false
         let isOpen = state.withLock { state in
             guard !state.isClosed else { return false }
             add(&state.mail)
+            // Under the lock: whoever finds mail here knows that the loop has been told.
+            if signal.load(ordering: .relaxed) != Signal.mail {
+                isAsleep = signal.exchange(Signal.mail, ordering: .acquiringAndReleasing) == Signal.asleep
+            }
             return true
         }
-        guard isOpen else { return false }
-        if signal.exchange(Signal.mail, ordering: .acquiringAndReleasing) == Signal.asleep { waker.wake() }
-        return true
+        if isAsleep { waker.wake() }
+        return isOpen
     }
 
-    /// The loop takes what has come, and leaves its empty arrays in exchange: they keep their size.
+    /// The loop takes what has come, and leaves what it has emptied in exchange: it keeps its size.
     func collect(into mail: inout Mail) {
-        signal.store(Signal.none, ordering: .releasing)
-        state.withLock { swap(&$0.mail, &mail) }
+        state.withLock { state in
+            signal.store(Signal.none, ordering: .releasing)
+            swap(&state.mail, &mail)
+        }
     }
 
     var hasMail: Bool { signal.load(ordering: .acquiring) == Signal.mail }
@@ -102,10 +111,11 @@ final class Mailbox: Sendable {
     ///
     /// - Returns: what is here; the blocks among it are dropped without running (R6, R81).
     func close() -> Mail {
+        var last = Mail()
         state.withLock { state in
             state.isClosed = true
-            defer { state.mail = Mail() }
-            return state.mail
+            swap(&state.mail, &last)
         }
+        return last
     }
 }

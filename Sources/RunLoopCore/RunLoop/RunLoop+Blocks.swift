@@ -4,6 +4,12 @@ extension RunLoop {
         let modes: Modes
         let body: (RunLoop) -> Void
         let origin: Origin
+
+        /// Whether it runs in `mode`, which is one of the common modes or is not.
+        @inline(__always)
+        func runs(in mode: Mode, isCommon: Bool) -> Bool {
+            (isCommon && modes.includesCommon) || modes.explicit.contains(mode)
+        }
     }
 
     /// Runs `block` in the next pass of the loop in the default mode (R74). From another thread:
@@ -25,32 +31,32 @@ extension RunLoop {
         blocks.append(Block(modes: modes, body: { _ in block() }, origin: Origin(file: file, line: line)))
     }
 
-    private func isEligible(_ block: Block, in mode: Mode) -> Bool {
-        block.modes.explicit.contains(mode) || (block.modes.includesCommon && commonModes.contains(mode))
-    }
-
     func hasBlocks(for mode: Mode) -> Bool {
-        !blocks.isEmpty && blocks.contains { isEligible($0, in: mode) }
+        guard !blocks.isEmpty else { return false }
+        let isCommon = commonModes.contains(mode)
+        return blocks.contains { $0.runs(in: mode, isCommon: isCommon) }
     }
 
     /// Runs the blocks that are queued for `mode` now. Those that they queue wait for the next time, and a nested run
     /// does not see the rest of the batch (R56, R80).
     func performBlocks(in mode: Mode) -> Bool {
         guard hasBlocks(for: mode) else { return false }
-        var batch = spareBlocks
-        spareBlocks = []
+        var batch = BlockQueue()
+        swap(&batch, &mail.blocks)
         swap(&batch, &blocks)
-        if !batch.allSatisfy({ isEligible($0, in: mode) }) {
-            blocks = batch.filter { !isEligible($0, in: mode) }
-            batch.removeAll { !isEligible($0, in: mode) }
+        let isCommon = commonModes.contains(mode)
+        if batch.contains(where: { !$0.runs(in: mode, isCommon: isCommon) }) {
+            for _ in 0..<batch.count {
+                guard let block = batch.popFirst() else { break }
+                if block.runs(in: mode, isCommon: isCommon) { batch.append(block) } else { blocks.append(block) }
+            }
         }
-        // By index: what is taken out of the array whole is counted a second time, part by part.
-        for index in batch.indices {
-            calling(.block, nil, batch[index].origin) { batch[index].body(self) }
+        let count = batch.count
+        while let block = batch.popFirst() {
+            calling(.block, nil, block.origin) { block.body(self) }
         }
-        statistics.blocks += batch.count
-        batch.removeAll(keepingCapacity: true)
-        if spareBlocks.capacity < batch.capacity { spareBlocks = batch }
+        statistics.blocks += count
+        if mail.blocks.capacity < batch.capacity { swap(&mail.blocks, &batch) }
         return true
     }
 }

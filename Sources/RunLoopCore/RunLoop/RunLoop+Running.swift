@@ -177,8 +177,7 @@ extension RunLoop {
         if blocks.isEmpty {
             swap(&blocks, &mail.blocks)
         } else {
-            blocks += mail.blocks
-            mail.blocks.removeAll(keepingCapacity: true)
+            while let block = mail.blocks.popFirst() { blocks.append(block) }
         }
         guard !mail.requests.isEmpty else { return }
         var requests: [Mailbox.Request] = []

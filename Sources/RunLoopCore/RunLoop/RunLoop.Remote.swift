@@ -19,10 +19,10 @@ extension RunLoop {
         /// - Returns: `false` if the loop has ended; the block will not run.
         @discardableResult
         public func perform(
-            inModes modes: Modes = .common, _ block: @escaping @Sendable (RunLoop) -> Void,
+            inModes modes: consuming Modes = .common, _ block: consuming @escaping @Sendable (RunLoop) -> Void,
             file: StaticString = #fileID, line: UInt32 = #line
         ) -> Bool {
-            mailbox.post(Block(modes: modes, body: block, origin: Origin(file: file, line: line)))
+            mailbox.post(Block(modes: consume modes, body: consume block, origin: Origin(file: file, line: line)))
         }
 
         /// Ends the innermost run that is under way now, after the step it is in (R82–R84). If the loop does not run,

@@ -50,10 +50,9 @@ public final class RunLoop {
 
     // MARK: What waits to be run
 
-    @exclusivity(unchecked) var blocks: [Block] = []
-    @exclusivity(unchecked) var spareBlocks: [Block] = []
+    @exclusivity(unchecked) var blocks = BlockQueue()
     let ready = ReadyQueue()
-    /// Where mail is collected; empty but for its size while nobody does.
+    /// Where mail is collected. Empty while nobody does, but for the room that it has; a batch of blocks borrows it.
     @exclusivity(unchecked) var mail = Mailbox.Mail()
 
     /// What the loop does at the moment, while a monitor looks.
@@ -126,10 +125,11 @@ public final class RunLoop {
         for source in descriptors.all { remove(source) }
         for observer in allObservers() { setMembership(.none, of: observer) }
         modeStates = []
-        let dropped = (blocks, delayedCalls, lastMail)
-        blocks = []
+        var droppedBlocks = BlockQueue()
+        swap(&droppedBlocks, &blocks)
+        let droppedCalls = delayedCalls
         delayedCalls = DelayedCallTable()
-        withExtendedLifetime(dropped) {}
+        withExtendedLifetime(droppedCalls) {}
     }
 
     // MARK: Time and state

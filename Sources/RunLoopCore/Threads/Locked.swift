@@ -4,13 +4,13 @@ internal import Glibc
 ///
 /// The lock is the C library's and not the standard library's `Mutex`: that one hands over inside the kernel when it is
 /// contended, which ThreadSanitizer cannot see, so that it reported 35 races that are none in a run of the tests.
-package final class Locked<Value>: @unchecked Sendable {
+package final class Locked<Value: ~Copyable>: @unchecked Sendable {
     // Unchecked, because `value` is reached by `withLock` alone. The lock needs an address that does not change.
     private let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     // The lock already excludes what an exclusivity check would find; one cost as much as taking the lock.
     @exclusivity(unchecked) private var value: Value
 
-    package init(_ value: Value) {
+    package init(_ value: consuming Value) {
         self.value = value
         pthread_mutex_init(lock, nil)
     }
