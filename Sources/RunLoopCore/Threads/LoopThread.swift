@@ -50,7 +50,11 @@ public final class LoopThread: Sendable {
                 RunLoop.install(loop)
                 peer.adopt(loop)
                 setUp?(loop)
-                repeat { loop.run(in: .default) } while !remote.mailbox.closeIfEmpty()
+                repeat {
+                    loop.run(in: .default)
+                    // A nested run in another mode may have taken in the stop and blocks that were posted before it.
+                    if loop.hasBlocks(for: .default) { loop.run(in: .default) }
+                } while !remote.mailbox.closeIfEmpty()
                 setUp = nil
                 // While it is installed: deinits that ask for a queue or start a thread stay in its world.
                 loop.tearDown()
