@@ -101,6 +101,7 @@ public final class RunLoop {
     package init(driver: any Driver, remote: Remote, name: String? = nil) {
         self.driver = driver
         isVirtual = driver.isVirtual
+        passTime = driver.now
         self.remote = remote
         self.name = name
         thread = pthread_self()
@@ -136,6 +137,14 @@ public final class RunLoop {
 
     /// The time on the loop's clock: the only clock that its timers know. Virtual in a simulation.
     public var now: Instant { driver.now }
+
+    /// The time as the pass under way has read it, after its sleep and before it called anybody; between passes, that of
+    /// the last one. Before the first, when the loop was made. On the loop's thread.
+    ///
+    /// To ask for it costs nothing, while ``now`` reads the clock. A date that is counted from it comes earlier than one
+    /// that is counted from `now`, by what the pass has taken until here: right for idle timeouts that are pushed back
+    /// with every byte, wrong for what must not be early.
+    @exclusivity(unchecked) public internal(set) var passTime: Instant
 
     /// Whether that time is virtual.
     public let isVirtual: Bool

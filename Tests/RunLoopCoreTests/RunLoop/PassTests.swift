@@ -220,4 +220,26 @@ struct PassTests {
             #expect(log.text == "E BT T BT BW AW X")
         }
     }
+
+    @Test("the time of a pass stands still while its callbacks take time, and goes on with the next pass")
+    func passTime() {
+        withSimulation { simulation in
+            let (loop, log) = (simulation.loop, Log())
+            #expect(loop.passTime == ms(0))
+            for name in ["A", "B"] {
+                loop.timer(10) { _ in
+                    simulation.spend(.milliseconds(3))
+                    log("\(name) \(loop.passTime.word) \(loop.now.word)")
+                }
+            }
+            loop.timer(11) { _ in
+                log("C \(loop.passTime.word)")
+                loop.timer(20) { _ in log("nested \(loop.passTime.word)") }
+                loop.run(in: .default, until: ms(20))
+                log("outer \(loop.passTime.word)")
+            }
+            loop.run(in: .default)
+            #expect(log.text == "A 10 13 B 10 16 C 16 nested 20 outer 20")
+        }
+    }
 }

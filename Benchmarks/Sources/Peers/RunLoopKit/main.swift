@@ -53,7 +53,12 @@ peer.add = { delay, number in
     return handle(Timer.scheduledTimer(withTimeInterval: interval, repeats: false) { _ in driver_fired(number) })
 }
 peer.cancel = { timer($0).invalidate() }
-peer.rearm = { handle, delay, _ in timer(handle).fireDate = loop.now + .nanoseconds(Int64(delay)) }
+peer.rearm = { handle, delay, _ in
+    // A user has the timer in a constant, and counts no reference; here the loop keeps it.
+    Unmanaged<Timer>.fromOpaque(handle!)._withUnsafeGuaranteedRef {
+        $0.fireDate = loop.passTime + .nanoseconds(Int64(delay))
+    }
+}
 peer.add_repeating = { period, number in
     let timer = Timer(timeInterval: .nanoseconds(Int64(period)), repeats: true) { _ in driver_fired(number) }
     timer.tolerance = tolerance
