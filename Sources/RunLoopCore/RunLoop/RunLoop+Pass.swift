@@ -43,7 +43,7 @@ extension RunLoop {
         // pass.
         collectMail()
         let now = driver.now
-        (freshTime, passTime) = (now, now)
+        (freshTime, timeOfPass) = (now, now)
         let mark = timers.beginPass(isOutermost: outerRuns.isEmpty)
 
         // 7. Timers that are due at that reading, straight from the queue: a nested run may have fired some meanwhile.

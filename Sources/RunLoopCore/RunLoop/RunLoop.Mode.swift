@@ -98,27 +98,12 @@ extension RunLoop {
     }
 }
 
-/// A set of modes: a word of bits for the first 64 modes of the process, and a set for those beyond.
-package struct ModeSet: Sendable, Hashable {
+/// A set of modes: a word of bits for the first 64 modes of the process, and the number of a set for those beyond.
+package struct ModeSet: Sendable, Hashable, BitwiseCopyable {
     private var bits: UInt64 = 0
-    // None in nearly every process, and then a copy of the set is a copy of a word: an empty `Set` in its place was
-    // retained and released 4 times for each timer that was added.
-    private var beyond: Beyond?
-
-    private final class Beyond: Sendable, Hashable {
-        let ids: Set<Int>
-
-        init(_ ids: Set<Int>) { self.ids = ids }
-
-        static func == (left: Beyond, right: Beyond) -> Bool { left.ids == right.ids }
-
-        func hash(into hasher: inout Hasher) { hasher.combine(ids) }
-    }
-
-    private var idsBeyond: Set<Int> {
-        get { beyond?.ids ?? [] }
-        set { beyond = newValue.isEmpty ? nil : Beyond(newValue) }
-    }
+    // Not the set itself: a copy of a reference is two calls of the runtime, also of one to nothing, and a timer that is
+    // scheduled copied five.
+    private var beyond = ModesBeyond.none
 
     package init() {}
 
@@ -126,25 +111,25 @@ package struct ModeSet: Sendable, Hashable {
         insert(mode)
     }
 
-    package var isEmpty: Bool { bits == 0 && beyond == nil }
+    package var isEmpty: Bool { self == ModeSet() }
 
     @inline(__always)
     package func contains(_ mode: RunLoop.Mode) -> Bool {
-        mode.id < 64 ? bits & (1 << UInt64(mode.id)) != 0 : idsBeyond.contains(mode.id)
+        mode.id < 64 ? bits & (1 << UInt64(mode.id)) != 0 : beyond.ids.contains(mode.id)
     }
 
     package mutating func insert(_ mode: RunLoop.Mode) {
-        if mode.id < 64 { bits |= 1 << UInt64(mode.id) } else { idsBeyond.insert(mode.id) }
+        if mode.id < 64 { bits |= 1 << UInt64(mode.id) } else { beyond = ModesBeyond(beyond.ids.union([mode.id])) }
     }
 
     package mutating func formUnion(_ other: ModeSet) {
         bits |= other.bits
-        if other.beyond != nil { idsBeyond.formUnion(other.idsBeyond) }
+        if other.beyond != .none { beyond = ModesBeyond(beyond.ids.union(other.beyond.ids)) }
     }
 
     package mutating func subtract(_ other: ModeSet) {
         bits &= ~other.bits
-        if other.beyond != nil { idsBeyond.subtract(other.idsBeyond) }
+        if other.beyond != .none { beyond = ModesBeyond(beyond.ids.subtracting(other.beyond.ids)) }
     }
 
     package func subtracting(_ other: ModeSet) -> ModeSet {
@@ -167,8 +152,39 @@ package struct ModeSet: Sendable, Hashable {
             body(RunLoop.Mode(id: rest.trailingZeroBitCount))
             rest &= rest - 1
         }
-        for id in idsBeyond.sorted() { body(RunLoop.Mode(id: id)) }
+        guard beyond != .none else { return }
+        for id in beyond.ids.sorted() { body(RunLoop.Mode(id: id)) }
     }
+}
+
+/// A set of modes beyond the first 64, by its number: a process that has so many keeps every set of them that it has used,
+/// as it keeps their names.
+private struct ModesBeyond: Sendable, Hashable, BitwiseCopyable {
+    private let number: Int32
+
+    static let none = ModesBeyond(number: 0)
+
+    private struct Table {
+        var sets: [Set<Int>] = [[]]
+        var numbers: [Set<Int>: Int32] = [[]: 0]
+    }
+    private static let table = Locked(Table())
+
+    private init(number: Int32) {
+        self.number = number
+    }
+
+    init(_ ids: Set<Int>) {
+        number = Self.table.withLock { table in
+            if let number = table.numbers[ids] { return number }
+            table.sets.append(ids)
+            let number = Int32(table.sets.count - 1)
+            table.numbers[ids] = number
+            return number
+        }
+    }
+
+    var ids: Set<Int> { Self.table.withLock { $0.sets[Int(number)] } }
 }
 
 /// The names of all modes of the process, so that a mode is an index and not a string.

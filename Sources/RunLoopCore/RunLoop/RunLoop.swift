@@ -101,7 +101,7 @@ public final class RunLoop {
     package init(driver: any Driver, remote: Remote, name: String? = nil) {
         self.driver = driver
         isVirtual = driver.isVirtual
-        passTime = driver.now
+        timeOfPass = driver.now
         self.remote = remote
         self.name = name
         thread = pthread_self()
@@ -144,7 +144,8 @@ public final class RunLoop {
     /// To ask for it costs nothing, while ``now`` reads the clock. A date that is counted from it comes earlier than one
     /// that is counted from `now`, by what the pass has taken until here: right for idle timeouts that are pushed back
     /// with every byte, wrong for what must not be early.
-    @exclusivity(unchecked) public internal(set) var passTime: Instant
+    public var passTime: Instant { timeOfPass }
+    @exclusivity(unchecked) var timeOfPass: Instant
 
     /// Whether that time is virtual.
     public let isVirtual: Bool

@@ -140,7 +140,7 @@ public final class Timer {
         let order = loop.timers.takeOrder()
         if isFiring {
             setMove(Move(place: (loop.number, order)))
-        } else if deadline > before && !hasNewSlack {
+        } else if deadline >= before && !hasNewSlack {
             loop.timers.putOff(TimerClient(self), order: order)
         } else {
             arm(in: loop, order: order)
@@ -334,9 +334,10 @@ extension Timer {
     private var loop: RunLoop? { home?.takeUnretainedValue() }
 
     /// When the loop is to wake for the date at the latest.
-    var deadline: RunLoop.Instant {
-        guard let slack = extras?.slack, slack > .zero, loop?.isVirtual != true else { return date }
-        return date + slack
+    var deadline: RunLoop.Instant { extras == nil ? date : endOfTolerance }
+
+    private var endOfTolerance: RunLoop.Instant {
+        tolerance > .zero && loop?.isVirtual != true ? date + tolerance : date
     }
 
     /// When it may fire if the loop is awake.

@@ -150,7 +150,8 @@ struct TimerQueue<Client: TimerQueueClient>: ~Copyable {
         lanes[client.link.lane].heap.move(at: Int(index), to: deadline)
     }
 
-    /// Notes that an armed client has become due later than it was, and has taken a new place in the order.
+    /// Notes that an armed client has become due later than it was, or not earlier, and has taken a new place in the
+    /// order.
     mutating func putOff(_ client: Client, order: UInt64) {
         guard case .heap = client.link.place else { return arm(client, at: client.deadline, order: order) }
         client.withLink { $0.laterOrder = order }
@@ -335,7 +336,7 @@ struct TimerQueue<Client: TimerQueueClient>: ~Copyable {
                 precondition(entry.client.link.lane == lane, "an entry is in the heap of another lane")
                 let isPutOff = entry.client.link.laterOrder != 0
                 precondition(
-                    isPutOff ? entry.deadline < entry.client.deadline : entry.deadline == entry.client.deadline,
+                    isPutOff ? entry.deadline <= entry.client.deadline : entry.deadline == entry.client.deadline,
                     "an entry has another deadline than its client")
             }
             precondition(clients(of: lane).count == lanes[lane].members, "a lane has lost count of its members")

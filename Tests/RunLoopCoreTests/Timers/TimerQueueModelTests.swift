@@ -219,7 +219,7 @@ private struct Trial: ~Copyable {
         // Few dates, so that many are equal.
         let deadline = ns(Int64(random(20)))
         let order = queue.takeOrder()
-        let isLater = entries[index].armed.map { deadline > $0.deadline } ?? false
+        let isLater = entries[index].armed.map { deadline >= $0.deadline } ?? false
         let client = entries[index].client
         client.deadline = deadline
         client.object.tolerance = random(3) == 0 ? .nanoseconds(random(8)) : .zero
