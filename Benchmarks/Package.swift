@@ -5,8 +5,8 @@
 import PackageDescription
 
 /// A loop that is measured: an executable on the shared driver.
-// In language mode 5, because in 6 each closure of a `main.swift` that C calls asks whether it is on the main actor: that
-// was 80 % of the instructions of a re-arm, and no loop's.
+// In language mode 5, because in 6 each closure of a `main.swift` that C calls asks the runtime whether it is on the main
+// actor. That is no loop's cost.
 func peer(_ name: String, _ dependencies: Target.Dependency..., libraries: [String] = []) -> Target {
     .executableTarget(
         name: "\(name)Peer", dependencies: ["Driver"] + dependencies, path: "Sources/Peers/\(name)",

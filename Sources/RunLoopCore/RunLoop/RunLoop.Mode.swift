@@ -101,8 +101,8 @@ extension RunLoop {
 /// A set of modes: a word of bits for the first 64 modes of the process, and the number of a set for those beyond.
 package struct ModeSet: Sendable, Hashable, BitwiseCopyable {
     private var bits: UInt64 = 0
-    // Not the set itself: a copy of a reference is two calls of the runtime, also of one to nothing, and a timer that is
-    // scheduled copied five.
+    // Not the set itself: a reference to it, though it was to nothing, made seven calls of the runtime when a timer was
+    // scheduled.
     private var beyond = ModesBeyond.none
 
     package init() {}
