@@ -15,9 +15,10 @@ struct TimerQueueModelTests {
             trial.queue.checkInvariants()
             if let difference = trial.difference() {
                 Issue.record("seed \(seed), step \(step): \(difference)")
-                return
+                break
             }
         }
+        trial.queue.end()
     }
 
     @Test("many clients of few modes agree with an array that is searched", arguments: [100, 200] as [UInt64])
@@ -28,15 +29,18 @@ struct TimerQueueModelTests {
             trial.queue.checkInvariants()
             if let difference = trial.difference() {
                 Issue.record("seed \(seed), step \(step): \(difference)")
-                return
+                break
             }
         }
+        trial.queue.end()
     }
 
     @Test("armed and disarmed a million times, the heap stays small")
     func boundedByDisarming() {
+        let owner = Owner()
+        defer { withExtendedLifetime(owner) {} }
         var queue = TimerQueue<Client>()
-        let client = Client(0)
+        let client = owner.client(0)
         queue.register(client, inDefault)
         var most = 0
         for index in 0..<1_000_000 {
@@ -48,13 +52,16 @@ struct TimerQueueModelTests {
         #expect(most == 1)
         #expect(queue.armedCount == 0)
         queue.checkInvariants()
+        queue.end()
     }
 
     @Test("re-armed a million times among a thousand others, the heap holds one entry for each")
     func boundedByRearming() {
+        let owner = Owner()
+        defer { withExtendedLifetime(owner) {} }
         var queue = TimerQueue<Client>()
         var generator = SeededGenerator(seed: 1)
-        let clients = queue.addThousand()
+        let clients = queue.addThousand(of: owner)
         for _ in 0..<1_000_000 {
             let client = clients[Int(generator.next() % 1000)]
             client.deadline = ns(Int64(generator.next() % 1_000_000))
@@ -64,13 +71,16 @@ struct TimerQueueModelTests {
         queue.checkInvariants()
         let next = queue.nextDeadline(in: .default)
         #expect(next == clients.map(\.deadline).min())
+        queue.end()
     }
 
     @Test("put off a million times, nothing is added to the heap")
     func boundedByPuttingOff() {
+        let owner = Owner()
+        defer { withExtendedLifetime(owner) {} }
         var queue = TimerQueue<Client>()
         var generator = SeededGenerator(seed: 2)
-        let clients = queue.addThousand()
+        let clients = queue.addThousand(of: owner)
         for step in 0..<1_000_000 {
             let client = clients[Int(generator.next() % 1000)]
             client.deadline = ns(Int64(1000 + step))
@@ -81,7 +91,10 @@ struct TimerQueueModelTests {
         let next = queue.nextDeadline(in: .default)
         #expect(next == clients.map(\.deadline).min())
         queue.checkInvariants()
-        for client in clients { queue.unregister(client) }
+        for client in clients {
+            queue.unregister(client)
+            client.release()
+        }
         #expect(queue.armedCount == 0)
         let hasMembers = queue.hasMembers(in: .default)
         #expect(!hasMembers)
@@ -99,14 +112,14 @@ struct TimerQueueModelTests {
             client.release()
         }
         #expect(state != nil)
-        for client in queue.removeAll() { client.release() }
+        queue.end()
         #expect(state == nil)
     }
 }
 
 private let inDefault = Membership.none.joining(.default, common: ModeSet(.default))
 
-/// A client whose first reference nobody lets go of unless a test does.
+/// A client whose first reference its maker lets go of.
 private struct Client: TimerQueueClient {
     final class State {
         let number: Int
@@ -138,10 +151,29 @@ private struct Client: TimerQueueClient {
     static func == (left: Client, right: Client) -> Bool { left.identity == right.identity }
 }
 
+/// Keeps clients until it goes itself.
+private final class Owner {
+    private var clients: [Client] = []
+
+    func client(_ number: Int) -> Client {
+        clients.append(Client(number))
+        return clients.last!
+    }
+
+    deinit {
+        for client in clients { client.release() }
+    }
+}
+
 extension TimerQueue<Client> {
+    /// Lets go of all clients.
+    fileprivate mutating func end() {
+        for client in removeAll() { client.release() }
+    }
+
     /// A thousand clients that are due one after the other.
-    fileprivate mutating func addThousand() -> [Client] {
-        let clients = (0..<1000).map { Client($0) }
+    fileprivate mutating func addThousand(of owner: Owner) -> [Client] {
+        let clients = (0..<1000).map(owner.client)
         for client in clients {
             client.deadline = ns(Int64(client.number))
             register(client, inDefault)
@@ -163,6 +195,7 @@ private struct Trial: ~Copyable {
     }
 
     var queue = TimerQueue<Client>()
+    private let owner = Owner()
     private var entries: [Entry] = []
     private var common = ModeSet(.default)
     private var generator: SeededGenerator
@@ -204,7 +237,7 @@ private struct Trial: ~Copyable {
     private mutating func register() {
         let membership = Membership.none.joining(randomModes(), common: common)
         made += 1
-        let client = Client(made)
+        let client = owner.client(made)
         queue.register(client, membership)
         entries.append(Entry(client: client, membership: membership))
         if random(4) > 0 { arm(entries.count - 1) }
