@@ -26,7 +26,8 @@ final class VirtualDriver: Driver {
         return collect(into: ready) ? .woke : outcome
     }
 
-    // Only the loop's thread gets here, and nothing is called meanwhile: checks were a twentieth of a fire's cost.
+    // Only the loop's thread gets here, and nothing is called meanwhile: checks were 22 of the 1,542 instructions of a
+    // fire.
     @exclusivity(unchecked) private var watched: Set<SourceToken> = []
 
     private func collect(into ready: ReadyQueue) -> Bool {
