@@ -58,7 +58,7 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "RunLoopMetrics",
-            dependencies: ["RunLoopKit", "RunLoopLibevent", .product(name: "CoreMetrics", package: "swift-metrics")],
+            dependencies: ["RunLoopKit", .product(name: "CoreMetrics", package: "swift-metrics")],
             swiftSettings: strict),
         .target(
             name: "RunLoopServiceLifecycle",
@@ -115,7 +115,8 @@ let package = Package(
             dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopSimulation", "TestSupport", "CShims"],
             swiftSettings: strict),
         .testTarget(
-            name: "RunLoopCoreTests", dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopSimulation", "TestSupport"],
+            name: "RunLoopCoreTests",
+            dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopLibevent", "RunLoopSimulation", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
             name: "RunLoopUnixTests",

@@ -22,7 +22,7 @@ extension RunLoop {
     }
 
     private var wallClock: Date {
-        isVirtual ? Date(timeIntervalSinceReferenceDate: Double(now.nanoseconds) / 1e9) : Date()
+        Date(timeIntervalSince1970: world.wallTime / .seconds(1))
     }
 
     /// Runs the loop in the default mode until the date; see ``RunLoopCore/RunLoop/run(until:)``.
@@ -35,6 +35,12 @@ extension RunLoop {
     @discardableResult
     public func run(mode: Mode, before limit: Date) -> Bool {
         run(mode: mode, before: instant(of: limit))
+    }
+
+    /// Like ``run(mode:before:)``, without a result.
+    @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
+    public func acceptInput(forMode mode: Mode, before limit: Date) {
+        run(mode: mode, before: limit)
     }
 }
 

@@ -1,6 +1,5 @@
 internal import Glibc
 public import RunLoopCore
-internal import RunLoopLibevent
 
 extension DeliveryQueue {
     /// The main thread's loop, in whatever mode it runs: Dispatch's main queue. On the threads of a simulation, the
@@ -15,11 +14,11 @@ extension DeliveryQueue {
     ///
     /// It has as many threads as the machine has processors, but at least two; handlers that block belong to a pool of
     /// their own.
-    public static var background: DeliveryQueue {
-        .pool(RunLoop.installed?.driver.world?.background { LoopThreadPool() } ?? backgroundPool)
-    }
+    public static var background: DeliveryQueue { .pool(backgroundPool[RunLoop.currentWorld]) }
 
-    private static let backgroundPool = LoopThreadPool(peer: LibeventPeer())
+    private static let backgroundPool = WorldLocal { world in
+        LoopThreadPool(name: "background", maximumThreads: LoopThreadPool.usualThreads, in: world)
+    }
 }
 
 extension LoopThreadPool {
@@ -27,17 +26,11 @@ extension LoopThreadPool {
     ///
     /// - Parameters:
     ///   - name: what its threads are named, each with a number.
-    ///   - maximumThreads: how many handlers may run at a time; as many as the machine has processors, but at least
-    ///     two, unless given. At least one.
-    public convenience init(name: String = "background", maximumThreads: Int = usualThreads) {
-        let peer = RunLoop.makePeerOfInstalled(named: "\(name)-timer", isService: true) ?? LibeventPeer()
-        self.init(name: name, maximumThreads: maximumThreads, peer: peer)
+    ///   - maximumThreads: how many handlers may run at a time, at least one; unless given as many as the machine has
+    ///     processors, but at least two.
+    public convenience init(name: String = "background", maximumThreads: Int? = nil) {
+        self.init(name: name, maximumThreads: maximumThreads ?? Self.usualThreads, in: RunLoop.currentWorld)
     }
 
-    fileprivate convenience init(peer: any PeerDriver) {
-        self.init(name: "background", maximumThreads: LoopThreadPool.usualThreads, peer: peer)
-    }
-
-    /// How many threads a pool has unless told otherwise.
-    public static var usualThreads: Int { max(2, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
+    fileprivate static var usualThreads: Int { max(2, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
 }

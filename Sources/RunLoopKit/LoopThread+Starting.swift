@@ -1,5 +1,4 @@
 public import RunLoopCore
-internal import RunLoopLibevent
 
 extension LoopThread {
     /// Starts a thread that calls `setUp` with its loop, runs the loop until nothing is left in it or until it is
@@ -7,9 +6,13 @@ extension LoopThread {
     ///
     /// - Parameters:
     ///   - name: a name for debuggers and reports.
+    ///   - isService: whether the thread only serves others, as one that watches them does. In a simulation, that
+    ///     nothing is left for it to wait for says nothing: the others are told of it before.
     ///   - setUp: called on the new thread; adds what the loop is to do.
-    public convenience init(name: String = "loop", setUp: @escaping @Sendable (RunLoop) -> Void) {
-        self.init(name: name, peer: RunLoop.makePeerOfInstalled(named: name) ?? LibeventPeer(), setUp: setUp)
+    public convenience init(
+        name: String = "loop", isService: Bool = false, setUp: @escaping @Sendable (RunLoop) -> Void
+    ) {
+        self.init(name: name, in: RunLoop.currentWorld, isService: isService, setUp: setUp)
     }
 }
 

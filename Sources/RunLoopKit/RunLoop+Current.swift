@@ -7,24 +7,23 @@ extension RunLoop {
     ///
     /// A loop that is made here lives until its thread ends. A process that was forked makes new ones.
     @available(*, noasync, message: "a task may change its thread; use a LoopThread or a remote")
-    public static var current: RunLoop { currentReference.takeUnretainedValue() }
+    public static var current: RunLoop { currentReference.object }
 
     /// The same, by a reference that does not count: the thread keeps its loop. Each that counts costs two locked
     /// instructions, a tenth of the time that it takes to schedule a timer.
     @available(*, noasync)
-    static var currentReference: Unmanaged<RunLoop> {
-        if let reference = installedReference, !reference._withUnsafeGuaranteedRef({ $0.isForked }) { return reference }
-        return .passUnretained(makeCurrent())
+    static var currentReference: UnownedReference<RunLoop> {
+        if let reference = installedReference, !reference.with({ $0.isForked }) { return reference }
+        return UnownedReference(makeCurrent())
     }
 
     private static func makeCurrent() -> RunLoop {
         // The loop of a parent process is let be: to release it would call handlers that are the parent's.
-        if let parents = installedReference { _ = parents.retain() }
+        installedReference?.retain()
         let main = MainLoop.shared
-        let loop =
+        let loop: RunLoop =
             rlk_is_main_thread() != 0 && main.forkCount == rlk_fork_count()
-            ? RunLoop(driver: LibeventDriver(waker: main.waker), remote: main.remote)
-            : RunLoop(driver: LibeventDriver())
+            ? .real(waker: main.waker, remote: main.remote) : .real()
         install(loop)
         return loop
     }
@@ -45,7 +44,12 @@ extension RunLoop.Remote {
     ///
     /// In a process that was forked without `exec`, a remote that the parent has used reaches nobody; use the loop's
     /// own ``RunLoop/remote`` there.
-    public static var main: RunLoop.Remote { RunLoop.installed?.driver.world?.main ?? MainLoop.shared.remote }
+    public static var main: RunLoop.Remote { RunLoop.mainRemotes[RunLoop.currentWorld] ?? MainLoop.shared.remote }
+}
+
+extension RunLoop {
+    /// The world of the calling thread: that of its loop, or the real one.
+    package static var currentWorld: any World { installedReference?.with { $0.world } ?? RealWorld.shared }
 }
 
 /// What the main thread's loop and its remote share.

@@ -94,13 +94,13 @@ extension Timer {
     }
 }
 
-extension Unmanaged<RunLoop> {
+extension UnownedReference<RunLoop> {
     /// When a timer fires first (R98).
     fileprivate func date(after interval: Duration) -> RunLoop.Instant {
-        _withUnsafeGuaranteedRef { $0.now } + (interval > .zero ? interval : Timer.shortestInterval)
+        with { $0.now } + (interval > .zero ? interval : Timer.usualInterval)
     }
 
     fileprivate func schedule(_ timer: Timer) {
-        _withUnsafeGuaranteedRef { $0.add(timer, forMode: .default) }
+        with { $0.add(timer, forMode: .default) }
     }
 }

@@ -20,22 +20,5 @@ package final class EventWaker: Waker {
         _ = write(descriptor, &one, 8)
     }
 
-    package var now: RunLoop.Instant { LibeventDriver.now }
-}
-
-/// A real driver for a thread that is about to start.
-package struct LibeventPeer: PeerDriver {
-    private let eventWaker = EventWaker()
-
-    package init() {}
-
-    package var waker: any Waker { eventWaker }
-
-    package func begin() -> any Driver { LibeventDriver(waker: eventWaker) }
-
-    package func adopt(_ loop: RunLoop) {}
-
-    package func end() {}
-
-    package func join() {}
+    package var now: RunLoop.Instant { MonotonicClock.now }
 }

@@ -90,17 +90,9 @@ package final class LibeventDriver: Driver {
 
     // MARK: Driver
 
-    package var now: RunLoop.Instant { Self.now }
-
-    static var now: RunLoop.Instant {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return RunLoop.Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
-    }
+    package var now: RunLoop.Instant { MonotonicClock.now }
 
     package var waker: any Waker { eventWaker }
-
-    package var isVirtual: Bool { false }
 
     @inline(__always)
     package func wait(until deadline: RunLoop.Instant, into ready: ReadyQueue) -> WaitOutcome {
@@ -141,12 +133,6 @@ package final class LibeventDriver: Driver {
         let watch = watches.removeValue(forKey: token)
         if !isForked { watch?.end() }
     }
-
-    package func makePeer(named name: String, isService: Bool) -> any PeerDriver {
-        LibeventPeer()
-    }
-
-    package var world: SimulatedWorld? { nil }
 }
 
 /// The interest in one descriptor.

@@ -1,6 +1,5 @@
 public import CoreMetrics
 public import RunLoopKit
-internal import RunLoopLibevent
 
 /// Publishes what a loop does as metrics, at regular intervals.
 ///
@@ -33,8 +32,7 @@ public final class LoopMetrics: Sendable {
     ) {
         require(interval > .zero, "metrics are published at an interval above zero; it was given \(interval)")
         let publisher = Publisher(name: name, factory: factory ?? MetricsSystem.factory)
-        let peer = RunLoop.makePeerOfInstalled(named: "metrics", isService: true) ?? LibeventPeer()
-        thread = LoopThread(name: "metrics", peer: peer) { own in
+        thread = LoopThread(name: "metrics", isService: true) { own in
             let timer = Timer(fire: own.now + interval, interval: interval, repeats: true) { timer in
                 if !publisher.ask(loop) { timer.invalidate() }
             }
@@ -81,16 +79,31 @@ private final class Publisher: Sendable {
                 return state.isAsked
             })
         else { return true }
-        let asked = loop.now
-        return loop.performUrgently { loop in
-            self.response.recordNanoseconds((loop.now - asked).saturatedNanoseconds)
+        let question = Question(at: loop.now, from: self)
+        return loop.perform(inModes: .every) { loop in
+            self.response.recordNanoseconds((loop.now - question.date).saturatedNanoseconds)
             self.publish(loop.statistics)
+        }
+    }
+
+    /// A question is over when it has been answered, or when the loop has ended with it.
+    private final class Question: Sendable {
+        let date: RunLoop.Instant
+        private let publisher: Publisher
+
+        init(at date: RunLoop.Instant, from publisher: Publisher) {
+            self.date = date
+            self.publisher = publisher
+        }
+
+        deinit {
+            publisher.state.withLock { $0.isAsked = false }
         }
     }
 
     private func publish(_ statistics: RunLoop.Statistics) {
         let before = state.withLock { state in
-            defer { (state.published, state.isAsked) = (statistics, false) }
+            defer { state.published = statistics }
             return state.published
         }
         for (counter, (now, then)) in zip(counters, zip(statistics.counters, before.counters)) {

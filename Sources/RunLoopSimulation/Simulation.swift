@@ -24,19 +24,21 @@ public func withSimulation<Result>(traced isTraced: Bool = false, _ body: (Simul
     -> Result
 {
     let simulation = Simulation(isTraced: isTraced)
-    let loop = RunLoop(driver: VirtualDriver(timeline: simulation.timeline, index: 0))
+    let timeline = simulation.timeline
+    let world = SimulatedWorld(timeline: timeline)
+    let loop = RunLoop(driver: VirtualDriver(timeline: timeline, index: 0), world: world)
     let previous = RunLoop.install(loop)
-    simulation.timeline.world = SimulatedWorld(main: loop.remote)
-    simulation.timeline.trace(loop, 0)
+    RunLoop.mainRemotes.set(loop.remote, in: world)
+    RunLoop.preparations.set({ [unowned timeline] in timeline.trace($0) }, in: world)
+    timeline.trace(loop)
     defer {
-        simulation.timeline.close(from: 0)
+        timeline.close(from: 0)
         loop.tearDown()
         // Deinits may have started other threads.
-        simulation.timeline.close(from: 0)
-        simulation.timeline.world?.close()
+        timeline.close(from: 0)
+        // What the threads shared keeps the world, and ends here.
+        world.shared.removeAll()
         RunLoop.install(previous)
-        // Its main loop's waker keeps the timeline.
-        simulation.timeline.world = nil
     }
     return try body(simulation)
 }
@@ -82,15 +84,44 @@ public final class Simulation: Sendable {
         let (loop, index) = place
         var othersRan = true
         while now < date || othersRan {
-            switch loop.settle(in: .default, at: date) {
+            switch loop.run(in: .default, until: date) {
             case .starved: return
             // Only another thread can bring something before the date.
-            case .finished where now < date: _ = loop.doze(until: date)
-            case .finished, .timedOut, .stopped, .handledSource: break
+            case .finished where now < date: sleep(loop, until: date)
+            // A run whose limit has come makes one pass; there may be more to do.
+            case .timedOut: settle(loop, at: date)
+            case .finished, .stopped, .handledSource: break
             }
             // What is due at the date in other threads happens too, and may bring more to this one.
             if now >= date { othersRan = timeline.yield(index) }
         }
+    }
+
+    /// Makes passes for as long as they find anything to do.
+    private func settle(_ loop: RunLoop, at date: RunLoop.Instant) {
+        var before = loop.statistics.callouts - 1
+        while loop.statistics.callouts != before && now <= date {
+            before = loop.statistics.callouts
+            guard loop.poll() == .timedOut else { return }
+        }
+    }
+
+    /// Sleeps until `date`, or until another thread asks the loop for something.
+    ///
+    /// The loop runs in a mode of its own that serves nothing: what is found ready meanwhile waits.
+    ///
+    /// - Returns: whether the loop was woken, or its time has come; else nothing can ever happen any more.
+    @discardableResult
+    private func sleep(_ loop: RunLoop, until date: RunLoop.Instant) -> Bool {
+        let waiting = CustomSource()
+        let waker = Observer(activities: .afterWaiting) { _, _ in loop.stop() }
+        loop.add(waiting, forMode: RunLoop.Modes(Timeline.asleep))
+        loop.add(waker, forMode: RunLoop.Modes(Timeline.asleep))
+        defer {
+            waiting.invalidate()
+            waker.invalidate()
+        }
+        return loop.run(in: Timeline.asleep, until: date) != .starved
     }
 
     /// How ``runUntilIdle(limit:)`` ended.
@@ -114,7 +145,7 @@ public final class Simulation: Sendable {
         while !isIdle {
             switch loop.run(in: .default) {
             case .starved: isIdle = true
-            case .finished: isIdle = loop.doze(until: .distantFuture) == .starved
+            case .finished: isIdle = !sleep(loop, until: .distantFuture)
             case .stopped, .timedOut, .handledSource: continue
             }
         }
@@ -162,9 +193,14 @@ public final class Simulation: Sendable {
 
     /// Adds a line of your own to the trace.
     public func note(_ text: String) {
-        let (loop, index) = place
-        timeline.record(text, loop, index)
+        let loop = place.loop
+        timeline.record(text, loop)
     }
+}
+
+extension RunLoop.Statistics {
+    /// How often anything was called.
+    fileprivate var callouts: Int { fires + sources + blocks }
 }
 
 extension RunLoop {

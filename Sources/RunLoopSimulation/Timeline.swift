@@ -51,7 +51,6 @@ final class Timeline: Sendable {
         var isHorizonInTheWay = false
         var isClosing = false
         var participants: [Participant] = []
-        var world: SimulatedWorld?
         var lines: [String] = []
     }
 
@@ -68,12 +67,6 @@ final class Timeline: Sendable {
     }
 
     var now: RunLoop.Instant { clock.now }
-
-    /// What the threads share; there from the first loop on.
-    var world: SimulatedWorld? {
-        get { state.withLock { $0.world } }
-        set { state.withLock { $0.world = newValue } }
-    }
 
     func setHorizon(_ horizon: RunLoop.Instant) {
         change { $0.horizon = horizon }
@@ -254,14 +247,22 @@ final class Timeline: Sendable {
 
     var lines: [String] { state.withLock { $0.lines } }
 
+    /// The mode in which a loop sleeps while it has nothing to run.
+    static let asleep = RunLoop.Mode("asleep")
+
     /// Writes down what a loop does from now on.
-    func trace(_ loop: RunLoop, _ index: Int) {
+    func trace(_ loop: RunLoop) {
         guard isTraced else { return }
-        loop.trace = { [unowned self, unowned loop] in record($0.description, loop, index) }
+        loop.trace = { [unowned self, unowned loop] event in
+            switch event {
+            case .runBegan(Self.asleep), .runEnded(Self.asleep, _): break
+            default: record(event.description, loop)
+            }
+        }
     }
 
-    func record(_ text: String, _ loop: RunLoop, _ index: Int) {
-        guard isTraced else { return }
+    func record(_ text: String, _ loop: RunLoop) {
+        guard isTraced, let index = loop.virtualDriver?.index else { return }
         let mode = loop.currentMode?.name ?? "-"
         state.withLock { state in
             state.lines.append("\(state.clock.now) \(state.participants[index].name) \(mode) \(text)")

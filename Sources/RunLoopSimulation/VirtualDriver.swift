@@ -17,8 +17,6 @@ final class VirtualDriver: Driver {
 
     var waker: any Waker { VirtualWaker(timeline: timeline, index: index) }
 
-    var isVirtual: Bool { true }
-
     func wait(until deadline: RunLoop.Instant, into ready: ReadyQueue) -> WaitOutcome {
         guard !watched.isEmpty else { return timeline.wait(index, until: deadline) }
         if collect(into: ready) { return .woke }
@@ -44,15 +42,9 @@ final class VirtualDriver: Driver {
     func unwatch(_ token: SourceToken) {
         if watched.remove(token) != nil { timeline.setWatch(index, token, nil) }
     }
-
-    func makePeer(named name: String, isService: Bool) -> any PeerDriver {
-        VirtualPeer(timeline: timeline, index: timeline.enter(named: name, isService: isService), parent: index)
-    }
-
-    var world: SimulatedWorld? { timeline.world }
 }
 
-private struct VirtualWaker: Waker {
+struct VirtualWaker: Waker {
     let timeline: Timeline
     let index: Int
 
@@ -61,30 +53,4 @@ private struct VirtualWaker: Waker {
     }
 
     var now: RunLoop.Instant { timeline.now }
-}
-
-/// A virtual driver for a thread that is about to start.
-private struct VirtualPeer: PeerDriver {
-    let timeline: Timeline
-    let index: Int
-    let parent: Int
-
-    var waker: any Waker { VirtualWaker(timeline: timeline, index: index) }
-
-    func begin() -> any Driver {
-        timeline.awaitTurn(index)
-        return VirtualDriver(timeline: timeline, index: index)
-    }
-
-    func adopt(_ loop: RunLoop) {
-        timeline.trace(loop, index)
-    }
-
-    func end() {
-        timeline.leave(index)
-    }
-
-    func join() {
-        timeline.join(index, from: RunLoop.installed?.virtualDriver?.index ?? parent)
-    }
 }

@@ -7,22 +7,22 @@ final class InnerSource {
     private var descriptor: DescriptorSource?
     private var registration: SignalRegistration?
 
-    /// Adds it to modes, or to every mode; it is made if there is none.
+    /// Adds it to modes; it is made if there is none.
     func add(
-        to loop: RunLoop, _ modes: RunLoop.Modes?, for operation: String,
+        to loop: RunLoop, _ modes: RunLoop.Modes, for operation: String,
         _ make: () throws(SystemError) -> (DescriptorSource, SignalRegistration?)
     ) throws(SystemError) {
-        guard modes?.isEmpty != true else { return }
+        guard !modes.isEmpty else { return }
         let (source, registration) = if let descriptor { (descriptor, self.registration) } else { try make() }
         do {
-            if let modes { try loop.add(source, forMode: modes) } else { try loop.addToEveryMode(source) }
+            try loop.add(source, forMode: modes)
         } catch .system(_, let errno) {
             throw SystemError(operation, errno: errno)
         } catch {
             // The descriptor is our own, so that only the system can refuse it.
             fatalError("\(operation): \(error)")
         }
-        source.leaveHandler = { [self] in letGo() }
+        source.removalHandler = { [self] in letGo() }
         (descriptor, self.registration) = (source, registration)
     }
 
@@ -42,7 +42,7 @@ final class InnerSource {
         registration = nil
         let descriptor = self.descriptor
         self.descriptor = nil
-        descriptor?.leaveHandler = nil
+        descriptor?.removalHandler = nil
         descriptor?.invalidate()
     }
 }

@@ -73,7 +73,7 @@ struct MetricsTests {
     func unanswered() {
         withSimulation { simulation in
             // Nobody runs this loop, so that it is asked and does not answer before its end.
-            var loop: RunLoop? = RunLoop(driver: LibeventDriver())
+            var loop: RunLoop? = RunLoop.real()
             let metrics = LoopMetrics(loop!.remote, name: "idle", interval: .seconds(1), factory: TestMetrics())
             simulation.advance(by: .seconds(3))
             loop = nil

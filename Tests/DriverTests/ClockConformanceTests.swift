@@ -114,10 +114,9 @@ struct ClockConformanceTests {
 
     @Test("a wake from another thread ends a wait", arguments: DriverKind.allCases)
     func wakeFromThread(kind: DriverKind) {
-        kind.run { driver in
+        kind.run { driver, world in
             let waker = driver.waker
-            let peer = driver.makePeer(named: "waker")
-            let thread = LoopThread(name: "waker", peer: peer) { loop in
+            let thread = LoopThread(name: "waker", in: world) { loop in
                 // Later than the wait has begun: on virtual time surely, on the real clock as good as.
                 _ = loop.driver.wait(until: loop.now + .milliseconds(20), into: ReadyQueue())
                 waker.wake()
@@ -129,25 +128,30 @@ struct ClockConformanceTests {
 
     @Test("a wake before the wait is not lost", arguments: DriverKind.allCases)
     func wakeBeforeWait(kind: DriverKind) {
-        kind.run { driver in
+        kind.run { driver, world in
             driver.waker.wake()
             #expect(driver.wait(until: .distantFuture, into: ReadyQueue()) == .woke)
             let waker = driver.waker
-            LoopThread(name: "waker", peer: driver.makePeer(named: "waker")) { _ in waker.wake() }.join()
+            LoopThread(name: "waker", in: world) { _ in waker.wake() }.join()
             #expect(driver.wait(until: .distantFuture, into: ReadyQueue()) == .woke)
         }
     }
 
     @Test("a wake before a thread has its driver is not lost", arguments: DriverKind.allCases)
     func wakeBeforeDriver(kind: DriverKind) {
-        kind.run { driver in
-            let peer = driver.makePeer(named: "late")
-            peer.waker.wake()
+        kind.run { _, world in
+            let seat = world.makeSeat(named: "late", isService: false)
+            seat.waker.wake()
             let hasWoken = Flag()
-            let thread = LoopThread(name: "late", peer: peer) { loop in
-                let outcome = loop.driver.wait(until: .distantFuture, into: ReadyQueue())
-                if outcome == .woke { hasWoken.set() }
+            let thread = PlainThread {
+                // Gone before the seat is left.
+                do {
+                    let driver = seat.take()
+                    if driver.wait(until: .distantFuture, into: ReadyQueue()) == .woke { hasWoken.set() }
+                }
+                seat.leave()
             }
+            seat.join()
             thread.join()
             #expect(hasWoken.isSet)
         }
@@ -168,10 +172,10 @@ struct ClockConformanceTests {
 
     @Test("of a thousand wakes in a row the last one is seen", arguments: DriverKind.allCases)
     func wakesInARow(kind: DriverKind) {
-        kind.run { driver in
+        kind.run { driver, world in
             let waker = driver.waker
             let sent = Atomic(0)
-            let thread = LoopThread(name: "waker", peer: driver.makePeer(named: "waker")) { loop in
+            let thread = LoopThread(name: "waker", in: world) { loop in
                 for _ in 0..<1000 {
                     sent.add(1, ordering: .releasing)
                     waker.wake()
@@ -195,10 +199,10 @@ struct ClockConformanceTests {
 
     @Test("threads of one world share one clock", arguments: DriverKind.allCases)
     func sharedClock(kind: DriverKind) {
-        kind.run { driver in
+        kind.run { driver, world in
             let before = driver.now
             let read = Locked(RunLoop.Instant.distantPast)
-            let thread = LoopThread(name: "reader", peer: driver.makePeer(named: "reader")) { loop in
+            let thread = LoopThread(name: "reader", in: world) { loop in
                 _ = loop.driver.wait(until: loop.now + .milliseconds(2), into: ReadyQueue())
                 read.withLock { $0 = loop.now }
             }

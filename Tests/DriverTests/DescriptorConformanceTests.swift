@@ -31,12 +31,12 @@ struct DescriptorConformanceTests {
 
     @Test("a descriptor that becomes readable during a wait ends it", arguments: DriverKind.allCases)
     func becomesReadable(kind: DriverKind) throws {
-        try kind.run { driver in
+        try kind.run { driver, world in
             let pipe = Pipe()
             defer { withExtendedLifetime(pipe) {} }
             let writeEnd = pipe.writeEnd
             try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(0))
-            let thread = LoopThread(name: "writer", peer: driver.makePeer(named: "writer")) { loop in
+            let thread = LoopThread(name: "writer", in: world) { loop in
                 _ = loop.driver.wait(until: loop.now + .milliseconds(10), into: ReadyQueue())
                 _ = write(writeEnd, "x", 1)
             }

@@ -17,9 +17,14 @@ enum DriverKind: CaseIterable, Sendable, CustomTestStringConvertible {
 
     /// Calls `body` with a driver of the calling thread.
     func run(_ body: (any Driver) throws -> Void) rethrows {
+        try run { driver, _ in try body(driver) }
+    }
+
+    /// Calls `body` with a driver of the calling thread and its world.
+    func run(_ body: (any Driver, any World) throws -> Void) rethrows {
         switch self {
-        case .libevent: try body(LibeventDriver())
-        case .virtual: try withSimulation { try body($0.loop.driver) }
+        case .libevent: try body(LibeventDriver(), RealWorld.shared)
+        case .virtual: try withSimulation { try body($0.loop.driver, $0.loop.world) }
         }
     }
 }

@@ -8,7 +8,7 @@ import Testing
 struct RealLoopTests {
     @Test("a timer is never early, on 200 random deadlines, with tolerance and without")
     func neverEarly() {
-        let loop = RunLoop(driver: LibeventDriver())
+        let loop = RunLoop.real()
         let seed = UInt64.random(in: 0 ... .max)
         var random = SeededGenerator(seed: seed)
         var early: [Duration] = []
@@ -30,7 +30,7 @@ struct RealLoopTests {
 
     @Test("a repeating timer is never early on its grid")
     func neverEarlyOnGrid() {
-        let loop = RunLoop(driver: LibeventDriver())
+        let loop = RunLoop.real()
         let start = loop.now + .milliseconds(1)
         var early = 0
         var offGrid = 0
@@ -50,7 +50,7 @@ struct RealLoopTests {
 
     @Test("a run does not end before its limit")
     func limit() {
-        let loop = RunLoop(driver: LibeventDriver())
+        let loop = RunLoop.real()
         loop.add(CustomSource(), forMode: .default)
         for _ in 0..<20 {
             let limit = loop.now + .microseconds(500)
@@ -67,7 +67,7 @@ struct RealLoopTests {
         let allPosted = Flag()
         let waitsSeen = Locked<[Int]>([])
         let thread = PlainThread {
-            let loop = RunLoop(driver: LibeventDriver(waker: waker), remote: remote)
+            let loop = RunLoop.real(waker: waker, remote: remote)
             loop.add(CustomSource(), forMode: .default)
             loop.run(in: .default)
         }
@@ -89,7 +89,7 @@ struct RealLoopTests {
 
     @Test("a readable descriptor out of its mode does not spin the loop, and is served when its mode runs")
     func outOfMode() throws {
-        let loop = RunLoop(driver: LibeventDriver())
+        let loop = RunLoop.real()
         let pipe = Pipe()
         defer { withExtendedLifetime(pipe) {} }
         pipe.write()
@@ -112,7 +112,7 @@ struct RealLoopTests {
 
     @Test("a hang-up out of its mode does not spin the loop")
     func hangUpOutOfMode() throws {
-        let loop = RunLoop(driver: LibeventDriver())
+        let loop = RunLoop.real()
         let pipe = Pipe()
         defer { withExtendedLifetime(pipe) {} }
         pipe.closeWriteEnd()
@@ -127,7 +127,7 @@ struct RealLoopTests {
 
     @Test("a descriptor whose handler runs the loop does not spin that run, and is served again afterwards")
     func nestedRun() throws {
-        let loop = RunLoop(driver: LibeventDriver())
+        let loop = RunLoop.real()
         let pipe = Pipe()
         defer { withExtendedLifetime(pipe) {} }
         pipe.write()
@@ -154,7 +154,7 @@ struct RealLoopTests {
 
     @Test("a closed descriptor and a regular file are refused by the loop, and leave nothing behind")
     func refused() {
-        let loop = RunLoop(driver: LibeventDriver())
+        let loop = RunLoop.real()
         let file = open("/proc/self/exe", O_RDONLY)
         defer { close(file) }
         let expected: [(Int32, DescriptorError)] = [(1_000_000, .notOpen(1_000_000)), (file, .notPollable(file))]
@@ -172,7 +172,7 @@ struct RealLoopTests {
         await #expect(processExitsWith: .success) {
             func makeAndTearDown(_ count: Int) {
                 for number in 0..<count {
-                    let thread = LoopThread(name: "short", peer: LibeventPeer()) { loop in
+                    let thread = LoopThread(name: "short", in: RealWorld.shared) { loop in
                         loop.add(Timer(fire: loop.now, interval: .zero, repeats: false) { _ in }, forMode: .default)
                     }
                     if number % 2 == 0 { thread.remote.wakeUp() }
@@ -181,7 +181,7 @@ struct RealLoopTests {
                     PlainThread {
                         let pipe = Pipe()
                         defer { withExtendedLifetime(pipe) {} }
-                        let loop = RunLoop(driver: LibeventDriver())
+                        let loop = RunLoop.real()
                         RunLoop.install(loop)
                         let source = DescriptorSource(fileDescriptor: pipe.readEnd, events: .readable) { _, _ in }
                         try? loop.add(source, forMode: .default)

@@ -65,10 +65,10 @@ extension RunLoop {
     /// Writes E, BT, BW, AW and X into `log`. BS is left out: it always follows BT.
     @discardableResult
     func observe(_ log: Log, in modes: Modes = .default, prefix: String = "") -> Observer {
-        let names: [Observer.Activity: String] = [
+        let names: [RunLoop.Activity: String] = [
             .entry: "E", .beforeTimers: "BT", .beforeWaiting: "BW", .afterWaiting: "AW", .exit: "X",
         ]
-        let observer = Observer(activities: Observer.Activity.all.subtracting(.beforeSources)) { _, activity in
+        let observer = Observer(activities: RunLoop.Activity.all.subtracting(.beforeSources)) { _, activity in
             log(prefix + names[activity]!)
         }
         add(observer, forMode: modes)
@@ -78,7 +78,7 @@ extension RunLoop {
     /// Calls `body` at the given activity.
     @discardableResult
     func observe(
-        _ activity: Observer.Activity, in modes: Modes = .default, repeats: Bool = true, order: Int = 0,
+        _ activity: RunLoop.Activity, in modes: Modes = .default, repeats: Bool = true, order: Int = 0,
         _ body: @escaping () -> Void
     ) -> Observer {
         let observer = Observer(activities: activity, repeats: repeats, order: order) { _, _ in body() }

@@ -30,7 +30,6 @@ struct CurrentLoopTests {
             let loop = RunLoop.current
             loop.run()
             loop.run(until: loop.now + .seconds(3600))
-            loop.acceptInput(forMode: .default, before: .distantFuture)
             return [
                 loop.run(in: .default) == .finished,
                 loop.run(mode: .default, before: .distantFuture) == false,

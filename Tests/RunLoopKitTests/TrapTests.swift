@@ -83,15 +83,6 @@ struct TrapTests {
         #expect(isSaid)
     }
 
-    @Test("a descriptor source that watches for nothing")
-    func noEvents() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = DescriptorSource(fileDescriptor: 0, events: []) { _, _ in }
-        }
-        let isSaid = says("a descriptor source watches for something: give .readable, .writable or both", result)
-        #expect(isSaid)
-    }
-
     @Test("a mode with the name of the common modes")
     func commonMode() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {

@@ -20,19 +20,9 @@
 /// A link belongs to the thread of its loop and is not `Sendable`; other threads stop it with its ``remote``.
 ///
 /// Source: Apple's page on `CADisplayLink`; R192–R205.
-public final class DisplayLink {
-    /// Where it was made.
-    public let origin: RunLoop.Origin
-
+public final class DisplayLink: RunLoop.TimedItem {
     private var block: ((DisplayLink) -> Void)?
     private(set) var schedule: FrameSchedule
-
-    /// Set while the link is in a mode of a loop; the loop clears it before it goes.
-    unowned(unsafe) var loop: RunLoop?
-    /// For the loop's timer queue.
-    var queueLink = TimerQueueLink()
-    private var isCalling = false
-    private var remoteHandle: Remote?
 
     // MARK: Making one
 
@@ -47,9 +37,9 @@ public final class DisplayLink {
     ) {
         schedule = FrameSchedule(clock: clock)
         self.block = block
-        origin = RunLoop.Origin(file: file, line: line)
         timestamp = clock.start
         targetTimestamp = clock.start
+        super.init(origin: RunLoop.Origin(file: file, line: line))
     }
 
     /// A link that calls a method of `target`, which it keeps until it is invalidated (S5, R192).
@@ -169,59 +159,60 @@ public final class DisplayLink {
             guard isPaused != oldValue else { return }
             schedule.interrupt()
             guard let loop, !isCalling else { return }
-            if isPaused { loop.timers.disarm(TimerClient(self)) } else { begin(in: loop) }
+            if isPaused { loop.timers.disarm(self) } else { begin(in: loop) }
         }
     }
 
-    /// Whether the link can still be called. Permanently false once it has been invalidated.
-    public var isValid: Bool { block != nil && remoteHandle?.isInvalidated != true }
+    /// What any thread may ask of a display link.
+    public typealias Remote = RunLoop.ItemRemote<DisplayLink>
 
-    /// A name for traces and reports.
-    public var name: String?
+    /// A handle with which any thread may stop the link.
+    public var remote: Remote { Remote(link) }
 
-    /// Called once when the link becomes invalid, before its block and target are let go.
-    public var invalidationHandler: (() -> Void)? {
-        didSet { if !isValid && invalidationHandler != nil { invalidationHandler = nil } }
-    }
+    // MARK: Modes
 
-    /// A handle with which any thread may stop the link (R195).
-    public var remote: Remote {
-        if let remoteHandle { return remoteHandle }
-        let handle = Remote(self, loop: loop?.remote)
-        remoteHandle = handle
-        return handle
-    }
-
-    /// Stops the link for good: it leaves all modes of its loop, is not called again, also not in a pass that has
-    /// already begun, and lets its block and target go, at the latest when a call that is under way returns (R195).
+    /// Has the link called while `loop` runs in one of `modes`; in modes that it is in already nothing changes.
     ///
-    /// Harmless on an invalid link. To be called on the thread of the link's loop; elsewhere use ``remote``. O(1).
-    public func invalidate() {
-        guard let block else { return }
-        loop?.checkThread()
-        let handler = invalidationHandler
-        invalidationHandler = nil
-        self.block = nil
-        withdraw()
-        remoteHandle?.markInvalidated()
-        handler?()
-        // Block and target go only here, when everything is in order: their deinits may do anything.
+    /// The first call is in the first frame after now. A link is in one loop at a time, and as many modes of it as one
+    /// likes. One that is invalid, or in another loop, is ignored as documented; ``RunLoop/trace`` tells. On the loop's
+    /// thread, O(log n).
+    public func add(to loop: RunLoop, forMode modes: RunLoop.Modes) {
+        loop.enrol(self, modes)
+    }
+
+    /// Takes the link out of modes of `loop` without invalidating it; it can be added again. As
+    /// ``RunLoop/remove(_:fromMode:)``.
+    public func remove(from loop: RunLoop, forMode modes: RunLoop.Modes) {
+        loop.remove(self, fromMode: modes)
+    }
+
+    // MARK: As an item
+
+    override var kind: RunLoop.ItemKind { .displayLink }
+    override var hasHandler: Bool { block != nil }
+    override var dueDate: RunLoop.Instant? { isPaused ? nil : deadline }
+    override var detail: String? { isPaused ? "paused" : nil }
+    override var deadline: RunLoop.Instant { schedule.deadline }
+
+    override func dropHandler(_ body: () -> Void) {
+        let block = self.block.take()
+        body()
         withExtendedLifetime(block) {}
     }
 
-    func loopChanged(to loop: RunLoop?) {
-        self.loop = loop
+    override func setMembership(_ membership: Membership, in loop: RunLoop) {
+        guard !membership.isEmpty else {
+            if home != nil { withdraw(from: loop) }
+            return schedule.interrupt()
+        }
+        if home != nil { return loop.timers.move(self, to: membership) }
+        homeChanged(to: loop)
         schedule.interrupt()
-        remoteHandle?.loopChanged(to: loop?.remote)
+        loop.timers.register(self, membership)
+        if !isPaused { begin(in: loop) }
     }
-}
 
-// MARK: - Calling
-
-extension DisplayLink {
-    var deadline: RunLoop.Instant { schedule.deadline }
-
-    func deadlineCame(in loop: RunLoop) -> Bool {
+    override func deadlineCame(in loop: RunLoop) -> Bool {
         guard isValid else {
             invalidate()
             return false
@@ -234,7 +225,8 @@ extension DisplayLink {
         totalDroppedFrames += lost
         timestamp = schedule.clock.date(of: frame)
         targetTimestamp = schedule.target(of: frame)
-        callBlock(in: loop)
+        if loop.trace != nil { loop.emit(.called(kind, name: name, origin: origin, words)) }
+        dispatch(in: loop) { block?(self) }
         let end = loop.recentTime()
         guard isValid else {
             invalidate()
@@ -247,33 +239,19 @@ extension DisplayLink {
         return true
     }
 
-    private func callBlock(in loop: RunLoop) {
-        guard let block else { return }
-        isCalling = true
-        if loop.trace != nil { loop.emit(.frame(self)) }
-        loop.calling(.displayLink, name, origin) { block(self) }
-        isCalling = false
-    }
-
-    func loopEnded() -> Any? {
-        loopChanged(to: nil)
-        return nil
-    }
-
-    func describe(_ membership: Membership) -> RunLoop.Dump.Item {
-        RunLoop.Dump.Item(
-            kind: .displayLink, name: name, origin: origin, membership: membership,
-            deadline: isPaused ? nil : deadline, detail: isPaused ? "paused" : nil)
-    }
+    private var words: String { "frame \(name ?? "link") at \(timestamp) dropped \(droppedFrames)" }
 
     /// Has the link called in the first frame after now; during its own call, once that has ended.
-    func begin(in loop: RunLoop) {
+    private func begin(in loop: RunLoop) {
         guard !isCalling else { return }
         schedule.begin(after: loop.now)
         arm(in: loop)
     }
 
     private func arm(in loop: RunLoop) {
-        loop.timers.arm(TimerClient(self), at: schedule.deadline, order: loop.timers.takeOrder())
+        loop.timers.arm(self, at: deadline, order: loop.timers.takeOrder())
     }
 }
+
+@available(*, unavailable, message: "a display link belongs to its loop's thread; give other threads its remote")
+extension DisplayLink: Sendable {}

@@ -1,17 +1,4 @@
 extension RunLoop {
-    /// What kind of thing a loop holds, or calls.
-    public enum ItemKind: String, Sendable, Hashable, CaseIterable, CustomStringConvertible {
-        case timer
-        case timerSource = "timer source"
-        case displayLink = "display link"
-        case source
-        case descriptor
-        case observer
-        case block
-
-        public var description: String { rawValue }
-    }
-
     /// What a loop holds and does at one moment: what waits, in which modes, until when, and what keeps it alive.
     ///
     /// It is a copy: it stays as it is while the loop goes on, and may be sent anywhere. As text, or as ``json``.
@@ -53,9 +40,9 @@ extension RunLoop {
             /// Whether it takes part in runs of that mode.
             public func isIn(_ mode: Mode) -> Bool { isEverywhere || modes.contains(mode) }
 
-            /// Whether a run in one of its modes goes on for it (R9–R11): not for observers, nor for what only looks
-            /// at the loop, as the signal of a dump does.
-            public var keepsAlive: Bool { kind != .observer && !(kind == .descriptor && isEverywhere) }
+            /// Whether a run in one of its modes goes on for it: not for observers, nor for what only looks at the loop,
+            /// as the signal of a dump does.
+            public let keepsAlive: Bool
         }
 
         /// What keeps a run in `mode` from finishing (R9–R11).
@@ -82,11 +69,9 @@ extension RunLoop {
     /// is there once the loop has looked.
     public func dump() -> Dump {
         checkThread()
-        var items = timers.clients().map { $0.client.describe($0.membership) }
-        items += allCustomSources().map { $0.describe() }
-        items += descriptors.all.map { $0.describe() }
-        items += allObservers().map { $0.describe() }
-        items += blocks.map { $0.describe(commonModes: commonModes) }
+        var items = timers.nodes().filter { !($0 is Alarm) }.map { Dump.Item($0) }
+        items += allUntimedItems().map { Dump.Item($0) }.sorted { $0.kind.rank < $1.kind.rank }
+        items += blocks.map { Dump.Item($0, commonModes) }
         return Dump(
             name: name, now: now, isVirtual: isVirtual,
             runs: outerRuns.map(\.mode) + (currentMode.map { [$0] } ?? []), commonModes: commonModes.all,
@@ -95,49 +80,40 @@ extension RunLoop {
 }
 
 extension RunLoop.Dump.Item {
-    init(
-        kind: RunLoop.ItemKind, name: String?, origin: RunLoop.Origin, membership: Membership,
-        deadline: RunLoop.Instant? = nil, detail: String? = nil
-    ) {
-        self.kind = kind
-        self.name = name
-        self.origin = origin
+    fileprivate init(_ item: RunLoop.Item) {
+        kind = item.kind
+        name = item.name
+        origin = item.origin
+        let membership = item.membership
         modes = membership.modes.all
         isCommon = membership.isCommon
         isEverywhere = membership.isEverywhere
-        self.deadline = deadline == .distantFuture ? nil : deadline
-        self.detail = detail
+        keepsAlive = item.keepsAlive
+        deadline = item.dueDate == .distantFuture ? nil : item.dueDate
+        detail = item.detail
+    }
+
+    fileprivate init(_ block: Block<RunLoop>, _ commonModes: ModeSet) {
+        kind = .block
+        name = nil
+        origin = block.origin
+        let membership = Membership.none.joining(block.modes, common: commonModes)
+        modes = membership.modes.all
+        isCommon = membership.isCommon
+        isEverywhere = membership.isEverywhere
+        keepsAlive = true
+        deadline = nil
+        detail = nil
     }
 }
 
-extension CustomSource {
-    func describe() -> RunLoop.Dump.Item {
-        RunLoop.Dump.Item(
-            kind: .source, name: name, origin: origin, membership: membership, detail: isSignalled ? "signalled" : nil)
-    }
-}
-
-extension DescriptorSource {
-    func describe() -> RunLoop.Dump.Item {
-        let words = [
-            "descriptor \(fileDescriptor)", events.contains(.readable) ? "readable" : nil,
-            events.contains(.writable) ? "writable" : nil, isParked ? "ready and parked" : nil,
-        ]
-        return RunLoop.Dump.Item(
-            kind: .descriptor, name: name, origin: origin, membership: membership,
-            detail: words.compactMap(\.self).joined(separator: ", "))
-    }
-}
-
-extension Observer {
-    func describe() -> RunLoop.Dump.Item {
-        RunLoop.Dump.Item(kind: .observer, name: name, origin: origin, membership: membership)
-    }
-}
-
-extension RunLoop.Block {
-    func describe(commonModes: ModeSet) -> RunLoop.Dump.Item {
-        RunLoop.Dump.Item(
-            kind: .block, name: nil, origin: origin, membership: Membership().joining(modes, common: commonModes))
+extension RunLoop.ItemKind {
+    /// The place of those without a deadline in a dump.
+    fileprivate var rank: Int {
+        switch self {
+        case .observer: 2
+        case .descriptor: 1
+        default: 0
+        }
     }
 }

@@ -41,7 +41,7 @@ public final class StallMonitor {
     }
 
     private let watcher: Watcher
-    private let activity: Activity
+    private let record: DispatchRecord
     private weak let loop: RunLoop?
 
     /// Begins to watch a loop, on the loop's thread.
@@ -50,20 +50,20 @@ public final class StallMonitor {
     ///   - loop: the loop.
     ///   - threshold: how long a call may last, above zero; looked at four times as often.
     ///   - report: called on the monitor's thread; to be quick, or the monitor sees less.
-    package init(
-        _ loop: RunLoop, threshold: Duration, peer: any PeerDriver, report: @escaping @Sendable (Stall) -> Void
+    public init(
+        _ loop: RunLoop, threshold: Duration, report: @escaping @Sendable (Stall) -> Void
     ) {
         loop.checkThread()
         require(threshold > .zero, "a stall is a call that lasts longer than something; the threshold is \(threshold)")
-        activity = Activity()
+        record = DispatchRecord()
         self.loop = loop
-        loop.activity = activity
-        watcher = Watcher(activity, threshold, peer, report)
+        loop.record = record
+        watcher = Watcher(record, threshold, loop.world, report)
     }
 
     deinit {
         watcher.stop()
-        if loop?.activity === activity { loop?.activity = nil }
+        if loop?.record === record { loop?.record = nil }
     }
 }
 
@@ -75,19 +75,19 @@ private final class Watcher: Sendable {
     private let thread: LoopThread
 
     init(
-        _ activity: Activity, _ threshold: Duration, _ peer: any PeerDriver,
+        _ record: DispatchRecord, _ threshold: Duration, _ world: any World,
         _ report: @escaping @Sendable (StallMonitor.Stall) -> Void
     ) {
-        thread = LoopThread(name: "stalls", peer: peer) { loop in
+        thread = LoopThread(name: "stalls", in: world, isService: true) { loop in
             var sight: Sight?
             let timer = Timer(fire: loop.now + threshold / 4, interval: threshold / 4, repeats: true) {
                 [unowned loop] _ in
-                let call = activity.current
+                let call = record.current
                 if let seen = sight, seen.isReported, call?.number != seen.call.number {
                     report(seen.stall(at: seen.last, isOver: true))
                 }
                 guard let call else { return sight = nil }
-                if sight?.call.number != call.number { sight = Sight(call, activity.thread) }
+                if sight?.call.number != call.number { sight = Sight(call, record.thread) }
                 sight!.last = loop.now
                 guard !sight!.isReported, loop.now - call.begin >= threshold else { return }
                 sight!.isReported = true
@@ -103,13 +103,13 @@ private final class Watcher: Sendable {
 
     /// A call that was seen.
     private struct Sight {
-        let call: Activity.Call
+        let call: DispatchRecord.Call
         let thread: pthread_t
         let cpuTime: Duration
         var last: RunLoop.Instant
         var isReported = false
 
-        init(_ call: Activity.Call, _ thread: pthread_t) {
+        init(_ call: DispatchRecord.Call, _ thread: pthread_t) {
             self.call = call
             self.thread = thread
             cpuTime = Sight.cpuTime(of: thread)

@@ -1,115 +1,101 @@
-/// A source that is signalled by hand: CFRunLoop's version-0 source (R65–R71).
+/// A source that is signalled by hand: CFRunLoop's version-0 source.
 ///
 /// Signalling marks it as ready; its handler is called in the next pass of its loop in one of its modes, once however
-/// often it was signalled. A source keeps its modes from being empty, signalled or not (R11).
+/// often it was signalled. A source keeps its modes from being empty, signalled or not.
 ///
 /// A source belongs to one loop at a time; other threads signal it through its ``remote``.
-public final class CustomSource {
-    /// Smaller numbers are served earlier; equal ones in the order in which they were signalled (R67).
-    public let order: Int
-
-    /// A name for reports.
-    public var name: String?
-
-    /// Where it was made.
-    @exclusivity(unchecked) public package(set) var origin: RunLoop.Origin
-
-    /// Called for each mode that the source joins (R70).
+///
+/// Source: Apple's page on `CFRunLoopSource`.
+public final class CustomSource: RunLoop.Source {
+    /// Called for each mode that the source joins by name. With ``RunLoop/Modes-swift.struct/every`` it is not called.
     public var scheduleHandler: ((RunLoop, RunLoop.Mode) -> Void)?
-    /// Called for each mode that the source leaves, when it is removed or invalidated, or its loop ends (R70).
+    /// Called for each mode that the source leaves, when it is removed or invalidated, or its loop ends.
     public var cancelHandler: ((RunLoop, RunLoop.Mode) -> Void)?
 
-    /// Whether the source can still be served.
-    public var isValid: Bool { handler != nil }
     /// Whether the source is marked as ready.
-    public private(set) var isSignalled = false
-
-    /// How often the source may be called; a signal meanwhile waits. `nil`, the default, for no limit.
-    public var rateLimit: RateLimit? {
-        get { window?.limit }
-        set { window = newValue.map(RateWindow.init) }
-    }
-    var window: RateWindow?
+    public var isSignalled: Bool { signalNumber != 0 }
 
     private var handler: ((CustomSource) -> Void)?
-    private(set) var isDispatching = false
-    private var remoteBox: Remote?
-    var membership = Membership.none
-    /// Its place among the sources of its loop.
-    var number = 0
-    unowned(unsafe) var loop: RunLoop? {
-        didSet { remoteBox?.loopChanged(to: loop?.remote) }
-    }
 
     /// A source, to be added with ``RunLoop/add(_:forMode:)-(CustomSource,_)``.
     ///
     /// With a handler that does nothing it is the usual way to keep a run from finishing.
-    public init(
+    public convenience init(
         order: Int = 0, handler: @escaping (CustomSource) -> Void = { _ in }, file: StaticString = #fileID,
         line: UInt32 = #line
     ) {
-        self.order = order
-        origin = RunLoop.Origin(file: file, line: line)
+        self.init(order: order, origin: RunLoop.Origin(file: file, line: line), handler: handler)
+    }
+
+    /// A source that is made for somebody else, whose place it is given.
+    public init(order: Int = 0, origin: RunLoop.Origin, handler: @escaping (CustomSource) -> Void) {
         self.handler = handler
+        super.init(order: order, origin: origin)
     }
 
-    /// Marks the source as ready. The loop is not woken (R65): on the loop's own thread it is awake, and before a sleep
-    /// that has already been decided ``RunLoop/wakeUp()`` is the documented companion.
+    /// Marks the source as ready. The loop is not woken: on the loop's own thread it is awake, and before a sleep that
+    /// has already been decided ``RunLoop/wakeUp()`` is the documented companion. O(1).
     public func signal() {
-        loop?.checkThread()
+        home?.with { $0.checkThread() }
         guard isValid, !isSignalled else { return }
-        isSignalled = true
-        loop?.signalled.append(self)
+        signalNumber = home?.with { $0.signals.add(self) } ?? .max
     }
 
-    /// Takes the source out of its loop for good and lets its handler go (R71). On its loop's thread.
-    public func invalidate() {
-        guard let handler else { return }
-        loop?.checkThread()
-        self.handler = nil
-        isSignalled = false
-        if let loop {
-            loop.signalled.removeAll { $0 === self }
-            loop.setMembership(.none, of: self)
-        }
+    /// What any thread may ask of a custom source.
+    public typealias Remote = RunLoop.ItemRemote<CustomSource>
+
+    /// A handle with which any thread may signal or stop the source.
+    public var remote: Remote { Remote(link) }
+
+    /// The mark is cleared first, so that the handler can signal anew.
+    override func serve(_ found: DescriptorEvents, in loop: RunLoop) -> Bool {
+        guard let handler, passesLimit(in: loop) else { return false }
+        signalNumber = 0
+        dispatch(in: loop) { handler(self) }
+        return true
+    }
+
+    // MARK: As an item
+
+    override var kind: RunLoop.ItemKind { .source }
+    override var hasHandler: Bool { handler != nil }
+    override var detail: String? { isSignalled ? "signalled" : nil }
+
+    override func dropHandler(_ body: () -> Void) {
+        let handler = self.handler.take()
+        signalNumber = 0
+        body()
         withExtendedLifetime(handler) {}
     }
 
-    /// A handle with which any thread may signal the source.
-    public var remote: Remote {
-        if remoteBox == nil { remoteBox = Remote(self, loop: loop?.remote) }
-        return remoteBox!
+    override func mayBeCalledAgain(in loop: RunLoop) {
+        loop.signals.lookAgain()
     }
 
-    /// Serves the source; the mark is cleared first, so that the handler can signal anew (R66).
-    func serve() {
-        isSignalled = false
-        guard let handler else { return }
-        isDispatching = true
-        handler(self)
-        isDispatching = false
+    override func setMembership(_ membership: Membership, in loop: RunLoop) {
+        let old = self.membership
+        super.setMembership(membership, in: loop)
+        if old.isEmpty && isSignalled { signalNumber = loop.signals.add(self) }
+        loop.signals.lookAgain()
+        membership.modes.subtracting(old.modes).forEach { scheduleHandler?(loop, $0) }
+        old.modes.subtracting(membership.modes).forEach { cancelHandler?(loop, $0) }
     }
 }
 
-extension CustomSource {
-    /// Signals its source from any thread and wakes the source's loop.
-    public final class Remote: Sendable {
-        private let loop: Locked<RunLoop.Remote?>
-        // Set once, here, and read only on the thread of the source's loop, when the loop delivers the signal.
-        private nonisolated(unsafe) weak let source: CustomSource?
-
-        init(_ source: CustomSource, loop: RunLoop.Remote?) {
-            self.source = source
-            self.loop = Locked(loop)
-        }
-
-        /// Marks the source as ready and wakes its loop. Nothing happens while the source is in no loop. Any thread.
-        public func signal() {
-            loop.withLock { $0 }?.performUrgently { _ in self.source?.signal() }
-        }
-
-        func loopChanged(to remote: RunLoop.Remote?) {
-            loop.withLock { $0 = remote }
-        }
+extension RunLoop.ItemRemote where Subject == CustomSource {
+    /// Marks the source as ready and wakes its loop. Nothing happens while the source is in no loop. Any thread.
+    public func signal() {
+        link.ask { ($0 as? CustomSource)?.signal() }
     }
 }
+
+extension RunLoop {
+    /// Schedules a source in modes of this loop; its schedule handler is called for each new one. A source that is
+    /// invalid or in another loop is ignored; ``trace`` tells.
+    public func add(_ source: CustomSource, forMode modes: Modes) {
+        enrol(source, modes)
+    }
+}
+
+@available(*, unavailable, message: "a source belongs to its loop's thread; give other threads its remote")
+extension CustomSource: Sendable {}

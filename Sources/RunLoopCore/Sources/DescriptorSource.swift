@@ -1,86 +1,180 @@
 /// Calls its handler when a descriptor can be read or written.
 ///
 /// The interest is level-triggered: as long as the descriptor is ready, the handler is called again in every pass. What
-/// becomes ready while no mode of the source runs waits until one does (R73), without costing anything meanwhile: the
-/// descriptor is *parked*. The source does not read, write or close.
+/// becomes ready while no mode of the source runs waits until one does, without costing anything meanwhile: the
+/// descriptor is *parked*. Of several sources that are ready all are served in a pass, each once: none keeps others
+/// waiting. The source does not read, write or close.
 ///
 /// Invalidate the source before the descriptor is closed.
-public final class DescriptorSource {
+public final class DescriptorSource: RunLoop.Source {
     /// The descriptor that is watched.
     public let fileDescriptor: Int32
-    /// What it is watched for.
-    public let events: DescriptorEvents
 
-    /// A name for reports.
-    public var name: String?
-
-    /// Where it was made.
-    @exclusivity(unchecked) public package(set) var origin: RunLoop.Origin
-
-    /// Of several that are ready, smaller numbers are served earlier; equal ones in the order in which they were found
-    /// ready. All that are ready are served in a pass, each once: none keeps others waiting.
-    public let order: Int
-
-    /// How often the source may be called; what is ready meanwhile waits. `nil`, the default, for no limit.
-    public var rateLimit: RateLimit? {
-        get { window?.limit }
-        set { window = newValue.map(RateWindow.init) }
+    /// What it is watched for; nothing, to pause the source: it stays in its modes. May be set at any time, on the loop's
+    /// thread. What was found ready before and is not asked for any more is not delivered.
+    ///
+    /// If the system refuses a descriptor that has been closed meanwhile, the source is invalidated, and
+    /// ``RunLoop/trace`` tells.
+    public var events: DescriptorEvents {
+        didSet {
+            home?.with { $0.checkThread() }
+            guard events != oldValue, let loop else { return }
+            eventsChanged(from: oldValue, in: loop)
+        }
     }
-    // This and the other state of a call is unchecked as in `RunLoop`: one thread, and no access is open while the
-    // handler runs. It is part of the 32 % that `Connection` tells of.
-    @exclusivity(unchecked) var window: RateWindow?
 
     /// Called when the loop has let the source go: it has left its last mode, was invalidated, or its loop has ended. The
-    /// descriptor is not watched any more and may be closed. For sources that own the descriptor that they wait for.
-    package var leaveHandler: (() -> Void)?
+    /// descriptor is not watched any more, and may be closed here. On the loop's thread.
+    public var removalHandler: (() -> Void)?
 
-    /// Whether the source can still be called.
-    public var isValid: Bool { handler != nil }
-
-    @exclusivity(unchecked) private var handler: ((DescriptorSource, DescriptorEvents) -> Void)?
-    @exclusivity(unchecked) private(set) var isDispatching = false
-    @exclusivity(unchecked) var membership = Membership.none
-    @exclusivity(unchecked) var token: SourceToken?
-    @exclusivity(unchecked) var isParked = false
-    unowned(unsafe) var loop: RunLoop?
+    private var handler: ((DescriptorSource, DescriptorEvents) -> Void)?
 
     /// A source, to be added with ``RunLoop/add(_:forMode:)-(DescriptorSource,_)``.
     ///
     /// - Parameters:
     ///   - fileDescriptor: an open descriptor of a kind that can be waited for: a socket, a pipe, a terminal, a timer
     ///     or event descriptor.
-    ///   - events: what to watch for; not empty.
+    ///   - events: what to watch for; nothing for a source that begins paused.
     ///   - order: of several that are ready, smaller numbers are served earlier.
     ///   - handler: called on the loop's thread with what the descriptor is ready for; kept until the source is
     ///     invalidated.
-    ///   - file: for ``origin``, as `line`.
-    public init(
+    ///   - file: for ``RunLoop/Item/origin``, as `line`.
+    public convenience init(
         fileDescriptor: Int32, events: DescriptorEvents, order: Int = 0,
         handler: @escaping (DescriptorSource, DescriptorEvents) -> Void, file: StaticString = #fileID,
         line: UInt32 = #line
     ) {
-        require(!events.isEmpty, "a descriptor source watches for something: give .readable, .writable or both")
-        self.fileDescriptor = fileDescriptor
-        self.events = events
-        self.order = order
-        origin = RunLoop.Origin(file: file, line: line)
-        self.handler = handler
+        self.init(
+            fileDescriptor: fileDescriptor, events: events, order: order,
+            origin: RunLoop.Origin(file: file, line: line), handler: handler)
     }
 
-    /// Takes the source out of its loop for good and lets its handler go. On its loop's thread. A readiness that was
-    /// already collected is not delivered any more.
-    public func invalidate() {
-        guard let handler else { return }
-        loop?.checkThread()
-        self.handler = nil
-        loop?.remove(self)
+    /// A source that is made for somebody else, whose place it is given.
+    public init(
+        fileDescriptor: Int32, events: DescriptorEvents, order: Int = 0, origin: RunLoop.Origin,
+        handler: @escaping (DescriptorSource, DescriptorEvents) -> Void
+    ) {
+        self.fileDescriptor = fileDescriptor
+        self.events = events
+        self.handler = handler
+        super.init(order: order, origin: origin)
+    }
+
+    /// What any thread may ask of a descriptor source.
+    public typealias Remote = RunLoop.ItemRemote<DescriptorSource>
+
+    /// A handle with which any thread may stop the source. The descriptor is to be closed only when
+    /// ``removalHandler`` has been called.
+    public var remote: Remote { Remote(link) }
+
+    override func serve(_ found: DescriptorEvents, in loop: RunLoop) -> Bool {
+        let wanted = found.intersection(events)
+        guard let handler, !wanted.isEmpty else { return false }
+        guard passesLimit(in: loop) else {
+            loop.park(self)
+            return false
+        }
+        dispatch(in: loop) { handler(self, wanted) }
+        return true
+    }
+
+    // MARK: Watching
+
+    /// Has the driver watch the descriptor, as it does from the first mode to the last.
+    fileprivate func beginWatch(in loop: RunLoop) throws(DescriptorError) {
+        let token = loop.descriptors.insert(self)
+        do {
+            if events.isEmpty {
+                try DescriptorError.check(fileDescriptor)
+            } else {
+                try loop.driver.watch(fileDescriptor, for: events, token: token)
+            }
+        } catch {
+            loop.descriptors.remove(token)
+            throw error
+        }
+        self.token = token
+        loop.hasOrderedDescriptors = loop.hasOrderedDescriptors || order != 0
+    }
+
+    private func endWatch(in loop: RunLoop) {
+        guard let token else { return }
+        if parkedIndex != nil {
+            loop.parked.remove(self)
+        } else if !events.isEmpty {
+            loop.driver.unwatch(token)
+        }
+        self.token = nil
+        loop.descriptors.remove(token)
+    }
+
+    private func eventsChanged(from old: DescriptorEvents, in loop: RunLoop) {
+        guard let token, parkedIndex == nil else { return }
+        if !old.isEmpty { loop.driver.unwatch(token) }
+        watchAgain(in: loop)
+    }
+
+    override func unpark(in loop: RunLoop) {
+        guard !isCalling, !isHeldBack(in: loop) else { return }
+        loop.parked.remove(self)
+        watchAgain(in: loop)
+    }
+
+    private func watchAgain(in loop: RunLoop) {
+        guard let token, !events.isEmpty else { return }
+        do {
+            try loop.driver.watch(fileDescriptor, for: events, token: token)
+        } catch {
+            // It is not watched, and leaves as one that is parked.
+            loop.parked.insert(self)
+            loop.emit(.ignored("\(self) was invalidated: \(error)"))
+            invalidate()
+        }
+    }
+
+    // MARK: As an item
+
+    override var kind: RunLoop.ItemKind { .descriptor }
+    override var hasHandler: Bool { handler != nil }
+
+    override var detail: String? {
+        "descriptor \(fileDescriptor), \(events.isEmpty ? "paused" : "\(events)")"
+            + (parkedIndex == nil ? "" : ", ready and parked")
+    }
+
+    override func dropHandler(_ body: () -> Void) {
+        let handler = self.handler.take()
+        body()
         withExtendedLifetime(handler) {}
     }
 
-    func serve(_ events: DescriptorEvents) {
-        guard let handler else { return }
-        isDispatching = true
-        handler(self, events)
-        isDispatching = false
+    override func mayBeCalledAgain(in loop: RunLoop) {
+        loop.parked.lookAgain()
+    }
+
+    override func setMembership(_ membership: Membership, in loop: RunLoop) {
+        super.setMembership(membership, in: loop)
+        if parkedIndex != nil { loop.parked.lookAgain() }
+        guard membership.isEmpty, token != nil else { return }
+        endWatch(in: loop)
+        removalHandler?()
     }
 }
+
+extension RunLoop {
+    /// Schedules a source in modes of this loop.
+    ///
+    /// The descriptor is watched as long as the source is in any mode. A source that is invalid or in another loop is
+    /// ignored; ``trace`` tells.
+    ///
+    /// - Throws: ``DescriptorError`` if the descriptor is not open, or of a kind that cannot be waited for; the source
+    ///   is then not scheduled.
+    public func add(_ source: DescriptorSource, forMode modes: Modes) throws(DescriptorError) {
+        guard admits(source), !modes.isEmpty else { return }
+        if source.token == nil { try source.beginWatch(in: self) }
+        enrol(source, modes)
+    }
+}
+
+@available(*, unavailable, message: "a source belongs to its loop's thread; give other threads its remote")
+extension DescriptorSource: Sendable {}

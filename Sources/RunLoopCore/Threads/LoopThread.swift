@@ -25,19 +25,19 @@ public final class LoopThread: Sendable {
     /// What other threads may ask of the thread's loop. Valid from the beginning.
     public let remote: RunLoop.Remote
 
-    private let peer: any PeerDriver
+    private let seat: any Seat
     private let handle: Locked<pthread_t?>
 
     /// What the thread needs; it goes when the thread has ended.
     private final class Start: Sendable {
-        let peer: any PeerDriver
+        let seat: any Seat
         let remote: RunLoop.Remote
         let name: String
         // Handed to the thread, and taken by it alone.
         nonisolated(unsafe) var setUp: (@Sendable (RunLoop) -> Void)?
 
-        init(peer: any PeerDriver, remote: RunLoop.Remote, name: String, setUp: @escaping @Sendable (RunLoop) -> Void) {
-            self.peer = peer
+        init(seat: any Seat, remote: RunLoop.Remote, name: String, setUp: @escaping @Sendable (RunLoop) -> Void) {
+            self.seat = seat
             self.remote = remote
             self.name = name
             self.setUp = setUp
@@ -46,30 +46,34 @@ public final class LoopThread: Sendable {
         func run() {
             rlk_set_thread_name(name)
             do {
-                let loop = RunLoop(driver: peer.begin(), remote: remote, name: name)
+                let loop = RunLoop(driver: seat.take(), world: seat.world, remote: remote, name: name)
                 RunLoop.install(loop)
-                peer.adopt(loop)
+                RunLoop.preparations[seat.world](loop)
                 setUp?(loop)
                 repeat {
                     loop.run(in: .default)
                     // A nested run in another mode may have taken in the stop and blocks that were posted before it.
-                    if loop.hasBlocks(for: .default) { loop.run(in: .default) }
+                    if loop.hasBlocks(for: .default) { loop.poll() }
                 } while !remote.mailbox.closeIfEmpty()
                 setUp = nil
                 // While it is installed: deinits that ask for a queue or start a thread stay in its world.
                 loop.tearDown()
                 RunLoop.install(nil)
             }
-            peer.end()
+            seat.leave()
         }
     }
 
-    /// Starts a thread whose loop waits with `peer`.
-    package init(name: String, peer: any PeerDriver, setUp: @escaping @Sendable (RunLoop) -> Void) {
+    /// Starts a thread in `world`.
+    ///
+    /// - Parameter isService: the thread only serves others; that nothing is left for it to wait for says nothing.
+    package init(
+        name: String, in world: any World, isService: Bool = false, setUp: @escaping @Sendable (RunLoop) -> Void
+    ) {
         self.name = name
-        self.peer = peer
-        remote = RunLoop.Remote(waker: peer.waker)
-        let start = Unmanaged.passRetained(Start(peer: peer, remote: remote, name: name, setUp: setUp))
+        seat = world.makeSeat(named: name, isService: isService)
+        remote = RunLoop.Remote(waker: seat.waker)
+        let start = Unmanaged.passRetained(Start(seat: seat, remote: remote, name: name, setUp: setUp))
         var thread = pthread_t()
         let status = pthread_create(
             &thread, nil,
@@ -90,7 +94,11 @@ public final class LoopThread: Sendable {
     /// Asks the thread to end: every run of its loop ends after the step it is in, also nested ones, and one that
     /// begins later makes a single pass. Blocks posted before the stop still run. Returns at once. Any thread.
     public func stop() {
-        if isCurrent { RunLoop.installed?.endAllRuns() } else { remote.performUrgently { $0.endAllRuns() } }
+        if isCurrent {
+            RunLoop.installed?.endAllRuns()
+        } else {
+            _ = remote.mailbox.post(.urgent { $0.endAllRuns() })
+        }
     }
 
     /// Waits until the thread has ended and everything of its loop has been released. Any thread but this one; harmless
@@ -98,7 +106,7 @@ public final class LoopThread: Sendable {
     public func join() {
         require(!isCurrent, "a thread cannot wait for its own end; return from its set-up instead, or stop it")
         // Not under the lock: in a simulation the thread needs its turn to end.
-        peer.join()
+        seat.join()
         handle.withLock { thread in
             guard let running = thread else { return }
             pthread_join(running, nil)
@@ -106,5 +114,5 @@ public final class LoopThread: Sendable {
         }
     }
 
-    private var isCurrent: Bool { RunLoop.installed?.remote.mailbox === remote.mailbox }
+    private var isCurrent: Bool { RunLoop.installed?.mailbox === remote.mailbox }
 }

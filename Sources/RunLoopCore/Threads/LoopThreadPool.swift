@@ -1,3 +1,8 @@
+/// What a thread of a pool is to do.
+protocol PoolJob: AnyObject, Sendable {
+    func run(in loop: RunLoop)
+}
+
 /// Threads that call the handlers of timer sources, each on whichever is free: the part of Dispatch's global queue.
 ///
 /// A further thread, the timekeeper, waits for the deadlines and calls nobody, so that a source is as punctual as the
@@ -22,23 +27,23 @@ public final class LoopThreadPool: Sendable {
         var isStopped = false
     }
 
-    /// Sources that wait for a thread, the first come first. Taking one costs the same however many wait, on average,
+    /// Jobs that wait for a thread, the first come first. Taking one costs the same however many wait, on average,
     /// and lets go of it: a source keeps its pool.
     private struct Line {
-        private var sources: [TimerSourceCore?] = []
+        private var jobs: [(any PoolJob)?] = []
         private var head = 0
 
-        mutating func append(_ source: TimerSourceCore) {
-            sources.append(source)
+        mutating func append(_ job: any PoolJob) {
+            jobs.append(job)
         }
 
-        mutating func popFirst() -> TimerSourceCore? {
-            guard head < sources.count else { return nil }
-            let first = sources[head]
-            sources[head] = nil
+        mutating func popFirst() -> (any PoolJob)? {
+            guard head < jobs.count else { return nil }
+            let first = jobs[head]
+            jobs[head] = nil
             head += 1
-            if head * 2 >= sources.count {
-                sources.removeFirst(head)
+            if head * 2 >= jobs.count {
+                jobs.removeFirst(head)
                 head = 0
             }
             return first
@@ -50,12 +55,14 @@ public final class LoopThreadPool: Sendable {
         var isBusy = true
     }
 
-    /// A pool whose timekeeper waits with `peer`.
-    package init(name: String, maximumThreads: Int, peer: any PeerDriver) {
+    /// A pool whose threads live in `world`.
+    package init(name: String, maximumThreads: Int, in world: any World) {
         require(maximumThreads > 0, "a pool needs at least one thread; without any, use a loop's queue")
         self.name = name
         self.maximumThreads = maximumThreads
-        timekeeper = LoopThread(name: "\(name)-timer", peer: peer) { $0.add(CustomSource(), forMode: .default) }
+        timekeeper = LoopThread(name: "\(name)-timer", in: world, isService: true) {
+            $0.add(CustomSource(), forMode: .default)
+        }
     }
 
     deinit {
@@ -81,7 +88,7 @@ public final class LoopThreadPool: Sendable {
     }
 
     /// Has a free thread deliver, or the next that becomes free. On the timekeeper's thread.
-    func submit(_ core: TimerSourceCore, from loop: RunLoop) {
+    func submit(_ job: any PoolJob, from loop: RunLoop) {
         let worker: Int? = state.withLock { state in
             guard !state.isStopped else { return nil }
             if let free = state.workers.firstIndex(where: { !$0.isBusy }) {
@@ -89,15 +96,15 @@ public final class LoopThreadPool: Sendable {
                 return free
             }
             guard state.workers.count < maximumThreads else {
-                state.waiting.append(core)
+                state.waiting.append(job)
                 return nil
             }
             let name = "\(name)-\(state.workers.count + 1)"
-            let peer = loop.driver.makePeer(named: name, isService: true)
-            state.workers.append(Worker(thread: LoopThread(name: name, peer: peer, setUp: Self.serve)))
+            let thread = LoopThread(name: name, in: loop.world, isService: true, setUp: Self.serve)
+            state.workers.append(Worker(thread: thread))
             return state.workers.count - 1
         }
-        if let worker { order(worker, to: core) }
+        if let worker { order(worker, to: job) }
     }
 
     /// A handler that stops its thread's loop does not end the thread: only the pool does.
@@ -106,9 +113,9 @@ public final class LoopThreadPool: Sendable {
         while loop.run(in: .default) == .stopped && !loop.isEnding {}
     }
 
-    private func order(_ worker: Int, to core: TimerSourceCore) {
+    private func order(_ worker: Int, to job: any PoolJob) {
         state.withLock { $0.workers[worker].thread }.remote.perform(inModes: .default) { loop in
-            core.deliver(in: loop, at: loop.now)
+            job.run(in: loop)
             self.finish(worker)
         }
     }

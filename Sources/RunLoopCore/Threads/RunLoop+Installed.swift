@@ -2,11 +2,11 @@ internal import Glibc
 
 extension RunLoop {
     /// The loop of the calling thread, if it has one.
-    package static var installed: RunLoop? { installedReference?.takeUnretainedValue() }
+    package static var installed: RunLoop? { installedReference?.object }
 
     /// The same, by a reference that does not count: the thread keeps its loop.
-    package static var installedReference: Unmanaged<RunLoop>? {
-        pthread_getspecific(installedKey).map { .fromOpaque($0) }
+    package static var installedReference: UnownedReference<RunLoop>? {
+        pthread_getspecific(installedKey).map { UnownedReference(address: $0) }
     }
 
     /// Makes `loop` the calling thread's loop, until another is installed or the thread ends.
@@ -19,10 +19,11 @@ extension RunLoop {
         return previous
     }
 
-    /// A driver for another thread, in the world of the calling thread's loop.
-    package static func makePeerOfInstalled(named name: String, isService: Bool = false) -> (any PeerDriver)? {
-        installed?.driver.makePeer(named: name, isService: isService)
-    }
+    /// What the threads of a world mean by the main loop; `nil` in the real one, whose main thread has it.
+    package static let mainRemotes = WorldLocal<Remote?> { _ in nil }
+
+    /// What is done with every loop of a world's threads before it is set up: a simulation has them traced.
+    package static let preparations = WorldLocal<@Sendable (RunLoop) -> Void> { _ in { _ in } }
 
     /// Swift has no thread-local variables; a key of the C library also says when a thread ends, foreign ones included.
     private static let installedKey: pthread_key_t = {

@@ -22,18 +22,28 @@ public final class DelayedCall {
 @available(*, unavailable, message: "a delayed call belongs to its loop's thread")
 extension DelayedCall: Sendable {}
 
-/// The delayed calls that can be found by their target.
-struct DelayedCallTable {
-    fileprivate var pending: [ObjectIdentifier: [Entry]] = [:]
-
-    fileprivate struct Entry {
+/// The delayed calls of a loop that can be found by their target.
+private final class DelayedCallTable {
+    struct Entry {
         let timer: Timer
         let name: String?
         let argument: AnyHashable?
     }
 
-    fileprivate mutating func remove(_ timer: Timer, of target: ObjectIdentifier) {
-        pending[target]?.removeAll { $0.timer === timer }
+    private var pending: [ObjectIdentifier: [ObjectIdentifier: Entry]] = [:]
+
+    static let local = RunLoop.Local { _ in DelayedCallTable() }
+
+    func calls(of target: AnyObject) -> [Entry] {
+        pending[ObjectIdentifier(target)].map { Array($0.values) } ?? []
+    }
+
+    func add(_ entry: Entry, of target: ObjectIdentifier) {
+        pending[target, default: [:]][ObjectIdentifier(entry.timer)] = entry
+    }
+
+    func remove(_ timer: Timer, of target: ObjectIdentifier) {
+        pending[target]?[ObjectIdentifier(timer)] = nil
         if pending[target]?.isEmpty == true { pending[target] = nil }
     }
 }
@@ -106,13 +116,11 @@ extension RunLoop {
     }
 
     private func cancelCalls(of target: AnyObject, where matches: (DelayedCallTable.Entry) -> Bool) {
-        checkThread()
-        let matching = (delayedCalls.pending[ObjectIdentifier(target)] ?? []).filter(matches)
-        for entry in matching { entry.timer.invalidate() }
+        for entry in self[DelayedCallTable.local].calls(of: target).filter(matches) { entry.timer.invalidate() }
     }
 
     private func oneShot(at date: Instant, _ body: @escaping () -> Void, file: StaticString, line: UInt32) -> Timer {
-        Timer(fire: date, interval: .zero, repeats: false, block: { _ in body() }, file: file, line: line)
+        Timer(at: date, block: { _ in body() }, file: file, line: line)
     }
 
     private func schedule(
@@ -125,8 +133,9 @@ extension RunLoop {
         }
         if let target {
             let id = ObjectIdentifier(target)
-            delayedCalls.pending[id, default: []].append(.init(timer: timer, name: name, argument: argument))
-            timer.invalidationHandler = { [unowned self, unowned timer] in delayedCalls.remove(timer, of: id) }
+            let table = self[DelayedCallTable.local]
+            table.add(.init(timer: timer, name: name, argument: argument), of: id)
+            timer.invalidationHandler = { [unowned table, unowned timer] in table.remove(timer, of: id) }
         }
         add(timer, forMode: modes)
         return DelayedCall(timer)

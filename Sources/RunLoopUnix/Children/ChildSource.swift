@@ -52,13 +52,12 @@ public final class ChildSource {
             // The child's descriptor or, where there is none, SIGCHLD.
             let registration: SignalRegistration? = child.descriptor < 0 ? try SignalRegistration(.child) : nil
             let source = DescriptorSource(
-                fileDescriptor: registration?.descriptor ?? child.descriptor, events: .readable
+                fileDescriptor: registration?.descriptor ?? child.descriptor, events: .readable, origin: origin
             ) { [self] _, _ in
                 _ = registration?.take()
                 serve()
             }
             source.name = "child \(child.processIdentifier)"
-            source.origin = origin
             // It may have ended before anybody listened for the signal.
             registration?.prime()
             return (source, registration)

@@ -115,9 +115,10 @@ public final class FileWatcher {
     /// The source through which the watcher is in a loop, made if there is none.
     fileprivate func makeSource() -> DescriptorSource {
         if let source { return source }
-        let made = DescriptorSource(fileDescriptor: descriptor, events: .readable) { _, _ in self.deliver() }
+        let made = DescriptorSource(fileDescriptor: descriptor, events: .readable, origin: origin) { _, _ in
+            self.deliver()
+        }
         made.name = "file watcher"
-        made.origin = origin
         source = made
         return made
     }

@@ -23,7 +23,8 @@ extension RunLoop {
     ) throws {
         let source = try SignalSource(
             signal: signal, handler: { [unowned self] _ in report(dump()) }, file: file, line: line)
-        try addToEveryMode(source)
+        source.keepsModesAlive = false
+        try add(source, forMode: .every)
     }
 
     /// Writes a dump to standard error, as text.

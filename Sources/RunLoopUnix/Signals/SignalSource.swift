@@ -60,17 +60,22 @@ public final class SignalSource {
         withExtendedLifetime(handler) {}
     }
 
-    fileprivate func schedule(in loop: RunLoop, _ modes: RunLoop.Modes?) throws(SystemError) {
+    /// Whether a run in one of its modes goes on for it; see ``RunLoopCore/RunLoop/Source/keepsModesAlive``.
+    public var keepsModesAlive = true
+
+    fileprivate func schedule(in loop: RunLoop, _ modes: RunLoop.Modes) throws(SystemError) {
         let make = { [self] () throws(SystemError) -> (DescriptorSource, SignalRegistration?) in
             let registration = try SignalRegistration(signal)
-            let source = DescriptorSource(fileDescriptor: registration.descriptor, events: .readable) { [self] _, _ in
+            let source = DescriptorSource(
+                fileDescriptor: registration.descriptor, events: .readable, origin: origin
+            ) { [self] _, _ in
                 let count = registration.take()
                 guard count > 0 else { return }
                 self.count = count
                 handler?(self)
             }
             source.name = "signal \(signal)"
-            source.origin = origin
+            source.keepsModesAlive = keepsModesAlive
             return (source, registration)
         }
         try inner.add(to: loop, modes, for: "watch for \(signal)", make)
@@ -94,11 +99,6 @@ extension RunLoop {
     public func add(_ source: SignalSource, forMode modes: Modes) throws(SystemError) {
         guard source.isValid else { trace?(.ignored("a signal source that is invalid was added")); return }
         try source.schedule(in: self, modes)
-    }
-
-    /// Has a source hear of its signal in whatever mode the loop runs in, without keeping it alive.
-    func addToEveryMode(_ source: SignalSource) throws(SystemError) {
-        try source.schedule(in: self, nil)
     }
 
     /// Takes a source out of modes of this loop without invalidating it. Out of its last mode it hears of nothing any

@@ -73,11 +73,10 @@ final class ByteBuffer {
 /// A buffer is taken out while a handler looks at it, so that a nested run takes another.
 final class BufferPool {
     static func shared(of loop: RunLoop) -> BufferPool {
-        if let pool = loop.attachments[ObjectIdentifier(BufferPool.self)] as? BufferPool { return pool }
-        let pool = BufferPool()
-        loop.attachments[ObjectIdentifier(BufferPool.self)] = pool
-        return pool
+        loop[pools]
     }
+
+    private static let pools = RunLoop.Local { _ in BufferPool() }
 
     /// How much a connection reads at a time.
     static let size = 64 * 1024

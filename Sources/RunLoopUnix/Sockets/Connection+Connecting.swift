@@ -37,17 +37,16 @@ public final class ConnectionAttempt {
         _ origin: RunLoop.Origin,
         make: @escaping (Int32) -> Connection
     ) {
-        let source = DescriptorSource(fileDescriptor: descriptor, events: .writable) { [self] _, _ in
+        let source = DescriptorSource(fileDescriptor: descriptor, events: .writable, origin: origin) { [self] _, _ in
             var reason: Int32 = 0
             var length = socklen_t(MemoryLayout<Int32>.size)
             getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &reason, &length)
             finish(reason, address, make)
         }
-        let timer = Timer(fire: loop.now + timeout, interval: .zero, repeats: false) { [self] _ in
+        let timer = Timer(at: loop.now + timeout, origin: origin) { [self] _ in
             finish(ETIMEDOUT, address, make)
         }
         (source.name, timer.name) = ("connecting to \(address)", "timeout of connecting to \(address)")
-        (source.origin, timer.origin) = (origin, origin)
         do {
             try loop.add(source, forMode: modes)
         } catch {

@@ -131,11 +131,11 @@ public final class Connection {
         guard state != .closed else { return }
         require(state == .new, "a connection is started once")
         setNonBlocking(fileDescriptor)
-        let reader = DescriptorSource(fileDescriptor: fileDescriptor, events: .readable) { [self] _, _ in
+        let reader = DescriptorSource(fileDescriptor: fileDescriptor, events: .readable, origin: origin) {
+            [self] _, _ in
             if let transport { serve(transport, .readable) } else { readSome() }
         }
         reader.name = "connection"
-        reader.origin = origin
         do {
             try loop.add(reader, forMode: modes)
         } catch {
@@ -358,11 +358,11 @@ public final class Connection {
         let watches = if let transport { watches(transport, for: .writable) } else { isPending }
         if writer == nil {
             guard watches else { return }
-            writer = DescriptorSource(fileDescriptor: fileDescriptor, events: .writable) { [self] _, _ in
+            writer = DescriptorSource(fileDescriptor: fileDescriptor, events: .writable, origin: origin) {
+                [self] _, _ in
                 if let transport { serve(transport, .writable) } else { flush() }
             }
             writer!.name = "connection"
-            writer!.origin = origin
         }
         guard let writer, watches != isAwaitingRoom else { return }
         isAwaitingRoom = watches

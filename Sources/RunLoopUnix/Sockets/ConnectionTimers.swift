@@ -30,10 +30,8 @@ final class ConnectionTimers {
     }
 
     private func schedule(_ name: String, _ delay: Duration, _ block: @escaping (Timer) -> Void) -> Timer {
-        // Repeating, so that it can be set anew in its callback; what it would do by itself is never reached.
-        let timer = Timer(fire: loop.now + delay, interval: .seconds(1 << 32), repeats: true, block: block)
+        let timer = Timer(at: loop.now + delay, origin: origin, block: block)
         timer.name = name
-        timer.origin = origin
         loop.add(timer, forMode: modes)
         return timer
     }
@@ -41,7 +39,7 @@ final class ConnectionTimers {
     private func checkIdle(_ timer: Timer, _ timeout: Duration) {
         let end = lastActivity + timeout
         guard end > loop.now else { return expired(.idleTimeout) }
-        timer.fireDate = end
+        timer.rearm(at: end)
     }
 
     func noteActivity() {

@@ -109,9 +109,10 @@ public final class Listener {
         isTCP = SocketAddress.local(of: descriptor).path == nil
         setNonBlocking(descriptor)
         reserve = open("/dev/null", O_RDONLY | O_CLOEXEC)
-        let source = DescriptorSource(fileDescriptor: descriptor, events: .readable) { [self] _, _ in acceptSome() }
+        let source = DescriptorSource(fileDescriptor: descriptor, events: .readable, origin: origin) { [self] _, _ in
+            acceptSome()
+        }
         source.name = "listener \(SocketAddress.local(of: descriptor))"
-        source.origin = origin
         do {
             try loop.add(source, forMode: modes)
         } catch {
@@ -174,13 +175,12 @@ public final class Listener {
     private func rest() {
         guard let source, resumption == nil else { return }
         loop.remove(source, fromMode: modes)
-        let timer = Timer(fire: loop.now + options.pause, interval: .zero, repeats: false) { [unowned self] _ in
+        let timer = Timer(at: loop.now + options.pause, origin: origin) { [unowned self] _ in
             resumption = nil
             guard let source = self.source else { return }
             do { try loop.add(source, forMode: modes) } catch { close() }
         }
         timer.name = "pause of \(source.name!)"
-        timer.origin = origin
         resumption = timer
         loop.add(timer, forMode: modes)
     }

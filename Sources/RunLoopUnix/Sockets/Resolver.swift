@@ -64,11 +64,10 @@ public enum Resolver {
         private var last = 0
 
         static func of(_ loop: RunLoop) -> Waiting {
-            if let waiting = loop.attachments[ObjectIdentifier(Waiting.self)] as? Waiting { return waiting }
-            let waiting = Waiting()
-            loop.attachments[ObjectIdentifier(Waiting.self)] = waiting
-            return waiting
+            loop[local]
         }
+
+        private static let local = RunLoop.Local { _ in Waiting() }
 
         func insert(_ completion: @escaping (Result<[SocketAddress], Failure>) -> Void) -> Int {
             last += 1

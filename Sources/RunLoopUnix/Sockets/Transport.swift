@@ -94,7 +94,7 @@ extension Connection {
     /// What the transport holds is read in the next pass: the descriptor does not tell of it.
     func scheduleReading(_ transport: any Transport) {
         guard transport.mayHoldInput, wantsInput, !isHandshaking, !isReceiving, heldInput == nil else { return }
-        let source = CustomSource { [unowned self] source in
+        let source = CustomSource(origin: origin) { [unowned self] source in
             source.invalidate()
             heldInput = nil
             lastPassOfHeldInput = loop.statistics.passes
@@ -102,7 +102,6 @@ extension Connection {
             updateWatching()
         }
         source.name = "connection"
-        source.origin = origin
         heldInput = source
         loop.add(source, forMode: modes)
         source.signal()

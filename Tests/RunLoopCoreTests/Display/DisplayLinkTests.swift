@@ -196,7 +196,7 @@ struct DisplayLinkTests {
                 recorded.link.add(to: second, forMode: .default)
                 recorded.link.remove(from: second, forMode: .default)
                 #expect(second.isEmpty(.default))
-                #expect(ignored == ["a display link that is in another loop was added; remove it there first"])
+                #expect(ignored == ["\(recorded.link!) was added, but it is in another loop; remove it there first"])
                 recorded.link.remove(from: first, forMode: .default)
                 recorded.link.add(to: second, forMode: .default)
                 second.run(in: .default, until: frame(2))
@@ -232,7 +232,7 @@ struct DisplayLinkTests {
         withSimulation { simulation in
             let loop = simulation.loop
             var lines: [String] = []
-            loop.trace = { if case .frame = $0 { lines.append("\($0)") } }
+            loop.trace = { if case .called(.displayLink, _, _, _) = $0 { lines.append("\($0)") } }
             let recorded = RecordedLink(loop, set: { $0.name = "scroll" })
             simulation.spend(.milliseconds(40))
             loop.run(in: .default, until: frame(3))

@@ -189,22 +189,6 @@ struct RunWrapperTests {
         }
     }
 
-    @Test("acceptInput blocks until a source is handled or the date has come (R50)")
-    func acceptInput() {
-        withSimulation { simulation in
-            let loop = simulation.loop
-            loop.acceptInput(forMode: .default, before: ms(100))
-            #expect(loop.now == ms(0))
-            let source = loop.keepAlive()
-            loop.acceptInput(forMode: .default, before: ms(10))
-            #expect(loop.now == ms(10))
-            loop.timer(20) { _ in source.signal() }
-            loop.acceptInput(forMode: .default, before: ms(100))
-            #expect(loop.now == ms(20))
-            #expect(loop.statistics.sources == 1)
-        }
-    }
-
     @Test("nextFireDate is that of the earliest timer of the mode, which may have passed (R51)")
     func nextFireDate() {
         withSimulation { simulation in

@@ -144,7 +144,7 @@ struct StopTests {
 
     @Test("wakeUp before the sleep makes it return at once, and two are as good as one (R86)")
     func wakeUpIsRemembered() {
-        let activities: [Observer.Activity] = [.beforeTimers, .beforeSources]
+        let activities: [RunLoop.Activity] = [.beforeTimers, .beforeSources]
         for activity in activities {
             withObservedLoop { _, loop, log in
                 loop.timer(50) { _ in log("T") }

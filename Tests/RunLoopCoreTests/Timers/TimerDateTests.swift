@@ -190,6 +190,6 @@ struct TimerDateTests {
 }
 
 private func moveFirstTimer(of loop: RunLoop, to date: RunLoop.Instant) {
-    let first = loop.timers.clients().first { $0.membership.contains(.default) }
-    if case .timer(let timer) = first?.client { timer.takeUnretainedValue().fireDate = date }
+    let first = loop.timers.nodes().first { $0.membership.contains(RunLoop.Mode.default) }
+    (first as? Timer)?.fireDate = date
 }

@@ -21,8 +21,8 @@ struct TimerQueueModelTests {
         trial.queue.end()
     }
 
-    @Test("many clients of few modes agree with an array that is searched", arguments: [100, 200] as [UInt64])
-    func manyClients(seed: UInt64) {
+    @Test("many nodes of few modes agree with an array that is searched", arguments: [100, 200] as [UInt64])
+    func manyNodes(seed: UInt64) {
         var trial = Trial(seed: seed, registerWeight: 60)
         for step in 1...400 {
             trial.step()
@@ -37,17 +37,15 @@ struct TimerQueueModelTests {
 
     @Test("armed and disarmed a million times, the heap stays small")
     func boundedByDisarming() {
-        let owner = Owner()
-        defer { withExtendedLifetime(owner) {} }
-        var queue = TimerQueue<Client>()
-        let client = owner.client(0)
-        queue.register(client, inDefault)
+        var queue = TimerQueue<Node>()
+        let node = Node(0)
+        queue.register(node, inDefault)
         var most = 0
         for index in 0..<1_000_000 {
-            client.deadline = ns(Int64(index))
-            queue.arm(client, at: client.deadline, order: queue.takeOrder())
+            node.deadline = ns(Int64(index))
+            queue.arm(node, at: node.deadline, order: queue.takeOrder())
             most = max(most, queue.armedCount)
-            queue.disarm(client)
+            queue.disarm(node)
         }
         #expect(most == 1)
         #expect(queue.armedCount == 0)
@@ -57,145 +55,111 @@ struct TimerQueueModelTests {
 
     @Test("re-armed a million times among a thousand others, the heap holds one entry for each")
     func boundedByRearming() {
-        let owner = Owner()
-        defer { withExtendedLifetime(owner) {} }
-        var queue = TimerQueue<Client>()
+        var queue = TimerQueue<Node>()
         var generator = SeededGenerator(seed: 1)
-        let clients = queue.addThousand(of: owner)
+        let nodes = queue.addThousand()
         for _ in 0..<1_000_000 {
-            let client = clients[Int(generator.next() % 1000)]
-            client.deadline = ns(Int64(generator.next() % 1_000_000))
-            queue.arm(client, at: client.deadline, order: queue.takeOrder())
+            let node = nodes[Int(generator.next() % 1000)]
+            node.deadline = ns(Int64(generator.next() % 1_000_000))
+            queue.arm(node, at: node.deadline, order: queue.takeOrder())
         }
         #expect(queue.armedCount == 1000)
         queue.checkInvariants()
         let next = queue.nextDeadline(in: .default)
-        #expect(next == clients.map(\.deadline).min())
+        #expect(next == nodes.map(\.deadline).min())
         queue.end()
     }
 
-    @Test("put off a million times, nothing is added to the heap")
-    func boundedByPuttingOff() {
-        let owner = Owner()
-        defer { withExtendedLifetime(owner) {} }
-        var queue = TimerQueue<Client>()
+    @Test("postponed a million times, nothing is added to the heap")
+    func boundedByPostponing() {
+        var queue = TimerQueue<Node>()
         var generator = SeededGenerator(seed: 2)
-        let clients = queue.addThousand(of: owner)
+        let nodes = queue.addThousand()
         for step in 0..<1_000_000 {
-            let client = clients[Int(generator.next() % 1000)]
-            client.deadline = ns(Int64(1000 + step))
-            queue.putOff(client, order: queue.takeOrder())
+            let node = nodes[Int(generator.next() % 1000)]
+            node.deadline = ns(Int64(1000 + step))
+            queue.postpone(node, order: queue.takeOrder())
         }
         #expect(queue.armedCount == 1000)
         queue.checkInvariants()
         let next = queue.nextDeadline(in: .default)
-        #expect(next == clients.map(\.deadline).min())
+        #expect(next == nodes.map(\.deadline).min())
         queue.checkInvariants()
-        for client in clients {
-            queue.unregister(client)
-            client.release()
+        for node in nodes {
+            queue.unregister(node)
+            node.release()
         }
         #expect(queue.armedCount == 0)
         let hasMembers = queue.hasMembers(in: .default)
         #expect(!hasMembers)
     }
 
-    @Test("a client is kept while it is in the queue, and no longer")
+    @Test("a node is kept while it is in the queue, and no longer")
     func keeping() {
-        var queue = TimerQueue<Client>()
-        weak var state: Client.State?
+        var queue = TimerQueue<Node>()
+        weak var kept: Node?
         do {
-            let client = Client(0)
-            state = client.state.takeUnretainedValue()
-            queue.register(client, inDefault)
-            queue.arm(client, at: client.deadline, order: queue.takeOrder())
-            client.release()
+            let node = Node(0)
+            kept = node
+            queue.register(node, inDefault)
+            queue.arm(node, at: node.deadline, order: queue.takeOrder())
         }
-        #expect(state != nil)
+        #expect(kept != nil)
         queue.end()
-        #expect(state == nil)
+        #expect(kept == nil)
     }
 }
 
 private let inDefault = Membership.none.joining(.default, common: ModeSet(.default))
 
-/// A client whose first reference its maker lets go of.
-private struct Client: TimerQueueClient {
-    final class State {
-        let number: Int
-        var deadline = RunLoop.Instant.distantFuture
-        var tolerance = Duration.zero
-        var link = TimerQueueLink()
+private final class Node: TimerQueueNode {
+    let number: Int
+    var deadline = RunLoop.Instant.distantFuture
+    var tolerance = Duration.zero
+    var earliest: RunLoop.Instant { deadline - tolerance }
 
-        init(_ number: Int) {
-            self.number = number
-        }
+    var queuePlace = TimerQueuePlace.resting
+    var queueIndex: Int32 = -1
+    var queueOrder: UInt64 = 0
+    var laneAndLaterOrder: UInt64 = 0
+
+    init(_ number: Int) {
+        self.number = number
     }
 
-    let state: Unmanaged<State>
-
-    init(_ number: Int) { state = .passRetained(State(number)) }
-
-    var object: State { state.takeUnretainedValue() }
-    var number: Int { object.number }
-    var deadline: RunLoop.Instant {
-        get { object.deadline }
-        nonmutating set { object.deadline = newValue }
-    }
-    var earliest: RunLoop.Instant { deadline - object.tolerance }
-    var identity: UnsafeRawPointer { UnsafeRawPointer(state.toOpaque()) }
-
-    func withLink<Result>(_ body: (inout TimerQueueLink) -> Result) -> Result { body(&object.link) }
-    func retain() { _ = state.retain() }
-    func release() { state.release() }
-    static func == (left: Client, right: Client) -> Bool { left.identity == right.identity }
+    func release() { UnownedReference(self).release() }
 }
 
-/// Keeps clients until it goes itself.
-private final class Owner {
-    private var clients: [Client] = []
-
-    func client(_ number: Int) -> Client {
-        clients.append(Client(number))
-        return clients.last!
-    }
-
-    deinit {
-        for client in clients { client.release() }
-    }
-}
-
-extension TimerQueue<Client> {
-    /// Lets go of all clients.
+extension TimerQueue<Node> {
+    /// Lets go of all nodes.
     fileprivate mutating func end() {
-        for client in removeAll() { client.release() }
+        for node in removeAll() { node.release() }
     }
 
-    /// A thousand clients that are due one after the other.
-    fileprivate mutating func addThousand(of owner: Owner) -> [Client] {
-        let clients = (0..<1000).map(owner.client)
-        for client in clients {
-            client.deadline = ns(Int64(client.number))
-            register(client, inDefault)
-            arm(client, at: client.deadline, order: takeOrder())
+    /// A thousand nodes that are due one after the other.
+    fileprivate mutating func addThousand() -> [Node] {
+        let nodes = (0..<1000).map(Node.init)
+        for node in nodes {
+            node.deadline = ns(Int64(node.number))
+            register(node, inDefault)
+            arm(node, at: node.deadline, order: takeOrder())
         }
-        return clients
+        return nodes
     }
 }
 
 /// A queue, its model, and the random operations that both go through.
 private struct Trial: ~Copyable {
-    /// What the model knows of a client.
+    /// What the model knows of a node.
     private struct Entry {
-        let client: Client
+        let node: Node
         var membership: Membership
         var armed: (deadline: RunLoop.Instant, order: UInt64)?
-        /// When the client last came to a mode, on the queue's count.
+        /// When the node last came to a mode, on the queue's count.
         var joins: [RunLoop.Mode: UInt64] = [:]
     }
 
-    var queue = TimerQueue<Client>()
-    private let owner = Owner()
+    var queue = TimerQueue<Node>()
     private var entries: [Entry] = []
     private var common = ModeSet(.default)
     private var generator: SeededGenerator
@@ -237,9 +201,9 @@ private struct Trial: ~Copyable {
     private mutating func register() {
         let membership = Membership.none.joining(randomModes(), common: common)
         made += 1
-        let client = owner.client(made)
-        queue.register(client, membership)
-        entries.append(Entry(client: client, membership: membership))
+        let node = Node(made)
+        queue.register(node, membership)
+        entries.append(Entry(node: node, membership: membership))
         if random(4) > 0 { arm(entries.count - 1) }
     }
 
@@ -253,13 +217,13 @@ private struct Trial: ~Copyable {
         let deadline = ns(Int64(random(20)))
         let order = queue.takeOrder()
         let isLater = entries[index].armed.map { deadline >= $0.deadline } ?? false
-        let client = entries[index].client
-        client.deadline = deadline
-        client.object.tolerance = random(3) == 0 ? .nanoseconds(random(8)) : .zero
+        let node = entries[index].node
+        node.deadline = deadline
+        node.tolerance = random(3) == 0 ? .nanoseconds(random(8)) : .zero
         if isLater && random(4) > 0 {
-            queue.putOff(client, order: order)
+            queue.postpone(node, order: order)
         } else {
-            queue.arm(client, at: deadline, order: order)
+            queue.arm(node, at: deadline, order: order)
         }
         entries[index].armed = (deadline, order)
     }
@@ -267,7 +231,7 @@ private struct Trial: ~Copyable {
     private mutating func disarm() {
         guard !entries.isEmpty else { return }
         let index = random(UInt64(entries.count))
-        queue.disarm(entries[index].client)
+        queue.disarm(entries[index].node)
         entries[index].armed = nil
     }
 
@@ -279,7 +243,7 @@ private struct Trial: ~Copyable {
         let left = joined.leaving(randomModes(), common: common)
         let membership = left.isEmpty ? joined : left
         let order = queue.nextOrder
-        queue.move(entries[index].client, to: membership)
+        queue.move(entries[index].node, to: membership)
         entries[index].membership = membership
         membership.modes.subtracting(old.modes).forEach { entries[index].joins[$0] = order }
     }
@@ -299,8 +263,8 @@ private struct Trial: ~Copyable {
     private mutating func unregister() {
         guard !entries.isEmpty else { return }
         let entry = entries.remove(at: random(UInt64(entries.count)))
-        queue.unregister(entry.client)
-        entry.client.release()
+        queue.unregister(entry.node)
+        entry.node.release()
     }
 
     /// Fires what is due in a mode, with other operations and nested passes in between.
@@ -311,10 +275,10 @@ private struct Trial: ~Copyable {
         depth += 1
         while true {
             let expected = next(in: mode, at: now, before: mark)
-            let popped = queue.popDue(in: mode, at: now, before: mark).map(\.client.number)
+            let popped = queue.popDue(in: mode, at: now, before: mark).map(\.node.object.number)
             queue.checkInvariants()
-            if popped != expected.map({ entries[$0].client.number }) {
-                failure = "popped \(popped as Int?), expected \(expected.map { entries[$0].client.number } as Int?)"
+            if popped != expected.map({ entries[$0].node.number }) {
+                failure = "popped \(popped as Int?), expected \(expected.map { entries[$0].node.number } as Int?)"
             }
             guard let expected, failure == nil else { break }
             entries[expected].armed = nil
@@ -344,7 +308,7 @@ private struct Trial: ~Copyable {
     private func next(in mode: RunLoop.Mode, at now: RunLoop.Instant, before mark: UInt64) -> Int? {
         // What may come now only because of its tolerance does not overtake what may not come yet.
         candidates(in: mode).sorted { isBefore($0, $1) }
-            .prefix { entries[$0].client.earliest <= now }
+            .prefix { entries[$0].node.earliest <= now }
             .first { entries[$0].armed!.order < mark && entries[$0].joins[mode, default: 0] < mark }
     }
 
@@ -360,7 +324,7 @@ private struct Trial: ~Copyable {
     /// Where queue and model disagree, if they do.
     mutating func difference() -> String? {
         if let failure { return failure }
-        let listed = queue.clients()
+        let listed = queue.nodes()
         for mode in modes {
             let armed = candidates(in: mode).sorted { isBefore($0, $1) }
             let expected = armed.first.map { entries[$0].armed!.deadline }
@@ -368,14 +332,14 @@ private struct Trial: ~Copyable {
             if found != expected { return "the next deadline in \(mode) is \(found as Any), not \(expected as Any)" }
             let members = entries.filter { $0.membership.modes.contains(mode) }
             if queue.hasMembers(in: mode) == members.isEmpty { return "\(mode) has \(members.count) members" }
-            let clients = listed.filter { $0.membership.contains(mode) }.map(\.client.number)
-            if Array(clients.prefix(armed.count)) != armed.map({ entries[$0].client.number }) {
-                return "the clients of \(mode) are in another order"
+            let nodes = listed.filter { queue.membership(of: $0).contains(mode) }.map(\.number)
+            if Array(nodes.prefix(armed.count)) != armed.map({ entries[$0].node.number }) {
+                return "the nodes of \(mode) are in another order"
             }
-            if clients.count != members.count { return "\(mode) lists \(clients.count) clients of \(members.count)" }
+            if nodes.count != members.count { return "\(mode) lists \(nodes.count) nodes of \(members.count)" }
         }
-        for entry in entries where queue.membership(of: entry.client) != entry.membership {
-            return "client \(entry.client.number) is in other modes"
+        for entry in entries where queue.membership(of: entry.node) != entry.membership {
+            return "node \(entry.node.number) is in other modes"
         }
         return nil
     }

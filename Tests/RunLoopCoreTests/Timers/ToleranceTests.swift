@@ -1,4 +1,5 @@
 import RunLoopKit
+import RunLoopLibevent
 import RunLoopSimulation
 import TestSupport
 import Testing
@@ -44,7 +45,7 @@ struct ToleranceTests {
     @Test("a timer comes with the first wake-up in its tolerance, and at its end by itself (R148)")
     func sharesWakeUps() {
         let driver = SteppedDriver()
-        let (loop, log) = (RunLoop(driver: driver), Log())
+        let (loop, log) = (RunLoop(driver: driver, world: RealWorld.shared), Log())
         func add(_ name: String, at date: RunLoop.Instant, tolerance: Duration) {
             let timer = Timer(fire: date, interval: .zero, repeats: false) { _ in log("\(name) \(loop.now.word)") }
             timer.tolerance = tolerance
@@ -65,7 +66,7 @@ struct ToleranceTests {
     @Test("a repeating timer with a tolerance keeps to its grid")
     func gridStays() {
         let driver = SteppedDriver()
-        let (loop, log) = (RunLoop(driver: driver), Log())
+        let (loop, log) = (RunLoop(driver: driver, world: RealWorld.shared), Log())
         let timer = Timer(fire: ms(10), interval: .milliseconds(10), repeats: true) { timer in
             log("\(timer.fireDate.word) at \(loop.now.word)")
             if timer.fireDate == ms(30) { timer.invalidate() }
@@ -87,8 +88,6 @@ private final class SteppedDriver: Driver {
     private(set) var now = ns(0)
     private(set) var wakeUps: [RunLoop.Instant] = []
     var waker: any Waker { NoWaker() }
-    var isVirtual: Bool { false }
-    var world: SimulatedWorld? { nil }
 
     func wait(until deadline: RunLoop.Instant, into ready: ReadyQueue) -> WaitOutcome {
         guard deadline > now else { return .woke }
@@ -99,5 +98,4 @@ private final class SteppedDriver: Driver {
 
     func watch(_ descriptor: Int32, for events: DescriptorEvents, token: SourceToken) {}
     func unwatch(_ token: SourceToken) {}
-    func makePeer(named name: String, isService: Bool) -> any PeerDriver { fatalError("no other threads here") }
 }

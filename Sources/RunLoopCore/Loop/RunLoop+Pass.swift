@@ -1,0 +1,87 @@
+// The heart of the loop: one pass, step by step. The steps are numbered as in the documentation (How a pass runs).
+
+extension RunLoop {
+    /// One pass of the innermost run.
+    ///
+    /// - Returns: why the run is to end now, or `nil` if another pass is to follow.
+    func pass() -> RunResult? {
+        let run = innermostRun!
+        let mode = run.mode
+        isWakeUpPending = false
+        statistics.passes += 1
+
+        // 1. Observers look on.
+        notify(.beforeTimers, in: mode)
+        notify(.beforeSources, in: mode)
+
+        // 2. Blocks that were posted before this point, here or from other threads.
+        collectMail()
+        var didWork = !blocks.isEmpty && performBlocks(in: mode)
+
+        // 3. Custom sources that were signalled, and blocks once more if there were any.
+        var handledSource =
+            !signals.isEmpty && serveSignalled(in: mode, onlyFirst: run.returnsAfterSource)
+        if handledSource { didWork = performBlocks(in: mode) || didWork }
+
+        // 4. How long: not at all if there is something to do, or nothing left to wait for.
+        var wakeTime = run.isPoll || handledSource ? nil : self.wakeTime(in: mode, until: run.limit)
+        let announcesSleep = wakeTime != nil
+        if announcesSleep, notify(.beforeWaiting, in: mode) { wakeTime = self.wakeTime(in: mode, until: run.limit) }
+
+        // 5. The one line that touches the world.
+        var outcome = WaitOutcome.woke
+        var sleeps = false
+        if ready.isEmpty {
+            if !parked.isEmpty { unpark(for: mode) }
+            sleeps = wakeTime != nil && mailbox.fallAsleep()
+            outcome = driver.wait(until: sleeps ? wakeTime! : .distantPast, into: ready)
+            if sleeps { mailbox.wakeUp() }
+        }
+        if announcesSleep { notify(.afterWaiting, in: mode) }
+
+        // 6. What came meanwhile; and the clock, once. What is armed or joins the mode from here on waits for another
+        // pass.
+        collectMail()
+        let now = driver.now
+        (freshTime, timeOfPass) = (now, now)
+        let mark = timers.beginPass(isOutermost: outerRuns.isEmpty)
+
+        // 7. Timers that are due at that reading, straight from the queue: a nested run may have fired some meanwhile.
+        var fired = 0
+        while let (item, deadline) = timers.popDue(in: mode, at: now, before: mark) {
+            statistics.lateness.record(nanoseconds: recentTime().nanoseconds &- deadline.nanoseconds)
+            if item.object.deadlineCame(in: self) { fired += 1 }
+        }
+        timers.restore()
+        statistics.count(fires: fired, slept: sleeps)
+
+        // 8. Descriptors that were found ready, and blocks once more.
+        if !ready.isEmpty && serveReady(in: mode) { handledSource = true }
+        if !blocks.isEmpty && performBlocks(in: mode) { didWork = true }
+        didWork = didWork || handledSource || fired > 0
+
+        // 9. Leave? In CFRunLoop's order.
+        if handledSource && run.returnsAfterSource { return .handledSource }
+        if run.isPoll || hasReached(run.limit, passTime: now, didWork: didWork) { return .timedOut }
+        if outcome == .starved && !didWork { return .starved }
+        if innermostRun!.isStopped { return .stopped }
+        return isEmpty(mode) && !mailbox.hasMail ? .finished : nil
+    }
+
+    /// Until when to sleep; `nil` if there is something to do at once, or nothing to wait for.
+    private func wakeTime(in mode: Mode, until limit: Instant) -> Instant? {
+        guard !innermostRun!.isStopped, !isWakeUpPending, ready.isEmpty, !mailbox.hasMail else { return nil }
+        guard blocks.isEmpty || !hasBlocks(for: mode) else { return nil }
+        let deadline = timers.nextDeadline(in: mode)
+        guard deadline != nil || !isEmpty(mode) else { return nil }
+        let wakeTime = min(deadline ?? .distantFuture, limit)
+        return wakeTime == .distantFuture || wakeTime > recentTime() ? wakeTime : nil
+    }
+
+    /// The limit counts as reached when the clock has gone beyond it, or when a pass right at the limit found nothing
+    /// to do: what is due exactly then still fires, also when a callback ends exactly then (R35).
+    private func hasReached(_ limit: Instant, passTime: Instant, didWork: Bool) -> Bool {
+        guard limit != .distantFuture else { return false }
+        return recentTime() > limit || (passTime >= limit && !didWork)
+    }
+}

@@ -1,0 +1,184 @@
+internal import Synchronization
+
+extension RunLoop {
+    /// Runs the loop in `mode` until a limit, until it is stopped, or until nothing is left to wait for: the level of
+    /// `CFRunLoopRunInMode`, with its results (R27–R36).
+    ///
+    /// May be called from within any callback, in any mode, to any depth (R89). What is due exactly at the limit still
+    /// fires (R35). If several reasons to end meet, the order is `handledSource`, `timedOut`, `stopped`, `finished`
+    /// (R33).
+    ///
+    /// - Parameters:
+    ///   - mode: the mode; only what is scheduled in it takes part.
+    ///   - limit: when to return; a limit that is not later than now makes exactly one pass that does not sleep.
+    ///   - returnAfterSourceHandled: whether to return once a source has been handled; timers and blocks are not
+    ///     sources (R32).
+    @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
+    @discardableResult
+    public func run(
+        in mode: Mode, until limit: Instant = .distantFuture, returnAfterSourceHandled: Bool = false
+    ) -> RunResult {
+        activate(mode, until: limit, returnsAfterSource: returnAfterSourceHandled) ?? .finished
+    }
+
+    /// Runs the loop in `mode` until a source has been handled, or until the date.
+    ///
+    /// Timers may fire any number of times meanwhile; they do not end the run (R42).
+    ///
+    /// - Returns: `false` if the mode was empty and nothing was run (R41), if on virtual time nothing can ever happen
+    ///   any more, or if the loop's ``LoopThread`` is to end; `true` otherwise, whatever ended the run.
+    @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
+    @discardableResult
+    public func run(mode: Mode, before limit: Instant) -> Bool {
+        let result = activate(mode, until: limit, returnsAfterSource: true)
+        return result != nil && result != .starved && !isEnding
+    }
+
+    /// Runs the loop in the default mode until nothing is left in it.
+    ///
+    /// A stop ends only the run inside of it, and it goes on (R46, R47). For a loop that is to be stopped use
+    /// ``run(in:until:returnAfterSourceHandled:)``.
+    @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
+    public func run() {
+        while run(mode: .default, before: .distantFuture) {}
+    }
+
+    /// Runs the loop in the default mode until the date, or until nothing is left in it (R45). At least one pass is
+    /// made. A stop does not end it (R46).
+    @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
+    public func run(until limit: Instant) {
+        while run(mode: .default, before: limit) && limit > now {}
+    }
+
+    /// Runs the loop in the default mode for a while, as ``run(until:)`` does.
+    @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
+    public func run(for duration: Duration) {
+        run(until: now + duration)
+    }
+
+    /// Makes exactly one pass in `mode`, which does not sleep: what is due is served.
+    ///
+    /// - Returns: why the run ended: `timedOut`, or `finished` if the mode is empty, and no pass was made.
+    @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
+    @discardableResult
+    public func poll(in mode: Mode = .default) -> RunResult {
+        run(in: mode, until: .distantPast)
+    }
+
+    /// Makes one pass in `mode` without sleeping, and tells when the next is due: Foundation's `limitDate(forMode:)`.
+    ///
+    /// - Returns: `nil` if nothing is scheduled in the mode; else the date of its earliest timer; else, with sources
+    ///   only, ``Instant/distantFuture``.
+    @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
+    public func limitDate(forMode mode: Mode) -> Instant? {
+        activate(mode, until: .distantPast, returnsAfterSource: true)
+        return isEmpty(mode) ? nil : timers.earliestDate(in: mode) ?? .distantFuture
+    }
+
+    /// When something in `mode` is due next at the earliest: the date of its first timer, which may have passed; `nil`
+    /// if nothing has a date. On the loop's thread, O(n) in what has a date in the mode.
+    public func nextFireDate(forMode mode: Mode) -> Instant? {
+        checkThread()
+        return timers.earliestDate(in: mode)
+    }
+
+    /// One run. `nil` if there was nothing to run: then no observer was called (R27).
+    // Inlined, because what returns after a system call is not predicted: a call more on the way was 8 ns of a pass.
+    @discardableResult
+    @inline(__always)
+    private func activate(
+        _ mode: Mode, until limit: Instant, returnsAfterSource: Bool
+    ) -> RunResult? {
+        checkThread()
+        freshTime = nil
+        if let innermostRun { outerRuns.append(innermostRun) }
+        lastActivationNumber += 1
+        innermostRun = Activation(
+            mode: mode, limit: limit, isPoll: hasCome(limit), returnsAfterSource: returnsAfterSource,
+            number: lastActivationNumber)
+        innermostRunChanged()
+        collectMail()
+        // A stop that was asked for before the run began lets it make one pass, so that blocks posted before the stop
+        // run.
+        let stopsAfterOnePass = innermostRun!.isStopped || isStopPending || isEnding
+        innermostRun!.isStopped = false
+        isStopPending = false
+        let result = isEmpty(mode) ? nil : makePasses(in: mode, atMostOne: stopsAfterOnePass)
+        innermostRun = outerRuns.isEmpty ? nil : outerRuns.removeLast()
+        innermostRunChanged()
+        return result
+    }
+
+    @inline(__always)
+    private func makePasses(in mode: Mode, atMostOne: Bool) -> RunResult {
+        record?.beginRun()
+        if trace != nil { emit(.runBegan(mode)) }
+        notify(.entry, in: mode)
+        var result: RunResult? = innermostRun!.isStopped ? .stopped : nil
+        if atMostOne { innermostRun!.isStopped = true }
+        while result == nil { result = pass() }
+        notify(.exit, in: mode)
+        if trace != nil { emit(.runEnded(mode, result!)) }
+        record?.end(at: now)
+        return result!
+    }
+
+    @inline(__always)
+    private func innermostRunChanged() {
+        mailbox.activation.store(innermostRun?.number ?? 0, ordering: .releasing)
+        timers.notesJoins = innermostRun != nil
+    }
+
+    /// Whether a limit is not later than now; the clock is not asked where it has nothing to say.
+    private func hasCome(_ limit: Instant) -> Bool {
+        limit == .distantPast || (limit != .distantFuture && limit <= now)
+    }
+
+    /// Whether nothing in `mode` makes a run worth while: no timer, no source, no block; observers do not count. On the
+    /// loop's thread.
+    @inline(__always)
+    package func isEmpty(_ mode: Mode) -> Bool {
+        if isKeptAlive(mode) { return false }
+        return !timers.hasMembers(in: mode) && (blocks.isEmpty || !hasBlocks(for: mode))
+    }
+
+    /// Takes what other threads have asked for.
+    @inline(__always)
+    func collectMail() {
+        if mailbox.hasMail { openMail() }
+    }
+
+    private func openMail() {
+        mailbox.collect(into: &mail)
+        if blocks.isEmpty {
+            swap(&blocks, &mail.blocks)
+        } else {
+            while let block = mail.blocks.popFirst() { blocks.append(block) }
+        }
+        guard !mail.requests.isEmpty else { return }
+        var requests: [Mailbox<RunLoop>.Request] = []
+        swap(&requests, &mail.requests)
+        for request in requests {
+            switch request {
+            case .urgent(let block): block(self)
+            case .stop(let number): stop(activation: number)
+            case .wakeUp: isWakeUpPending = true
+            }
+        }
+        freshTime = nil
+        requests.removeAll(keepingCapacity: true)
+        if mail.requests.isEmpty { swap(&requests, &mail.requests) }
+    }
+
+    /// Ends the run that was the innermost one when another thread asked; if that has ended by itself, the innermost
+    /// one now, or else the next.
+    private func stop(activation number: UInt64) {
+        if let index = outerRuns.lastIndex(where: { $0.number == number }) {
+            outerRuns[index].isStopped = true
+        } else if innermostRun != nil {
+            innermostRun!.isStopped = true
+        } else {
+            isStopPending = true
+        }
+    }
+}

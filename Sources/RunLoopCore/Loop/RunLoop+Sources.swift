@@ -1,0 +1,75 @@
+// What the steps of a pass do with sources and observers.
+
+extension RunLoop {
+    /// Calls the observers of an activity: those that are there when it begins, but for those invalidated since.
+    ///
+    /// - Returns: whether there were any.
+    @discardableResult
+    @inline(__always)
+    func notify(_ activity: Activity, in mode: Mode) -> Bool {
+        guard observedActivities(in: mode).contains(activity) else { return false }
+        callObservers(of: activity, in: mode)
+        return true
+    }
+
+    private func callObservers(of activity: Activity, in mode: Mode) {
+        for item in state(of: mode).observers where item.observedActivities.contains(activity) {
+            item.observe(activity, in: self)
+        }
+    }
+
+    /// Serves the sources of `mode` that are signalled when the step begins: by order, then by signal.
+    func serveSignalled(in mode: Mode, onlyFirst: Bool) -> Bool {
+        var due = signals.due(in: mode) { $0.membership.contains(mode) && !$0.isCalling }
+        var served = false
+        for source in due where source.signalNumber != 0 && source.isValid {
+            guard source.serve([], in: self) else { continue }
+            statistics.sources += 1
+            served = true
+            // A nested run may have met it on the stack.
+            if source.signalNumber != 0 { signals.lookAgain() }
+            if onlyFirst { break }
+        }
+        signals.end(&due)
+        return served
+    }
+
+    /// Serves what was found ready. A source that is not in the mode, or whose handler is on the stack, is parked:
+    /// being level-triggered, its descriptor will report again.
+    func serveReady(in mode: Mode) -> Bool {
+        var handled = false
+        if hasOrderedDescriptors { ready.sort { descriptors[$0]?.order ?? 0 } }
+        while let (token, found) = ready.popFirst() {
+            guard let source = descriptors[token], source.isValid else { continue }
+            guard source.membership.contains(mode) else {
+                // Which mode runs next is not known here: whichever it is, it has to look at what is parked.
+                parked.lookAgain()
+                park(source)
+                continue
+            }
+            guard !source.isCalling else {
+                park(source)
+                continue
+            }
+            guard source.serve(found, in: self) else { continue }
+            statistics.sources += 1
+            handled = true
+            if source.parkedIndex != nil { parked.lookAgain() }
+        }
+        return handled
+    }
+
+    /// Ends the watch of a descriptor that was found ready and cannot be served.
+    func park(_ source: Source) {
+        guard source.parkedIndex == nil, let token = source.token else { return }
+        driver.unwatch(token)
+        parked.insert(source)
+        statistics.parks += 1
+    }
+
+    /// Has parked descriptors watched again, if the mode has changed since this was last done.
+    func unpark(for mode: Mode) {
+        guard parked.begin(mode) else { return }
+        for source in parked.all where source.membership.contains(mode) { source.unpark(in: self) }
+    }
+}

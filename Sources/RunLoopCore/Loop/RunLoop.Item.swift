@@ -1,0 +1,219 @@
+extension RunLoop {
+    /// What can be scheduled in modes of a loop: a timer, a display link, an observer, a source.
+    ///
+    /// An item belongs to one loop at a time and to that loop's thread; it is in as many modes of it as one likes. The
+    /// loop keeps it from the moment it is added until it is invalidated or leaves its last mode, and the item keeps its
+    /// handler until it is invalidated, also by the end of its loop. This class cannot be subclassed elsewhere.
+    public class Item: CustomStringConvertible {
+        /// Where it was made.
+        public final let origin: Origin
+
+        // These and the fields of the subclasses are not checked for exclusivity: only the loop's thread gets here, and
+        // no access is open while user code is called.
+
+        /// Set while it is scheduled; the loop clears it before it goes.
+        @exclusivity(unchecked) final var home: UnownedReference<RunLoop>?
+        @exclusivity(unchecked) final var extras: Extras?
+        /// Whether its handler is on the stack.
+        @exclusivity(unchecked) final var isCalling = false
+
+        /// What few items have.
+        class Extras {
+            final var name: String?
+            final var invalidationHandler: (() -> Void)?
+            final var link: RemoteLink<Item, RunLoop>?
+        }
+
+        init(origin: Origin) {
+            self.origin = origin
+        }
+
+        /// A name for traces and reports.
+        public final var name: String? {
+            get { extras?.name }
+            set { madeExtras.name = newValue }
+        }
+
+        /// Whether it can still be called. Permanently false once it has been invalidated.
+        public final var isValid: Bool { hasHandler && extras?.link?.isInvalidated != true }
+
+        /// Called once when the item becomes invalid, before its handler and target are let go: the counterpart of a GCD
+        /// source's cancel handler. On the loop's thread.
+        public final var invalidationHandler: (() -> Void)? {
+            get { extras?.invalidationHandler }
+            set { madeExtras.invalidationHandler = isValid ? newValue : nil }
+        }
+
+        /// Stops it for good: it leaves all modes of its loop and is not called again, also not in a pass that has
+        /// already begun; its handler and target are let go, at the latest when a call that is under way returns.
+        ///
+        /// Harmless on an invalid item. To be called on the thread of the item's loop; elsewhere use a remote. O(1) on
+        /// the average, O(log n) at worst.
+        public final func invalidate() {
+            guard hasHandler else { return }
+            home?.with { $0.checkThread() }
+            dropHandler { retire() }
+        }
+
+        @inline(__always)
+        private func retire() {
+            home?.with { withdraw(from: $0) }
+            guard let extras else { return }
+            extras.link?.markInvalidated()
+            let handler = extras.invalidationHandler
+            extras.invalidationHandler = nil
+            handler?()
+        }
+
+        /// What it is, its name, and where it was made, for example `timer "poll" (Daemon/main.swift:12)`.
+        public final var description: String { "\(kind)\(name.map { " \(quoted($0))" } ?? "") (\(origin))" }
+
+        /// The loop that it is in.
+        final var loop: RunLoop? { home?.object }
+
+        @inline(__always)
+        final func isIn(_ loop: RunLoop) -> Bool { home == UnownedReference(loop) }
+
+        final var madeExtras: Extras {
+            if extras == nil { extras = makeExtras() }
+            return extras!
+        }
+
+        /// What it shares with its remotes.
+        final var link: RemoteLink<Item, RunLoop> {
+            let extras = madeExtras
+            if let link = extras.link { return link }
+            let link = RemoteLink<Item, RunLoop>(self, loop?.mailbox)
+            extras.link = link
+            return link
+        }
+
+        /// Notes which loop it is in now.
+        @inline(__always)
+        final func homeChanged(to loop: RunLoop?) {
+            home = loop.map { UnownedReference($0) }
+            extras?.link?.loopChanged(to: loop?.mailbox)
+        }
+
+        /// Calls its handler, and says so to those who watch the loop.
+        @inline(__always)
+        final func dispatch(in loop: RunLoop, _ call: () -> Void) {
+            isCalling = true
+            loop.dispatch(kind, name, origin, call)
+            isCalling = false
+        }
+
+        // MARK: What subclasses say
+
+        var kind: ItemKind { fatalError("an item says what it is") }
+        var hasHandler: Bool { fatalError("an item knows its handler") }
+
+        /// Forgets the handler, calls `body`, and lets the handler go only then, when everything is in order: its deinits
+        /// may do anything.
+        func dropHandler(_ body: () -> Void) { fatalError("an item knows its handler") }
+
+        /// The modes of its loop that it is in.
+        var membership: Membership { fatalError("an item knows its modes") }
+
+        /// Joins a loop, changes its modes, or leaves the loop when no mode is left.
+        func setMembership(_ membership: Membership, in loop: RunLoop) { fatalError("an item knows its modes") }
+
+        /// Leaves its loop for good.
+        func withdraw(from loop: RunLoop) { fatalError("an item knows its modes") }
+
+        /// The loop has ended, and every item of it knows.
+        func loopEnded() { invalidate() }
+
+        /// When it is due next, if it has a date; for reports.
+        var dueDate: Instant? { nil }
+        /// What else reports say of it.
+        var detail: String? { nil }
+        /// Whether a run in one of its modes goes on for it.
+        var keepsAlive: Bool { true }
+
+        func makeExtras() -> Extras { Extras() }
+    }
+
+    /// An item that waits for a deadline in its loop's timer queue. This class cannot be subclassed elsewhere.
+    public class TimedItem: Item, TimerQueueNode {
+        // These come first, in the gap that the fields of an item leave.
+        @exclusivity(unchecked) final var queuePlace = TimerQueuePlace.resting
+        @exclusivity(unchecked) final var queueIndex: Int32 = -1
+        @exclusivity(unchecked) final var queueOrder: UInt64 = 0
+        @exclusivity(unchecked) final var laneAndLaterOrder: UInt64 = 0
+
+        var deadline: Instant { fatalError("a timed item has a deadline") }
+        var earliest: Instant { deadline }
+
+        /// Its deadline has come; the queue has disarmed it. Somebody keeps it meanwhile, for the call may take it out.
+        ///
+        /// - Returns: whether it called anybody.
+        func deadlineCame(in loop: RunLoop) -> Bool { fatalError("a timed item is called at its deadline") }
+
+        final override var membership: Membership {
+            home.map { $0.with { $0.timers.membership(of: self) } } ?? .none
+        }
+
+        final override func withdraw(from loop: RunLoop) {
+            homeChanged(to: nil)
+            loop.timers.unregister(self)
+            UnownedReference(self).release()
+        }
+    }
+
+    /// An item that waits for something else than a deadline. This class cannot be subclassed elsewhere.
+    public class UntimedItem: Item {
+        @exclusivity(unchecked) private final var modes = Membership.none
+        /// Its place among those that were added to its loop.
+        final var number = 0
+
+        final override var membership: Membership { modes }
+
+        override func setMembership(_ membership: Membership, in loop: RunLoop) {
+            let old = modes
+            modes = membership
+            if old.isEmpty && !membership.isEmpty {
+                homeChanged(to: loop)
+                loop.keep(self)
+            } else if membership.isEmpty {
+                homeChanged(to: nil)
+                loop.letGo(self)
+            }
+            if old.isEverywhere != membership.isEverywhere {
+                loop.changeStates(of: old) { leave(&$0) }
+                loop.changeStates(of: membership) { join(&$0) }
+            } else if !membership.isEverywhere {
+                loop.changeStates(of: old.modes.subtracting(membership.modes)) { leave(&$0) }
+                loop.changeStates(of: membership.modes.subtracting(old.modes)) { join(&$0) }
+            }
+        }
+
+        final override func withdraw(from loop: RunLoop) {
+            setMembership(.none, in: loop)
+        }
+
+        /// Enters what the loop knows of one of its modes.
+        private final func join(_ state: inout ModeState) {
+            if keepsAlive { state.keepAliveCount += 1 }
+            guard !observedActivities.isEmpty else { return }
+            let index = state.observers.firstIndex { $0.place > place } ?? state.observers.endIndex
+            state.observers.insert(self, at: index)
+            state.observedActivities.formUnion(observedActivities)
+        }
+
+        private final func leave(_ state: inout ModeState) {
+            if keepsAlive { state.keepAliveCount -= 1 }
+            guard !observedActivities.isEmpty else { return }
+            state.observers.removeAll { $0 === self }
+            state.observedActivities = state.observers.reduce(into: []) { $0.formUnion($1.observedActivities) }
+        }
+
+        // MARK: What subclasses say
+
+        /// The points of a run at which it is called.
+        var observedActivities: Activity { [] }
+        /// Its place among what is called at the same point; smaller ones are earlier.
+        var place: Int { 0 }
+        func observe(_ activity: Activity, in loop: RunLoop) {}
+    }
+}

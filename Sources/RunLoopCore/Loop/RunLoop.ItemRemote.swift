@@ -1,0 +1,25 @@
+extension RunLoop {
+    /// What any thread may ask of an item that belongs to the thread of its loop: a ``Timer``, a ``DisplayLink``, an
+    /// ``Observer`` or a source.
+    ///
+    /// Invalidating a timer from another thread is what Apple's documentation warns of, and it does not compile here.
+    /// This handle is the safe form. It does not keep its item.
+    public struct ItemRemote<Subject: Item>: Sendable {
+        let link: RemoteLink<Item, RunLoop>
+
+        init(_ link: RemoteLink<Item, RunLoop>) {
+            self.link = link
+        }
+
+        /// Stops the item for good. It takes effect at once for calls that have not begun; the item's loop is woken, and
+        /// lets go of the handler and the target on its own thread soon after, in whatever mode it runs. An item that is
+        /// in no loop is let go of by its owner. Harmless when repeated. Any thread.
+        public func invalidate() {
+            guard !link.markInvalidated() else { return }
+            link.ask { $0.invalidate() }
+        }
+
+        /// Whether the item has been stopped, here or on its own thread. Any thread.
+        public var isInvalidated: Bool { link.isInvalidated }
+    }
+}

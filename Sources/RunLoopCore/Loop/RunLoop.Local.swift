@@ -1,0 +1,38 @@
+extension RunLoop {
+    /// A value that every loop has for itself, made when it is first asked for, and let go when the loop ends: what a
+    /// thread-local variable is to threads. For what is built on loops and shared by all users of one.
+    ///
+    /// ```swift
+    /// private let buffers = RunLoop.Local { _ in BufferPool() }
+    /// let pool = loop[buffers]
+    /// ```
+    ///
+    /// Keep it in a constant for as long as the process runs. A value is for its loop's thread. O(1).
+    public final class Local<Value>: Sendable {
+        private let make: @Sendable (RunLoop) -> Value
+
+        /// - Parameter make: called on a loop's thread when its value is first asked for.
+        public init(_ make: @escaping @Sendable (RunLoop) -> Value) {
+            self.make = make
+        }
+
+        fileprivate func value(in loop: RunLoop) -> Value {
+            if let value: Value = loop.locals.value(of: self) { return value }
+            let value = make(loop)
+            loop.locals.set(value, of: self)
+            return value
+        }
+    }
+
+    /// The loop's own value. On the loop's thread.
+    public subscript<Value>(local: Local<Value>) -> Value {
+        get {
+            checkThread()
+            return local.value(in: self)
+        }
+        set {
+            checkThread()
+            locals.set(newValue, of: local)
+        }
+    }
+}

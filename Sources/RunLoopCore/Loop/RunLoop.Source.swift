@@ -1,0 +1,121 @@
+extension RunLoop {
+    /// An item that something outside of the loop makes ready: a ``CustomSource`` or a ``DescriptorSource``. This class
+    /// cannot be subclassed elsewhere.
+    public class Source: UntimedItem, SignalQueueNode, ParkedListNode {
+        /// Of several that are ready, smaller numbers are served earlier; equal ones in the order in which they became
+        /// ready.
+        public final let order: Int
+
+        /// How often the source may be called; what makes it ready meanwhile waits. `nil`, the default, for no limit. A
+        /// new limit counts at once, also for the calls that have been made.
+        public final var rateLimit: RateLimit? {
+            get { window?.limit }
+            set {
+                home?.with { $0.checkThread() }
+                window = newValue.map { window?.changed(to: $0) ?? RateWindow($0) }
+                guard let alarm, let loop else { return }
+                if let end = window?.end(at: loop.now) { return alarm.set(to: end, in: loop, membership) }
+                alarm.setMembership(.none, in: loop)
+                mayBeCalledAgain(in: loop)
+            }
+        }
+        @exclusivity(unchecked) private final var window: RateWindow?
+        /// Ends the interval of a limit.
+        private final var alarm: Alarm?
+
+        /// Whether a run in one of its modes goes on for it, as is usual. What only looks at a loop may say no before it
+        /// is added: uv_unref's part.
+        public final var keepsModesAlive = true {
+            willSet { require(home == nil, "keepsModesAlive is set before the source is added to a loop") }
+        }
+        final override var keepsAlive: Bool { keepsModesAlive }
+
+        /// The number of the signal that it waits with; 0 if it was not signalled.
+        @exclusivity(unchecked) final var signalNumber: UInt64 = 0
+        /// What the driver knows it by, while its descriptor is watched or parked.
+        @exclusivity(unchecked) final var token: SourceToken?
+        @exclusivity(unchecked) final var parkedIndex: Int?
+
+        init(order: Int, origin: Origin) {
+            self.order = order
+            super.init(origin: origin)
+        }
+
+        final var isScheduled: Bool { home != nil }
+
+        // MARK: What subclasses say
+
+        /// Calls the handler, unless a rate limit holds it back.
+        ///
+        /// - Parameter found: what its descriptor was found ready for.
+        /// - Returns: whether it was called.
+        func serve(_ found: DescriptorEvents, in loop: RunLoop) -> Bool { fatalError("a source can be served") }
+
+        /// Has its descriptor watched again, if it can be called.
+        func unpark(in loop: RunLoop) {}
+
+        /// What kept it from being called has gone.
+        func mayBeCalledAgain(in loop: RunLoop) {}
+
+        // MARK: The rate limit
+
+        /// Counts a call, if its rate limit lets it pass; if not, the source is looked at again when it may be called.
+        @inline(__always)
+        final func passesLimit(in loop: RunLoop) -> Bool { window == nil || takeCall(in: loop) }
+
+        private final func takeCall(in loop: RunLoop) -> Bool {
+            guard let end = window!.take(at: loop.now) else { return true }
+            if alarm == nil {
+                alarm = Alarm(origin: origin) { [unowned self, unowned loop] in mayBeCalledAgain(in: loop) }
+            }
+            alarm!.set(to: end, in: loop, membership)
+            return false
+        }
+
+        /// Whether its rate limit keeps it from being called now.
+        final func isHeldBack(in loop: RunLoop) -> Bool { window?.end(at: loop.now) != nil }
+
+        override func setMembership(_ membership: Membership, in loop: RunLoop) {
+            super.setMembership(membership, in: loop)
+            if let alarm, membership.isEmpty || alarm.isIn(loop) { alarm.setMembership(membership, in: loop) }
+        }
+    }
+
+    /// A deadline of the loop's own: has it look at something again. It keeps no mode alive that nothing else does.
+    final class Alarm: TimedItem {
+        private var date = Instant.distantFuture
+        private let action: () -> Void
+
+        init(origin: Origin, _ action: @escaping () -> Void) {
+            self.action = action
+            super.init(origin: origin)
+        }
+
+        func set(to date: Instant, in loop: RunLoop, _ membership: Membership) {
+            self.date = date
+            setMembership(membership, in: loop)
+            loop.timers.arm(self, at: date, order: loop.timers.takeOrder())
+        }
+
+        override var deadline: Instant { date }
+        override var kind: ItemKind { .timer }
+        override var hasHandler: Bool { false }
+
+        override func setMembership(_ membership: Membership, in loop: RunLoop) {
+            if membership.isEmpty {
+                if isIn(loop) { withdraw(from: loop) }
+            } else if isIn(loop) {
+                loop.timers.move(self, to: membership)
+            } else {
+                homeChanged(to: loop)
+                loop.timers.register(self, membership)
+            }
+        }
+
+        override func deadlineCame(in loop: RunLoop) -> Bool {
+            withdraw(from: loop)
+            action()
+            return false
+        }
+    }
+}

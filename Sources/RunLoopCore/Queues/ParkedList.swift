@@ -1,0 +1,40 @@
+/// What can be parked.
+protocol ParkedListNode: AnyObject {
+    /// Its place among those that are parked, if it is.
+    var parkedIndex: Int? { get set }
+}
+
+/// Sources whose descriptor is not watched for the moment, because it was found ready and they could not be called.
+struct ParkedList<Node: ParkedListNode> {
+    private(set) var all: [Node] = []
+    /// The mode for which every one that could be watched again is.
+    private var mode: RunLoop.Mode?
+
+    var isEmpty: Bool { all.isEmpty }
+
+    mutating func insert(_ node: Node) {
+        node.parkedIndex = all.count
+        all.append(node)
+    }
+
+    /// O(1): the last one takes its place.
+    mutating func remove(_ node: Node) {
+        guard let index = node.parkedIndex else { return }
+        node.parkedIndex = nil
+        let last = all.removeLast()
+        guard last !== node else { return }
+        all[index] = last
+        last.parkedIndex = index
+    }
+
+    /// Something else than the mode has changed, for which one of them may be watched again.
+    mutating func lookAgain() {
+        mode = nil
+    }
+
+    /// - Returns: whether they are to be looked at.
+    mutating func begin(_ mode: RunLoop.Mode) -> Bool {
+        defer { self.mode = mode }
+        return self.mode != mode
+    }
+}

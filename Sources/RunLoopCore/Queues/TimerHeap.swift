@@ -1,0 +1,116 @@
+/// A 4-ary implicit heap of nodes by deadline, which of two equal ones comes first by their order. Each knows where it
+/// is.
+///
+/// Insertion and removal of the top cost O(log n). So does any other removal at worst, and O(1) on the average: what
+/// fills the gap comes from the bottom.
+struct TimerHeap<Node: TimerQueueNode>: ~Copyable {
+    // 16 bytes, so that the four children of an entry lie in one line of the cache.
+    struct Entry {
+        var deadline: RunLoop.Instant
+        var node: UnownedReference<Node>
+    }
+
+    private var entries = Buffer<Entry>()
+
+    var isEmpty: Bool { entries.isEmpty }
+    var count: Int { entries.count }
+    var top: Entry { entries[0] }
+
+    /// In no order.
+    subscript(index: Int) -> Entry { entries[index] }
+
+    @inline(__always)
+    mutating func insert(_ entry: Entry) {
+        entries.append(entry)
+        siftUp(entry, from: entries.count - 1)
+    }
+
+    /// Says when an entry is due from now on. Its node has its new place in the order already.
+    @inline(__always)
+    mutating func move(at index: Int, to deadline: RunLoop.Instant) {
+        put(Entry(deadline: deadline, node: entries[index].node), at: index)
+    }
+
+    @inline(__always)
+    mutating func remove(at index: Int) {
+        let last = entries.removeLast()
+        if index < entries.count { put(last, at: index) }
+        entries.shrink()
+    }
+
+    @inline(__always)
+    mutating func removeTop() {
+        let last = entries.removeLast()
+        if !entries.isEmpty { siftDown(last, from: 0) }
+        entries.shrink()
+    }
+
+    @inline(__always)
+    private mutating func put(_ entry: Entry, at index: Int) {
+        if index > 0 && Self.isBefore(entry, entries[(index - 1) / 4]) {
+            siftUp(entry, from: index)
+        } else {
+            siftDown(entry, from: index)
+        }
+    }
+
+    // The loops below keep the address of the entries in a register, and look at four children without a loop: to take
+    // the first of 10,000 timers is 496 instructions, and was 648. Every index is less than the count.
+
+    private func siftUp(_ entry: Entry, from start: Int) {
+        let base = entries.base
+        var index = start
+        while index > 0 {
+            let parent = (index - 1) / 4
+            guard Self.isBefore(entry, base[parent]) else { break }
+            Self.place(base[parent], at: index, in: base)
+            index = parent
+        }
+        Self.place(entry, at: index, in: base)
+    }
+
+    private func siftDown(_ entry: Entry, from start: Int) {
+        let (base, count) = (entries.base, entries.count)
+        var index = start
+        while true {
+            let first = 4 &* index &+ 1
+            var least = first
+            if first &+ 4 <= count {
+                if Self.isBefore(base[first &+ 1], base[least]) { least = first &+ 1 }
+                if Self.isBefore(base[first &+ 2], base[least]) { least = first &+ 2 }
+                if Self.isBefore(base[first &+ 3], base[least]) { least = first &+ 3 }
+            } else {
+                guard first < count else { break }
+                for child in first &+ 1..<count where Self.isBefore(base[child], base[least]) { least = child }
+            }
+            guard Self.isBefore(base[least], entry) else { break }
+            Self.place(base[least], at: index, in: base)
+            index = least
+        }
+        Self.place(entry, at: index, in: base)
+    }
+
+    @inline(__always)
+    private static func place(_ entry: Entry, at index: Int, in base: UnsafeMutablePointer<Entry>) {
+        base[index] = entry
+        entry.node.with { $0.setPlace(.heap, index) }
+    }
+
+    @inline(__always)
+    static func isBefore(_ left: Entry, _ right: Entry) -> Bool {
+        if left.deadline < right.deadline { return true }
+        guard left.deadline == right.deadline else { return false }
+        return left.node.with { $0.queueOrder } < right.node.with { $0.queueOrder }
+    }
+
+    /// Traps unless every entry is behind its parent, and every node knows where it is.
+    func checkInvariants() {
+        for index in entries.indices {
+            let isBefore = index > 0 && Self.isBefore(entries[index], entries[(index - 1) / 4])
+            precondition(!isBefore, "a heap entry is ahead of its parent")
+            let node = entries[index].node.object
+            precondition(
+                node.queuePlace == .heap && node.queueIndex == index, "a node does not know its place in the heap")
+        }
+    }
+}

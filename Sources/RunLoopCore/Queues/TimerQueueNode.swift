@@ -1,0 +1,56 @@
+/// What can wait in a timer queue. The queue keeps its nodes, and refers to them by references that do not count.
+protocol TimerQueueNode: AnyObject {
+    /// When it is due, as it was armed or postponed last.
+    var deadline: RunLoop.Instant { get }
+    /// From when on it may be called, if its loop is awake anyway: its deadline less its tolerance.
+    var earliest: RunLoop.Instant { get }
+
+    // What a node carries for the queue. The fields stand alone and not in a structure, so that they fill the gaps
+    // between other fields of a node: 8 bytes of each timer.
+
+    var queuePlace: TimerQueuePlace { get set }
+    /// Where it is there.
+    var queueIndex: Int32 { get set }
+    /// Its place among equal deadlines.
+    var queueOrder: UInt64 { get set }
+    var laneAndLaterOrder: UInt64 { get set }
+}
+
+/// Where in a timer queue a node is.
+enum TimerQueuePlace: UInt8 {
+    /// Not armed, among those that rest.
+    case resting
+    /// Armed, in the heap of its lane.
+    case heap
+    /// Armed, among those that a pass has set aside.
+    case aside
+}
+
+extension TimerQueueNode {
+    @inline(__always)
+    func setPlace(_ place: TimerQueuePlace, _ index: Int) {
+        queuePlace = place
+        queueIndex = Int32(truncatingIfNeeded: index)
+    }
+
+    /// Which of the queue's lanes it is in.
+    @inline(__always)
+    var lane: Int {
+        get { Int(laneAndLaterOrder & 0xffff) }
+        set { laneAndLaterOrder = laneAndLaterOrder & ~0xffff | UInt64(newValue) }
+    }
+
+    /// The place in the order that it took when it was postponed; 0 if it was not. With a million armings a second, 48
+    /// bits last for nine years.
+    @inline(__always)
+    var laterOrder: UInt64 {
+        get { laneAndLaterOrder >> 16 }
+        set { laneAndLaterOrder = laneAndLaterOrder & 0xffff | newValue << 16 }
+    }
+
+    var isArmed: Bool { queuePlace != .resting }
+
+    /// The place in the order of an armed node.
+    @inline(__always)
+    var order: UInt64 { laterOrder != 0 ? laterOrder : queueOrder }
+}

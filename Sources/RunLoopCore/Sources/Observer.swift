@@ -1,0 +1,68 @@
+/// A callback at certain points of every pass.
+///
+/// Observers do not keep a mode from being empty: a mode with nothing else in it is not run, and they are not called.
+///
+/// Source: Apple's page on `CFRunLoopObserver`.
+public final class Observer: RunLoop.UntimedItem {
+    /// When the observer is called.
+    public let activities: RunLoop.Activity
+    /// Whether it is called again and again; otherwise it is invalidated after its first call.
+    public let repeats: Bool
+    /// Smaller numbers are called earlier; equal ones in the order in which they were added.
+    public let order: Int
+
+    private var handler: ((Observer, RunLoop.Activity) -> Void)?
+
+    /// An observer, to be added with ``RunLoop/add(_:forMode:)-(Observer,_)``.
+    public init(
+        activities: RunLoop.Activity, repeats: Bool = true, order: Int = 0,
+        handler: @escaping (Observer, RunLoop.Activity) -> Void, file: StaticString = #fileID, line: UInt32 = #line
+    ) {
+        self.activities = activities
+        self.repeats = repeats
+        self.order = order
+        self.handler = handler
+        super.init(origin: RunLoop.Origin(file: file, line: line))
+    }
+
+    /// The points of a run at which it can be called.
+    public typealias Activity = RunLoop.Activity
+    /// What any thread may ask of an observer.
+    public typealias Remote = RunLoop.ItemRemote<Observer>
+
+    /// A handle with which any thread may stop the observer.
+    public var remote: Remote { Remote(link) }
+
+    /// Calls the handler, unless it is on the stack already.
+    override func observe(_ activity: RunLoop.Activity, in loop: RunLoop) {
+        guard !isCalling, isValid, let handler else { return }
+        dispatch(in: loop) { handler(self, activity) }
+        if !repeats { invalidate() }
+    }
+
+    // MARK: As an item
+
+    override var kind: RunLoop.ItemKind { .observer }
+    override var hasHandler: Bool { handler != nil }
+    override var keepsAlive: Bool { false }
+
+    override func dropHandler(_ body: () -> Void) {
+        let handler = self.handler.take()
+        body()
+        withExtendedLifetime(handler) {}
+    }
+
+    override var observedActivities: RunLoop.Activity { activities }
+    override var place: Int { order }
+}
+
+extension RunLoop {
+    /// Has an observer called in modes of this loop. An observer that is invalid or of another loop is ignored;
+    /// ``trace`` tells.
+    public func add(_ observer: Observer, forMode modes: Modes) {
+        enrol(observer, modes)
+    }
+}
+
+@available(*, unavailable, message: "an observer belongs to its loop's thread; give other threads its remote")
+extension Observer: Sendable {}

@@ -1,0 +1,403 @@
+/// What a timer source is to its queue: a client of the home loop's timer queue, and the state of the source.
+///
+/// The state may be changed from any thread; what follows for the timer queue is done on the home loop's thread.
+final class TimerSourceCore: RunLoop.TimedItem, @unchecked Sendable {
+    // Unchecked, because `state` is reached under the home loop's lock alone, what is for its queue on its thread alone,
+    // and `source` is set once, before anybody else knows of it. Handlers that are not `Sendable` are called and let go
+    // on the home loop's thread, while there is one.
+
+    weak var source: TimerSource?
+    private let queue: DeliveryQueue
+    /// What it is armed for: the latest and the earliest moment.
+    private var armed = (deadline: RunLoop.Instant.distantFuture, earliest: RunLoop.Instant.distantFuture)
+    private var state = State()
+
+    init(_ queue: DeliveryQueue, _ name: String?, _ origin: RunLoop.Origin) {
+        self.queue = queue
+        super.init(origin: origin)
+        if name != nil { self.name = name }
+    }
+
+    // MARK: As an item
+
+    override var kind: RunLoop.ItemKind { .timerSource }
+    /// Its handlers are the state's: an item without one is not invalidated as others are.
+    override var hasHandler: Bool { false }
+    override var deadline: RunLoop.Instant { armed.deadline }
+    override var earliest: RunLoop.Instant { armed.earliest }
+
+    override var dueDate: RunLoop.Instant? { withLock { $0.isHeldBack ? nil : $0.schedule?.date } }
+
+    override var detail: String? {
+        let (isHeldBack, schedule) = withLock { ($0.isHeldBack, $0.schedule) }
+        guard !isHeldBack else { return "held back" }
+        return schedule.flatMap { schedule in schedule.period.map { "every \($0)" } }
+    }
+
+    override func loopEnded() {
+        let dropped = withLock { state in
+            state.isKnown = false
+            return Self.takeAll(&state)
+        }
+        withExtendedLifetime(dropped) {}
+    }
+
+    override func deadlineCame(in loop: RunLoop) -> Bool {
+        guard let pool = queue.pool else {
+            return deliver(in: loop, at: loop.recentTime())
+        }
+        withLock { $0.isHandedOver = true }
+        pool.submit(self, from: loop)
+        return true
+    }
+
+    /// When a source fires.
+    struct Schedule {
+        private var grid: Grid
+        private var fraction: Grid.Fraction?
+        /// The time between dates, of one that repeats.
+        let period: Duration?
+        private let leeway: Duration
+        /// Whether a date of it has been delivered.
+        private var hasBegun = false
+
+        init(deadline: RunLoop.Instant, interval: Duration?, leeway: Duration) {
+            period = interval.flatMap { $0 >= .zero ? max($0, Grid.shortest) : nil }
+            (grid, fraction) = period.map { Grid.repeating(deadline, $0) } ?? (Grid(deadline), nil)
+            self.leeway = max(.zero, leeway)
+        }
+
+        /// The date that is due next.
+        var date: RunLoop.Instant { grid.date }
+
+        /// When to wake for the pending date at the latest.
+        func deadline(isVirtual: Bool) -> RunLoop.Instant {
+            guard leeway > .zero, !isVirtual else { return date }
+            guard hasBegun, let period else { return date + leeway }
+            return date + min(leeway, period / 2)
+        }
+
+        /// Moves to the first date after `now`.
+        ///
+        /// - Returns: how many dates have come.
+        mutating func take(at now: RunLoop.Instant) -> Int {
+            let dates = grid.datesPassed(at: now, fraction).saturatingAdding(1)
+            grid.advance(by: dates, &fraction)
+            hasBegun = true
+            return Int(dates)
+        }
+    }
+
+    /// What is let go together, outside of the lock: its deinits may do anything.
+    private struct Belongings {
+        var eventHandler: ((TimerSource) -> Void)?
+        var cancelHandler: (() -> Void)?
+        /// The source itself, while it keeps itself.
+        var keeper: TimerSource?
+    }
+
+    private struct State {
+        var belongings = Belongings()
+        /// What handlers were before, until the home loop lets it go.
+        var replaced: [Belongings] = []
+        var schedule: Schedule?
+        var data = 0
+        var isActive = false
+        var suspensions = 0
+        var isCancelled = false
+        /// It was cancelled, and its cancel handler has not been called.
+        var owesCancelCall = false
+        /// A handler is on the stack.
+        var isDelivering = false
+        /// A thread of the pool is to deliver.
+        var isHandedOver = false
+        /// The home loop's timer queue has it.
+        var isKnown = false
+        /// The home loop has been asked to act on the state.
+        var isUpdatePosted = false
+
+        var isHeldBack: Bool { !isActive || suspensions > 0 }
+    }
+
+    /// What the home loop's timer queue is to do.
+    private enum Wish {
+        case nothing
+        /// To keep it, without a deadline.
+        case hold
+        case fire(Schedule)
+        case callCancelHandler
+    }
+
+    private enum Callout {
+        case event((TimerSource) -> Void)
+        case cancel(() -> Void)
+    }
+}
+
+// MARK: - State, from any thread
+
+extension TimerSourceCore {
+    var data: Int { withLock { $0.data } }
+    var isCancelled: Bool { withLock { $0.isCancelled } }
+    var isPending: Bool { withLock { !$0.isCancelled && $0.schedule != nil } }
+
+    func schedule(_ schedule: Schedule) {
+        change { state in
+            guard !state.isCancelled else { return false }
+            state.schedule = schedule.date == .distantFuture ? nil : schedule
+            return state.isActive
+        }
+    }
+
+    func setEventHandler(_ handler: ((TimerSource) -> Void)?) {
+        replace { $0.eventHandler = handler }
+    }
+
+    func setCancelHandler(_ handler: (() -> Void)?) {
+        replace { $0.cancelHandler = handler }
+    }
+
+    func keepUntilDelivered(_ source: TimerSource) {
+        withLock { if !$0.isCancelled { $0.belongings.keeper = source } }
+    }
+
+    func activate() {
+        change { state in
+            defer { state.isActive = true }
+            return !state.isActive
+        }
+    }
+
+    func suspend() {
+        change { state in
+            state.suspensions += 1
+            return state.isActive && state.suspensions == 1
+        }
+    }
+
+    func resume() {
+        change { state in
+            if state.suspensions > 0 {
+                state.suspensions -= 1
+                return state.isActive && state.suspensions == 0
+            }
+            defer { state.isActive = true }
+            return !state.isActive
+        }
+    }
+
+    func cancel() {
+        change { state in
+            guard !state.isCancelled else { return false }
+            state.isCancelled = true
+            state.schedule = nil
+            state.owesCancelCall = state.belongings.cancelHandler != nil
+            return true
+        }
+    }
+
+    /// The source is gone. What it still owes is its cancel handler, if it was cancelled.
+    func abandon() {
+        change { state in
+            if state.owesCancelCall {
+                state.isActive = true
+                state.suspensions = 0
+                return true
+            }
+            defer { state.isCancelled = true }
+            state.schedule = nil
+            return !state.isCancelled
+        }
+    }
+
+    func check(_ loop: RunLoop) {
+        loop.checkThread()
+        require(
+            queue.pool == nil && queue.home.mailbox === loop.mailbox,
+            "a handler that stays on a loop's thread needs a source whose queue is that loop; "
+                + "give this one a @Sendable handler")
+    }
+
+    private func withLock<Result>(_ body: (inout State) -> Result) -> Result {
+        queue.home.mailbox.sources.withLock { _ in body(&state) }
+    }
+
+    /// Changes the state; if it says so, the home loop acts on it: at once on its own thread, otherwise when it looks.
+    private func change(_ body: (inout State) -> Bool) {
+        if let loop = homeLoop {
+            if withLock(body) { update(in: loop) }
+            return
+        }
+        let isNews = withLock { state in
+            guard body(&state), !state.isUpdatePosted else { return false }
+            state.isUpdatePosted = true
+            return true
+        }
+        guard isNews, !queue.home.mailbox.post(.urgent { self.update(in: $0) }) else { return }
+        // The loop has ended. What it knows it lets go of on its own thread; of the rest nobody will ever take care.
+        let dropped = withLock { state in
+            state.isUpdatePosted = false
+            return state.isKnown ? [] : Self.takeAll(&state)
+        }
+        withExtendedLifetime(dropped) {}
+    }
+
+    private static func takeAll(_ state: inout State) -> [Belongings] {
+        defer { (state.schedule, state.belongings, state.replaced) = (nil, Belongings(), []) }
+        return state.replaced + [state.belongings]
+    }
+
+    /// The home loop, on its own thread.
+    private var homeLoop: RunLoop? {
+        guard let loop = RunLoop.installed, loop.mailbox === queue.home.mailbox, !loop.hasEnded else {
+            return nil
+        }
+        return loop
+    }
+
+    /// Replaces a handler. Until the old one is let go of on the home loop's thread the state keeps it: a reference on
+    /// this thread could turn out to be the last.
+    private func replace(_ set: (inout Belongings) -> Void) {
+        let replaces = withLock { state in
+            guard !state.isCancelled else { return false }
+            let isFirst = state.belongings.eventHandler == nil && state.belongings.cancelHandler == nil
+            if !isFirst { state.replaced.append(state.belongings) }
+            set(&state.belongings)
+            return !isFirst
+        }
+        guard replaces else { return }
+        if homeLoop != nil {
+            letReplacedGo()
+        } else {
+            _ = queue.home.mailbox.post(.urgent { _ in self.letReplacedGo() })
+        }
+    }
+
+    private func letReplacedGo() {
+        let replaced = withLock { state in
+            defer { state.replaced = [] }
+            return state.replaced
+        }
+        withExtendedLifetime(replaced) {}
+    }
+}
+
+// MARK: - On the home loop's thread
+
+extension TimerSourceCore {
+    /// Brings the loop's timer queue in line with the state.
+    private func update(in loop: RunLoop) {
+        let (wish, unneeded) = withLock { state in
+            state.isUpdatePosted = false
+            let wish = Self.wish(state)
+            if case .nothing = wish { state.isKnown = false } else { state.isKnown = true }
+            return (wish, Self.takeUnneeded(&state))
+        }
+        switch wish {
+        case .nothing:
+            if home != nil { withdraw(from: loop) }
+        case .hold:
+            register(in: loop)
+            loop.timers.disarm(self)
+        case .fire(let schedule):
+            arm(in: loop, from: schedule.date, at: schedule.deadline(isVirtual: loop.isVirtual))
+        case .callCancelHandler:
+            let now = loop.now
+            arm(in: loop, from: now, at: now)
+        }
+        withExtendedLifetime(unneeded) {}
+    }
+
+    private func register(in loop: RunLoop) {
+        guard home == nil else { return }
+        homeChanged(to: loop)
+        loop.timers.register(self, .everywhere)
+    }
+
+    private func arm(in loop: RunLoop, from earliest: RunLoop.Instant, at deadline: RunLoop.Instant) {
+        register(in: loop)
+        armed = (deadline, earliest)
+        loop.timers.arm(self, at: deadline, order: loop.timers.takeOrder())
+    }
+
+    private static func wish(_ state: State) -> Wish {
+        let isOnItsWay = state.isDelivering || state.isHandedOver
+        guard !state.isCancelled else {
+            guard state.owesCancelCall, !state.isHeldBack else { return .nothing }
+            return isOnItsWay ? .hold : .callCancelHandler
+        }
+        guard state.isActive, let schedule = state.schedule else { return .nothing }
+        return isOnItsWay || state.isHeldBack ? .hold : .fire(schedule)
+    }
+}
+
+// MARK: - On the thread that delivers
+
+extension TimerSourceCore {
+    /// Calls the handler whose turn it is, unless the state has changed since it was decided to.
+    ///
+    /// - Returns: whether anything was called.
+    @discardableResult
+    func deliver(in loop: RunLoop, at now: RunLoop.Instant) -> Bool {
+        // Not under the lock: to let go of the last reference takes it too.
+        let source = source
+        let callout = withLock { Self.begin(&$0, at: now, isAbandoned: source == nil) }
+        switch callout {
+        case .event(let handler):
+            if loop.trace != nil {
+                let words = "deliver \(name ?? "source") data \(data)"
+                loop.emit(.called(kind, name: name, origin: origin, words))
+            }
+            loop.dispatch(kind, name, origin) { handler(source!) }
+        case .cancel(let handler):
+            loop.dispatch(kind, name, origin, handler)
+        case nil:
+            break
+        }
+        let unneeded = withLock { state in
+            state.isDelivering = false
+            return Self.takeUnneeded(&state)
+        }
+        change { _ in true }
+        withExtendedLifetime((unneeded, source)) {}
+        return callout != nil
+    }
+
+    private static func begin(_ state: inout State, at now: RunLoop.Instant, isAbandoned: Bool) -> Callout? {
+        state.isHandedOver = false
+        guard state.isActive, state.suspensions == 0 else { return nil }
+        guard !state.isCancelled else {
+            guard state.owesCancelCall, let handler = state.belongings.cancelHandler else { return nil }
+            state.owesCancelCall = false
+            state.isDelivering = true
+            return .cancel(handler)
+        }
+        // A schedule that was set while the delivery was on its way may not be due.
+        guard let schedule = state.schedule, schedule.date <= now, !isAbandoned else { return nil }
+        if schedule.period != nil {
+            state.data = state.schedule!.take(at: now)
+        } else {
+            state.data = 1
+            state.schedule = nil
+        }
+        guard let handler = state.belongings.eventHandler else { return nil }
+        state.isDelivering = true
+        return .event(handler)
+    }
+
+    /// Takes what nobody needs any more: the handlers once cancelled and done, and of a source that keeps itself
+    /// everything once nothing is left to deliver.
+    private static func takeUnneeded(_ state: inout State) -> Belongings {
+        guard !state.isDelivering else { return Belongings() }
+        let isOver = state.belongings.keeper != nil && state.schedule == nil
+        guard isOver || state.isCancelled, !state.owesCancelCall else { return Belongings() }
+        defer { state.belongings = Belongings() }
+        return state.belongings
+    }
+}
+
+extension TimerSourceCore: PoolJob {
+    func run(in loop: RunLoop) {
+        deliver(in: loop, at: loop.now)
+    }
+}

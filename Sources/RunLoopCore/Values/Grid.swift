@@ -1,0 +1,89 @@
+/// The dates of a timer: the next one, and every multiple of the period after it.
+///
+/// What is less than a nanosecond of date and period is kept apart, in a ``Fraction``, for few periods have any. Both
+/// are exact, so that nothing accumulates; dates are rounded down to the nanosecond. The next date after a long pause is
+/// found by division, in constant time.
+struct Grid {
+    /// The next date.
+    var date: RunLoop.Instant
+    /// The time between dates in nanoseconds, rounded down; 0 if there is only one.
+    let period: Int64
+
+    /// What date and period are beyond whole nanoseconds.
+    struct Fraction {
+        /// Of the date, in billionths of a nanosecond.
+        var rest: Int64 = 0
+        /// Of the period.
+        let step: Int64
+    }
+
+    /// The shortest period.
+    static let shortest = Duration.nanoseconds(1)
+
+    /// One date.
+    init(_ date: RunLoop.Instant) {
+        self.date = date
+        period = 0
+    }
+
+    /// A date and every multiple of `period` after it; a period below a nanosecond counts as one.
+    ///
+    /// - Returns: the grid, and the fraction that goes with it, if there is any.
+    static func repeating(_ date: RunLoop.Instant, _ period: Duration) -> (grid: Grid, fraction: Fraction?) {
+        let (seconds, attoseconds) = max(period, shortest).components
+        let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        let (whole, step) = attoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
+        let (sum, overflowed) = scaled.addingReportingOverflow(whole)
+        guard !overflow, !overflowed else { return (Grid(date, .max), nil) }
+        return (Grid(date, sum), step == 0 ? nil : Fraction(step: step))
+    }
+
+    private init(_ date: RunLoop.Instant, _ period: Int64) {
+        self.date = date
+        self.period = period
+    }
+
+    /// How many dates after the next one are not later than `now`, if that one is not.
+    @inline(__always)
+    func datesPassed(at now: RunLoop.Instant, _ fraction: Fraction?) -> Int64 {
+        guard fraction == nil else { return datesPassedExactly(at: now, fraction!) }
+        let (elapsed, overflow) = now.nanoseconds.subtractingReportingOverflow(date.nanoseconds)
+        guard !overflow else {
+            return Int64(clamping: (Int128(now.nanoseconds) - Int128(date.nanoseconds)) / Int128(period))
+        }
+        return elapsed < period ? 0 : elapsed / period
+    }
+
+    @inline(never)
+    private func datesPassedExactly(at now: RunLoop.Instant, _ fraction: Fraction) -> Int64 {
+        // Date k is ⌊date + k × period⌋, so it has come once k × period is less than what is left of the next nanosecond.
+        guard now >= date else { return 0 }
+        let nanoseconds = Int128(now.nanoseconds) - Int128(date.nanoseconds) + 1
+        let elapsed = nanoseconds * Self.billion - Int128(fraction.rest) - 1
+        return Int64(clamping: elapsed / (Int128(period) * Self.billion + Int128(fraction.step)))
+    }
+
+    /// Goes on by so many dates.
+    @inline(__always)
+    mutating func advance(by dates: Int64, _ fraction: inout Fraction?) {
+        let (distance, overflow) = period.multipliedReportingOverflow(by: dates)
+        guard fraction == nil, !overflow else { return advanceExactly(by: dates, &fraction) }
+        date = RunLoop.Instant(nanoseconds: date.nanoseconds.saturatingAdding(distance))
+    }
+
+    @inline(never)
+    private mutating func advanceExactly(by dates: Int64, _ fraction: inout Fraction?) {
+        let parts = Int128(fraction?.rest ?? 0) + Int128(fraction?.step ?? 0) * Int128(dates)
+        fraction?.rest = Int64(parts % Self.billion)
+        let distance = Int128(period) * Int128(dates) + parts / Self.billion
+        date = RunLoop.Instant(nanoseconds: Int64(clamping: Int128(date.nanoseconds) + distance))
+    }
+
+    /// Begins anew at a date; those of the old grid are forgotten, not missed.
+    mutating func restart(at date: RunLoop.Instant, _ fraction: inout Fraction?) {
+        self.date = date
+        fraction?.rest = 0
+    }
+
+    private static let billion: Int128 = 1_000_000_000
+}

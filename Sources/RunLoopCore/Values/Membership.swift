@@ -1,0 +1,46 @@
+/// In which modes of its loop an item is, and whether it came through the common modes.
+struct Membership: Hashable {
+    var modes = ModeSet()
+    var isCommon = false
+    /// In whatever mode its loop runs.
+    var isEverywhere = false
+
+    static let none = Membership()
+    static let everywhere = Membership(isEverywhere: true)
+
+    var isEmpty: Bool { modes.isEmpty && !isCommon && !isEverywhere }
+
+    @inline(__always)
+    func contains(_ mode: RunLoop.Mode) -> Bool { isEverywhere || modes.contains(mode) }
+
+    /// Whether it is in all of `other`; for the common modes and for every mode, whether it was added through them.
+    func contains(_ other: RunLoop.Modes) -> Bool {
+        other.explicit.subtracting(modes).isEmpty && (isCommon || !other.includesCommon)
+            && (isEverywhere || !other.includesEvery)
+    }
+
+    /// The membership after adding to `added`: common means every mode of `common` now, and those that join it.
+    func joining(_ added: RunLoop.Modes, common: ModeSet) -> Membership {
+        var result = self
+        result.modes.formUnion(added.explicit)
+        if added.includesCommon {
+            result.isCommon = true
+            result.modes.formUnion(common)
+        }
+        if added.includesEvery { result.isEverywhere = true }
+        return result
+    }
+
+    /// The membership after removing from `removed`. Common acts only on an item that was added through it; a single
+    /// mode leaves the item a common one.
+    func leaving(_ removed: RunLoop.Modes, common: ModeSet) -> Membership {
+        var result = self
+        if removed.includesCommon && isCommon {
+            result.isCommon = false
+            result.modes.subtract(common)
+        }
+        if removed.includesEvery { result.isEverywhere = false }
+        result.modes.subtract(removed.explicit)
+        return result
+    }
+}

@@ -1,0 +1,88 @@
+/// A set of modes: a word of bits for the first 64 modes of the process, and the number of a set for those beyond.
+package struct ModeSet: Sendable, Hashable, BitwiseCopyable {
+    private var bits: UInt64 = 0
+    // Not the set itself: a reference to it, though it was to nothing, made seven calls of the runtime when a timer was
+    // scheduled.
+    private var beyond = ModesBeyond.none
+
+    package init() {}
+
+    package init(_ mode: RunLoop.Mode) {
+        insert(mode)
+    }
+
+    package var isEmpty: Bool { self == ModeSet() }
+
+    @inline(__always)
+    package func contains(_ mode: RunLoop.Mode) -> Bool {
+        mode.id < 64 ? bits & (1 << UInt64(mode.id)) != 0 : beyond.ids.contains(mode.id)
+    }
+
+    package mutating func insert(_ mode: RunLoop.Mode) {
+        if mode.id < 64 { bits |= 1 << UInt64(mode.id) } else { beyond = ModesBeyond(beyond.ids.union([mode.id])) }
+    }
+
+    package mutating func formUnion(_ other: ModeSet) {
+        bits |= other.bits
+        if other.beyond != .none { beyond = ModesBeyond(beyond.ids.union(other.beyond.ids)) }
+    }
+
+    package mutating func subtract(_ other: ModeSet) {
+        bits &= ~other.bits
+        if other.beyond != .none { beyond = ModesBeyond(beyond.ids.subtracting(other.beyond.ids)) }
+    }
+
+    package func subtracting(_ other: ModeSet) -> ModeSet {
+        var result = self
+        result.subtract(other)
+        return result
+    }
+
+    /// The modes, in the order in which the process first named them.
+    package var all: [RunLoop.Mode] {
+        var modes: [RunLoop.Mode] = []
+        forEach { modes.append($0) }
+        return modes
+    }
+
+    /// Calls `body` with each mode, in the order in which the process first named them.
+    package func forEach(_ body: (RunLoop.Mode) -> Void) {
+        var rest = bits
+        while rest != 0 {
+            body(RunLoop.Mode(id: rest.trailingZeroBitCount))
+            rest &= rest - 1
+        }
+        guard beyond != .none else { return }
+        for id in beyond.ids.sorted() { body(RunLoop.Mode(id: id)) }
+    }
+}
+
+/// A set of modes beyond the first 64, by its number: a process that has so many keeps every set of them that it has used,
+/// as it keeps their names.
+private struct ModesBeyond: Sendable, Hashable, BitwiseCopyable {
+    private let number: Int32
+
+    static let none = ModesBeyond(number: 0)
+
+    private struct Table {
+        var sets: [Set<Int>] = [[]]
+        var numbers: [Set<Int>: Int32] = [[]: 0]
+    }
+    private static let table = Locked(Table())
+
+    private init(number: Int32) {
+        self.number = number
+    }
+
+    init(_ ids: Set<Int>) {
+        number = Self.table.withLock { table in
+            if let number = table.numbers[ids] { return number }
+            table.sets.append(ids)
+            let number = Int32(table.sets.count - 1)
+            table.numbers[ids] = number
+            return number
+        }
+    }
+
+    var ids: Set<Int> { Self.table.withLock { $0.sets[Int(number)] } }
+}

@@ -1,0 +1,52 @@
+/// How often a source may be called: at most `burst` times within `interval`.
+///
+/// A source that is ready more often waits until the interval has passed; nothing is lost. The interval begins with the
+/// first call after the one before it has passed.
+public struct RateLimit: Sendable, Hashable {
+    /// The interval, above zero.
+    public let interval: Duration
+    /// The calls in an interval, at least one.
+    public let burst: Int
+
+    /// - Precondition: `interval` is above zero, and `burst` at least one.
+    public init(interval: Duration, burst: Int) {
+        require(interval > .zero, "a rate limit needs an interval above zero; it was given \(interval)")
+        require(burst > 0, "a rate limit lets at least one call pass; to stop a source, remove it")
+        self.interval = interval
+        self.burst = burst
+    }
+}
+
+/// The calls of a source with a rate limit.
+struct RateWindow {
+    let limit: RateLimit
+    private var begin: RunLoop.Instant?
+    private var calls = 0
+
+    init(_ limit: RateLimit) {
+        self.limit = limit
+    }
+
+    /// Counts a call, if there may be one now.
+    ///
+    /// - Returns: until when there may be none; `nil` if there may.
+    mutating func take(at now: RunLoop.Instant) -> RunLoop.Instant? {
+        if let end = end(at: now) { return end }
+        if begin.map({ now >= $0 + limit.interval }) ?? true { (begin, calls) = (now, 0) }
+        calls += 1
+        return nil
+    }
+
+    /// Until when there may be no call; `nil` if there may be one.
+    func end(at now: RunLoop.Instant) -> RunLoop.Instant? {
+        guard let begin, calls >= limit.burst, now < begin + limit.interval else { return nil }
+        return begin + limit.interval
+    }
+
+    /// The calls that were made count for another limit, too.
+    func changed(to limit: RateLimit) -> RateWindow {
+        var window = RateWindow(limit)
+        (window.begin, window.calls) = (begin, calls)
+        return window
+    }
+}

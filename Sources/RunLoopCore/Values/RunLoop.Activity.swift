@@ -1,0 +1,36 @@
+extension RunLoop {
+    /// The points of a run at which an ``Observer`` can be called, with CFRunLoop's values.
+    public struct Activity: OptionSet, Sendable, Hashable, CustomStringConvertible {
+        public let rawValue: UInt8
+
+        public init(rawValue: UInt8) {
+            self.rawValue = rawValue
+        }
+
+        /// Once, when a run begins.
+        public static let entry = Activity(rawValue: 1)
+        /// In every pass, first of all.
+        public static let beforeTimers = Activity(rawValue: 2)
+        /// In every pass, after ``beforeTimers``.
+        public static let beforeSources = Activity(rawValue: 4)
+        /// Only when the loop is about to sleep. An observer, or another thread, may still keep it awake.
+        public static let beforeWaiting = Activity(rawValue: 32)
+        /// After the sleep that ``beforeWaiting`` announced.
+        public static let afterWaiting = Activity(rawValue: 64)
+        /// Once, when a run ends.
+        public static let exit = Activity(rawValue: 128)
+        /// All six.
+        public static let all: Activity = [
+            .entry, .beforeTimers, .beforeSources, .beforeWaiting, .afterWaiting, .exit,
+        ]
+
+        /// For example `entry, exit`; `none` for an empty set.
+        public var description: String {
+            let names: [(Self, String)] = [
+                (.entry, "entry"), (.beforeTimers, "beforeTimers"), (.beforeSources, "beforeSources"),
+                (.beforeWaiting, "beforeWaiting"), (.afterWaiting, "afterWaiting"), (.exit, "exit"),
+            ]
+            return isEmpty ? "none" : names.filter { contains($0.0) }.map(\.1).joined(separator: ", ")
+        }
+    }
+}

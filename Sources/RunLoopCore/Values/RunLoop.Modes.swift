@@ -1,0 +1,80 @@
+extension RunLoop {
+    /// The modes that something is scheduled in: one or several, the common modes, or whatever mode the loop runs in.
+    ///
+    /// ```swift
+    /// loop.add(timer, forMode: .common)
+    /// loop.perform(inModes: [.default, "panel"]) { … }
+    /// ```
+    ///
+    /// Where something is scheduled a ``Mode-swift.struct`` in a variable may be given as it is.
+    public struct Modes: Sendable, Hashable, ExpressibleByArrayLiteral, ExpressibleByStringLiteral {
+        package var explicit: ModeSet
+        package var includesCommon = false
+        package var includesEvery = false
+
+        static let commonName = "common"
+
+        /// One mode.
+        public init(_ mode: Mode) {
+            explicit = ModeSet(mode)
+        }
+
+        /// The mode of that name, or the common modes for the name `common`.
+        public init(stringLiteral name: String) {
+            self = name == Modes.commonName ? .common : Modes(Mode(name))
+        }
+
+        /// All of the given modes together. An empty list schedules nothing.
+        public init(arrayLiteral elements: Modes...) {
+            self.init(elements)
+        }
+
+        /// All of the given modes together.
+        public init(_ elements: some Sequence<Modes>) {
+            explicit = ModeSet()
+            for element in elements {
+                explicit.formUnion(element.explicit)
+                includesCommon = includesCommon || element.includesCommon
+                includesEvery = includesEvery || element.includesEvery
+            }
+        }
+
+        /// All of the given modes together.
+        public init(_ elements: some Sequence<Mode>) {
+            explicit = ModeSet()
+            for element in elements { explicit.insert(element) }
+        }
+
+        /// The mode ``RunLoop/Mode-swift.struct/default``.
+        public static let `default` = Modes(Mode.default)
+
+        /// The mode ``RunLoop/Mode-swift.struct/tracking``.
+        public static let tracking = Modes(Mode.tracking)
+
+        /// Every mode that the loop counts as common, those added later included.
+        public static let common = {
+            var modes = Modes([Mode]())
+            modes.includesCommon = true
+            return modes
+        }()
+
+        /// Whatever mode the loop runs in, as a ``TimerSource`` is served.
+        public static let every = {
+            var modes = Modes([Mode]())
+            modes.includesEvery = true
+            return modes
+        }()
+
+        package var isEmpty: Bool { explicit.isEmpty && !includesCommon && !includesEvery }
+    }
+}
+
+extension RunLoop.Modes: CustomStringConvertible {
+    /// The names, for example `[default, panel]`, `common` or `[default, common]`.
+    public var description: String {
+        var names = explicit.all.map(\.name)
+        if includesCommon { names.append(Self.commonName) }
+        if includesEvery { names.append("every mode") }
+        return names.count == 1 ? names[0] : "[" + names.joined(separator: ", ") + "]"
+    }
+}

@@ -1,0 +1,22 @@
+/// What a descriptor can be watched for, and what it was found to be.
+public struct DescriptorEvents: OptionSet, Sendable, Hashable {
+    public let rawValue: UInt8
+
+    public init(rawValue: UInt8) {
+        self.rawValue = rawValue
+    }
+
+    /// Reading will not block: there are bytes, a connection to accept, the end of the stream, or an error.
+    public static let readable = DescriptorEvents(rawValue: 1)
+
+    /// Writing will not block, or will fail at once.
+    public static let writable = DescriptorEvents(rawValue: 2)
+}
+
+extension DescriptorEvents: CustomStringConvertible {
+    /// For example `readable, writable`; `none` for an empty set.
+    public var description: String {
+        let names = [contains(.readable) ? "readable" : nil, contains(.writable) ? "writable" : nil]
+        return isEmpty ? "none" : names.compactMap(\.self).joined(separator: ", ")
+    }
+}

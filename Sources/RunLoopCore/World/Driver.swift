@@ -1,0 +1,38 @@
+/// What a loop waits with: the time, a way to sleep, and word of descriptors.
+///
+/// A driver never calls user code. It knows no timers, only one deadline, and no modes, only whether a descriptor is
+/// watched. It is used on its loop's thread only, but for the ``Waker`` that it hands out.
+package protocol Driver: AnyObject {
+    /// The time, read afresh.
+    var now: RunLoop.Instant { get }
+
+    /// Wakes ``wait(until:into:)`` from any thread.
+    var waker: any Waker { get }
+
+    /// Sleeps until `deadline`, until a watched descriptor is ready, or until woken; a deadline that has come makes it
+    /// look without sleeping. Ready descriptors are appended to `ready`.
+    func wait(until deadline: RunLoop.Instant, into ready: ReadyQueue) -> WaitOutcome
+
+    /// Begins to report `token` whenever `descriptor` is ready for one of `events`.
+    func watch(_ descriptor: Int32, for events: DescriptorEvents, token: SourceToken) throws(DescriptorError)
+
+    /// Ends what ``watch(_:for:token:)`` began. Nothing collected before is taken back.
+    func unwatch(_ token: SourceToken)
+}
+
+/// How a wait ended.
+package enum WaitOutcome {
+    /// The deadline has come, something is ready, or somebody woke the loop.
+    case woke
+    /// Virtual time only: nothing could ever end this wait.
+    case starved
+}
+
+/// What other threads need of a driver.
+package protocol Waker: Sendable {
+    /// Ends the driver's wait.
+    func wake()
+
+    /// The time on the driver's clock.
+    var now: RunLoop.Instant { get }
+}

@@ -1,0 +1,70 @@
+/// What a loop touches besides its driver: the real world, or a simulated one. What differs between the two is asked of
+/// the loop's world.
+package protocol World: AnyObject, Sendable {
+    /// Whether the time is virtual. Then tolerance moves no fire, and results are exact.
+    var isVirtual: Bool { get }
+
+    /// The time that a clock on the wall shows, since the beginning of 1970 (UTC).
+    var wallTime: Duration { get }
+
+    /// A place for one more thread with a loop.
+    ///
+    /// - Parameter isService: the thread only serves others; that nothing is left for it to wait for says nothing.
+    func makeSeat(named name: String, isService: Bool) -> any Seat
+
+    /// What the threads of this world share.
+    var shared: SharedLocals { get }
+}
+
+/// A thread's place in a world: made on one thread, and handed to the one that takes it.
+package protocol Seat: Sendable {
+    var world: any World { get }
+
+    /// Wakes the driver, also before ``take()``.
+    var waker: any Waker { get }
+
+    /// Called first, on the new thread; returns its driver once the thread may run.
+    func take() -> any Driver
+
+    /// Called last, on that thread, when everything of its loop has been released.
+    func leave()
+
+    /// Waits, on another thread, until ``leave()`` has been called.
+    func join()
+}
+
+/// A value that the threads of a world share, made when it is first asked for.
+package final class WorldLocal<Value: Sendable>: Sendable {
+    private let make: @Sendable (any World) -> Value
+
+    /// - Parameter make: called once for each world; not to ask for a world's values itself.
+    package init(_ make: @escaping @Sendable (any World) -> Value) {
+        self.make = make
+    }
+
+    package subscript(world: any World) -> Value {
+        world.shared.locals.withLock { locals in
+            if let value: Value = locals.value(of: self) { return value }
+            let value = make(world)
+            locals.set(value, of: self)
+            return value
+        }
+    }
+
+    package func set(_ value: Value, in world: any World) {
+        world.shared.locals.withLock { $0.set(value, of: self) }
+    }
+}
+
+/// Where a world keeps its ``WorldLocal`` values.
+package final class SharedLocals: Sendable {
+    fileprivate let locals = Locked(Locals())
+
+    package init() {}
+
+    /// Lets go of all values.
+    package func removeAll() {
+        var last = Locals()
+        locals.withLock { swap(&$0, &last) }
+    }
+}

@@ -1,0 +1,42 @@
+internal import RunLoopCore
+
+/// The world of a simulation: its threads share a timeline.
+final class SimulatedWorld: World {
+    let timeline: Timeline
+    let shared = SharedLocals()
+
+    init(timeline: Timeline) {
+        self.timeline = timeline
+    }
+
+    var isVirtual: Bool { true }
+
+    /// A simulation begins with the year 2001, Foundation's reference date, so that dates are the same from run to run.
+    var wallTime: Duration { .seconds(978_307_200) + .nanoseconds(timeline.now.nanoseconds) }
+
+    func makeSeat(named name: String, isService: Bool) -> any Seat {
+        VirtualSeat(owner: self, index: timeline.enter(named: name, isService: isService))
+    }
+}
+
+private struct VirtualSeat: Seat {
+    let owner: SimulatedWorld
+    let index: Int
+
+    var world: any World { owner }
+
+    var waker: any Waker { VirtualWaker(timeline: owner.timeline, index: index) }
+
+    func take() -> any Driver {
+        owner.timeline.awaitTurn(index)
+        return VirtualDriver(timeline: owner.timeline, index: index)
+    }
+
+    func leave() {
+        owner.timeline.leave(index)
+    }
+
+    func join() {
+        owner.timeline.join(index, from: RunLoop.installed?.virtualDriver?.index ?? 0)
+    }
+}

@@ -1,0 +1,158 @@
+import RunLoopKit
+import RunLoopSimulation
+import TestSupport
+import Testing
+
+@testable import RunLoopCore
+
+/// What holds for all items alike.
+@Suite("The life of an item")
+struct ItemLifetimeTests {
+    /// Makes one item of a kind, whose handler keeps it and the probe, and adds it to a loop.
+    struct Maker: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let make: @Sendable (RunLoop, Probe) throws -> RunLoop.Item
+    }
+
+    static let makers = [
+        Maker(testDescription: "a timer") { loop, probe in
+            nonisolated(unsafe) var own: Timer?
+            let timer = Timer(fire: ms(1000), interval: .seconds(1), repeats: true) { _ in
+                withExtendedLifetime((own, probe)) {}
+            }
+            own = timer
+            loop.add(timer, forMode: .default)
+            return timer
+        },
+        Maker(testDescription: "a display link") { loop, probe in
+            nonisolated(unsafe) var own: DisplayLink?
+            let link = DisplayLink { _ in withExtendedLifetime((own, probe)) {} }
+            own = link
+            link.add(to: loop, forMode: .default)
+            return link
+        },
+        Maker(testDescription: "an observer") { loop, probe in
+            nonisolated(unsafe) var own: Observer?
+            let observer = Observer(activities: .entry) { _, _ in withExtendedLifetime((own, probe)) {} }
+            own = observer
+            loop.add(observer, forMode: .default)
+            return observer
+        },
+        Maker(testDescription: "a custom source") { loop, probe in
+            nonisolated(unsafe) var own: CustomSource?
+            let source = CustomSource { _ in withExtendedLifetime((own, probe)) {} }
+            own = source
+            loop.add(source, forMode: .default)
+            source.signal()
+            return source
+        },
+        Maker(testDescription: "a descriptor source") { loop, probe in
+            let pair = PipePair()
+            nonisolated(unsafe) var own: DescriptorSource?
+            let source = DescriptorSource(fileDescriptor: pair.reader, events: .readable) { _, _ in
+                withExtendedLifetime((own, probe, pair)) {}
+            }
+            own = source
+            try loop.add(source, forMode: .default)
+            return source
+        },
+    ]
+
+    @Test(
+        "the end of its loop lets an item go that its own handler keeps, and what the handler captured",
+        arguments: makers)
+    func endOfLoop(maker: Maker) throws {
+        weak var weakItem: RunLoop.Item?
+        weak var weakProbe: Probe?
+        var invalidations = 0
+        try withSimulation { simulation in
+            let probe = Probe()
+            let item = try maker.make(simulation.loop, probe)
+            item.invalidationHandler = { invalidations += 1 }
+            (weakItem, weakProbe) = (item, probe)
+            simulation.loop.run(in: .tracking, until: ms(10))
+        }
+        #expect(weakItem == nil)
+        #expect(weakProbe == nil)
+        #expect(invalidations == 1)
+    }
+
+    @Test("the end of its thread does the same", arguments: makers)
+    func endOfThread(maker: Maker) {
+        let ends = Counter()
+        let thread = LoopThread { loop in
+            do { _ = try maker.make(loop, Probe { ends.add() }) } catch { Issue.record(error) }
+            loop.stop()
+            loop.remote.stop()
+        }
+        thread.join()
+        #expect(ends.value == 1)
+    }
+
+    @Test(
+        "an item that is invalid, or in another loop, is ignored, and the trace says which and why", arguments: makers)
+    func ignored(maker: Maker) throws {
+        try withSimulation { simulation in
+            let loop = simulation.loop
+            var ignored: [String] = []
+            loop.trace = { if case .ignored(let what) = $0 { ignored.append(what) } }
+            let item = try maker.make(loop, Probe())
+            item.name = "it"
+            #expect(item.description.hasPrefix("\(item.kind) \"it\" (RunLoopCoreTests/ItemLifetimeTests.swift:"))
+            item.invalidate()
+            #expect(!item.isValid)
+            loop.enrol(item, .default)
+            #expect(ignored == ["\(item) was added, but it is invalid; make a new one"])
+            #expect(!loop.contains(item, inMode: .default))
+        }
+    }
+
+    @Test("an item of another loop is ignored", arguments: makers)
+    func otherLoop(maker: Maker) throws {
+        try withSimulation { simulation in
+            let other = RunLoop(driver: simulation.loop.driver, world: simulation.loop.world)
+            let item = try maker.make(simulation.loop, Probe())
+            var ignored: [String] = []
+            other.trace = { if case .ignored(let what) = $0 { ignored.append(what) } }
+            other.enrol(item, .default)
+            #expect(ignored == ["\(item) was added, but it is in another loop; remove it there first"])
+            #expect(simulation.loop.contains(item, inMode: .default))
+            #expect(!other.contains(item, inMode: .default))
+        }
+    }
+
+    @Test(
+        "an item is served in every mode, and keeps each from being empty, if it is added to every mode",
+        arguments: makers)
+    func everyMode(maker: Maker) throws {
+        try withSimulation { simulation in
+            let loop = simulation.loop
+            let item = try maker.make(loop, Probe())
+            loop.enrol(item, .every)
+            for mode in ["early", .default, .tracking] as [RunLoop.Mode] {
+                #expect(loop.isEmpty(mode) == !item.keepsAlive)
+            }
+            #expect(loop.contains(item, inMode: .every))
+            loop.remove(item, fromMode: [.every, .default])
+            #expect(loop.isEmpty("early") && loop.isEmpty(.default))
+            #expect(item.loop == nil)
+            loop.checkInvariants()
+        }
+    }
+
+    @Test("a remote stops any item from another thread", arguments: makers)
+    func remote(maker: Maker) throws {
+        try withSimulation { simulation in
+            let loop = simulation.loop
+            let item = try maker.make(loop, Probe())
+            let keepAlive = loop.keepAlive()
+            let remote = RunLoop.ItemRemote<RunLoop.Item>(item.link)
+            let thread = LoopThread(name: "other") { _ in remote.invalidate() }
+            loop.run(in: .default, until: ms(1))
+            #expect(!item.isValid)
+            #expect(item.loop == nil)
+            thread.join()
+            keepAlive.invalidate()
+        }
+    }
+}
