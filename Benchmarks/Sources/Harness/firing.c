@@ -56,12 +56,12 @@ void fire(uint64_t unused) {
         round++;
         if (now_ns() - start > budget_ns() / 2) break;
     }
-    driver_emit("cpu_per_fire", median(cpu, round) / 1000, "ns");
-    driver_emit("switches", median(switches, round), "");
+    harness_emit("cpu_per_fire", median(cpu, round) / 1000, "ns");
+    harness_emit("switches", median(switches, round), "");
     if (lateness) {
-        driver_emit("late_p50", median(p50, round) / 1000, "us");
-        driver_emit("late_p99", median(p99, round) / 1000, "us");
-        driver_emit("earliest", median(earliest, round) / 1000, "us");
+        harness_emit("late_p50", median(p50, round) / 1000, "us");
+        harness_emit("late_p99", median(p99, round) / 1000, "us");
+        harness_emit("earliest", median(earliest, round) / 1000, "us");
     }
     if (peer->report) peer->report();
 }
@@ -125,16 +125,16 @@ void periodic(uint64_t milliseconds) {
     double switches = (double)(context_switches() - switches_begin);
     double expected = 0;
     for (size_t i = 0; i < size; i++) expected += (double)((end - armed[i]) / delays[i]);
-    driver_emit("cpu", 100 * cpu / wall, "%");
-    driver_emit("cpu_per_fire", cpu / (double)lateness_count, "ns");
-    driver_emit("fires", 100 * (double)lateness_count / expected, "%");
-    driver_emit("late_p50", percentile(grid_lateness, lateness_count, 0.5) / 1000, "us");
-    driver_emit("late_p99", percentile(grid_lateness, lateness_count, 0.99) / 1000, "us");
-    driver_emit("earliest", (double)grid_lateness[0] / 1000, "us");
-    driver_emit("latest", (double)grid_lateness[lateness_count - 1] / 1000, "us");
-    driver_emit("jitter_p50", percentile(jitter, jitter_count, 0.5) / 1000, "us");
-    driver_emit("jitter_p99", percentile(jitter, jitter_count, 0.99) / 1000, "us");
-    driver_emit("switches", switches * 1e9 / wall, "/s");
+    harness_emit("cpu", 100 * cpu / wall, "%");
+    harness_emit("cpu_per_fire", cpu / (double)lateness_count, "ns");
+    harness_emit("fires", 100 * (double)lateness_count / expected, "%");
+    harness_emit("late_p50", percentile(grid_lateness, lateness_count, 0.5) / 1000, "us");
+    harness_emit("late_p99", percentile(grid_lateness, lateness_count, 0.99) / 1000, "us");
+    harness_emit("earliest", (double)grid_lateness[0] / 1000, "us");
+    harness_emit("latest", (double)grid_lateness[lateness_count - 1] / 1000, "us");
+    harness_emit("jitter_p50", percentile(jitter, jitter_count, 0.5) / 1000, "us");
+    harness_emit("jitter_p99", percentile(jitter, jitter_count, 0.99) / 1000, "us");
+    harness_emit("switches", switches * 1e9 / wall, "/s");
     if (peer->report) peer->report();
 }
 
@@ -151,6 +151,6 @@ void virtual_time(uint64_t milliseconds) {
     round_periods();
     uint64_t start = now_ns();
     peer->virtual_run(milliseconds * 1000000, arm_virtual);
-    driver_emit("per_fire", (double)(now_ns() - start) / (double)virtual_fires, "ns");
-    driver_emit("fires", (double)virtual_fires, "");
+    harness_emit("per_fire", (double)(now_ns() - start) / (double)virtual_fires, "ns");
+    harness_emit("fires", (double)virtual_fires, "");
 }

@@ -14,7 +14,7 @@ void idle_pass(uint64_t unused) {
         for (size_t i = 0; i < size; i++) peer->pass();
         rounds[round] = (int64_t)((now_ns() - begin) * 1000 / size);
     }
-    driver_emit("per_pass", median(rounds, 9) / 1000, "ns");
+    harness_emit("per_pass", median(rounds, 9) / 1000, "ns");
 }
 
 // Passes in two modes by turns: one timer in the one, `size` in the other.
@@ -28,5 +28,5 @@ void mode_switch(uint64_t passes) {
         for (uint64_t i = 0; i < passes; i++) peer->pass_in_mode(i % 2);
         rounds[round] = (int64_t)((now_ns() - begin) * 1000 / passes);
     }
-    driver_emit("per_switch", median(rounds, 9) / 1000, "ns");
+    harness_emit("per_switch", median(rounds, 9) / 1000, "ns");
 }

@@ -1,4 +1,4 @@
-// The one driver that every peer is measured with.
+// The one harness that every peer is measured with.
 #include "measure.h"
 #include <signal.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@ Peer *peer;
 size_t size;
 
 void (*when_fired)(size_t i);
-void driver_fired(size_t i) { when_fired(i); }
+void harness_fired(size_t i) { when_fired(i); }
 
 static const struct {
     const char *name;
@@ -39,7 +39,7 @@ static const struct {
     {"parked", offsetof(Peer, watch_in_mode), 0, 1, descriptors_out_of_mode, false},
 };
 
-int driver_main(int argc, char **argv, Peer *given) {
+int harness_main(int argc, char **argv, Peer *given) {
     if (argc < 5) {
         fprintf(stderr, "usage: %s form workload size count\n", argv[0]);
         return 2;

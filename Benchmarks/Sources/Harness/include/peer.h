@@ -1,4 +1,4 @@
-// What a peer gives to the driver. The driver holds the workloads; a peer holds only these primitives, each written
+// What a peer gives to the harness. The harness holds the workloads; a peer holds only these primitives, each written
 // the way a user of that loop would write it. A primitive that is null is one that the peer has no call for.
 #pragma once
 #include <stdbool.h>
@@ -26,17 +26,17 @@ typedef struct {
     void (*stop)(void);
     // One pass that does not wait.
     void (*pass)(void);
-    // Counters of its own, to be given to `driver_emit` after a workload.
+    // Counters of its own, to be given to `harness_emit` after a workload.
     void (*report)(void);
 
-    // Timers. `add`: from nothing to an armed one-shot that calls `driver_fired(i)`.
+    // Timers. `add`: from nothing to an armed one-shot that calls `harness_fired(i)`.
     Handle (*add)(uint64_t delay, size_t i);
     // From an armed timer to nothing, its memory released; `flush_cancels` does what is left of that.
     void (*cancel)(Handle handle);
     void (*flush_cancels)(void);
     // Moves an armed timer's deadline to `delay` from now.
     void (*rearm)(Handle handle, uint64_t delay, size_t i);
-    // A repeating timer that calls `driver_fired(i)`.
+    // A repeating timer that calls `harness_fired(i)`.
     Handle (*add_repeating)(uint64_t period, size_t i);
 
     // Timers in memory that the caller owns.
@@ -44,12 +44,12 @@ typedef struct {
     void (*embed_add)(size_t i, uint64_t delay);
     void (*embed_cancel)(size_t i);
 
-    // Tasks from other threads. A peer without a queue has `wake`: it calls `driver_drain` on the loop's thread.
+    // Tasks from other threads. A peer without a queue has `wake`: it calls `harness_drain` on the loop's thread.
     void (*post_prepare)(void);
     void (*post)(Task task, void *argument);
     void (*wake)(void);
 
-    // Descriptors: lasting, level-triggered interest in reading; calls `driver_readable(descriptor, i)`.
+    // Descriptors: lasting, level-triggered interest in reading; calls `harness_readable(descriptor, i)`.
     void (*watch)(int descriptor, size_t i);
 
     // Modes: 0 and 1 are two modes that are not the default one.
@@ -66,13 +66,13 @@ typedef struct {
 } Peer;
 
 // What a peer calls.
-void driver_fired(size_t i);
-void driver_drain(void);
-void driver_readable(int descriptor, size_t i);
+void harness_fired(size_t i);
+void harness_drain(void);
+void harness_readable(int descriptor, size_t i);
 // For peers that read the bytes themselves.
-void driver_received(size_t i, size_t bytes);
-bool driver_echoes(void);
-void driver_emit(const char *metric, double value, const char *unit);
+void harness_received(size_t i, size_t bytes);
+bool harness_echoes(void);
+void harness_emit(const char *metric, double value, const char *unit);
 
 // `argv`: form, workload, size, and what else the workload takes. A peer's `main` is this call.
-int driver_main(int argc, char **argv, Peer *peer);
+int harness_main(int argc, char **argv, Peer *peer);

@@ -57,7 +57,7 @@ double percentile(int64_t *values, size_t count, double fraction) {
 
 double median(int64_t *values, size_t count) { return percentile(values, count, 0.5); }
 
-void driver_emit(const char *metric, double value, const char *unit) {
+void harness_emit(const char *metric, double value, const char *unit) {
     printf("%s\t%.3f\t%s\n", metric, value, unit);
     fflush(stdout);
 }

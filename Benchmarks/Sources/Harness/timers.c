@@ -23,13 +23,13 @@ static void churn_rounds(Handle (*add)(uint64_t, size_t), void (*cancel)(size_t)
         adds[round] = (int64_t)((end - begin) * 1000 / size);
         adds_cpu[round] = (int64_t)((cpu_end - cpu) * 1000 / size);
         if (isFirst && measures_memory)
-            driver_emit("memory", ((double)resident_bytes() - (double)resident) / (double)size, "B");
+            harness_emit("memory", ((double)resident_bytes() - (double)resident) / (double)size, "B");
 
         cpu = cpu_ns(), begin = now_ns();
         for (size_t i = 0; i < size; i++) {
             cancel(permutation[i]);
             if ((i & 1023) == 0 && now_ns() - start > 2 * budget_ns()) {
-                driver_emit("add", median(adds, round + 1) / 1000, "ns");
+                harness_emit("add", median(adds, round + 1) / 1000, "ns");
                 give_up("cancelling");
             }
         }
@@ -39,15 +39,15 @@ static void churn_rounds(Handle (*add)(uint64_t, size_t), void (*cancel)(size_t)
         cancels_cpu[round] = (int64_t)((cpu_end - cpu) * 1000 / size);
         if (isFirst && measures_memory) {
             malloc_trim(0);
-            driver_emit("memory_left", ((double)resident_bytes() - (double)resident) / (double)size, "B");
+            harness_emit("memory_left", ((double)resident_bytes() - (double)resident) / (double)size, "B");
         }
         round++;
         if (now_ns() - start > budget_ns() / 2) break;
     }
-    driver_emit("add", median(adds, round) / 1000, "ns");
-    driver_emit("cancel", median(cancels, round) / 1000, "ns");
-    driver_emit("add_cpu", median(adds_cpu, round) / 1000, "ns");
-    driver_emit("cancel_cpu", median(cancels_cpu, round) / 1000, "ns");
+    harness_emit("add", median(adds, round) / 1000, "ns");
+    harness_emit("cancel", median(cancels, round) / 1000, "ns");
+    harness_emit("add_cpu", median(adds_cpu, round) / 1000, "ns");
+    harness_emit("cancel_cpu", median(cancels_cpu, round) / 1000, "ns");
 }
 
 static void cancel(size_t i) { peer->cancel(handles[i]); }
@@ -93,7 +93,7 @@ static void move_some(size_t unused) {
     done += 1000;
     uint64_t elapsed = now_ns() - began;
     if (done >= wanted || elapsed > budget_ns() / 4) {
-        driver_emit("rearm", (double)elapsed / (double)done, "ns");
+        harness_emit("rearm", (double)elapsed / (double)done, "ns");
         peer->stop();
     } else {
         peer->add(0, size);

@@ -16,7 +16,7 @@ typedef struct node {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Node *first, **rest = &first;
 
-void driver_drain(void) {
+void harness_drain(void) {
     pthread_mutex_lock(&lock);
     Node *node = first;
     first = NULL;
@@ -115,7 +115,7 @@ void post_all(uint64_t producers) {
     double wall = (double)(now_ns() - began), cpu = (double)(cpu_ns() - cpu_began);
     for (size_t i = 0; i < producers; i++) pthread_join(threads[i], NULL);
     pthread_join(starter, NULL);
-    driver_emit("per_task", wall / (double)size, "ns");
-    driver_emit("per_task_cpu", cpu / (double)size, "ns");
+    harness_emit("per_task", wall / (double)size, "ns");
+    harness_emit("per_task_cpu", cpu / (double)size, "ns");
     if (peer->report) peer->report();
 }

@@ -14,7 +14,7 @@ static void make_pair(int ends[2]) {
 }
 
 static bool echoes;
-bool driver_echoes(void) { return echoes; }
+bool harness_echoes(void) { return echoes; }
 
 // The chain: each read leads to a write to the next pair, until the writes are used up.
 static int *write_ends;
@@ -31,11 +31,11 @@ static void chain_step(size_t i) {
     }
 }
 
-void driver_received(size_t i, size_t bytes) {
+void harness_received(size_t i, size_t bytes) {
     while (bytes--) chain_step(i);
 }
 
-void driver_readable(int descriptor, size_t i) {
+void harness_readable(int descriptor, size_t i) {
     char byte;
     if (read(descriptor, &byte, 1) != 1) return;
     if (echoes) {
@@ -111,8 +111,8 @@ void descriptor_chain(uint64_t unused) {
         wall[round] = (int64_t)(now_ns() - chain_began);
         cpu[round] = (int64_t)(cpu_ns() - cpu_began);
     }
-    driver_emit("total", median(wall, rounds) / 1000, "us");
-    driver_emit("total_cpu", median(cpu, rounds) / 1000, "us");
+    harness_emit("total", median(wall, rounds) / 1000, "us");
+    harness_emit("total_cpu", median(cpu, rounds) / 1000, "us");
 }
 
 static double per_pass(uint64_t passes, bool switches) {
@@ -130,11 +130,11 @@ void descriptors_out_of_mode(uint64_t passes) {
         peer->watch_in_mode(descriptors[i], i, i % 2);
     }
     per_pass(1000, true);
-    driver_emit("pass", per_pass(passes, false), "ns");
-    driver_emit("switch", per_pass(passes, true), "ns");
+    harness_emit("pass", per_pass(passes, false), "ns");
+    harness_emit("switch", per_pass(passes, true), "ns");
     uint64_t one = 1;
     for (size_t i = 1; i < size; i += 2)
         if (write(descriptors[i], &one, sizeof one) != sizeof one) abort();
     per_pass(1000, false);
-    driver_emit("pass_others_ready", per_pass(passes, false), "ns");
+    harness_emit("pass_others_ready", per_pass(passes, false), "ns");
 }
