@@ -68,7 +68,7 @@ let package = Package(
             ],
             swiftSettings: strict),
 
-        // The experiments: scenarios as data, a player on the public API, and the command.
+        // The experiments: scenarios as data, their player, and the command.
         .target(name: "Scenarios", dependencies: ["RunLoopKit", "RunLoopSimulation"], swiftSettings: strict),
         .executableTarget(
             name: "experiments",

@@ -81,7 +81,7 @@ struct ScenarioOutputTests {
         let scenario = Scenario(duration: 5, timers: [timer])
         let chart = TextChart(scenario: scenario, events: [ScenarioEvent(t: 5, .end)]).render()
         #expect(chart.split(separator: "\n").first { $0.hasPrefix("  T") }?.count { $0 == "·" } == 5)
-        let svg = TimelineSVG(scenario: scenario, events: [ScenarioEvent(t: 5, .end)]).render()
+        let svg = SVGChart(scenario: scenario, events: [ScenarioEvent(t: 5, .end)]).render()
         #expect(svg.contains("due, missed"))
     }
 
@@ -91,7 +91,7 @@ struct ScenarioOutputTests {
         let events = [
             Sample.fire("T", 2, count: 1), Sample.fire("T", 8, count: 2, missed: 2), ScenarioEvent(t: 13, .end),
         ]
-        let lane = Timeline(scenario: Scenario(duration: 13, timers: [timer]), events: events).main.lanes[0]
+        let lane = Chart(scenario: Scenario(duration: 13, timers: [timer]), events: events).main.lanes[0]
         #expect(lane.missed.flatMap { Array($0.thinned(to: 1)) } == [4, 6, 10, 12])
         #expect(lane.busy.map(\.end) == [7, 13])
     }
@@ -115,7 +115,7 @@ struct ScenarioOutputTests {
 
     @Test("the picture of X5 shows the band, the late fire and the missed point")
     func pictureOfX5() {
-        let svg = TimelineSVG(scenario: Sample.x5, events: Sample.x5Events, title: "X5").render()
+        let svg = SVGChart(scenario: Sample.x5, events: Sample.x5Events, title: "X5").render()
         #expect(svg.contains(">tracking</text>"))
         #expect(svg.contains(">3.596 s late</text>"))
         #expect(svg.contains(">due, missed</text>"))
@@ -125,7 +125,7 @@ struct ScenarioOutputTests {
 
     @Test("busy work, nested bands and marks are in the picture, and names are escaped")
     func crowdedPicture() {
-        let svg = TimelineSVG(scenario: Sample.crowded, events: Sample.crowdedEvents).render()
+        let svg = SVGChart(scenario: Sample.crowded, events: Sample.crowdedEvents).render()
         for text in ["busy", "modal", "in tracking", "fired by hand", "invalidated or cancelled"] {
             #expect(svg.contains(">\(text)</text>"), "\(text)")
         }
@@ -137,7 +137,7 @@ struct ScenarioOutputTests {
 
     @Test("the same events give the same bytes")
     func deterministic() {
-        func render() -> String { TimelineSVG(scenario: Sample.crowded, events: Sample.crowdedEvents).render() }
+        func render() -> String { SVGChart(scenario: Sample.crowded, events: Sample.crowdedEvents).render() }
         let first = render()
         #expect((0..<20).allSatisfy { _ in render() == first })
     }
@@ -153,16 +153,16 @@ struct ScenarioOutputTests {
         let scenario = Scenario(duration: duration, timers: [timer])
         let events = [Sample.fire("T", duration, count: 1), ScenarioEvent(t: duration, .end)]
         #expect(!TextChart(scenario: scenario, events: events).render(width: 1).isEmpty)
-        #expect(TimelineSVG(scenario: scenario, events: events).render().hasSuffix("</svg>\n"))
+        #expect(SVGChart(scenario: scenario, events: events).render().hasSuffix("</svg>\n"))
         #expect(!TextChart(scenario: Scenario(duration: duration), events: []).render().isEmpty)
-        #expect(TimelineSVG(scenario: Scenario(duration: duration), events: []).render().hasSuffix("</svg>\n"))
+        #expect(SVGChart(scenario: Scenario(duration: duration), events: []).render().hasSuffix("</svg>\n"))
     }
 
     @Test("a million missed points do not make a million circles")
     func manyPoints() {
         let timer = Scenario.TimerEntry(name: "T", first: 1_000, interval: 1_000, repeats: true)
         let events = [Sample.fire("T", 1_000_000_000, due: 1_000, count: 1, missed: 999_999)]
-        let svg = TimelineSVG(scenario: Scenario(duration: 1_000_000_000, timers: [timer]), events: events).render()
+        let svg = SVGChart(scenario: Scenario(duration: 1_000_000_000, timers: [timer]), events: events).render()
         #expect(svg.utf8.count < 40_000)
     }
 }

@@ -20,7 +20,7 @@ struct ScenarioThreadsOutputTests {
     func chart() {
         // The handlers of the background do not make the main loop busy. A mark is on the first lane of its source.
         #expect(
-            TextChart(scenario: Sample.scenario, events: Sample.events).chart(width: 80).prefix(9) == [
+            TextChart(scenario: Sample.scenario, events: Sample.events).rows(width: 80).prefix(9) == [
                 "  mode          default",
                 "  busy                               █████████████████████████████",
                 "  S                           ●              ○             ·      ▲",
@@ -50,7 +50,7 @@ struct ScenarioThreadsOutputTests {
 
     @Test("each thread has its lanes in the picture")
     func picture() {
-        let svg = TimelineSVG(scenario: Sample.scenario, events: Sample.events).render()
+        let svg = SVGChart(scenario: Sample.scenario, events: Sample.events).render()
         for text in ["main, mode", "thread", "background-1", "background-2", "S", "L", "C", "B", "busy"] {
             #expect(svg.contains(">\(text)</text>"), "\(text)")
         }
@@ -69,22 +69,22 @@ struct ScenarioThreadsOutputTests {
         let scenario = Scenario(duration: 2, sources: [Scenario.SourceEntry(name: "S", start: 1)])
         let events = ScenarioPlayer(scenario).play()
         #expect(events.allSatisfy { $0.thread == "main" })
-        let svg = TimelineSVG(scenario: scenario, events: events).render()
+        let svg = SVGChart(scenario: scenario, events: events).render()
         #expect(!svg.contains(">thread</text>") && svg.contains(">mode</text>"))
         #expect(!TextChart(scenario: scenario, events: events).render().contains("on main"))
     }
 
     @Test("dropped frames stand where the turns were, those of data between the date and the delivery")
     func points() {
-        let timeline = Timeline(scenario: Sample.scenario, events: Sample.events)
-        #expect(timeline.threads.map(\.name) == ["main", "background-1", "background-2"])
-        let source = timeline.main.lanes[0]
+        let chart = Chart(scenario: Sample.scenario, events: Sample.events)
+        #expect(chart.threads.map(\.name) == ["main", "background-1", "background-2"])
+        let source = chart.main.lanes[0]
         #expect(source.missed.flatMap { Array($0.thinned(to: 1)) } == [6 * Sample.second])
-        let link = timeline.main.lanes[1]
+        let link = chart.main.lanes[1]
         #expect(link.missed.map(\.count) == [101])
         #expect(link.missed.map(\.first) == [3 * Sample.second])
-        #expect(timeline.others.map { $0.lanes.map(\.fires.count) } == [[1], [1]])
-        #expect(timeline.others.map(\.busy.count) == [1, 1])
+        #expect(chart.others.map { $0.lanes.map(\.fires.count) } == [[1], [1]])
+        #expect(chart.others.map(\.busy.count) == [1, 1])
     }
 }
 

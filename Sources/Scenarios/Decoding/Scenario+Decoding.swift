@@ -6,7 +6,7 @@ extension Scenario {
     ///
     /// Nothing is ignored and nothing is guessed: an unknown key, a name that nothing has, a time before the start are
     /// errors that name the place.
-    public init(json: [UInt8]) throws(ScenarioError) {
+    package init(json: [UInt8]) throws(ScenarioError) {
         try JSONSyntax.check(json)
         let tree: JSONValue
         do {

@@ -1,27 +1,27 @@
 /// What was played, as a picture: a lane for each timer, with the modes and the busy work of the loop behind them.
 ///
 /// The picture needs nothing but itself, and the same events give the same bytes.
-public struct TimelineSVG {
-    private let timeline: Timeline
+package struct SVGChart {
+    private let chart: Chart
     private let title: String?
     private let tints: [String: Tint]
 
     /// Prepares the picture of a scenario and of the events that playing it gave.
-    public init(scenario: Scenario, events: [ScenarioEvent], title: String? = nil) {
-        timeline = Timeline(scenario: scenario, events: events)
+    package init(scenario: Scenario, events: [ScenarioEvent], title: String? = nil) {
+        chart = Chart(scenario: scenario, events: events)
         self.title = title
         var tints = fixedTints
-        for mode in timeline.bands.map(\.mode) where tints[mode] == nil {
+        for mode in chart.bands.map(\.mode) where tints[mode] == nil {
             tints[mode] = otherTints[(tints.count - fixedTints.count) % otherTints.count]
         }
         self.tints = tints
     }
 
     /// The SVG document.
-    public func render() -> String { TimelineSVG.document([self], title: title ?? "Timeline") }
+    package func render() -> String { SVGChart.document([self], title: title ?? "Timeline") }
 
     /// One document with several pictures, one below the other.
-    public static func document(_ pictures: [TimelineSVG], title: String) -> String {
+    package static func document(_ pictures: [SVGChart], title: String) -> String {
         var (body, height) = ("", 0.0)
         for picture in pictures {
             let (drawing, bottom) = picture.draw()
@@ -52,41 +52,41 @@ public struct TimelineSVG {
 
     private var modesTop: Double { title == nil ? 16 : 56 }
     private var lanesTop: Double {
-        let rows = 1 + (timeline.bands.map(\.depth).max() ?? 0)
+        let rows = 1 + (chart.bands.map(\.depth).max() ?? 0)
         return modesTop + Double(rows) * Self.modeHeight + 8
     }
 
-    private static func height(of thread: Timeline.ThreadLanes) -> Double {
+    private static func height(of thread: Chart.ThreadLanes) -> Double {
         Double(max(1, thread.lanes.count)) * laneHeight
     }
 
     /// The threads, each with the top of its lanes; all but the first have a row for their name above.
-    private var threads: [(thread: Timeline.ThreadLanes, top: Double)] {
+    private var threads: [(thread: Chart.ThreadLanes, top: Double)] {
         var top = lanesTop
-        return timeline.threads.enumerated().map { index, thread in
+        return chart.threads.enumerated().map { index, thread in
             if index > 0 { top += Self.modeHeight }
             defer { top += Self.height(of: thread) }
             return (thread, top)
         }
     }
 
-    private var mainBottom: Double { lanesTop + Self.height(of: timeline.main) }
+    private var mainBottom: Double { lanesTop + Self.height(of: chart.main) }
 
     private var lanesBottom: Double {
-        timeline.others.reduce(mainBottom) { $0 + Self.modeHeight + Self.height(of: $1) }
+        chart.others.reduce(mainBottom) { $0 + Self.modeHeight + Self.height(of: $1) }
     }
 
     private func x(_ t: Int64) -> Double {
-        let part = Double(min(max(t, 0), timeline.length)) / Double(timeline.length)
+        let part = Double(min(max(t, 0), chart.length)) / Double(chart.length)
         return Self.plotLeft + part * (Self.plotRight - Self.plotLeft)
     }
 
     /// The modes: each nested run starts a row lower than the one it is in, and reaches behind all lanes.
     private func drawBackground(_ drawing: inout Drawing) {
         if let title { drawing.text(24, 34, title, size: 17, weight: 600) }
-        let outermost = Timeline.Band(mode: "default", depth: 0, span: .init(start: 0, end: timeline.length))
-        drawing.text(24, modesTop + 15, timeline.others.isEmpty ? "mode" : "main, mode", fill: Ink.quiet)
-        for band in [outermost] + timeline.bands {
+        let outermost = Chart.Band(mode: "default", depth: 0, span: .init(start: 0, end: chart.length))
+        drawing.text(24, modesTop + 15, chart.others.isEmpty ? "mode" : "main, mode", fill: Ink.quiet)
+        for band in [outermost] + chart.bands {
             guard let tint = tints[band.mode] else { continue }
             let (left, right) = (x(band.span.start), max(x(band.span.start) + 1, x(band.span.end)))
             let top = modesTop + Double(band.depth) * Self.modeHeight
@@ -105,7 +105,7 @@ public struct TimelineSVG {
         }
     }
 
-    private func drawBusyWork(of thread: Timeline.ThreadLanes, _ top: Double, _ drawing: inout Drawing) {
+    private func drawBusyWork(of thread: Chart.ThreadLanes, _ top: Double, _ drawing: inout Drawing) {
         var labelled = -Double.infinity
         for span in thread.busy {
             let (left, right) = (x(span.start), max(x(span.start) + 1, x(span.end)))
@@ -120,7 +120,7 @@ public struct TimelineSVG {
 
     private func drawAxis(_ drawing: inout Drawing) {
         drawing.line(Self.plotLeft, lanesBottom, Self.plotRight, lanesBottom, "stroke=\"\(Ink.label)\"")
-        for tick in timeline.ticks(atMost: 12) {
+        for tick in chart.ticks(atMost: 12) {
             drawing.line(x(tick), lanesTop, x(tick), lanesBottom, "stroke=\"\(Ink.label)\" stroke-opacity=\"0.12\"")
             drawing.line(x(tick), lanesBottom, x(tick), lanesBottom + 5, "stroke=\"\(Ink.label)\"")
             let label = decimalSeconds(tick, decimals: 0) + " s"
@@ -130,7 +130,7 @@ public struct TimelineSVG {
 
     /// Due points stand on the line of the lane, fires above it: a fire on time is right above its due point, and what
     /// is late leans to the right.
-    private func draw(_ lane: Timeline.Lane, y top: Double, _ drawing: inout Drawing) {
+    private func draw(_ lane: Chart.Lane, y top: Double, _ drawing: inout Drawing) {
         let (fireY, dueY) = (top + 28, top + 50)
         drawing.text(24, top + 36, Drawing.cut(lane.name, to: 126, size: 14), size: 14, weight: 600)
         if let note = lane.plan?.note {
@@ -143,19 +143,19 @@ public struct TimelineSVG {
             drawing.rectangle(x(span.start), fireY - 5, width, 10, "fill=\"\(Ink.busy)\" fill-opacity=\"0.8\"")
         }
         // No two within about three pixels.
-        for point in lane.missed.flatMap({ $0.thinned(to: timeline.length / 250) }) {
+        for point in lane.missed.flatMap({ $0.thinned(to: chart.length / 250) }) {
             drawing.circle(x(point), dueY, 4, Ink.missed)
         }
         draw(lane.fires, fireY, dueY, &drawing)
         draw(lane.marks, of: lane, fireY, &drawing)
     }
 
-    private func draw(_ fires: [Timeline.Fire], _ fireY: Double, _ dueY: Double, _ drawing: inout Drawing) {
+    private func draw(_ fires: [Chart.Fire], _ fireY: Double, _ dueY: Double, _ drawing: inout Drawing) {
         let positions = fires.map { x($0.t) }
         let nearest = zip(positions, positions.dropFirst()).map { $1 - $0 }.min() ?? .infinity
         let radius = nearest >= 17 ? 8.0 : nearest >= 9 ? 4.5 : 3
         // Late ones on top of the others; and of one look, those within a pixel of each other are one dot.
-        for look in [Timeline.Look.onTime, .manual, .late] {
+        for look in [Chart.Look.onTime, .manual, .late] {
             var shown = -Double.infinity
             var labelEnd = -Double.infinity
             for (fire, position) in zip(fires, positions) where fire.look == look && position - shown >= 1 {
@@ -176,7 +176,7 @@ public struct TimelineSVG {
     }
 
     /// How late a fire is, above it, where the label before leaves room.
-    private func drawDelay(of fire: Timeline.Fire, _ y: Double, _ taken: inout Double, _ drawing: inout Drawing) {
+    private func drawDelay(of fire: Chart.Fire, _ y: Double, _ taken: inout Double, _ drawing: inout Drawing) {
         let delay = fire.t - fire.due
         let label = roundedSeconds(delay, decimals: delay >= 1_000_000 ? 3 : 9, atLeast: 0) + " s late"
         let length = Drawing.length(label, size: 11)
@@ -187,7 +187,7 @@ public struct TimelineSVG {
         drawing.text(start, y, label, size: 11, fill: fire.look.style.colour, style: halo)
     }
 
-    private func draw(_ marks: [Timeline.Mark], of lane: Timeline.Lane, _ y: Double, _ drawing: inout Drawing) {
+    private func draw(_ marks: [Chart.Mark], of lane: Chart.Lane, _ y: Double, _ drawing: inout Drawing) {
         var taken = lane.fires.map { x($0.t) }
         for mark in marks {
             var position = x(mark.t)
@@ -212,14 +212,14 @@ public struct TimelineSVG {
 
     /// What the picture has, and nothing else.
     private func legend() -> [LegendItem] {
-        let lanes = timeline.threads.flatMap(\.lanes)
+        let lanes = chart.threads.flatMap(\.lanes)
         let looks = Set(lanes.flatMap { $0.fires.map(\.look) })
         let marks = Set(lanes.flatMap { $0.marks.map(\.isDeinit) })
         var items: [LegendItem] = []
         func add(_ label: String, if present: Bool, _ draw: @escaping (inout Drawing, Double, Double) -> Void) {
             if present { items.append((label, draw)) }
         }
-        for look in [Timeline.Look.onTime, .late, .manual] {
+        for look in [Chart.Look.onTime, .late, .manual] {
             add(look.style.label, if: looks.contains(look)) { $0.fire($1, $2, 6, look) }
         }
         add("due", if: !looks.isDisjoint(with: [.onTime, .late])) {
@@ -228,11 +228,11 @@ public struct TimelineSVG {
         add("due, missed", if: lanes.contains { !$0.missed.isEmpty }) { $0.circle($1, $2, 4, Ink.missed) }
         add("invalidated or cancelled", if: marks.contains(false)) { $0.mark($1, $2, isDeinit: false) }
         add("target deinitialised", if: marks.contains(true)) { $0.mark($1, $2, isDeinit: true) }
-        add("busy", if: timeline.threads.contains { !$0.busy.isEmpty }) {
+        add("busy", if: chart.threads.contains { !$0.busy.isEmpty }) {
             $0.rectangle($1 - 7, $2 - 6, 14, 12, Ink.hatched)
         }
         var seen: Set<String> = []
-        for mode in timeline.bands.map(\.mode) where seen.insert(mode).inserted {
+        for mode in chart.bands.map(\.mode) where seen.insert(mode).inserted {
             guard let tint = tints[mode] else { continue }
             let style = "fill=\"\(tint.fill)\" stroke=\"\(tint.edge)\""
             add("in \(mode)", if: true) { $0.rectangle($1 - 7, $2 - 6, 14, 12, style) }
@@ -259,7 +259,7 @@ private let otherTints: [Tint] = [
     ("#d3eef5", "#6cb8cf", "#0a5a73"), ("#fde0ec", "#e39abb", "#99286e"),
 ]
 
-extension Timeline.Look {
+extension Chart.Look {
     fileprivate var style: (colour: String, label: String) {
         switch self {
         case .onTime: ("#0969da", "fires on time")
@@ -285,7 +285,7 @@ private struct Drawing {
         body += "<circle cx=\"\(px(x))\" cy=\"\(px(y))\" r=\"\(px(radius))\" \(style)/>\n"
     }
 
-    mutating func fire(_ x: Double, _ y: Double, _ radius: Double, _ look: Timeline.Look) {
+    mutating func fire(_ x: Double, _ y: Double, _ radius: Double, _ look: Chart.Look) {
         let style = "fill=\"\(look.style.colour)\" stroke=\"#ffffff\""
         guard look == .manual else { return circle(x, y, radius, style) }
         let r = px(radius + 1.5)

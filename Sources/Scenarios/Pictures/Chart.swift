@@ -1,5 +1,5 @@
 /// What both pictures show, worked out once from the scenario and its events.
-struct Timeline {
+struct Chart {
     struct Span {
         var start: Int64
         var end: Int64
@@ -174,10 +174,10 @@ struct Timeline {
     }
 }
 
-extension Timeline.Lane {
+extension Chart.Lane {
     fileprivate mutating func addMissed(from first: Int64, count: Int64) {
         guard count > 0 else { return }
-        missed.append(Timeline.Points(first: first, step: max(1, plan?.interval ?? 0), count: count))
+        missed.append(Chart.Points(first: first, step: max(1, plan?.interval ?? 0), count: count))
     }
 }
 

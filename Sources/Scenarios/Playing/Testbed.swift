@@ -1,21 +1,21 @@
 internal import Glibc
-public import RunLoopKit
+package import RunLoopKit
 internal import RunLoopSimulation
 
 /// Where something is played: a loop of its own, on virtual time or on the system's clock, with times counted in
 /// nanoseconds from the start.
-public final class Stage {
+package final class Testbed {
     /// The clock to play on.
-    public enum Clock: Sendable, Equatable {
+    package enum Clock: Sendable, Equatable {
         /// Virtual time: exact, and over at once.
         case virtual
         /// The system's clock; every time is multiplied by the scale.
         case real(scale: Double)
     }
 
-    public let loop: RunLoop
-    /// The stage's times; may be taken to other threads of the show.
-    public let times: Times
+    package let loop: RunLoop
+    /// The testbed's times; may be taken to other threads of the show.
+    package let times: Times
 
     private let yieldToOthers: () -> Void
 
@@ -27,15 +27,15 @@ public final class Stage {
         times = Times(clock: loop.remote, start: loop.now, scale: scale, workOnClock: work)
     }
 
-    /// Calls `play` with a stage whose time begins now, and returns when all has been played and taken down.
-    public static func open(on clock: Clock, _ play: @escaping @Sendable (Stage) -> Void) {
+    /// Calls `play` with a testbed whose time begins now, and returns when all has been played and taken down.
+    package static func open(on clock: Clock, _ play: @escaping @Sendable (Testbed) -> Void) {
         switch clock {
         case .virtual:
             withSimulation { simulation in
-                play(Stage(loop: simulation.loop, scale: 1, yield: simulation.yield) { simulation.spend($0) })
+                play(Testbed(loop: simulation.loop, scale: 1, yield: simulation.yield) { simulation.spend($0) })
             }
         case .real(let scale):
-            LoopThread(name: "player") { play(Stage(loop: $0, scale: scale, yield: {}, work: sleep)) }.join()
+            LoopThread(name: "player") { play(Testbed(loop: $0, scale: scale, yield: {}, work: sleep)) }.join()
         }
     }
 
@@ -45,32 +45,32 @@ public final class Stage {
     }
 
     /// How times from the start and times of the loop's clock go together.
-    public struct Times: Sendable {
+    package struct Times: Sendable {
         fileprivate let clock: RunLoop.Remote
         fileprivate let start: RunLoop.Instant
         fileprivate let scale: Double
         fileprivate let workOnClock: @Sendable (Duration) -> Void
 
         /// The time, from the start. Any thread.
-        public var now: Int64 { time(of: clock.now) }
+        package var now: Int64 { time(of: clock.now) }
 
         /// Works for so long on the calling thread, which does not answer meanwhile.
-        public func work(for nanoseconds: Int64) {
+        package func work(for nanoseconds: Int64) {
             if nanoseconds > 0 { workOnClock(duration(nanoseconds)) }
         }
 
         /// The instant on the loop's clock.
-        public func instant(_ nanoseconds: Int64) -> RunLoop.Instant {
+        package func instant(_ nanoseconds: Int64) -> RunLoop.Instant {
             start + duration(nanoseconds)
         }
 
         /// The duration on the loop's clock.
-        public func duration(_ nanoseconds: Int64) -> Duration {
+        package func duration(_ nanoseconds: Int64) -> Duration {
             .nanoseconds(scale == 1 ? nanoseconds : Int64((Double(nanoseconds) * scale).rounded()))
         }
 
         /// The time of an instant, from the start.
-        public func time(of instant: RunLoop.Instant) -> Int64 {
+        package func time(of instant: RunLoop.Instant) -> Int64 {
             let elapsed = instant.nanoseconds - start.nanoseconds
             return scale == 1 ? elapsed : Int64((Double(elapsed) / scale).rounded())
         }
