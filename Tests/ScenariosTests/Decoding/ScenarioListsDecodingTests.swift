@@ -87,11 +87,6 @@ struct ScenarioListsDecodingTests {
         #expect(scenario.named.map(\.interval) == [1_000_000_000, 2_000_000_000])
     }
 
-    @Test("the modes of links are modes of the scenario")
-    func modes() throws {
-        #expect(try read(#"{"duration":1,"links":[{"name":"L","modes":["m","common"]}]}"#).modes == ["default", "m"])
-    }
-
     // MARK: What is malformed
 
     @Test("an entry that does not fit is named by its path, in one line", arguments: MalformedLists.entries)

@@ -2,7 +2,7 @@ import Scenarios
 import Testing
 
 @Suite("Random scenarios against the reference model")
-struct RandomScenarioTests {
+struct ScenarioPlayerTests {
     /// Enough to meet every corner many times over, in a few seconds.
     static let count: UInt64 = 10_000
 

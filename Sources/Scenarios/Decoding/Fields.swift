@@ -1,46 +1,6 @@
 internal import FoundationEssentials
 internal import RunLoopKit
 
-/// A JSON value as it stands in the file; what it should be is known only where it is used.
-enum JSONValue: Decodable {
-    case object([String: JSONValue])
-    case array([JSONValue])
-    case string(String)
-    /// Nothing if the number is beyond what a `Decimal` holds.
-    case number(Decimal?)
-    case bool(Bool)
-    case null
-
-    init(from decoder: any Decoder) throws {
-        let value = try decoder.singleValueContainer()
-        if value.decodeNil() {
-            self = .null
-        } else if let bool = try? value.decode(Bool.self) {
-            self = .bool(bool)
-        } else if let string = try? value.decode(String.self) {
-            self = .string(string)
-        } else if let array = try? value.decode([JSONValue].self) {
-            self = .array(array)
-        } else if let object = try? value.decode([String: JSONValue].self) {
-            self = .object(object)
-        } else {
-            // The syntax has been checked, so it is a number: as Decimal, for Double does not have 9.596.
-            self = .number(try? value.decode(Decimal.self))
-        }
-    }
-
-    var kind: String {
-        switch self {
-        case .object: "an object"
-        case .array: "an array"
-        case .string: "a string"
-        case .number: "a number"
-        case .bool(let bool): "\(bool)"
-        case .null: "null"
-        }
-    }
-}
-
 /// A value and the path to it.
 struct Located {
     let place: String
