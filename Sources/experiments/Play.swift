@@ -47,7 +47,7 @@ struct Play: ParsableCommand {
                 faults.append(66)
             }
         }
-        if let svg, !pictures.isEmpty { try write(SVGChart.document(pictures, title: "Timeline"), into: svg) }
+        if let svg, !pictures.isEmpty { try write(SVGChart.document(pictures), into: svg) }
         if let status = faults.first { throw ExitCode(status) }
     }
 

@@ -17,11 +17,8 @@ package struct SVGChart {
         self.tints = tints
     }
 
-    /// The SVG document.
-    package func render() -> String { SVGChart.document([self], title: title ?? "Timeline") }
-
-    /// One document with several pictures, one below the other.
-    package static func document(_ pictures: [SVGChart], title: String) -> String {
+    /// An SVG document with pictures one below the other.
+    package static func document(_ pictures: [SVGChart], title: String = "Timeline") -> String {
         var (body, height) = ("", 0.0)
         for picture in pictures {
             let (drawing, bottom) = picture.draw()

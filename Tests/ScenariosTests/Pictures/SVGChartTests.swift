@@ -6,7 +6,7 @@ import Testing
 struct SVGChartTests {
     @Test("the picture of X5 shows the band, the late fire and the missed point")
     func pictureOfX5() {
-        let svg = SVGChart(scenario: OneThread.x5, events: OneThread.x5Events, title: "X5").render()
+        let svg = SVGChart.document([SVGChart(scenario: OneThread.x5, events: OneThread.x5Events, title: "X5")])
         #expect(svg.contains(">tracking</text>"))
         #expect(svg.contains(">3.596 s late</text>"))
         #expect(svg.contains(">due, missed</text>"))
@@ -16,7 +16,7 @@ struct SVGChartTests {
 
     @Test("busy work, nested bands and marks are in the picture, and names are escaped")
     func crowdedPicture() {
-        let svg = SVGChart(scenario: OneThread.crowded, events: OneThread.crowdedEvents).render()
+        let svg = SVGChart.document([SVGChart(scenario: OneThread.crowded, events: OneThread.crowdedEvents)])
         for text in ["busy", "modal", "in tracking", "fired by hand", "invalidated or cancelled"] {
             #expect(svg.contains(">\(text)</text>"), "\(text)")
         }
@@ -28,7 +28,9 @@ struct SVGChartTests {
 
     @Test("the same events give the same bytes")
     func deterministic() {
-        func render() -> String { SVGChart(scenario: OneThread.crowded, events: OneThread.crowdedEvents).render() }
+        func render() -> String {
+            SVGChart.document([SVGChart(scenario: OneThread.crowded, events: OneThread.crowdedEvents)])
+        }
         let first = render()
         #expect((0..<20).allSatisfy { _ in render() == first })
     }
@@ -37,7 +39,7 @@ struct SVGChartTests {
     func starvedToTheEnd() {
         let timer = Scenario.TimerEntry(name: "T", first: 1, interval: 1, repeats: true, modes: ["modal"])
         let scenario = Scenario(duration: 5, timers: [timer])
-        let svg = SVGChart(scenario: scenario, events: [ScenarioEvent(t: 5, .end)]).render()
+        let svg = SVGChart.document([SVGChart(scenario: scenario, events: [ScenarioEvent(t: 5, .end)])])
         #expect(svg.contains("due, missed"))
     }
 
@@ -46,21 +48,23 @@ struct SVGChartTests {
         let timer = Scenario.TimerEntry(name: "T", first: duration, interval: 100_000, repeats: true, busy: duration)
         let scenario = Scenario(duration: duration, timers: [timer])
         let events = [OneThread.fire("T", duration, count: 1), ScenarioEvent(t: duration, .end)]
-        #expect(SVGChart(scenario: scenario, events: events).render().hasSuffix("</svg>\n"))
-        #expect(SVGChart(scenario: Scenario(duration: duration), events: []).render().hasSuffix("</svg>\n"))
+        #expect(SVGChart.document([SVGChart(scenario: scenario, events: events)]).hasSuffix("</svg>\n"))
+        #expect(SVGChart.document([SVGChart(scenario: Scenario(duration: duration), events: [])]).hasSuffix("</svg>\n"))
     }
 
     @Test("a million missed points do not make a million circles")
     func manyPoints() {
         let timer = Scenario.TimerEntry(name: "T", first: 1_000, interval: 1_000, repeats: true)
         let events = [OneThread.fire("T", 1_000_000_000, due: 1_000, count: 1, missed: 999_999)]
-        let svg = SVGChart(scenario: Scenario(duration: 1_000_000_000, timers: [timer]), events: events).render()
+        let svg = SVGChart.document([
+            SVGChart(scenario: Scenario(duration: 1_000_000_000, timers: [timer]), events: events)
+        ])
         #expect(svg.utf8.count < 40_000)
     }
 
     @Test("each thread has its lanes in the picture")
     func picture() {
-        let svg = SVGChart(scenario: Threads.scenario, events: Threads.events).render()
+        let svg = SVGChart.document([SVGChart(scenario: Threads.scenario, events: Threads.events)])
         for text in ["main, mode", "thread", "background-1", "background-2", "S", "L", "C", "B", "busy"] {
             #expect(svg.contains(">\(text)</text>"), "\(text)")
         }
@@ -78,7 +82,7 @@ struct SVGChartTests {
     func oneThread() {
         let scenario = Scenario(duration: 2, sources: [Scenario.SourceEntry(name: "S", start: 1)])
         let events = ScenarioPlayer(scenario).play()
-        let svg = SVGChart(scenario: scenario, events: events).render()
+        let svg = SVGChart.document([SVGChart(scenario: scenario, events: events)])
         #expect(!svg.contains(">thread</text>") && svg.contains(">mode</text>"))
     }
 }
