@@ -68,7 +68,7 @@ let package = Package(
             ],
             swiftSettings: strict),
 
-        // The experiments: scenarios as data, a player on the public API, and the command.
+        // The experiments: scenarios as data, their player, and the command.
         .target(name: "Scenarios", dependencies: ["RunLoopKit", "RunLoopSimulation"], swiftSettings: strict),
         .executableTarget(
             name: "experiments",
@@ -143,7 +143,7 @@ let package = Package(
                 .product(name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle"),
             ],
             swiftSettings: strict),
-        .testTarget(name: "ScenariosTests", dependencies: ["Scenarios"], swiftSettings: strict),
+        .testTarget(name: "ScenariosTests", dependencies: ["Scenarios", "experiments"], swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -4,12 +4,12 @@
 
 import PackageDescription
 
-/// A loop that is measured: an executable on the shared driver.
+/// A loop that is measured: an executable on the shared harness.
 // In language mode 5, because in 6 each closure of a `main.swift` that C calls asks the runtime whether it is on the main
 // actor. That is no loop's cost.
 func peer(_ name: String, _ dependencies: Target.Dependency..., libraries: [String] = []) -> Target {
     .executableTarget(
-        name: "\(name)Peer", dependencies: ["Driver"] + dependencies, path: "Sources/Peers/\(name)",
+        name: "\(name)Peer", dependencies: ["Harness"] + dependencies, path: "Sources/Peers/\(name)",
         swiftSettings: [.swiftLanguageMode(.v5)], linkerSettings: libraries.map { .linkedLibrary($0) })
 }
 
@@ -22,7 +22,7 @@ let package = Package(
     ],
     targets: [
         // The workloads, the same for every peer.
-        .target(name: "Driver"),
+        .target(name: "Harness"),
 
         // Runs them all, and makes tables.
         .executableTarget(

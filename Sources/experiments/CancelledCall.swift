@@ -5,10 +5,10 @@ import Synchronization
 /// X16: a delayed call after five seconds is cancelled at three, by its target. It is never made, and the target, which
 /// only the call has kept, goes at the cancel.
 @Sendable
-func cancelledCall(on clock: Stage.Clock) -> [Experiment.Observation] {
-    let observations = Mutex<[Experiment.Observation]>([])
-    Stage.open(on: clock) { stage in
-        let (loop, times) = (stage.loop, stage.times)
+func cancelledCall(on clock: Testbed.Clock) -> [Observation] {
+    let observations = Mutex<[Observation]>([])
+    Testbed.open(on: clock) { testbed in
+        let (loop, times) = (testbed.loop, testbed.times)
         let note = { [unowned loop] (event: String) in
             observations.withLock { $0.append(.init(t: times.time(of: loop.now), event: event)) }
         }

@@ -8,13 +8,13 @@ struct Comparison {
 
     struct Row {
         let expected: Experiment.Expectation?
-        let observed: Experiment.Observation?
+        let observed: Observation?
         let isEqual: Bool
     }
 
     /// On virtual time every line must be equal to the nanosecond. On the real clock the events must be the same, on
     /// the same grid points, and none may come early; how late they come is shown, not judged.
-    init(_ experiment: Experiment, on clock: Stage.Clock) {
+    init(_ experiment: Experiment, on clock: Testbed.Clock) {
         self.experiment = experiment
         let observed = experiment.observations(on: clock)
         rows = (0..<max(observed.count, experiment.expected.count)).map { index in
@@ -28,7 +28,7 @@ struct Comparison {
     var isEqual: Bool { rows.allSatisfy(\.isEqual) }
 
     private static func isEqual(
-        _ expected: Experiment.Expectation?, _ observed: Experiment.Observation?, _ clock: Stage.Clock
+        _ expected: Experiment.Expectation?, _ observed: Observation?, _ clock: Testbed.Clock
     ) -> Bool {
         guard let expected, let observed, expected.event == observed.event else { return false }
         return clock == .virtual ? observed.t == expected.nanoseconds : observed.t >= expected.nanoseconds
@@ -55,10 +55,7 @@ struct Comparison {
 
     private static func line(_ columns: String...) -> String {
         let widths = [22, 10, 15]
-        let padded = zip(columns, widths).map { text, width in
-            text + String(repeating: " ", count: max(1, width - text.count))
-        }
-        return "  " + padded.joined() + columns[3]
+        return "  " + zip(columns, widths).map { $0.padding(to: $1) }.joined() + columns[3]
     }
 
     private static func offset(_ nanoseconds: Int64) -> String {

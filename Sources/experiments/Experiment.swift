@@ -19,20 +19,14 @@ struct Experiment: Sendable {
         var nanoseconds: Int64 { Int64((t * 1e9).rounded()) }
     }
 
-    /// Something that happened.
-    struct Observation: Sendable, Equatable {
-        let t: Int64
-        let event: String
-    }
-
     enum Play: Sendable {
         /// Data that can be copied and changed.
         case scenario(Scenario, json: [UInt8])
         /// What a scenario cannot say: threads and delayed calls.
-        case program(@Sendable (Stage.Clock) -> [Observation])
+        case program(@Sendable (Testbed.Clock) -> [Observation])
     }
 
-    func observations(on clock: Stage.Clock) -> [Observation] {
+    func observations(on clock: Testbed.Clock) -> [Observation] {
         switch play {
         case .program(let program):
             program(clock)

@@ -17,9 +17,9 @@ struct FramesPerSecond {
 
     /// The events without their end, in words; the frames of each second (its end included) are a line at its end, for
     /// each link whose frames no meter counts.
-    func summing(_ events: [ScenarioEvent]) -> [Experiment.Observation] {
+    func summing(_ events: [ScenarioEvent]) -> [Observation] {
         let links = scenario.links.filter { !$0.hasMeter }.map(\.name)
-        var observations: [Experiment.Observation] = []
+        var observations: [Observation] = []
         var sums: [String: Sum] = [:]
         var second: Int64 = 1
         func closeSeconds(before t: Int64) {

@@ -56,7 +56,7 @@ struct Gallery {
         ("link", "DisplayLink, default mode"), ("link, common", "DisplayLink, common modes"),
     ]
 
-    init(on clock: Stage.Clock) {
+    init(on clock: Testbed.Clock) {
         shows = Condition.allCases.map {
             Show(condition: $0, events: ScenarioPlayer($0.scenario, clock: clock).play())
         }
@@ -102,7 +102,7 @@ struct Gallery {
         }
         for show in shows {
             lines += ["", show.condition.title, ""]
-            lines += TextChart(scenario: show.condition.scenario, events: show.events).chart()
+            lines += TextChart(scenario: show.condition.scenario, events: show.events).rows()
         }
         return (lines + ["", TextChart.legend]).joined(separator: "\n")
     }
@@ -125,22 +125,10 @@ struct Gallery {
 
     var svg: String {
         let pictures = shows.map {
-            TimelineSVG(scenario: $0.condition.scenario, events: $0.events, title: $0.condition.title)
+            SVGChart(scenario: $0.condition.scenario, events: $0.events, title: $0.condition.title)
         }
-        return TimelineSVG.document(pictures, title: "Timers side by side")
+        return SVGChart.document(pictures, title: "Timers side by side")
     }
 }
 
 private let half: Int64 = 500_000_000
-
-extension String {
-    fileprivate func leading(_ width: Int) -> String {
-        String(repeating: " ", count: max(0, width - count)) + self
-    }
-
-    fileprivate var trimmed: String {
-        var text = self
-        while text.last == " " { text.removeLast() }
-        return text
-    }
-}

@@ -6,10 +6,10 @@ import Synchronization
 /// has counted beyond three; nothing is left in the loop then, the run returns, the thread ends, and what it kept is
 /// released.
 @Sendable
-func secondaryThread(on clock: Stage.Clock) -> [Experiment.Observation] {
-    let observations = Mutex<[Experiment.Observation]>([])
-    Stage.open(on: clock) { stage in
-        let times = stage.times
+func secondaryThread(on clock: Testbed.Clock) -> [Observation] {
+    let observations = Mutex<[Observation]>([])
+    Testbed.open(on: clock) { testbed in
+        let times = testbed.times
         LoopThread(name: "worker") { loop in
             let note = { [unowned loop] (event: String) in
                 observations.withLock { $0.append(.init(t: times.time(of: loop.now), event: event)) }

@@ -1,11 +1,11 @@
-/// One call of the driver.
+/// One call of the harness.
 struct Workload {
     let name: String
-    /// What the driver calls it, how many there are, and the count that the kind gives a meaning.
+    /// What the harness calls it, how many there are, and the count that the kind gives a meaning.
     let kind: String
     let size: Int
     let count: Int
-    /// Where the loop and the other threads run; see `place_other_thread` in the driver.
+    /// Where the loop and the other threads run; see `place_other_thread` in the harness.
     let placement: String?
     /// The size and count of a quick run; none if a quick run leaves it out.
     let quick: (size: Int, count: Int)?

@@ -1,23 +1,20 @@
-internal import FoundationEssentials
 internal import RunLoopKit
 
 extension Scenario {
     /// Reads a scenario from the text of a JSON file.
-    ///
+    package init(json: [UInt8]) throws(ScenarioError) {
+        var pieces = [json, []].makeIterator()
+        var parser = JSONParser { pieces.next()! }
+        try self.init(parser.onlyValue())
+    }
+
     /// Nothing is ignored and nothing is guessed: an unknown key, a name that nothing has, a time before the start are
     /// errors that name the place.
-    public init(json: [UInt8]) throws(ScenarioError) {
-        try JSONSyntax.check(json)
-        let tree: JSONValue
-        do {
-            tree = try JSONDecoder().decode(JSONValue.self, from: Data(json))
-        } catch {
-            throw ScenarioError("the file", "cannot be read as JSON")
-        }
+    init(_ value: JSONValue) throws(ScenarioError) {
         let keys = [
             "duration", "commonModes", "timers", "sources", "links", "named", "countdowns", "busy", "runs", "actions",
         ]
-        let fields = try Fields(Located(place: "", value: tree), keys: keys)
+        let fields = try Fields(Located(place: "", value: value), keys: keys)
         self.init(
             duration: try fields.required("duration").time(),
             commonModes: try fields.elements("commonModes").map(ownMode),

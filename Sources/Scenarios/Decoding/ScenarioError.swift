@@ -1,14 +1,14 @@
 /// What is wrong with a scenario, and where.
 ///
 /// The description is always one line: `timers[1].interval: expected a number, found a string`.
-public struct ScenarioError: Error, CustomStringConvertible, Sendable {
+package struct ScenarioError: Error, CustomStringConvertible, Sendable {
     /// The path of the value in the file, such as `timers[1].interval`, or its line and column if it is not even JSON.
-    public let place: String
+    package let place: String
     /// What is wrong there.
-    public let reason: String
+    package let reason: String
 
     /// The place and the reason, in one line.
-    public var description: String { "\(place): \(reason)" }
+    package var description: String { "\(place): \(reason)" }
 
     init(_ place: String, _ reason: String) {
         self.place = place

@@ -1,6 +1,6 @@
 extension Scenario {
     /// Every mode of the scenario: default, and every name that occurs anywhere in it, each once.
-    public var modes: [String] {
+    package var modes: [String] {
         var names = ["default"] + commonModes
         for timer in timers { names += timer.modes }
         for link in links { names += link.modes }

@@ -1,20 +1,20 @@
-/// What happens on a timeline, as data: which timers there are, when the loop is busy, when it runs in another mode,
+/// What happens, and when, as data: which timers there are, when the loop is busy, when it runs in another mode,
 /// and what is done to the timers.
 ///
 /// Times are nanoseconds from the start. The file format is described in the documentation (The scenario format).
-public struct Scenario: Sendable, Equatable {
-    public var duration: Int64
-    public var commonModes: [String]
-    public var timers: [TimerEntry]
-    public var sources: [SourceEntry]
-    public var links: [LinkEntry]
-    public var named: [NamedEntry]
-    public var countdowns: [CountdownEntry]
-    public var busy: [BusyEntry]
-    public var runs: [RunEntry]
-    public var actions: [ActionEntry]
+package struct Scenario: Sendable, Equatable {
+    package var duration: Int64
+    package var commonModes: [String]
+    package var timers: [TimerEntry]
+    package var sources: [SourceEntry]
+    package var links: [LinkEntry]
+    package var named: [NamedEntry]
+    package var countdowns: [CountdownEntry]
+    package var busy: [BusyEntry]
+    package var runs: [RunEntry]
+    package var actions: [ActionEntry]
 
-    public init(
+    package init(
         duration: Int64, commonModes: [String] = [], timers: [TimerEntry] = [], sources: [SourceEntry] = [],
         links: [LinkEntry] = [], named: [NamedEntry] = [], countdowns: [CountdownEntry] = [], busy: [BusyEntry] = [],
         runs: [RunEntry] = [], actions: [ActionEntry] = []
@@ -31,22 +31,25 @@ public struct Scenario: Sendable, Equatable {
         self.actions = actions
     }
 
-    /// A timer of the scenario.
-    public struct TimerEntry: Sendable, Equatable {
-        public var name: String
-        /// The first fire date, absolute.
-        public var first: Int64
-        /// The effective interval; 0 for a one-shot.
-        public var interval: Int64
-        public var repeats: Bool
-        /// May contain `common`.
-        public var modes: [String]
-        /// How long each callback works.
-        public var busy: Int64
-        public var tolerance: Int64
-        public var target: Target?
+    /// Whether events say on which thread they happened: where something chooses its thread or its frames.
+    var namesThreads: Bool { !sources.isEmpty || !links.isEmpty || !named.isEmpty || !countdowns.isEmpty }
 
-        public init(
+    /// A timer of the scenario.
+    package struct TimerEntry: Sendable, Equatable {
+        package var name: String
+        /// The first fire date, absolute.
+        package var first: Int64
+        /// The effective interval; 0 for a one-shot.
+        package var interval: Int64
+        package var repeats: Bool
+        /// May contain `common`.
+        package var modes: [String]
+        /// How long each callback works.
+        package var busy: Int64
+        package var tolerance: Int64
+        package var target: Target?
+
+        package init(
             name: String, first: Int64, interval: Int64 = 0, repeats: Bool = false, modes: [String] = ["default"],
             busy: Int64 = 0, tolerance: Int64 = 0, target: Target? = nil
         ) {
@@ -62,25 +65,135 @@ public struct Scenario: Sendable, Equatable {
     }
 
     /// The object that a timer or a source calls.
-    public struct Target: Sendable, Equatable {
-        public enum Hold: String, Sendable, CaseIterable { case strong, weak }
-        public var name: String
-        public var hold: Hold
+    package struct Target: Sendable, Equatable {
+        package enum Hold: String, Sendable, CaseIterable { case strong, weak }
+        package var name: String
+        package var hold: Hold
 
-        public init(name: String, hold: Hold) {
+        package init(name: String, hold: Hold) {
             self.name = name
             self.hold = hold
         }
     }
 
-    /// A delayed call that works for a while.
-    public struct BusyEntry: Sendable, Equatable {
-        public var at: Int64
-        public var duration: Int64
-        /// May contain `common`.
-        public var modes: [String]
+    /// Where handlers are called.
+    package enum Queue: String, Sendable, CaseIterable { case main, background }
 
-        public init(at: Int64, duration: Int64, modes: [String] = ["default"]) {
+    /// A GCD-style timer source.
+    package struct SourceEntry: Sendable, Equatable {
+        package var name: String
+        /// The deadline, absolute.
+        package var start: Int64
+        /// 0 for a source that fires once.
+        package var interval: Int64
+        package var leeway: Int64
+        package var queue: Queue
+        /// How long each handler works.
+        package var busy: Int64
+        /// Whether it is active from the start.
+        package var isActive: Bool
+        /// At which delivery it cancels itself in its handler.
+        package var cancelAfter: Int?
+        package var target: Target?
+
+        package init(
+            name: String, start: Int64, interval: Int64 = 0, leeway: Int64 = 0, queue: Queue = .main, busy: Int64 = 0,
+            isActive: Bool = true, cancelAfter: Int? = nil, target: Target? = nil
+        ) {
+            self.name = name
+            self.start = start
+            self.interval = interval
+            self.leeway = leeway
+            self.queue = queue
+            self.busy = busy
+            self.isActive = isActive
+            self.cancelAfter = cancelAfter
+            self.target = target
+        }
+    }
+
+    /// A display link.
+    package struct LinkEntry: Sendable, Equatable {
+        package var name: String
+        /// Frames a second of the display.
+        package var rate: Int
+        /// The frames a second that the link asks for; 0 for all.
+        package var preferred: Int
+        /// May contain `common`.
+        package var modes: [String]
+        /// How long each callback works.
+        package var busy: Int64
+        /// Whether a frame-rate meter counts its frames.
+        package var hasMeter: Bool
+
+        package init(
+            name: String, rate: Int = 60, preferred: Int = 0, modes: [String] = ["default"], busy: Int64 = 0,
+            hasMeter: Bool = false
+        ) {
+            self.name = name
+            self.rate = rate
+            self.preferred = preferred
+            self.modes = modes
+            self.busy = busy
+            self.hasMeter = hasMeter
+        }
+    }
+
+    /// A call that schedules a named timer, anew if there is one of the name.
+    package struct NamedEntry: Sendable, Equatable {
+        package var name: String
+        package var at: Int64
+        package var interval: Int64
+        package var repeats: Bool
+        package var fireInstantly: Bool
+        package var queue: Queue
+        /// What the action is called in the output.
+        package var action: String
+        /// How long the action works.
+        package var busy: Int64
+
+        package init(
+            name: String, at: Int64 = 0, interval: Int64, repeats: Bool = false, fireInstantly: Bool = false,
+            queue: Queue = .background, action: String? = nil, busy: Int64 = 0
+        ) {
+            self.name = name
+            self.at = at
+            self.interval = interval
+            self.repeats = repeats
+            self.fireInstantly = fireInstantly
+            self.queue = queue
+            self.action = action ?? name
+            self.busy = busy
+        }
+    }
+
+    /// A countdown on the main loop; it waits for a `resume`.
+    package struct CountdownEntry: Sendable, Equatable {
+        package enum Pausing: String, Sendable, CaseIterable { case restarting, continuing }
+        package var name: String
+        /// How many intervals to count; none to count without end.
+        package var from: Int?
+        package var interval: Int64
+        package var pausing: Pausing
+
+        package init(
+            name: String, from: Int? = nil, interval: Int64 = 1_000_000_000, pausing: Pausing = .restarting
+        ) {
+            self.name = name
+            self.from = from
+            self.interval = interval
+            self.pausing = pausing
+        }
+    }
+
+    /// A delayed call that works for a while.
+    package struct BusyEntry: Sendable, Equatable {
+        package var at: Int64
+        package var duration: Int64
+        /// May contain `common`.
+        package var modes: [String]
+
+        package init(at: Int64, duration: Int64, modes: [String] = ["default"]) {
             self.at = at
             self.duration = duration
             self.modes = modes
@@ -88,12 +201,12 @@ public struct Scenario: Sendable, Equatable {
     }
 
     /// A delayed call whose callback runs the loop nested in `mode` until `until`.
-    public struct RunEntry: Sendable, Equatable {
-        public var mode: String
-        public var from: Int64
-        public var until: Int64
+    package struct RunEntry: Sendable, Equatable {
+        package var mode: String
+        package var from: Int64
+        package var until: Int64
 
-        public init(mode: String, from: Int64, until: Int64) {
+        package init(mode: String, from: Int64, until: Int64) {
             self.mode = mode
             self.from = from
             self.until = until
@@ -101,8 +214,8 @@ public struct Scenario: Sendable, Equatable {
     }
 
     /// Something done at a time.
-    public struct ActionEntry: Sendable, Equatable {
-        public enum Verb: Sendable, Equatable {
+    package struct ActionEntry: Sendable, Equatable {
+        package enum Verb: Sendable, Equatable {
             /// Of a timer or a link.
             case invalidate(item: String)
             case fire(timer: String)
@@ -120,10 +233,10 @@ public struct Scenario: Sendable, Equatable {
             /// Of a source or a named timer.
             case cancel(item: String)
         }
-        public var at: Int64
-        public var verb: Verb
+        package var at: Int64
+        package var verb: Verb
 
-        public init(at: Int64, verb: Verb) {
+        package init(at: Int64, verb: Verb) {
             self.at = at
             self.verb = verb
         }

@@ -4,7 +4,7 @@ extension ScenarioEvent {
     /// The event as one line of JSON, without the line break.
     ///
     /// The keys come in a fixed order and times are exact, so that two plays can be compared byte for byte.
-    public var json: String {
+    package var json: String {
         var line = "{\"t\":\(decimalSeconds(t))"
         func add(_ key: String, _ value: String) { line += ",\"\(key)\":\(value)" }
         func event(_ event: String, name: String? = nil, mode: String? = nil) {

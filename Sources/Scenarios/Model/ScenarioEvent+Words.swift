@@ -2,7 +2,7 @@ internal import RunLoopKit
 
 extension ScenarioEvent {
     /// The event in plain words, without its time; the same on every clock.
-    public var words: String {
+    package var words: String {
         if isInBackground, case .action(let name, _, _, let action, let isFree) = kind {
             return "\(escaped(name)) acts in the background: \(escaped(action))\(isFree ? "; the name is free" : "")"
         }

@@ -1,6 +1,6 @@
 /// One thing that happened while a scenario was played; one line of the JSON output.
-public struct ScenarioEvent: Sendable, Equatable {
-    public enum Kind: Sendable, Equatable {
+package struct ScenarioEvent: Sendable, Equatable {
+    package enum Kind: Sendable, Equatable {
         case fire(name: String, count: Int, mode: String, due: Int64, missed: Int64, manual: Bool)
         /// A timer source calls its handler; the mode is that of the main loop, if it is called there.
         case delivery(name: String, count: Int, mode: String?, due: Int64, data: Int64)
@@ -21,12 +21,12 @@ public struct ScenarioEvent: Sendable, Equatable {
     }
 
     /// Nanoseconds from the start.
-    public var t: Int64
-    public var kind: Kind
+    package var t: Int64
+    package var kind: Kind
     /// The name of the thread, where a scenario has several.
-    public var thread: String?
+    package var thread: String?
 
-    public init(t: Int64, _ kind: Kind, thread: String? = nil) {
+    package init(t: Int64, _ kind: Kind, thread: String? = nil) {
         self.t = t
         self.kind = kind
         self.thread = thread

@@ -1,47 +1,47 @@
 internal import RunLoopKit
 
 /// What was played, as a chart for the terminal: a lane for each timer, time to the right, and the events in words.
-public struct TextChart {
-    private let timeline: Timeline
+package struct TextChart {
+    private let chart: Chart
     private let events: [ScenarioEvent]
     private let decimals: Int
 
     /// Prepares the chart of a scenario and of the events that playing it gave.
-    public init(scenario: Scenario, events: [ScenarioEvent]) {
-        timeline = Timeline(scenario: scenario, events: events)
+    package init(scenario: Scenario, events: [ScenarioEvent]) {
+        chart = Chart(scenario: scenario, events: events)
         self.events = events
         // As many decimals as the times have; but those of a real clock have nine, and nobody reads nine.
         let times = events.map(\.t) + events.compactMap(\.due)
         let micros = times.allSatisfy { $0 % 1_000 == 0 }
         let millis = times.allSatisfy { $0 % 1_000_000 == 0 }
-        decimals = millis ? 3 : micros ? 6 : timeline.length >= 1_000_000_000 ? 3 : 9
+        decimals = millis ? 3 : micros ? 6 : chart.length >= 1_000_000_000 ? 3 : 9
     }
 
     /// The chart in at most so many columns (but at least 40), then the events, one a line, and a legend.
-    public func render(width: Int = 100) -> String {
-        (chart(width: width) + [""] + list() + ["", TextChart.legend]).joined(separator: "\n") + "\n"
+    package func render(width: Int = 100) -> String {
+        (rows(width: width) + [""] + list() + ["", TextChart.legend]).joined(separator: "\n") + "\n"
     }
 
     /// The chart alone, row by row.
-    public func chart(width: Int = 100) -> [String] {
-        let names = timeline.threads.flatMap(\.lanes).map { Self.short(escaped($0.name)) }
-        let gutter = (names + ["mode"] + timeline.others.map(\.name)).map(\.count).max() ?? 0
-        let canvas = Canvas(columns: max(40, width) - gutter - 4, length: timeline.length)
+    package func rows(width: Int = 100) -> [String] {
+        let names = chart.threads.flatMap(\.lanes).map { Self.short(escaped($0.name)) }
+        let gutter = (names + ["mode"] + chart.others.map(\.name)).map(\.count).max() ?? 0
+        let canvas = Canvas(columns: max(40, width) - gutter - 4, length: chart.length)
         var lines: [String] = []
         func add(_ name: String, _ cells: [Character]) {
             var row = "  " + name + String(repeating: " ", count: gutter - name.count + 2) + String(cells)
             while row.last == " " { row.removeLast() }
             lines.append(row)
         }
-        let deepest = max(1, timeline.bands.map(\.depth).max() ?? 1)
-        for depth in 1...deepest { add(depth == 1 ? "mode" : "", canvas.modes(timeline.bands, depth: depth)) }
-        if !timeline.main.busy.isEmpty { add("busy", canvas.busy(timeline.main.busy)) }
-        for lane in timeline.main.lanes { add(Self.short(escaped(lane.name)), canvas.lane(lane)) }
-        for thread in timeline.others {
+        let deepest = max(1, chart.bands.map(\.depth).max() ?? 1)
+        for depth in 1...deepest { add(depth == 1 ? "mode" : "", canvas.modes(chart.bands, depth: depth)) }
+        if !chart.main.busy.isEmpty { add("busy", canvas.busy(chart.main.busy)) }
+        for lane in chart.main.lanes { add(Self.short(escaped(lane.name)), canvas.lane(lane)) }
+        for thread in chart.others {
             add(thread.name, canvas.busy(thread.busy, idle: "╌"))
             for lane in thread.lanes { add(Self.short(escaped(lane.name)), canvas.lane(lane)) }
         }
-        let (scale, labels) = canvas.axis(timeline)
+        let (scale, labels) = canvas.axis(chart)
         add("", scale)
         add("s", labels)
         return lines
@@ -90,7 +90,7 @@ public struct TextChart {
     private func time(_ t: Int64) -> String { "+" + roundedSeconds(t, decimals: decimals, atLeast: decimals) }
 
     /// What the signs mean.
-    public static let legend =
+    package static let legend =
         "  ● fires on time   ▲ fires late   ◆ fired by hand   ○ due, fired late   · due, missed\n"
         + "  ✕ invalidated or cancelled   † target deinitialised   █ busy   ░ nested run"
 }
@@ -112,13 +112,13 @@ private struct Canvas {
     }
 
     /// The columns from one time to another: at least one, so that nothing short vanishes.
-    private func columns(_ span: Timeline.Span) -> Range<Int> {
+    private func columns(_ span: Chart.Span) -> Range<Int> {
         let start = column(span.start)
         return start..<max(start + 1, column(span.end))
     }
 
     /// The runs at a depth, one row for each: what runs in a column is what its lowest row names.
-    func modes(_ bands: [Timeline.Band], depth: Int) -> [Character] {
+    func modes(_ bands: [Chart.Band], depth: Int) -> [Character] {
         var cells = empty
         for band in bands where band.depth == depth {
             let span = columns(band.span)
@@ -134,7 +134,7 @@ private struct Canvas {
         return cells
     }
 
-    func busy(_ spans: [Timeline.Span], idle: Character = " ") -> [Character] {
+    func busy(_ spans: [Chart.Span], idle: Character = " ") -> [Character] {
         var cells = empty
         for column in 0...last { cells[column] = idle }
         for span in spans {
@@ -143,14 +143,14 @@ private struct Canvas {
         return cells
     }
 
-    func lane(_ lane: Timeline.Lane) -> [Character] {
+    func lane(_ lane: Chart.Lane) -> [Character] {
         var cells = empty
         for points in lane.missed {
             for point in points.thinned(to: max(1, length / Int64(columns))) { cells[column(point)] = "·" }
         }
         for fire in lane.fires where fire.look == .late { cells[column(fire.due)] = "○" }
         // Late ones last: of several fires in a cell, the late one is what matters.
-        for look in [Timeline.Look.onTime, .manual, .late] {
+        for look in [Chart.Look.onTime, .manual, .late] {
             for fire in lane.fires where fire.look == look { cells[column(fire.t)] = look.symbol }
         }
         for mark in lane.marks {
@@ -161,11 +161,11 @@ private struct Canvas {
         return cells
     }
 
-    func axis(_ timeline: Timeline) -> (scale: [Character], labels: [Character]) {
+    func axis(_ chart: Chart) -> (scale: [Character], labels: [Character]) {
         var scale = empty
         var labels = empty
         for column in 0...last { scale[column] = "─" }
-        for tick in timeline.ticks(atMost: max(2, last / 9)) {
+        for tick in chart.ticks(atMost: max(2, last / 9)) {
             scale[column(tick)] = "┬"
             let label = Array(decimalSeconds(tick, decimals: 0))
             let start = max(0, column(tick) - label.count / 2)
@@ -176,7 +176,7 @@ private struct Canvas {
     }
 }
 
-extension Timeline.Look {
+extension Chart.Look {
     fileprivate var symbol: Character {
         switch self {
         case .onTime: "●"

@@ -54,11 +54,11 @@ extension Performance {
     /// The deliveries of a source, counted on whichever thread they come.
     private final class Delivery: Sendable {
         private let entry: Scenario.SourceEntry
-        private let times: Stage.Times
+        private let times: Testbed.Times
         private let recorder: Recorder
         private let passed = Mutex((count: 0, dates: Int64(0)))
 
-        init(_ entry: Scenario.SourceEntry, _ times: Stage.Times, _ recorder: Recorder) {
+        init(_ entry: Scenario.SourceEntry, _ times: Testbed.Times, _ recorder: Recorder) {
             self.entry = entry
             self.times = times
             self.recorder = recorder

@@ -3,9 +3,9 @@ internal import RunLoopKit
 /// One playing of a scenario, on the main loop's thread.
 final class Performance {
     let scenario: Scenario
-    private let stage: Stage
+    private let testbed: Testbed
     let loop: RunLoop
-    let times: Stage.Times
+    let times: Testbed.Times
     let recorder: Recorder
 
     private var calls: [DelayedCall] = []
@@ -19,11 +19,11 @@ final class Performance {
     let namedCounts = Counts()
     var isFiringByHand = false
 
-    init(_ scenario: Scenario, on stage: Stage, _ onEvent: @escaping @Sendable (ScenarioEvent) -> Void) {
+    init(_ scenario: Scenario, on testbed: Testbed, _ onEvent: @escaping @Sendable (ScenarioEvent) -> Void) {
         self.scenario = scenario
-        self.stage = stage
-        loop = stage.loop
-        times = stage.times
+        self.testbed = testbed
+        loop = testbed.loop
+        times = testbed.times
         recorder = Recorder(times, main: .loop(loop.remote), namesThreads: scenario.namesThreads, onEvent)
     }
 
@@ -38,7 +38,7 @@ final class Performance {
         for named in scenario.named { call(at: named.at) { self.schedule(named) } }
         for countdown in scenario.countdowns { prepare(countdown) }
         runKeptAlive(.default, until: scenario.duration)
-        stage.yield()
+        testbed.yield()
         recorder.close()
         takeDown()
     }

@@ -3,7 +3,7 @@ internal import Synchronization
 
 /// Writes down what happens on the threads of a performance, until it is over.
 final class Recorder: Sendable {
-    private let times: Stage.Times
+    private let times: Testbed.Times
     private let main: DeliveryQueue
     private let namesThreads: Bool
     private let onEvent: @Sendable (ScenarioEvent) -> Void
@@ -11,7 +11,7 @@ final class Recorder: Sendable {
 
     /// - Parameter main: the queue of the main loop.
     init(
-        _ times: Stage.Times, main: DeliveryQueue, namesThreads: Bool,
+        _ times: Testbed.Times, main: DeliveryQueue, namesThreads: Bool,
         _ onEvent: @escaping @Sendable (ScenarioEvent) -> Void
     ) {
         self.times = times

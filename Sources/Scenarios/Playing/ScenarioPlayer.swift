@@ -3,12 +3,13 @@ internal import Synchronization
 
 /// Plays a scenario on a real loop or on virtual time, and says what happened.
 ///
-/// It is built on the library's public interface alone.
-public struct ScenarioPlayer: Sendable {
+/// It is built on the library's public interface, with one exception: on a scaled clock a second of a display is longer
+/// or shorter too, and only this package can make such a `FrameClock` and `FrameRateMeter`.
+package struct ScenarioPlayer: Sendable {
     private let scenario: Scenario
-    private let clock: Stage.Clock
+    private let clock: Testbed.Clock
 
-    public init(_ scenario: Scenario, clock: Stage.Clock = .virtual) {
+    package init(_ scenario: Scenario, clock: Testbed.Clock = .virtual) {
         self.scenario = scenario
         self.clock = clock
     }
@@ -16,16 +17,16 @@ public struct ScenarioPlayer: Sendable {
     /// Plays the scenario to its end, on a loop of its own.
     ///
     /// - Parameter onEvent: called with each event as it happens, on the thread on which it does, one at a time.
-    public func play(_ onEvent: @escaping @Sendable (ScenarioEvent) -> Void) {
-        Stage.open(on: clock) { [scenario] stage in
-            Performance(scenario, on: stage, onEvent).run()
+    package func play(_ onEvent: @escaping @Sendable (ScenarioEvent) -> Void) {
+        Testbed.open(on: clock) { [scenario] testbed in
+            Performance(scenario, on: testbed, onEvent).run()
         }
     }
 
     /// Plays the scenario to its end, on a loop of its own.
     ///
     /// - Returns: all events, in order.
-    public func play() -> [ScenarioEvent] {
+    package func play() -> [ScenarioEvent] {
         let events = Mutex<[ScenarioEvent]>([])
         play { event in events.withLock { $0.append(event) } }
         return events.withLock { $0 }

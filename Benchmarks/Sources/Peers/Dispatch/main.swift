@@ -1,8 +1,8 @@
 // Dispatch: a serial queue is the loop. Forms: after (`asyncAfter` and `DispatchWorkItem` instead of timer sources),
 // tolerance (a leeway of a millisecond).
 import Dispatch
-import Driver
 import Glibc
+import Harness
 
 private let queue = DispatchQueue(label: "loop")
 private let stopped = DispatchSemaphore(value: 0)
@@ -25,13 +25,13 @@ private func timerSource(
 
 private func watch(_ descriptor: Int32, _ number: Int) {
     let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
-    source.setEventHandler { driver_readable(descriptor, number) }
+    source.setEventHandler { harness_readable(descriptor, number) }
     source.activate()
     _ = Unmanaged.passRetained(source as AnyObject)
 }
 
 private func workItem(after delay: UInt64, _ number: Int) -> UnsafeMutableRawPointer {
-    let item = DispatchWorkItem { driver_fired(number) }
+    let item = DispatchWorkItem { harness_fired(number) }
     queue.asyncAfter(deadline: .now() + .nanoseconds(Int(delay)), execute: item)
     return Unmanaged.passRetained(item).toOpaque()
 }
@@ -44,7 +44,7 @@ peer.start = { _, _ in queue.sync {} }
 peer.run = { stopped.wait() }
 peer.stop = { stopped.signal() }
 peer.flush_cancels = { queue.sync {} }
-peer.add = { delay, number in timerSource(after: delay, repeats: false) { driver_fired(number) } }
+peer.add = { delay, number in timerSource(after: delay, repeats: false) { harness_fired(number) } }
 peer.cancel = { handle in
     source(handle).cancel()
     Unmanaged<AnyObject>.fromOpaque(handle!).release()
@@ -52,7 +52,7 @@ peer.cancel = { handle in
 peer.rearm = { handle, delay, _ in
     source(handle).schedule(deadline: .now() + .nanoseconds(Int(delay)), repeating: .never, leeway: leeway)
 }
-peer.add_repeating = { period, number in timerSource(after: period, repeats: true) { driver_fired(number) } }
+peer.add_repeating = { period, number in timerSource(after: period, repeats: true) { harness_fired(number) } }
 peer.post = { task, argument in
     nonisolated(unsafe) let argument = argument
     queue.async { task!(argument) }
@@ -72,4 +72,4 @@ case "after":
 default: break
 }
 
-exit(driver_main(CommandLine.argc, CommandLine.unsafeArgv, &peer))
+exit(harness_main(CommandLine.argc, CommandLine.unsafeArgv, &peer))

@@ -178,7 +178,7 @@ static inline void one_pass(bool sleeps) {
     atomic_store_explicit(&asleep, false, memory_order_relaxed);
     for (int k = 0; k < ready; k++) {
         uint64_t mark = events[k].data.u64;
-        if (mark < alarm_mark) driver_readable(watched[mark].descriptor, watched[mark].i);
+        if (mark < alarm_mark) harness_readable(watched[mark].descriptor, watched[mark].i);
     }
     if (!count) return;
     now = now_ns();
@@ -187,11 +187,11 @@ static inline void one_pass(bool sleeps) {
         size_t i = timer->i;
         if (timer->repeats) {
             sift_down(0, (Entry){heap[0].deadline + timer->period, timer});
-            driver_fired(i);
+            harness_fired(i);
         } else {
             delete(timer);
             free(timer);
-            driver_fired(i);
+            harness_fired(i);
         }
     }
 }
@@ -207,11 +207,11 @@ static void run_reading(void) {
     while (!is_stopped) {
         uint64_t value;
         if (read(waker, &value, sizeof value) != sizeof value) abort();
-        driver_drain();
+        harness_drain();
     }
 }
 
-// What the driver calls.
+// What the harness calls.
 static Timer *make(uint64_t delay, bool repeats, size_t i) {
     Timer *timer = malloc(sizeof *timer);
     timer->repeats = repeats;
@@ -281,5 +281,5 @@ int main(int argc, char **argv) {
         .embed_prepare = embed_prepare, .embed_add = embed_add, .embed_cancel = embed_cancel,
         .post = post, .watch = watch,
     };
-    return driver_main(argc, argv, &peer);
+    return harness_main(argc, argv, &peer);
 }

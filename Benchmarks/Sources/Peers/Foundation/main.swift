@@ -2,8 +2,8 @@
 // CFRunLoopWakeUp, as `perform` does not wake the loop.
 import CoreFoundation
 import Dispatch
-import Driver
 import Foundation
+import Harness
 
 nonisolated(unsafe) private let loop = RunLoop.main
 nonisolated(unsafe) private var isStopped = false
@@ -38,11 +38,11 @@ peer.stop = {
     CFRunLoopStop(coreLoop)
 }
 peer.pass = { _ = loop.run(mode: .default, before: .distantPast) }
-peer.add = { delay, number in addTimer(after: delay, repeats: false, in: .default) { _ in driver_fired(number) } }
+peer.add = { delay, number in addTimer(after: delay, repeats: false, in: .default) { _ in harness_fired(number) } }
 peer.cancel = { timer($0).invalidate() }
 peer.rearm = { handle, delay, _ in timer(handle).fireDate = date(after: delay) }
 peer.add_repeating = { period, number in
-    addTimer(after: period, repeats: true, in: .default) { _ in driver_fired(number) }
+    addTimer(after: period, repeats: true, in: .default) { _ in harness_fired(number) }
 }
 // So that a run without timers goes on.
 peer.post_prepare = { _ = addTimer(after: 3_600_000_000_000, repeats: false, in: .default) { _ in } }
@@ -56,7 +56,7 @@ peer.watch = { descriptor, number in
     context.info = UnsafeMutableRawPointer(bitPattern: number + 1)
     let socket = CFSocketCreateWithNative(
         nil, descriptor, 1,
-        { socket, _, _, _, info in driver_readable(CFSocketGetNative(socket), Int(bitPattern: info) - 1) }, &context)
+        { socket, _, _, _, info in harness_readable(CFSocketGetNative(socket), Int(bitPattern: info) - 1) }, &context)
     CFRunLoopAddSource(coreLoop, CFSocketCreateRunLoopSource(nil, socket, 0), kCFRunLoopDefaultMode)
 }
 peer.add_in_mode = { delay, mode in addTimer(after: delay, repeats: false, in: modes[Int(mode)]) { _ in } }
@@ -66,7 +66,8 @@ peer.make_common = {
         CFRunLoopAddCommonMode(coreLoop, CFStringCreateWithCString(nil, name, CFStringBuiltInEncodings.UTF8.rawValue))
     }
 }
-peer.add_common = { delay, number in addTimer(after: delay, repeats: false, in: .common) { _ in driver_fired(number) } }
+peer.add_common = { delay, number in addTimer(after: delay, repeats: false, in: .common) { _ in harness_fired(number) }
+}
 // Foundation cannot take a timer out of a mode.
 peer.remove_common = { timer($0).invalidate() }
 peer.start = { _, _ in }
@@ -78,4 +79,4 @@ if CommandLine.arguments.dropFirst().first == "perform" {
     }
 }
 
-exit(driver_main(CommandLine.argc, CommandLine.unsafeArgv, &peer))
+exit(harness_main(CommandLine.argc, CommandLine.unsafeArgv, &peer))

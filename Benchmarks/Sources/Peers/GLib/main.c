@@ -18,7 +18,7 @@ static void stop(void) { g_main_loop_quit(loop); }
 static void pass(void) { g_main_context_iteration(context, FALSE); }
 
 static gboolean fired(gpointer argument) {
-    driver_fired((size_t)argument);
+    harness_fired((size_t)argument);
     return G_SOURCE_REMOVE;
 }
 
@@ -35,7 +35,7 @@ static void move(Handle handle, uint64_t delay, size_t i) {
 }
 
 static gboolean ticked(gpointer argument) {
-    driver_fired((size_t)argument);
+    harness_fired((size_t)argument);
     return G_SOURCE_CONTINUE;
 }
 static Handle add_repeating(uint64_t period, size_t i) {
@@ -59,7 +59,7 @@ static void post(Task task, void *argument) {
 
 static gboolean readable(gint descriptor, GIOCondition condition, gpointer argument) {
     (void)condition;
-    driver_readable(descriptor, (size_t)argument);
+    harness_readable(descriptor, (size_t)argument);
     return G_SOURCE_CONTINUE;
 }
 static void watch(int descriptor, size_t i) { g_unix_fd_add(descriptor, G_IO_IN, readable, (gpointer)i); }
@@ -69,5 +69,5 @@ int main(int argc, char **argv) {
         .resolution = 1000000, .start = start, .run = run, .stop = stop, .pass = pass,
         .add = add, .cancel = cancel, .rearm = move, .add_repeating = add_repeating, .post = post, .watch = watch,
     };
-    return driver_main(argc, argv, &peer);
+    return harness_main(argc, argv, &peer);
 }

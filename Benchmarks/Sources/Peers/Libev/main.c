@@ -19,7 +19,7 @@ static void fired(struct ev_loop *loop, ev_timer *timer, int events) {
     (void)loop, (void)events;
     size_t i = (size_t)timer->data;
     free(timer);
-    driver_fired(i);
+    harness_fired(i);
 }
 
 typedef void (*Body)(struct ev_loop *, ev_timer *, int);
@@ -48,7 +48,7 @@ static void move(Handle handle, uint64_t delay, size_t i) {
 
 static void ticked(struct ev_loop *loop, ev_timer *timer, int events) {
     (void)loop, (void)events;
-    driver_fired((size_t)timer->data);
+    harness_fired((size_t)timer->data);
 }
 static Handle add_repeating(uint64_t period, size_t i) { return start_timer(period, period, ticked, i); }
 
@@ -67,7 +67,7 @@ static void embed_cancel(size_t i) { ev_timer_stop(loop, &embedded[i]); }
 static ev_async waker;
 static void woken(struct ev_loop *loop, ev_async *async, int events) {
     (void)loop, (void)async, (void)events;
-    driver_drain();
+    harness_drain();
 }
 static void post_prepare(void) {
     ev_async_init(&waker, woken);
@@ -77,7 +77,7 @@ static void wake(void) { ev_async_send(loop, &waker); }
 
 static void readable(struct ev_loop *loop, ev_io *io, int events) {
     (void)loop, (void)events;
-    driver_readable(io->fd, (size_t)io->data);
+    harness_readable(io->fd, (size_t)io->data);
 }
 static void watch(int descriptor, size_t i) {
     ev_io *io = malloc(sizeof *io);
@@ -93,5 +93,5 @@ int main(int argc, char **argv) {
         .embed_prepare = embed_prepare, .embed_add = embed_add, .embed_cancel = embed_cancel,
         .post_prepare = post_prepare, .wake = wake, .watch = watch,
     };
-    return driver_main(argc, argv, &peer);
+    return harness_main(argc, argv, &peer);
 }

@@ -40,7 +40,7 @@ static void timer_fired(evutil_socket_t descriptor, short events, void *argument
     (void)descriptor, (void)events;
     size_t i = (size_t)argument;
     event_free(events_by_number[i]);
-    driver_fired(i);
+    harness_fired(i);
 }
 
 static Handle add(uint64_t delay, size_t i) {
@@ -62,7 +62,7 @@ static void move(Handle handle, uint64_t delay, size_t i) {
 
 static void ticked(evutil_socket_t descriptor, short events, void *argument) {
     (void)descriptor, (void)events;
-    driver_fired((size_t)argument);
+    harness_fired((size_t)argument);
 }
 
 static Handle add_repeating(uint64_t period, size_t i) {
@@ -85,7 +85,7 @@ static void embed_cancel(size_t i) { event_del(&embedded[i]); }
 static struct event *waker;
 static void woken(evutil_socket_t descriptor, short events, void *argument) {
     (void)descriptor, (void)events, (void)argument;
-    driver_drain();
+    harness_drain();
 }
 static void post_prepare(void) {
     waker = event_new(base, -1, EV_PERSIST, woken, NULL);
@@ -95,7 +95,7 @@ static void wake(void) { event_active(waker, EV_READ, 0); }
 
 static void readable(evutil_socket_t descriptor, short events, void *argument) {
     (void)events;
-    driver_readable(descriptor, (size_t)argument);
+    harness_readable(descriptor, (size_t)argument);
 }
 static void watch(int descriptor, size_t i) {
     event_add(event_new(base, descriptor, EV_READ | EV_PERSIST, readable, (void *)i), NULL);
@@ -108,5 +108,5 @@ int main(int argc, char **argv) {
         .embed_prepare = embed_prepare, .embed_add = embed_add, .embed_cancel = embed_cancel,
         .post_prepare = post_prepare, .wake = wake, .watch = watch,
     };
-    return driver_main(argc, argv, &peer);
+    return harness_main(argc, argv, &peer);
 }

@@ -20,7 +20,7 @@ static void release(uv_handle_t *handle) { free(handle); }
 static void fired(uv_timer_t *timer) {
     size_t i = (size_t)timer->data;
     uv_close((uv_handle_t *)timer, release);
-    driver_fired(i);
+    harness_fired(i);
 }
 
 static uv_timer_t *start_timer(uint64_t delay, uint64_t period, uv_timer_cb body, size_t i) {
@@ -40,7 +40,7 @@ static void move(Handle handle, uint64_t delay, size_t i) {
     uv_timer_start(handle, fired, delay / 1000000, 0);
 }
 
-static void ticked(uv_timer_t *timer) { driver_fired((size_t)timer->data); }
+static void ticked(uv_timer_t *timer) { harness_fired((size_t)timer->data); }
 static Handle add_repeating(uint64_t period, size_t i) { return start_timer(period, period, ticked, i); }
 
 static uv_timer_t *embedded;
@@ -55,7 +55,7 @@ static void embed_cancel(size_t i) { uv_timer_stop(&embedded[i]); }
 static uv_async_t waker;
 static void woken(uv_async_t *async) {
     (void)async;
-    driver_drain();
+    harness_drain();
 }
 static void post_prepare(void) { uv_async_init(&loop, &waker, woken); }
 static void wake(void) { uv_async_send(&waker); }
@@ -64,7 +64,7 @@ static void readable(uv_poll_t *poll, int status, int events) {
     (void)status, (void)events;
     uv_os_fd_t descriptor;
     uv_fileno((uv_handle_t *)poll, &descriptor);
-    driver_readable(descriptor, (size_t)poll->data);
+    harness_readable(descriptor, (size_t)poll->data);
 }
 static void watch(int descriptor, size_t i) {
     uv_poll_t *poll = malloc(sizeof *poll);
@@ -81,5 +81,5 @@ int main(int argc, char **argv) {
         .embed_prepare = embed_prepare, .embed_add = embed_add, .embed_cancel = embed_cancel,
         .post_prepare = post_prepare, .wake = wake, .watch = watch,
     };
-    return driver_main(argc, argv, &peer);
+    return harness_main(argc, argv, &peer);
 }

@@ -1,6 +1,6 @@
-// SwiftNIO: one event loop on its thread, channels for descriptors, and the embedded event loop for virtual time.
-import Driver
 import Glibc
+// SwiftNIO: one event loop on its thread, channels for descriptors, and the embedded event loop for virtual time.
+import Harness
 import NIOCore
 import NIOEmbedded
 import NIOPosix
@@ -10,27 +10,27 @@ nonisolated(unsafe) private var loop: any EventLoop = group.next()
 nonisolated(unsafe) private var stopped = sem_t()
 nonisolated(unsafe) private var scheduled: [Scheduled<Void>?] = []
 
-/// Hands the bytes that a channel has read to the driver, or sends them back.
+/// Hands the bytes that a channel has read to the harness, or sends them back.
 private final class Reader: ChannelInboundHandler, Sendable {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
     let number: Int
-    let echoes = driver_echoes()
+    let echoes = harness_echoes()
     init(number: Int) { self.number = number }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         if echoes {
             context.writeAndFlush(data, promise: nil)
         } else {
-            driver_received(number, unwrapInboundIn(data).readableBytes)
+            harness_received(number, unwrapInboundIn(data).readableBytes)
         }
     }
 }
 
 /// A `Scheduled` is a value without an identity: the handle is its number and one.
 private func schedule(after delay: UInt64, _ number: Int) -> UnsafeMutableRawPointer {
-    let task = loop.scheduleTask(in: .nanoseconds(Int64(delay))) { driver_fired(number) }
+    let task = loop.scheduleTask(in: .nanoseconds(Int64(delay))) { harness_fired(number) }
     if number == scheduled.count { scheduled.append(task) } else { scheduled[number] = task }
     return UnsafeMutableRawPointer(bitPattern: number + 1)!
 }
@@ -56,7 +56,7 @@ peer.rearm = { _, delay, number in
 }
 peer.add_repeating = { period, number in
     let period = TimeAmount.nanoseconds(Int64(period))
-    let task = loop.scheduleRepeatedTask(initialDelay: period, delay: period) { _ in driver_fired(number) }
+    let task = loop.scheduleRepeatedTask(initialDelay: period, delay: period) { _ in harness_fired(number) }
     return Unmanaged.passRetained(task).toOpaque()
 }
 peer.post = { task, argument in
@@ -81,4 +81,4 @@ peer.virtual_run = { duration, arm in
     embedded.advanceTime(by: .nanoseconds(Int64(duration)))
 }
 
-exit(driver_main(CommandLine.argc, CommandLine.unsafeArgv, &peer))
+exit(harness_main(CommandLine.argc, CommandLine.unsafeArgv, &peer))

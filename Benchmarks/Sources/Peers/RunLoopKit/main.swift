@@ -1,7 +1,7 @@
+import Glibc
 // RunLoopKit, through its public API: a `Timer` with a closure each, kept by the loop; the driver that ships.
 // Forms: tolerance (repeating timers may come a millisecond late).
-import Driver
-import Glibc
+import Harness
 import RunLoopKit
 import RunLoopSimulation
 
@@ -19,7 +19,7 @@ private func timer(_ handle: UnsafeMutableRawPointer?) -> Timer {
 
 private func watch(_ descriptor: Int32, _ number: Int, in mode: RunLoop.Mode) {
     let source = DescriptorSource(fileDescriptor: descriptor, events: .readable) { _, _ in
-        driver_readable(descriptor, number)
+        harness_readable(descriptor, number)
     }
     do { try loop.add(source, forMode: RunLoop.Modes(mode)) } catch { fatalError("\(error)") }
     descriptorSources.append(source)
@@ -42,15 +42,15 @@ peer.stop = {
 }
 peer.pass = { loop.run(in: .default, until: .distantPast) }
 peer.report = {
-    driver_emit("waits", Double(loop.statistics.waits), "")
-    driver_emit("saved_wakeups", Double(loop.statistics.savedWakeUps), "")
-    driver_emit("passes", Double(loop.statistics.passes), "")
+    harness_emit("waits", Double(loop.statistics.waits), "")
+    harness_emit("saved_wakeups", Double(loop.statistics.savedWakeUps), "")
+    harness_emit("passes", Double(loop.statistics.passes), "")
 }
 
 // Timers. The loop keeps each until it is invalidated.
 peer.add = { delay, number in
     let interval = Duration.nanoseconds(Int64(delay))
-    return handle(Timer.scheduledTimer(withTimeInterval: interval, repeats: false) { _ in driver_fired(number) })
+    return handle(Timer.scheduledTimer(withTimeInterval: interval, repeats: false) { _ in harness_fired(number) })
 }
 peer.cancel = { timer($0).invalidate() }
 peer.rearm = { handle, delay, _ in
@@ -60,7 +60,7 @@ peer.rearm = { handle, delay, _ in
     }
 }
 peer.add_repeating = { period, number in
-    let timer = Timer(timeInterval: .nanoseconds(Int64(period)), repeats: true) { _ in driver_fired(number) }
+    let timer = Timer(timeInterval: .nanoseconds(Int64(period)), repeats: true) { _ in harness_fired(number) }
     timer.tolerance = tolerance
     RunLoop.current.add(timer, forMode: .default)
     return handle(timer)
@@ -83,7 +83,7 @@ peer.add_in_mode = { delay, mode in
 peer.pass_in_mode = { loop.run(in: modes[Int($0)], until: .distantPast) }
 peer.make_common = { for mode in modes { loop.addCommonMode(mode) } }
 peer.add_common = { delay, number in
-    let timer = Timer(timeInterval: .nanoseconds(Int64(delay)), repeats: false) { _ in driver_fired(number) }
+    let timer = Timer(timeInterval: .nanoseconds(Int64(delay)), repeats: false) { _ in harness_fired(number) }
     loop.add(timer, forMode: .common)
     return handle(timer)
 }
@@ -97,4 +97,4 @@ peer.virtual_run = { duration, arm in
     }
 }
 
-exit(driver_main(CommandLine.argc, CommandLine.unsafeArgv, &peer))
+exit(harness_main(CommandLine.argc, CommandLine.unsafeArgv, &peer))

@@ -37,7 +37,7 @@ static sd_event_source *add_time(uint64_t time, sd_event_time_handler_t body, si
 static int fired(sd_event_source *source, uint64_t time, void *argument) {
     (void)time;
     sd_event_source_unref(source);
-    driver_fired((size_t)argument);
+    harness_fired((size_t)argument);
     return 0;
 }
 static Handle add(uint64_t delay, size_t i) { return add_time(now_us() + delay / 1000, fired, i); }
@@ -64,7 +64,7 @@ static int ticked(sd_event_source *source, uint64_t time, void *argument) {
     grids[i].next += grids[i].period;
     sd_event_source_set_time(source, grids[i].next);
     sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
-    driver_fired(i);
+    harness_fired(i);
     return 0;
 }
 
@@ -81,7 +81,7 @@ static int waker;
 static int woken(sd_event_source *source, int descriptor, uint32_t events, void *argument) {
     (void)source, (void)events, (void)argument;
     uint64_t value;
-    if (read(descriptor, &value, sizeof value) == sizeof value) driver_drain();
+    if (read(descriptor, &value, sizeof value) == sizeof value) harness_drain();
     return 0;
 }
 static void post_prepare(void) {
@@ -95,7 +95,7 @@ static void wake(void) {
 
 static int readable(sd_event_source *source, int descriptor, uint32_t events, void *argument) {
     (void)source, (void)events;
-    driver_readable(descriptor, (size_t)argument);
+    harness_readable(descriptor, (size_t)argument);
     return 0;
 }
 static void watch(int descriptor, size_t i) {
@@ -108,5 +108,5 @@ int main(int argc, char **argv) {
         .add = add, .cancel = cancel, .rearm = move, .add_repeating = add_repeating,
         .post_prepare = post_prepare, .wake = wake, .watch = watch,
     };
-    return driver_main(argc, argv, &peer);
+    return harness_main(argc, argv, &peer);
 }

@@ -1,7 +1,7 @@
+import Glibc
 // No loop: a bare store of timers in Swift, the floor's heap with a class and a closure for each timer. It shows what the
 // language costs.
-import Driver
-import Glibc
+import Harness
 
 private final class Timer {
     var position: Int32 = 0
@@ -125,11 +125,11 @@ peer.run = {
 }
 peer.stop = { isStopped = true }
 peer.add = { delay, number in
-    let timer = Timer { driver_fired(number) }
+    let timer = Timer { harness_fired(number) }
     heap.insert(timer, at: now &+ delay)
     return Unmanaged.passUnretained(timer).toOpaque()
 }
 peer.cancel = { _ = heap.remove(timer($0)) }
 peer.rearm = { handle, delay, _ in heap.move(timer(handle), to: now &+ delay) }
 
-exit(driver_main(CommandLine.argc, CommandLine.unsafeArgv, &peer))
+exit(harness_main(CommandLine.argc, CommandLine.unsafeArgv, &peer))

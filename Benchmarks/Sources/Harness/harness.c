@@ -1,0 +1,73 @@
+// The one harness that every peer is measured with.
+#include "measure.h"
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+Peer *peer;
+size_t size;
+
+void (*when_fired)(size_t i);
+void harness_fired(size_t i) { when_fired(i); }
+
+static const struct {
+    const char *name;
+    // The place of the primitive that not every peer has.
+    size_t needs;
+    // The range of the timers' delays or periods in ns.
+    uint64_t low, high;
+    void (*run)(uint64_t count);
+    bool has_threads;
+} workloads[] = {
+    {"churn", offsetof(Peer, add), 1000000000, 60000000000, churn, false},
+    {"embed", offsetof(Peer, embed_add), 1000000000, 60000000000, churn_embedded, false},
+    {"common", offsetof(Peer, add_common), 1000000000, 60000000000, churn_common, false},
+    {"rearm", offsetof(Peer, rearm), 60000000000, 60000000001, rearm, false},
+    {"fire", offsetof(Peer, add), 0, 50000000, fire, false},
+    {"periodic", offsetof(Peer, add_repeating), 10000000, 50000000, periodic, false},
+    {"virtual", offsetof(Peer, virtual_run), 10000000, 50000000, virtual_time, false},
+    {"ping", offsetof(Peer, post), 0, 1, ping, true},
+    {"post", offsetof(Peer, post), 0, 1, post_all, true},
+    {"fdping", offsetof(Peer, watch), 0, 1, descriptor_ping, true},
+    {"chain", offsetof(Peer, watch), 0, 1, descriptor_chain, false},
+    {"idle", offsetof(Peer, pass), 0, 1, idle_pass, false},
+    {"switch", offsetof(Peer, pass_in_mode), 0, 1, mode_switch, false},
+    {"parked", offsetof(Peer, watch_in_mode), 0, 1, descriptors_out_of_mode, false},
+};
+
+int harness_main(int argc, char **argv, Peer *given) {
+    if (argc < 5) {
+        fprintf(stderr, "usage: %s form workload size count\n", argv[0]);
+        return 2;
+    }
+    size = strtoull(argv[3], NULL, 10);
+    uint64_t count = strtoull(argv[4], NULL, 10);
+    peer = given;
+
+    struct rlimit limit;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    signal(SIGPIPE, SIG_IGN);
+
+    for (size_t i = 0; i < sizeof workloads / sizeof *workloads; i++) {
+        if (strcmp(argv[2], workloads[i].name)) continue;
+        peer->start(argv[1], workloads[i].has_threads);
+        if (!peer->post && peer->wake) peer->post = post_to_queue;
+        if (*(void **)((char *)peer + workloads[i].needs)) {
+            make_inputs(workloads[i].low, workloads[i].high);
+            workloads[i].run(count);
+        } else {
+            puts("not applicable");
+        }
+        fflush(stdout);
+        // Without teardown: the peers' threads and a million timers are no part of what is measured.
+        _exit(0);
+    }
+    fprintf(stderr, "there is no workload %s\n", argv[2]);
+    return 2;
+}

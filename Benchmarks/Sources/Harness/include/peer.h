@@ -1,0 +1,78 @@
+// What a peer gives to the harness. The harness holds the workloads; a peer holds only these primitives, each written
+// the way a user of that loop would write it. A primitive that is null is one that the peer has no call for.
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef void *Handle;
+typedef void (*Task)(void *argument);
+
+typedef struct {
+    // The granularity of its timers in ns; zero for one.
+    uint64_t resolution;
+    // Delays count from the last `sync_time`, not from the call.
+    bool caches_time;
+    // A repeating timer that is late fires once for all the dates that have passed.
+    bool skips_missed;
+
+    // Begins. `form` names the variant, and may take primitives away. With `threads`, other threads will post.
+    void (*start)(const char *form, bool threads);
+    // Runs the task on the loop's thread and returns when it is done; null if that is the calling thread.
+    void (*on_loop)(Task task, void *argument);
+    void (*sync_time)(void);
+    // Until `stop`, which is called on the loop's thread. May be called again.
+    void (*run)(void);
+    void (*stop)(void);
+    // One pass that does not wait.
+    void (*pass)(void);
+    // Counters of its own, to be given to `harness_emit` after a workload.
+    void (*report)(void);
+
+    // Timers. `add`: from nothing to an armed one-shot that calls `harness_fired(i)`.
+    Handle (*add)(uint64_t delay, size_t i);
+    // From an armed timer to nothing, its memory released; `flush_cancels` does what is left of that.
+    void (*cancel)(Handle handle);
+    void (*flush_cancels)(void);
+    // Moves an armed timer's deadline to `delay` from now.
+    void (*rearm)(Handle handle, uint64_t delay, size_t i);
+    // A repeating timer that calls `harness_fired(i)`.
+    Handle (*add_repeating)(uint64_t period, size_t i);
+
+    // Timers in memory that the caller owns.
+    void (*embed_prepare)(size_t count);
+    void (*embed_add)(size_t i, uint64_t delay);
+    void (*embed_cancel)(size_t i);
+
+    // Tasks from other threads. A peer without a queue has `wake`: it calls `harness_drain` on the loop's thread.
+    void (*post_prepare)(void);
+    void (*post)(Task task, void *argument);
+    void (*wake)(void);
+
+    // Descriptors: lasting, level-triggered interest in reading; calls `harness_readable(descriptor, i)`.
+    void (*watch)(int descriptor, size_t i);
+
+    // Modes: 0 and 1 are two modes that are not the default one.
+    Handle (*add_in_mode)(uint64_t delay, int mode);
+    void (*watch_in_mode)(int descriptor, size_t i, int mode);
+    void (*pass_in_mode)(int mode);
+    // Both modes are common ones from now on; then timers in the common modes.
+    void (*make_common)(void);
+    Handle (*add_common)(uint64_t delay, size_t i);
+    void (*remove_common)(Handle handle);
+
+    // Virtual time: enters it, calls `arm`, and moves the time on by `duration` ns.
+    void (*virtual_run)(uint64_t duration, Task arm);
+} Peer;
+
+// What a peer calls.
+void harness_fired(size_t i);
+void harness_drain(void);
+void harness_readable(int descriptor, size_t i);
+// For peers that read the bytes themselves.
+void harness_received(size_t i, size_t bytes);
+bool harness_echoes(void);
+void harness_emit(const char *metric, double value, const char *unit);
+
+// `argv`: form, workload, size, and what else the workload takes. A peer's `main` is this call.
+int harness_main(int argc, char **argv, Peer *peer);

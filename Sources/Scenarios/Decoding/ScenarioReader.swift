@@ -1,0 +1,44 @@
+/// Reads the scenarios of a text that comes in pieces: a single one, or many, such as one a line.
+///
+/// It needs no more of the text at a time than a scenario and a piece, and goes on after a scenario that is malformed.
+package struct ScenarioReader {
+    /// A scenario, or what is wrong with it.
+    package struct Entry {
+        /// Where it begins, counted from 1.
+        package let line: Int
+        package let scenario: Result<Scenario, ScenarioError>
+    }
+
+    private var parser: JSONParser
+    private var hasBegun = false
+
+    /// - Parameter read: gives the next piece of the text; an empty one at its end.
+    package init(_ read: @escaping () -> [UInt8]) {
+        parser = JSONParser(read)
+    }
+
+    /// Whether no more scenarios follow. Reads on if that is not known yet.
+    package var isAtEnd: Bool {
+        mutating get { !parser.findValue() }
+    }
+
+    /// The next scenario; nothing at the end. A text without any is malformed.
+    package mutating func next() -> Entry? {
+        guard !isAtEnd || !hasBegun else { return nil }
+        hasBegun = true
+        let line = parser.line
+        let value: JSONValue
+        do {
+            value = try parser.value()
+        } catch {
+            parser.skipBrokenValue()
+            return Entry(line: line, scenario: .failure(error))
+        }
+        do {
+            return Entry(line: line, scenario: .success(try Scenario(value)))
+        } catch {
+            let error = ScenarioError("line \(line), \(error.place)", error.reason)
+            return Entry(line: line, scenario: .failure(error))
+        }
+    }
+}

@@ -1,0 +1,37 @@
+import RunLoopKit
+import Scenarios
+import Synchronization
+
+/// Where a scenario stands, if there are several.
+struct ScenarioPlace: CustomStringConvertible {
+    let input: String
+    let line: Int
+
+    var description: String { "\(escaped(input)), line \(line)" }
+}
+
+/// Prints the events of a scenario as JSON: a line for each, or, if there are several scenarios, one line for all, which
+/// says where the scenario stands.
+final class EventPrinter: Sendable {
+    private let place: ScenarioPlace?
+    private let hasBegun = Mutex(false)
+
+    init(_ place: ScenarioPlace?) {
+        self.place = place
+    }
+
+    /// On any thread, but one at a time.
+    @Sendable
+    func print(_ event: ScenarioEvent) {
+        guard let place else { return Swift.print(event.json) }
+        hasBegun.withLock { hasBegun in
+            let head = "{\"input\":\(quoted(place.input)),\"line\":\(place.line),\"events\":["
+            Swift.print((hasBegun ? "," : head) + event.json, terminator: "")
+            hasBegun = true
+        }
+    }
+
+    func end() {
+        if place != nil { Swift.print("]}") }
+    }
+}

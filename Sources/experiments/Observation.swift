@@ -1,0 +1,6 @@
+/// Something that happened in an experiment.
+struct Observation: Sendable, Equatable {
+    /// Nanoseconds from the start.
+    let t: Int64
+    let event: String
+}
