@@ -16,7 +16,7 @@ SHORT_SKIPPED = ModelTests|TTLStoreTests\.Daemon
 DEBUG_BIN = $$($(SWIFT) build --show-bin-path)
 
 .PHONY: bench check-costs record-costs bench-deps costs-deps bench-ttlstore fuzz
-.PHONY: demo test deps build lint format tsan asan tsan-short asan-short compile-checks help
+.PHONY: demo test deps build lint format tsan asan tsan-short asan-short compile-checks dependent-checks help
 
 help:
 	@echo "make demo    the experiments: each beside its document, on virtual time and on the real clock"
@@ -51,11 +51,15 @@ demo: deps
 test: deps costs-deps lint
 	$(SWIFT) build --build-tests
 	$(TEST) --skip-build
-	@$(MAKE) --no-print-directory compile-checks examples
+	@$(MAKE) --no-print-directory compile-checks dependent-checks examples
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target asan-short check-costs tsan-short
 
 compile-checks:
 	Tests/compile-checks $(DEBUG_BIN)
+
+# A package that depends on this one fetches and builds only what it uses.
+dependent-checks:
+	Tests/dependent-checks
 
 # Every example runs to its end; HelloTimer is as light as promised.
 .PHONY: examples
