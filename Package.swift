@@ -15,15 +15,16 @@ func example(_ name: String, _ dependencies: Target.Dependency...) -> Target {
         name: name, dependencies: ["RunLoopKit"] + dependencies, path: "Examples/\(name)", swiftSettings: strict)
 }
 
-/// A product of another package, which is fetched only where the trait is enabled.
-func product(_ name: String, of package: String, if trait: String) -> Target.Dependency {
-    .product(name: name, package: package, condition: .when(traits: [trait]))
-}
-
-// Who depends on RunLoopKit chooses its traits. In this directory all are enabled: here `swift build` and `swift test`
-// build everything; from elsewhere they do with `--enable-all-traits`.
+// Who depends on this package fetches what the traits ask for; in the package's own directory everything is built. Traits
+// that are on by default there would do the same, but SwiftPM passes traits to the compiler in an order that changes, so
+// that whatever plans a build anew could compile all of it anew.
 let workingDirectory = URL(filePath: Context.environment["PWD"] ?? "/").resolvingSymlinksInPath().path
 let isBuiltInPlace = workingDirectory == Context.packageDirectory
+
+/// A product of another package, for the targets of a trait.
+func product(_ name: String, of package: String, if trait: String) -> Target.Dependency {
+    .product(name: name, package: package, condition: isBuiltInPlace ? nil : .when(traits: [trait]))
+}
 
 let package = Package(
     name: "RunLoopKit",
@@ -43,7 +44,6 @@ let package = Package(
         .trait(name: "Metrics", description: "RunLoopMetrics, for swift-metrics"),
         .trait(name: "ServiceLifecycle", description: "RunLoopServiceLifecycle, for swift-service-lifecycle"),
         .trait(name: "Programs", description: "The experiments and TTLStore", enabledTraits: ["Logging"]),
-        .default(enabledTraits: isBuiltInPlace ? ["Logging", "Metrics", "ServiceLifecycle", "Programs"] : []),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.5.0"),

@@ -16,7 +16,7 @@ func peer(_ name: String, _ dependencies: Target.Dependency..., libraries: [Stri
 let package = Package(
     name: "Benchmarks",
     dependencies: [
-        .package(name: "RunLoopKit", path: "..", traits: []),
+        .package(name: "RunLoopKit", path: ".."),
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.5.0"),
         .package(url: "https://github.com/apple/swift-nio.git", from: "2.80.0"),
     ],
