@@ -16,7 +16,7 @@ SHORT_SKIPPED = ModelTests|TTLStoreTests\.Daemon
 DEBUG_BIN = $$($(SWIFT) build --show-bin-path)
 
 .PHONY: bench check-costs record-costs bench-deps costs-deps bench-ttlstore fuzz
-.PHONY: demo test deps build lint format tsan asan tsan-short asan-short compile-checks dependent-checks check-api record-api help
+.PHONY: demo test deps build lint format tsan asan tsan-short asan-short compile-checks dependent-checks check-api record-api docs help
 
 help:
 	@echo "make demo    the experiments: each beside its document, on virtual time and on the real clock"
@@ -24,6 +24,7 @@ help:
 	@echo "             short sanitizer runs, costs"
 	@echo "make format  formats the sources        make lint  checks the format"
 	@echo "make bench   RunLoopKit beside other event loops; QUICK=1 PEERS=… WORKLOADS=… REPETITIONS=…"
+	@echo "make docs    the reference of all products, to .build/docs"
 	@echo "make check-api    compares the public interface with the folder API    make record-api  records it"
 	@echo "make check-costs  counts instructions, allocations and system calls   make record-costs  records them"
 	@echo "make bench-ttlstore  TTLStore beside redis-server"
@@ -65,6 +66,11 @@ check-api record-api:
 	@Scripts/symbol-graphs $(DEBUG_BIN) .build/symbol-graphs > /dev/null
 	@$(SWIFT) Scripts/list-api.swift .build/symbol-graphs $(if $(findstring record,$@),API,.build/API)
 	@$(if $(findstring record,$@),,diff -rU0 API .build/API || { echo "make record-api records the change"; exit 1; })
+
+# The site of all products, for any server of files: guides, and every public symbol.
+docs:
+	$(SWIFT) build
+	Scripts/docs $(DEBUG_BIN) .build/docs
 
 # A package that depends on this one fetches and builds only what it uses.
 dependent-checks:
