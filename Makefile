@@ -4,7 +4,7 @@ SHELL := /bin/bash
 SWIFT ?= swift
 # Dozens of tests trap on purpose; the runtime would take a second of both processors for a backtrace of each.
 export SWIFT_BACKTRACE := enable=no
-SOURCES := Package.swift Sources Tests Examples Benchmarks/Package.swift Benchmarks/Sources
+SOURCES := Package.swift Sources Tests Examples Scripts Benchmarks/Package.swift Benchmarks/Sources
 # There are no XCTest cases; the empty run of XCTest would leak, and LeakSanitizer would say so.
 TEST := $(SWIFT) test --disable-xctest
 SANITIZED_TEST = $(TEST) --sanitize=$(if $(findstring tsan,$@),thread,address) --scratch-path .build-$(@:-short=)
@@ -16,13 +16,16 @@ SHORT_SKIPPED = ModelTests|TTLStoreTests\.Daemon
 DEBUG_BIN = $$($(SWIFT) build --show-bin-path)
 
 .PHONY: bench check-costs record-costs bench-deps costs-deps bench-ttlstore fuzz
-.PHONY: demo test deps build lint format tsan asan tsan-short asan-short compile-checks help
+.PHONY: demo test deps build lint format tsan asan tsan-short asan-short compile-checks dependent-checks check-api record-api docs help
 
 help:
 	@echo "make demo    the experiments: each beside its document, on virtual time and on the real clock"
-	@echo "make test    lint, all tests, what must and must not compile, short sanitizer runs, costs"
+	@echo "make test    lint, all tests, what must and must not compile, the public interface, what a dependent fetches,"
+	@echo "             short sanitizer runs, costs"
 	@echo "make format  formats the sources        make lint  checks the format"
 	@echo "make bench   RunLoopKit beside other event loops; QUICK=1 PEERS=… WORKLOADS=… REPETITIONS=…"
+	@echo "make docs    the reference of all products, to .build/docs"
+	@echo "make check-api    compares the public interface with the folder API    make record-api  records it"
 	@echo "make check-costs  counts instructions, allocations and system calls   make record-costs  records them"
 	@echo "make bench-ttlstore  TTLStore beside redis-server"
 	@echo "make fuzz    a minute of fuzzing of TTLStore's parser"
@@ -51,11 +54,27 @@ demo: deps
 test: deps costs-deps lint
 	$(SWIFT) build --build-tests
 	$(TEST) --skip-build
-	@$(MAKE) --no-print-directory compile-checks examples
+	@$(MAKE) --no-print-directory compile-checks check-api dependent-checks examples
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target asan-short check-costs tsan-short
 
 compile-checks:
 	Tests/compile-checks $(DEBUG_BIN)
+
+# The public interface of every product, beside what is recorded in the folder API.
+check-api record-api:
+	$(SWIFT) build
+	@Scripts/symbol-graphs $(DEBUG_BIN) .build/symbol-graphs > /dev/null
+	@$(SWIFT) Scripts/list-api.swift .build/symbol-graphs $(if $(findstring record,$@),API,.build/API)
+	@$(if $(findstring record,$@),,diff -rU0 API .build/API || { echo "make record-api records the change"; exit 1; })
+
+# The site of all products, for any server of files: guides, and every public symbol.
+docs:
+	$(SWIFT) build
+	Scripts/docs $(DEBUG_BIN) .build/docs
+
+# A package that depends on this one fetches and builds only what it uses.
+dependent-checks:
+	Tests/dependent-checks
 
 # Every example runs to its end; HelloTimer is as light as promised.
 .PHONY: examples

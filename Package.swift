@@ -1,5 +1,6 @@
 // swift-tools-version: 6.2
 
+import Foundation
 import PackageDescription
 
 let strict: [SwiftSetting] = [
@@ -14,6 +15,17 @@ func example(_ name: String, _ dependencies: Target.Dependency...) -> Target {
         name: name, dependencies: ["RunLoopKit"] + dependencies, path: "Examples/\(name)", swiftSettings: strict)
 }
 
+// Who depends on this package fetches what the traits ask for; in the package's own directory everything is built. Traits
+// that are on by default there would do the same, but SwiftPM passes traits to the compiler in an order that changes, so
+// that whatever plans a build anew could compile all of it anew.
+let workingDirectory = URL(filePath: Context.environment["PWD"] ?? "/").resolvingSymlinksInPath().path
+let isBuiltInPlace = workingDirectory == Context.packageDirectory
+
+/// A product of another package, for the targets of a trait.
+func product(_ name: String, of package: String, if trait: String) -> Target.Dependency {
+    .product(name: name, package: package, condition: isBuiltInPlace ? nil : .when(traits: [trait]))
+}
+
 let package = Package(
     name: "RunLoopKit",
     products: [
@@ -26,6 +38,12 @@ let package = Package(
         .library(name: "RunLoopMetrics", targets: ["RunLoopMetrics"]),
         .library(name: "RunLoopServiceLifecycle", targets: ["RunLoopServiceLifecycle"]),
         .executable(name: "experiments", targets: ["experiments"]),
+    ],
+    traits: [
+        .trait(name: "Logging", description: "RunLoopLogging, for swift-log"),
+        .trait(name: "Metrics", description: "RunLoopMetrics, for swift-metrics"),
+        .trait(name: "ServiceLifecycle", description: "RunLoopServiceLifecycle, for swift-service-lifecycle"),
+        .trait(name: "Programs", description: "The experiments and TTLStore", enabledTraits: ["Logging"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.5.0"),
@@ -54,17 +72,17 @@ let package = Package(
 
         // Beside it, for those who use these packages: nobody else depends on them.
         .target(
-            name: "RunLoopLogging", dependencies: ["RunLoopKit", .product(name: "Logging", package: "swift-log")],
+            name: "RunLoopLogging", dependencies: ["RunLoopKit", product("Logging", of: "swift-log", if: "Logging")],
             swiftSettings: strict),
         .target(
             name: "RunLoopMetrics",
-            dependencies: ["RunLoopKit", .product(name: "CoreMetrics", package: "swift-metrics")],
+            dependencies: ["RunLoopKit", product("CoreMetrics", of: "swift-metrics", if: "Metrics")],
             swiftSettings: strict),
         .target(
             name: "RunLoopServiceLifecycle",
             dependencies: [
                 "RunLoopKit", "RunLoopUnix",
-                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                product("ServiceLifecycle", of: "swift-service-lifecycle", if: "ServiceLifecycle"),
             ],
             swiftSettings: strict),
 
@@ -74,7 +92,7 @@ let package = Package(
             name: "experiments",
             dependencies: [
                 "RunLoopKit", "Scenarios",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                product("ArgumentParser", of: "swift-argument-parser", if: "Programs"),
             ],
             resources: [.embedInCode("Data")],
             swiftSettings: strict),
@@ -97,8 +115,8 @@ let package = Package(
             name: "TTLStore",
             dependencies: [
                 "RunLoopKit", "RunLoopUnix",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Logging", package: "swift-log"),
+                product("ArgumentParser", of: "swift-argument-parser", if: "Programs"),
+                product("Logging", of: "swift-log", if: "Logging"),
             ],
             path: "Examples/TTLStore", exclude: ["ttlstore.service", "demo"], swiftSettings: strict),
 
@@ -137,10 +155,10 @@ let package = Package(
             dependencies: [
                 "RunLoopKit", "RunLoopUnix", "RunLoopLibevent", "RunLoopSimulation", "RunLoopLogging", "RunLoopMetrics",
                 "RunLoopServiceLifecycle",
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "MetricsTestKit", package: "swift-metrics"),
-                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-                .product(name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle"),
+                product("Logging", of: "swift-log", if: "Logging"),
+                product("MetricsTestKit", of: "swift-metrics", if: "Metrics"),
+                product("ServiceLifecycle", of: "swift-service-lifecycle", if: "ServiceLifecycle"),
+                product("ServiceLifecycleTestKit", of: "swift-service-lifecycle", if: "ServiceLifecycle"),
             ],
             swiftSettings: strict),
         .testTarget(name: "ScenariosTests", dependencies: ["Scenarios", "experiments"], swiftSettings: strict),

@@ -1,0 +1,72 @@
+// Lists the public interface that symbol graphs describe, a file for each directory of graphs: a line for each symbol, with
+// the type that it is a member of and its declaration, sorted. What the compiler derives is not listed.
+//
+//     swift Scripts/list-api.swift .build/symbol-graphs API
+
+import FoundationEssentials
+
+struct Graph: Decodable {
+    struct Symbol: Decodable {
+        struct Kind: Decodable { var identifier: String }
+        struct Identifier: Decodable { var precise: String }
+        struct Fragment: Decodable { var spelling: String }
+
+        var kind: Kind
+        var identifier: Identifier
+        var pathComponents: [String]
+        var declarationFragments: [Fragment]
+
+        var path: String { pathComponents.joined(separator: ".") }
+        var declaration: String {
+            declarationFragments.map(\.spelling).joined().split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        }
+        var isDerived: Bool { identifier.precise.contains("::SYNTHESIZED::") }
+        var isExtension: Bool { kind.identifier == "swift.extension" }
+    }
+
+    struct Relationship: Decodable {
+        var kind: String
+        var source: String
+        var target: String
+        var targetFallback: String?
+    }
+
+    var symbols: [Symbol]
+    var relationships: [Relationship]
+}
+
+/// What every type conforms to that does not say otherwise.
+let implied = ["Swift.Copyable", "Swift.Escapable", "Swift.SendableMetatype"]
+
+func lines(of graphs: [Graph]) -> [String] {
+    let symbols = graphs.flatMap(\.symbols)
+    let names = Dictionary(symbols.map { ($0.identifier.precise, $0.path) }, uniquingKeysWith: { name, _ in name })
+    var supertypes: [String: Set<String>] = [:]
+    for relation in graphs.flatMap(\.relationships) where ["conformsTo", "inheritsFrom"].contains(relation.kind) {
+        let name = names[relation.target] ?? relation.targetFallback ?? relation.target
+        guard !implied.contains(name) else { continue }
+        supertypes[relation.source, default: []].insert(String(name.trimmingPrefix("Swift.")))
+    }
+    return symbols.filter { !$0.isDerived && !$0.isExtension }
+        .map { symbol in
+            let owner = symbol.pathComponents.dropLast().joined(separator: ".")
+            let supertypes = supertypes[symbol.identifier.precise, default: []].sorted().joined(separator: ", ")
+            let line = [owner, symbol.declaration, supertypes].filter { !$0.isEmpty }.joined(separator: ": ")
+            return (path: symbol.path, line: line)
+        }
+        .sorted { ($0.path, $0.line) < ($1.path, $1.line) }
+        .map(\.line)
+}
+
+let files = FileManager.default
+let (input, output) = (CommandLine.arguments[1], CommandLine.arguments[2])
+try? files.removeItem(atPath: output)
+try files.createDirectory(atPath: output, withIntermediateDirectories: true)
+for product in try files.contentsOfDirectory(atPath: input) {
+    let directory = "\(input)/\(product)"
+    let graphs = try files.contentsOfDirectory(atPath: directory).map { name in
+        try JSONDecoder().decode(Graph.self, from: Data(contentsOf: URL(filePath: "\(directory)/\(name)")))
+    }
+    let text = lines(of: graphs).map { $0 + "\n" }.joined()
+    try Data(text.utf8).write(to: URL(filePath: "\(output)/\(product).txt"))
+}
