@@ -92,8 +92,8 @@ examples:
 	$$bin/experiments play X5 --svg .build/X5.svg > /dev/null; \
 	$$bin/experiments compare --svg .build/Compare.svg > /dev/null; \
 	for picture in X5 Compare; do \
-	  cmp .build/$$picture.svg Sources/RunLoopKit/RunLoopKit.docc/Resources/$$picture.svg; done; \
-	diff <($$bin/experiments compare | sed -n 3,10p) <(grep -A 7 '(a) nothing' Sources/RunLoopKit/RunLoopKit.docc/WhichTimer.md)
+	  cmp .build/$$picture.svg Sources/RunLoopKit/RunLoopKit.docc/$$picture.svg; done; \
+	diff <($$bin/experiments compare | sed -n 3,10p) <(grep -A 7 '(a) nothing' Sources/RunLoopKit/RunLoopKit.docc/Timers.md)
 
 lint:
 	$(SWIFT) format lint --strict --parallel --recursive $(SOURCES)
