@@ -15,15 +15,19 @@ func example(_ name: String, _ dependencies: Target.Dependency...) -> Target {
         name: name, dependencies: ["RunLoopKit"] + dependencies, path: "Examples/\(name)", swiftSettings: strict)
 }
 
-// Who depends on this package fetches what the traits ask for; in the package's own directory everything is built. Traits
-// that are on by default there would do the same, but SwiftPM passes traits to the compiler in an order that changes, so
-// that whatever plans a build anew could compile all of it anew.
-let workingDirectory = URL(filePath: Context.environment["PWD"] ?? "/").resolvingSymlinksInPath().path
-let isBuiltInPlace = workingDirectory == Context.packageDirectory
+// Who depends on this package fetches what the traits ask for; built by itself, it is built whole. It is a dependency if it
+// lies among a package's checkouts, or if the directory that SwiftPM was called in is another package's. Traits that are on
+// by default would do the same, but SwiftPM passes traits to the compiler in an order that changes, so that whatever plans a
+// build anew could compile all of it anew.
+let caller = URL(filePath: Context.environment["PWD"] ?? "/").resolvingSymlinksInPath()
+let isDependency =
+    Context.packageDirectory.contains("/checkouts/")
+    || (caller.path != Context.packageDirectory
+        && FileManager.default.fileExists(atPath: caller.appending(path: "Package.swift").path))
 
 /// A product of another package, for the targets of a trait.
 func product(_ name: String, of package: String, if trait: String) -> Target.Dependency {
-    .product(name: name, package: package, condition: isBuiltInPlace ? nil : .when(traits: [trait]))
+    .product(name: name, package: package, condition: isDependency ? .when(traits: [trait]) : nil)
 }
 
 let package = Package(
