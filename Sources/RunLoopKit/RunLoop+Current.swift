@@ -13,8 +13,7 @@ extension RunLoop {
     /// instructions, a tenth of the time that it takes to schedule a timer.
     @available(*, noasync)
     static var currentReference: UnownedReference<RunLoop> {
-        if let reference = installedReference, !reference.with({ $0.isForked }) { return reference }
-        return UnownedReference(makeCurrent())
+        usableReference ?? UnownedReference(makeCurrent())
     }
 
     private static func makeCurrent() -> RunLoop {

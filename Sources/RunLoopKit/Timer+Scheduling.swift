@@ -93,14 +93,3 @@ extension Timer {
         return timer
     }
 }
-
-extension UnownedReference<RunLoop> {
-    /// When a timer fires first (R98).
-    fileprivate func date(after interval: Duration) -> RunLoop.Instant {
-        with { $0.now } + (interval > .zero ? interval : Timer.usualInterval)
-    }
-
-    fileprivate func schedule(_ timer: Timer) {
-        with { $0.add(timer, forMode: .default) }
-    }
-}

@@ -195,7 +195,8 @@ public final class DisplayLink: RunLoop.TimedItem {
     override var deadline: RunLoop.Instant { schedule.deadline }
 
     override func dropHandler(_ body: () -> Void) {
-        let block = self.block.take()
+        guard let block else { return }
+        self.block = nil
         body()
         withExtendedLifetime(block) {}
     }

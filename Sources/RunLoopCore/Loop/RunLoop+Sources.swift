@@ -7,7 +7,7 @@ extension RunLoop {
     @discardableResult
     @inline(__always)
     func notify(_ activity: Activity, in mode: Mode) -> Bool {
-        guard observedActivities(in: mode).contains(activity) else { return false }
+        guard observerCount > 0, observedActivities(in: mode).contains(activity) else { return false }
         callObservers(of: activity, in: mode)
         return true
     }
@@ -34,29 +34,39 @@ extension RunLoop {
         return served
     }
 
-    /// Serves what was found ready. A source that is not in the mode, or whose handler is on the stack, is parked:
-    /// being level-triggered, its descriptor will report again.
+    /// Serves what was found ready.
     func serveReady(in mode: Mode) -> Bool {
         var handled = false
-        if hasOrderedDescriptors { ready.sort { descriptors[$0]?.order ?? 0 } }
+        if hasOrderedDescriptors { ready.sort { descriptors[$0]?.object.order ?? 0 } }
         while let (token, found) = ready.popFirst() {
-            guard let source = descriptors[token], source.isValid else { continue }
-            guard source.membership.contains(mode) else {
-                // Which mode runs next is not known here: whichever it is, it has to look at what is parked.
-                parked.lookAgain()
-                park(source)
-                continue
-            }
-            guard !source.isCalling else {
-                park(source)
-                continue
-            }
-            guard source.serve(found, in: self) else { continue }
-            statistics.sources += 1
-            handled = true
-            if source.parkedIndex != nil { parked.lookAgain() }
+            guard let source = descriptors[token] else { continue }
+            // Kept by one reference that counts, for its handler may take it out.
+            source.retain()
+            if source.with({ serve($0, found, in: mode) }) { handled = true }
+            source.release()
         }
         return handled
+    }
+
+    /// A source that is not in the mode, or whose handler is on the stack, is parked: being level-triggered, its descriptor
+    /// will report again.
+    @inline(__always)
+    private func serve(_ source: Source, _ found: DescriptorEvents, in mode: Mode) -> Bool {
+        guard source.isValid else { return false }
+        guard source.membership.contains(mode) else {
+            // Which mode runs next is not known here: whichever it is, it has to look at what is parked.
+            parked.lookAgain()
+            park(source)
+            return false
+        }
+        guard !source.isCalling else {
+            park(source)
+            return false
+        }
+        guard source.serve(found, in: self) else { return false }
+        statistics.sources += 1
+        if source.parkedIndex != nil { parked.lookAgain() }
+        return true
     }
 
     /// Ends the watch of a descriptor that was found ready and cannot be served.

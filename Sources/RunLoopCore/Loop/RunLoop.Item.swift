@@ -50,7 +50,6 @@ extension RunLoop {
         /// Harmless on an invalid item. To be called on the thread of the item's loop; elsewhere use a remote. O(1) on
         /// the average, O(log n) at worst.
         public final func invalidate() {
-            guard hasHandler else { return }
             home?.with { $0.checkThread() }
             dropHandler { retire() }
         }
@@ -108,7 +107,7 @@ extension RunLoop {
         var kind: ItemKind { fatalError("an item says what it is") }
         var hasHandler: Bool { fatalError("an item knows its handler") }
 
-        /// Forgets the handler, calls `body`, and lets the handler go only then, when everything is in order: its deinits
+        /// Forgets the handler, if it has one: calls `body`, and lets the handler go only then, when everything is in order: its deinits
         /// may do anything.
         func dropHandler(_ body: () -> Void) { fatalError("an item knows its handler") }
 

@@ -100,6 +100,7 @@ extension RunLoop {
         override var deadline: Instant { date }
         override var kind: ItemKind { .timer }
         override var hasHandler: Bool { false }
+        override func dropHandler(_ body: () -> Void) {}
 
         override func setMembership(_ membership: Membership, in loop: RunLoop) {
             if membership.isEmpty {

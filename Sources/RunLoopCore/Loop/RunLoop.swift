@@ -44,6 +44,8 @@ public final class RunLoop {
     /// Everything else that is scheduled.
     private var untimedItems: [ObjectIdentifier: UntimedItem] = [:]
     private var lastItemNumber = 0
+    /// How many of them observe runs: while none does, a pass need not ask for each activity.
+    @exclusivity(unchecked) private(set) var observerCount = 0
 
     @exclusivity(unchecked) var signals = SignalQueue<Source>()
     @exclusivity(unchecked) var descriptors = SlotTable<Source>()
@@ -234,11 +236,13 @@ public final class RunLoop {
         lastItemNumber += 1
         item.number = lastItemNumber
         untimedItems[ObjectIdentifier(item)] = item
+        if !item.observedActivities.isEmpty { observerCount += 1 }
     }
 
     /// An item has left its last mode.
     func letGo(_ item: UntimedItem) {
         untimedItems[ObjectIdentifier(item)] = nil
+        if !item.observedActivities.isEmpty { observerCount -= 1 }
     }
 
     /// In the order in which they were added.
@@ -248,7 +252,7 @@ public final class RunLoop {
     package func checkInvariants() {
         timers.checkInvariants()
         for source in descriptors.all {
-            precondition(source.token.flatMap { descriptors[$0] } === source, "a source lost its token")
+            precondition(source.token.flatMap { descriptors[$0] }?.object === source, "a source lost its token")
             let isParked = parked.all.contains { $0 === source }
             precondition((source.parkedIndex != nil) == isParked, "a parked source is not on the list")
         }

@@ -1,22 +1,24 @@
 /// Elements by token. A token's version tells a slot's present tenant from those before it: what was collected for an
 /// earlier one finds nothing.
+///
+/// Whoever inserts an element keeps it until it is removed.
 struct SlotTable<Element: AnyObject> {
     private struct Slot {
-        var element: Element?
+        var element: UnownedReference<Element>?
         var version: UInt32 = 0
     }
 
     private var slots: [Slot] = []
     private var freeSlots: [UInt32] = []
 
-    var all: [Element] { slots.compactMap(\.element) }
+    var all: [Element] { slots.compactMap { $0.element?.object } }
 
     mutating func insert(_ element: Element) -> SourceToken {
         if let slot = freeSlots.popLast() {
-            slots[Int(slot)].element = element
+            slots[Int(slot)].element = UnownedReference(element)
             return SourceToken(slot: slot, version: slots[Int(slot)].version)
         }
-        slots.append(Slot(element: element))
+        slots.append(Slot(element: UnownedReference(element)))
         return SourceToken(slot: UInt32(slots.count - 1), version: 0)
     }
 
@@ -26,8 +28,7 @@ struct SlotTable<Element: AnyObject> {
         freeSlots.append(token.slot)
     }
 
-    subscript(token: SourceToken) -> Element? {
-        let slot = slots[Int(token.slot)]
-        return slot.version == token.version ? slot.element : nil
+    subscript(token: SourceToken) -> UnownedReference<Element>? {
+        slots[Int(token.slot)].version == token.version ? slots[Int(token.slot)].element : nil
     }
 }

@@ -276,6 +276,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
     }
 
     /// The lane whose top comes first in `mode`.
+    @inline(__always)
     private mutating func head(of mode: RunLoop.Mode) -> Int? {
         var best: Int?
         for index in 0..<countLanes(of: mode) {

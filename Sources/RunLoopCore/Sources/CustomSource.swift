@@ -15,7 +15,7 @@ public final class CustomSource: RunLoop.Source {
     /// Whether the source is marked as ready.
     public var isSignalled: Bool { signalNumber != 0 }
 
-    private var handler: ((CustomSource) -> Void)?
+    @exclusivity(unchecked) private var handler: ((CustomSource) -> Void)?
 
     /// A source, to be added with ``RunLoop/add(_:forMode:)-(CustomSource,_)``.
     ///
@@ -62,7 +62,8 @@ public final class CustomSource: RunLoop.Source {
     override var detail: String? { isSignalled ? "signalled" : nil }
 
     override func dropHandler(_ body: () -> Void) {
-        let handler = self.handler.take()
+        guard let handler else { return }
+        self.handler = nil
         signalNumber = 0
         body()
         withExtendedLifetime(handler) {}

@@ -15,7 +15,7 @@ public final class DescriptorSource: RunLoop.Source {
     ///
     /// If the system refuses a descriptor that has been closed meanwhile, the source is invalidated, and
     /// ``RunLoop/trace`` tells.
-    public var events: DescriptorEvents {
+    @exclusivity(unchecked) public var events: DescriptorEvents {
         didSet {
             home?.with { $0.checkThread() }
             guard events != oldValue, let loop else { return }
@@ -27,7 +27,7 @@ public final class DescriptorSource: RunLoop.Source {
     /// descriptor is not watched any more, and may be closed here. On the loop's thread.
     public var removalHandler: (() -> Void)?
 
-    private var handler: ((DescriptorSource, DescriptorEvents) -> Void)?
+    @exclusivity(unchecked) private var handler: ((DescriptorSource, DescriptorEvents) -> Void)?
 
     /// A source, to be added with ``RunLoop/add(_:forMode:)-(DescriptorSource,_)``.
     ///
@@ -143,7 +143,8 @@ public final class DescriptorSource: RunLoop.Source {
     }
 
     override func dropHandler(_ body: () -> Void) {
-        let handler = self.handler.take()
+        guard let handler else { return }
+        self.handler = nil
         body()
         withExtendedLifetime(handler) {}
     }

@@ -11,7 +11,7 @@ public final class Observer: RunLoop.UntimedItem {
     /// Smaller numbers are called earlier; equal ones in the order in which they were added.
     public let order: Int
 
-    private var handler: ((Observer, RunLoop.Activity) -> Void)?
+    @exclusivity(unchecked) private var handler: ((Observer, RunLoop.Activity) -> Void)?
 
     /// An observer, to be added with ``RunLoop/add(_:forMode:)-(Observer,_)``.
     public init(
@@ -47,7 +47,8 @@ public final class Observer: RunLoop.UntimedItem {
     override var keepsAlive: Bool { false }
 
     override func dropHandler(_ body: () -> Void) {
-        let handler = self.handler.take()
+        guard let handler else { return }
+        self.handler = nil
         body()
         withExtendedLifetime(handler) {}
     }

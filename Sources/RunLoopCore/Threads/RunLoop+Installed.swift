@@ -9,6 +9,12 @@ extension RunLoop {
         pthread_getspecific(installedKey).map { UnownedReference(address: $0) }
     }
 
+    /// The same, if it can be used here: after a fork the loop of the real world is the parent's.
+    package static var usableReference: UnownedReference<RunLoop>? {
+        guard let reference = installedReference, !reference.with({ $0.isForked }) else { return nil }
+        return reference
+    }
+
     /// Makes `loop` the calling thread's loop, until another is installed or the thread ends.
     ///
     /// - Returns: the loop that was installed before; it has not been torn down.
@@ -35,4 +41,15 @@ extension RunLoop {
         require(status == 0, "the process has no thread-specific key left for its run loops")
         return key
     }()
+}
+
+extension UnownedReference<RunLoop> {
+    /// When a timer fires first that is made now.
+    package func date(after interval: Duration) -> RunLoop.Instant {
+        with { $0.now } + (interval > .zero ? interval : Timer.usualInterval)
+    }
+
+    package func schedule(_ timer: Timer) {
+        with { $0.add(timer, forMode: .default) }
+    }
 }

@@ -23,6 +23,7 @@ final class TimerSourceCore: RunLoop.TimedItem, @unchecked Sendable {
     override var kind: RunLoop.ItemKind { .timerSource }
     /// Its handlers are the state's: an item without one is not invalidated as others are.
     override var hasHandler: Bool { false }
+    override func dropHandler(_ body: () -> Void) {}
     override var deadline: RunLoop.Instant { armed.deadline }
     override var earliest: RunLoop.Instant { armed.earliest }
 

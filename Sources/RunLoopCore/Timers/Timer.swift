@@ -29,12 +29,17 @@ public final class Timer: RunLoop.TimedItem {
     // its entry in a heap a timer takes 160 bytes. What is needed to cancel or move a timer comes first, in one or two
     // lines of the cache.
 
-    // Spelt out, for the short form would be set to `nil` first.
-    @exclusivity(unchecked) private var block: Optional<(Timer) -> Void>
+    // In a structure, for a function that is given to something generic is wrapped in an allocation. Spelt out, for the
+    // short form would be set to `nil` first.
+    @exclusivity(unchecked) private var handler: Optional<Handler>
     /// The date that is fired next, or is being fired, and those after it.
     @exclusivity(unchecked) private var grid: Grid
     /// The date that was fired last; `distantPast` if there was none.
     @exclusivity(unchecked) private var lastFireDate = RunLoop.Instant.distantPast
+
+    private struct Handler {
+        let block: (Timer) -> Void
+    }
 
     /// What few timers have.
     private final class Own: Extras {
@@ -70,6 +75,10 @@ public final class Timer: RunLoop.TimedItem {
         case moved(Place?)
     }
 
+    /// As ``isValid``, without asking what kind of item this is.
+    @inline(__always)
+    private var canFire: Bool { handler != nil && extras?.link?.isInvalidated != true }
+
     override func makeExtras() -> Extras { Own() }
 
     @inline(__always)
@@ -102,12 +111,17 @@ public final class Timer: RunLoop.TimedItem {
         fire fireDate: RunLoop.Instant, interval: Duration, repeats: Bool, origin: RunLoop.Origin,
         block: consuming @escaping (Timer) -> Void
     ) {
+        handler = Handler(block: consume block)
+        guard repeats else {
+            grid = Grid(fireDate)
+            super.init(origin: origin)
+            return
+        }
         let interval = interval > .zero ? interval : Timer.usualInterval
         let fraction: Grid.Fraction?
-        (grid, fraction) = repeats ? Grid.repeating(fireDate, interval) : (Grid(fireDate), nil)
-        self.block = consume block
+        (grid, fraction) = Grid.repeating(fireDate, interval)
         super.init(origin: origin)
-        guard repeats, .nanoseconds(grid.period) != interval, interval > Grid.shortest else { return }
+        guard .nanoseconds(grid.period) != interval, interval > Grid.shortest else { return }
         let own = madeOwn
         own.exactInterval = interval
         own.fraction = fraction
@@ -140,9 +154,9 @@ public final class Timer: RunLoop.TimedItem {
     /// that has passed fires in the next pass. ``RunLoop/Instant/distantFuture`` parks the timer (R133). On an invalid
     /// timer nothing happens, and a one-shot's own callback cannot save it (R134, R123). O(log n).
     public var fireDate: RunLoop.Instant {
-        get { isValid || lastFireDate == .distantPast ? grid.date : lastFireDate }
+        get { canFire || lastFireDate == .distantPast ? grid.date : lastFireDate }
         set {
-            guard isValid else { return }
+            guard canFire else { return }
             if let home { return home.with { move(to: newValue, in: $0) } }
             restart(at: newValue)
             if isCalling { madeOwn.change = .moved(nil) } else { renewKeptPlace() }
@@ -212,14 +226,14 @@ public final class Timer: RunLoop.TimedItem {
     /// (R145). Nothing happens on an invalid timer (R146), nor inside the timer's own callback.
     public func fire() {
         home?.with { $0.checkThread() }
-        guard isValid, !isCalling else { return }
+        guard canFire, !isCalling else { return }
         // While its block is on the stack the timer must not come due in a nested run: it is armed again afterwards.
         let before = loop
         let place = order
         before?.timers.disarm(self)
         missedFires = 0
         callBlock(in: before, isManual: true)
-        guard isValid, repeats || own?.firesAgain == true else { return invalidate() }
+        guard canFire, repeats || own?.firesAgain == true else { return invalidate() }
         guard let loop else { return }
         let kept = loop === before ? place : nil
         arm(in: loop, order: movedOrder(in: loop) ?? kept ?? loop.timers.takeOrder())
@@ -229,20 +243,20 @@ public final class Timer: RunLoop.TimedItem {
     /// is the same as setting ``fireDate``. Nothing happens on a timer that is invalid, as a one-shot is once its
     /// callback has returned. On the thread of its loop, O(log n).
     public func rearm(at date: RunLoop.Instant) {
-        guard isValid else { return }
+        guard canFire else { return }
         fireDate = date
         if isCalling { madeOwn.firesAgain = true }
     }
 
     override func deadlineCame(in loop: RunLoop) -> Bool {
-        guard isValid else {
+        guard canFire else {
             invalidate()
             return false
         }
         lastFireDate = grid.date
         let passed = repeats ? countMissed(at: loop.recentTime()) : 0
         callBlock(in: loop, isManual: false)
-        guard isValid, repeats || own?.firesAgain == true else {
+        guard canFire, repeats || own?.firesAgain == true else {
             invalidate()
             return true
         }
@@ -261,12 +275,12 @@ public final class Timer: RunLoop.TimedItem {
         if let own { (own.change, own.firesAgain) = (.none, false) }
         guard let loop else {
             isCalling = true
-            block?(self)
+            handler?.block(self)
             isCalling = false
             return
         }
         if loop.trace != nil { loop.emit(.called(kind, name: name, origin: origin, words(isManual: isManual))) }
-        dispatch(in: loop) { block?(self) }
+        dispatch(in: loop) { handler?.block(self) }
     }
 
     private func words(isManual: Bool) -> String {
@@ -275,17 +289,22 @@ public final class Timer: RunLoop.TimedItem {
 
     /// Forgets the block, and lets it, the target and `userInfo` go when everything is in order.
     override func dropHandler(_ body: () -> Void) {
-        let block = self.block.take()
-        let userInfo = own?.userInfo
-        own?.userInfo = nil
+        guard let handler else { return }
+        self.handler = nil
+        guard let own else {
+            body()
+            return withExtendedLifetime(handler) {}
+        }
+        let userInfo = own.userInfo
+        own.userInfo = nil
         body()
-        withExtendedLifetime((block, userInfo)) {}
+        withExtendedLifetime((handler, userInfo)) {}
     }
 
     // MARK: As an item
 
     override var kind: RunLoop.ItemKind { .timer }
-    @inline(__always) override var hasHandler: Bool { block != nil }
+    @inline(__always) override var hasHandler: Bool { handler != nil }
     override var dueDate: RunLoop.Instant? { fireDate }
     override var detail: String? { repeats ? "every \(timeInterval)" : nil }
 
