@@ -51,6 +51,8 @@ final class Timeline: Sendable {
         var isHorizonInTheWay = false
         var isClosing = false
         var participants: [Participant] = []
+        /// Those that have not ended, in the order in which they were started: what is over costs nothing.
+        var living: [Int] = []
         var lines: [String] = []
     }
 
@@ -82,13 +84,9 @@ final class Timeline: Sendable {
     }
 
     private static func soloEnd(_ state: State) -> RunLoop.Instant {
-        var only: Int?
-        for index in state.participants.indices {
-            if case .ended = state.participants[index].rest { continue }
-            guard only == nil else { return .distantPast }
-            only = index
+        guard state.living.count == 1, !state.participants[state.living[0]].isWoken, !state.isClosing else {
+            return .distantPast
         }
-        guard let only, !state.participants[only].isWoken, !state.isClosing else { return .distantPast }
         return state.horizon
     }
 
@@ -101,6 +99,7 @@ final class Timeline: Sendable {
     func enter(named name: String, isService: Bool = false) -> Int {
         change { state in
             state.participants.append(Participant(name: name, isService: isService))
+            state.living.append(state.participants.count - 1)
             return state.participants.count - 1
         }
     }
@@ -114,7 +113,8 @@ final class Timeline: Sendable {
     func leave(_ index: Int) {
         let next = change { state in
             state.participants[index].rest = .ended
-            for other in state.participants.indices {
+            state.living.removeAll { $0 == index }
+            for other in state.living {
                 if case .join(index) = state.participants[other].rest { state.participants[other].rest = .none }
             }
             return Self.chooseNext(&state)
@@ -139,9 +139,7 @@ final class Timeline: Sendable {
     }
 
     private static func firstAtWork(_ state: State, but own: Int) -> Int? {
-        state.participants.indices.first { index in
-            if case .ended = state.participants[index].rest { false } else { index != own }
-        }
+        state.living.first { $0 != own }
     }
 
     // MARK: Waiting
@@ -205,7 +203,7 @@ final class Timeline: Sendable {
     private static func chooseNext(_ state: inout State) -> Turn? {
         var earliest: (index: Int, deadline: RunLoop.Instant)?
         var calm: Int?
-        for index in state.participants.indices {
+        for index in state.living {
             switch state.participants[index].rest {
             case .none:
                 return begin(index, &state, .woke)
@@ -230,7 +228,7 @@ final class Timeline: Sendable {
             return begin(index, &state, .woke)
         }
         // Nothing can ever happen any more. The first thread that can be told is told.
-        let waiting = state.participants.indices.filter {
+        let waiting = state.living.filter {
             if case .until(_, wakeable: true) = state.participants[$0].rest { true } else { false }
         }
         let starved = waiting.first { !state.participants[$0].isService } ?? waiting.first

@@ -58,13 +58,19 @@ nonisolated(unsafe) private var observed = 0
 
 private func pass(in mode: RunLoop.Mode = .default) { loop.run(in: mode, until: .distantPast) }
 
+private final class Target {
+    func call() { observe(1) }
+}
+
 /// Watches as many pipes; each has a byte in it that nobody reads.
-private func watchPipes(_ count: Int) {
-    for _ in 0..<count {
+@discardableResult
+private func watchPipes(_ count: Int) -> [DescriptorSource] {
+    (0..<count).map { _ in
         var ends: [Int32] = [0, 0]
         precondition(pipe(&ends) == 0 && write(ends[1], "x", 1) == 1, "no pipe")
         let source = DescriptorSource(fileDescriptor: ends[0], events: .readable) { _, _ in observe(1) }
         do { try loop.add(source, forMode: .default) } catch { fatalError("\(error)") }
+        return source
     }
 }
 
@@ -176,6 +182,38 @@ private let operations: [(name: String, run: () -> Never)] = [
         }
     ),
     (
+        "fire a one-shot that is armed anew in its callback, on virtual time",
+        {
+            withSimulation { simulation in
+                simulation.loop.add(
+                    Timer(at: simulation.now + .milliseconds(10)) { $0.rearm(at: $0.fireDate + .milliseconds(10)) },
+                    forMode: .default)
+                simulation.advance(by: .seconds(1))
+                let before = simulation.loop.statistics.fires
+                measured {
+                    simulation.advance(by: .seconds(100))
+                    return simulation.loop.statistics.fires - before
+                }
+            }
+        }
+    ),
+    (
+        "make a delayed call and cancel it, of 10,000 of one target",
+        {
+            let target = Target()
+            var calls: [DelayedCall] = []
+            calls.reserveCapacity(count)
+            let turn = {
+                for _ in 0..<count { calls.append(loop.perform(Target.call, target: target, afterDelay: hour)) }
+                for index in order() { calls[index].cancel() }
+                calls.removeAll(keepingCapacity: true)
+                return count
+            }
+            _ = turn()
+            measured(turn)
+        }
+    ),
+    (
         "post a block and run it",
         {
             let remote = loop.remote
@@ -218,6 +256,34 @@ private let operations: [(name: String, run: () -> Never)] = [
             measured {
                 for _ in 0..<count { turn() }
                 return count
+            }
+        }
+    ),
+    (
+        "signal a custom source and serve it, one of 10,000",
+        {
+            let sources = (0..<count).map { _ in CustomSource { _ in observe(1) } }
+            for source in sources { loop.add(source, forMode: .default) }
+            let turn = {
+                for source in sources { source.signal() }
+                pass()
+                return count
+            }
+            _ = turn()
+            measured(turn)
+        }
+    ),
+    (
+        "pause a descriptor's source and let it go on",
+        {
+            let sources = watchPipes(100)
+            pass()
+            measured {
+                for source in sources {
+                    source.events = []
+                    source.events = .readable
+                }
+                return sources.count
             }
         }
     ),
@@ -331,6 +397,19 @@ private let operations: [(name: String, run: () -> Never)] = [
                     simulation.advance(by: .seconds(100))
                     return frames - before
                 }
+            }
+        }
+    ),
+    (
+        "a thread that begins and ends, after 2,000 others, on virtual time",
+        {
+            withSimulation { simulation in
+                let threads = { (count: Int) in
+                    for _ in 0..<count { LoopThread { _ in observe(1) }.join() }
+                    return count
+                }
+                _ = threads(2_000)
+                measured { threads(100) }
             }
         }
     ),

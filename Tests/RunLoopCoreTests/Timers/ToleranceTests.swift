@@ -63,6 +63,17 @@ struct ToleranceTests {
         #expect(loop.statistics.lateness.maximum == .zero)
     }
 
+    @Test("limitDate and nextFireDate are the date, without the tolerance")
+    func limitDate() {
+        let loop = RunLoop(driver: SteppedDriver(), world: RealWorld.shared)
+        let timer = Timer(at: ms(30)) { _ in }
+        timer.tolerance = .milliseconds(50)
+        loop.add(timer, forMode: .default)
+        loop.add(Timer(at: ms(40)) { _ in }, forMode: .default)
+        #expect(loop.nextFireDate(forMode: .default) == ms(30))
+        #expect(loop.limitDate(forMode: .default) == ms(30))
+    }
+
     @Test("a repeating timer with a tolerance keeps to its grid")
     func gridStays() {
         let driver = SteppedDriver()
