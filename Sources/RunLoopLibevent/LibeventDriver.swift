@@ -20,11 +20,13 @@ package final class LibeventDriver: Driver {
     private var wakeEvent: UnsafeMutablePointer<event>?
     private var watches: [SourceToken: Watch] = [:]
 
-    /// What the timer descriptor is set to; 0 is disarmed, as it is once it has expired.
-    @exclusivity(unchecked) private var armed: Int64 = 0
-    /// Where callbacks write, while a wait is under way; whoever waits keeps it.
     // Neither checked nor counted: only the loop's thread gets here, and an event cost two checks and five counts of
-    // references.
+    // references. Callbacks reach the driver and its watches by the underscored call for the same reason; both live as
+    // long as their events.
+
+    /// What the timer descriptor is set to; 0 if it is disarmed or has expired.
+    @exclusivity(unchecked) private var armed: Int64 = 0
+    /// Where callbacks write while a wait is under way. Whoever waits keeps it.
     @exclusivity(unchecked) fileprivate var ready: Unmanaged<ReadyQueue>?
 
     package init(waker: EventWaker) {

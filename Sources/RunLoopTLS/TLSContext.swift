@@ -182,6 +182,7 @@ final class TLSContext: Sendable {
 
 /// Chooses the first of the server's protocols that the client speaks.
 private let chooseProtocol: SSL_CTX_alpn_select_cb_func = { _, chosen, length, offered, offeredLength, argument in
+    // Unmanaged: OpenSSL passes on the pointer that it was given with the callback.
     let context = Unmanaged<TLSContext>.fromOpaque(argument!).takeUnretainedValue()
     return context.protocols.withUnsafeBufferPointer { own in
         // What is chosen points into the one list or the other; OpenSSL copies it at once.

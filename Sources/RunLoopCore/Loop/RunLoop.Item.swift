@@ -137,7 +137,7 @@ extension RunLoop {
 
     /// An item that waits for a deadline in its loop's timer queue. You cannot subclass this class.
     public class TimedItem: Item, TimerQueueNode {
-        // These come first, in the gap that the fields of an item leave.
+        // Unchecked as in `Item`. These come first, in the gap that the fields of an item leave.
         @exclusivity(unchecked) final var queuePlace = TimerQueuePlace.resting
         @exclusivity(unchecked) final var queueIndex: Int32 = -1
         @exclusivity(unchecked) final var queueOrder: UInt64 = 0
@@ -164,6 +164,7 @@ extension RunLoop {
 
     /// An item that waits for something other than a deadline. You cannot subclass this class.
     public class UntimedItem: Item {
+        // Unchecked as in `Item`.
         @exclusivity(unchecked) private final var modes = Membership.none
         /// Its place among those that were added to its loop.
         final var number = 0

@@ -19,6 +19,7 @@ extension RunLoop {
                 mayBeCalledAgain(in: loop)
             }
         }
+        // Unchecked as in `Item`.
         @exclusivity(unchecked) private final var window: RateWindow?
         /// Ends the interval of a limit.
         private final var alarm: Alarm?

@@ -13,6 +13,7 @@ public final class RunLoop {
     /// The name of the loop's ``LoopThread``; `nil` on other threads.
     public let name: String?
 
+    // Unchecked, as is the state below.
     /// Called with what the loop does, to trace it and to find out why nothing happens. `nil`, the default, costs
     /// nothing.
     @exclusivity(unchecked) public var trace: ((TraceEvent) -> Void)?
@@ -144,6 +145,7 @@ public final class RunLoop {
     /// taken so far. Use it for what may be early by that much, such as the time stamps of a log, and never for a
     /// timeout that must not come early.
     public var passTime: Instant { timeOfPass }
+    // Unchecked, as is the state above.
     @exclusivity(unchecked) var timeOfPass: Instant
 
     /// Whether its time is virtual. Any thread.

@@ -75,6 +75,7 @@ public final class LoopThread: Sendable {
         self.name = name
         seat = world.makeSeat(named: name, isService: isService)
         remote = RunLoop.Remote(waker: seat.waker)
+        // Unmanaged: C passes a pointer to the thread, which takes the reference over.
         let start = Unmanaged.passRetained(Start(seat: seat, remote: remote, name: name, setUp: setUp))
         var thread = pthread_t()
         let status = pthread_create(

@@ -14,6 +14,7 @@ extension RunLoop {
     /// - Returns: the loop that was installed before. It has not been torn down.
     @discardableResult
     package static func install(_ loop: RunLoop?) -> RunLoop? {
+        // Unmanaged: the key holds the loop by a pointer, which counts as a reference.
         let previous = pthread_getspecific(installedKey).map { Unmanaged<RunLoop>.fromOpaque($0).takeRetainedValue() }
         pthread_setspecific(installedKey, loop.map { UnsafeRawPointer(Unmanaged.passRetained($0).toOpaque()) })
         return previous

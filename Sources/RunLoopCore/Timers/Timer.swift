@@ -31,6 +31,7 @@ public final class Timer: RunLoop.TimedItem {
     // two lines of the cache.
 
     // Spelt out, because the short form would first be set to `nil`.
+    // Unchecked as in `Item`.
     @exclusivity(unchecked) private var block: Optional<(Timer) -> Void>
     /// The date that is fired next, or is being fired, and those after it.
     @exclusivity(unchecked) private var grid: Grid
