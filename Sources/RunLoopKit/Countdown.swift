@@ -15,7 +15,7 @@ public import RunLoopCore
 public final class Countdown {
     /// What ``pause()`` and ``resume()`` do with the interval that is under way.
     public enum Pausing: Sendable {
-        /// The interval is dropped: `resume()` ticks at once and begins a new grid, also when the countdown is running.
+        /// The interval is dropped: `resume()` ticks at once and begins a new grid, even when the countdown is running.
         case restarting
         /// The interval is kept: `resume()` goes on from where the pause began. It does nothing when the countdown is
         /// running.

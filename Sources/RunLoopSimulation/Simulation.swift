@@ -155,7 +155,8 @@ public final class Simulation: Sendable {
             : .idle(waiting: waiting)
     }
 
-    /// Works for `duration`: the calling thread's loop is blocked, as by a busy handler, while other threads go on.
+    /// Works for `duration`: the calling thread's loop is blocked, as by a busy handler, while other threads keep
+    /// running.
     public func spend(_ duration: Duration) {
         timeline.work(place.index, until: now + duration)
     }

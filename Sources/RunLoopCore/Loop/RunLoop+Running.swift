@@ -36,7 +36,7 @@ extension RunLoop {
 
     /// Runs the loop in the default mode until nothing is left in it.
     ///
-    /// It goes on after a stop, which ends only the run inside of it. For a loop that is to be stopped use
+    /// A stop does not end it: it starts another run. To run a loop that can be stopped, use
     /// ``run(in:until:returnAfterSourceHandled:)``. On the loop's thread.
     @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
     public func run() {
@@ -44,7 +44,7 @@ extension RunLoop {
     }
 
     /// Runs the loop in the default mode until the date, or until nothing is left in it. It makes at least one pass,
-    /// and goes on after a stop. On the loop's thread.
+    /// and a stop does not end it. On the loop's thread.
     @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
     public func run(until limit: Instant) {
         while run(mode: .default, before: limit) && limit > now {}

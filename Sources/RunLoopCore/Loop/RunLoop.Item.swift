@@ -129,7 +129,7 @@ extension RunLoop {
         var dueDate: Instant? { nil }
         /// What else reports say about it.
         var detail: String? { nil }
-        /// Whether a run in one of its modes goes on because of it.
+        /// Whether it keeps runs in its modes from finishing.
         var keepsAlive: Bool { true }
 
         func makeExtras() -> Extras { Extras() }
@@ -146,7 +146,8 @@ extension RunLoop {
         var deadline: Instant { fatalError("a timed item has a deadline") }
         var earliest: Instant { deadline }
 
-        /// Its deadline has come; the queue has disarmed it. Somebody keeps it meanwhile, for the call may take it out.
+        /// Its deadline has come; the queue has disarmed it. Something else keeps it during the call, which may take it
+        /// out of the loop.
         ///
         /// - Returns: whether it called anybody.
         func deadlineCame(in loop: RunLoop) -> Bool { fatalError("a timed item is called at its deadline") }

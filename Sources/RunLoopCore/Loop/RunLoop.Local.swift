@@ -12,6 +12,8 @@ extension RunLoop {
     public final class Local<Value>: Sendable {
         private let make: @Sendable (RunLoop) -> Value
 
+        /// A value for each loop.
+        ///
         /// - Parameter make: called on a loop's thread when its value is first asked for.
         public init(_ make: @escaping @Sendable (RunLoop) -> Value) {
             self.make = make

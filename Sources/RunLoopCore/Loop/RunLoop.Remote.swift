@@ -32,8 +32,8 @@ extension RunLoop {
         /// Ends the innermost run at the end of its pass. If the loop is not running, its next run makes one pass
         /// without sleeping and ends. Blocks posted before the stop run before the run ends.
         ///
-        /// As everywhere, ``RunLoop/run()`` and ``RunLoop/run(until:)`` go on after a stop. For a run that is to be
-        /// stopped use ``RunLoop/run(in:until:returnAfterSourceHandled:)``.
+        /// A stop does not end ``RunLoop/run()`` and ``RunLoop/run(until:)``, which start another run. To run a loop
+        /// that can be stopped, use ``RunLoop/run(in:until:returnAfterSourceHandled:)``.
         ///
         /// - Returns: `false` if the loop has ended.
         @discardableResult

@@ -24,8 +24,8 @@ extension RunLoop {
         /// Ends the interval of a limit.
         private final var alarm: Alarm?
 
-        /// Whether a run in one of its modes goes on because of it; `true` unless set. For a source that only looks at
-        /// the loop, set this to `false` before you add it; libuv calls that `uv_unref`.
+        /// Whether the source keeps runs in its modes from finishing; `true` unless set. For a source that only looks
+        /// at the loop, set this to `false` before you add it; libuv calls that `uv_unref`.
         public final var keepsModesAlive = true {
             willSet { require(home == nil, "keepsModesAlive is set before the source is added to a loop") }
         }

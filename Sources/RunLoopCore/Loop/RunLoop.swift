@@ -7,8 +7,8 @@ internal import Synchronization
 /// A loop belongs to one thread, and so do its timers, sources and observers; none of them is `Sendable`. Other threads
 /// use its ``remote``. Unless noted, every method traps when it is called on another thread than the loop's.
 ///
-/// The end of a loop invalidates everything that is scheduled in it, also what is kept elsewhere; handlers, targets and
-/// what they captured are let go. <doc:HowAPassRuns> explains a pass, which is written in `RunLoop+Pass.swift`.
+/// The end of a loop invalidates everything that is scheduled in it, even if something else keeps it; handlers, targets
+/// and what they captured are let go. <doc:HowAPassRuns> explains a pass, which is written in `RunLoop+Pass.swift`.
 public final class RunLoop {
     /// The name of the loop's ``LoopThread``; `nil` on other threads.
     public let name: String?

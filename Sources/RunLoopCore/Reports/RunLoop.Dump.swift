@@ -2,7 +2,7 @@ extension RunLoop {
     /// What a loop holds and does at one moment: what is scheduled, in which modes, until when, and what keeps the loop
     /// running.
     ///
-    /// A dump is a copy and `Sendable`: it does not change when the loop goes on. Print it as text, or use ``json``.
+    /// A dump is a copy and `Sendable`: it does not change when the loop does. Print it as text, or use ``json``.
     public struct Dump: Sendable, Hashable {
         /// The name of the loop's ``LoopThread``; `nil` on other threads.
         public let name: String?
@@ -41,8 +41,8 @@ extension RunLoop {
             /// Whether it takes part in runs of that mode.
             public func isIn(_ mode: Mode) -> Bool { isEverywhere || modes.contains(mode) }
 
-            /// Whether a run in one of its modes goes on because of it. Observers do not keep runs going, nor do items
-            /// that only look at the loop, such as the signal that dumps it.
+            /// Whether it keeps runs in its modes from finishing. Observers do not, nor do items that only look at the
+            /// loop, such as the signal that dumps it.
             public let keepsAlive: Bool
         }
 

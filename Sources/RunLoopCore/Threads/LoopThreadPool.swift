@@ -11,8 +11,8 @@ protocol PoolJob: AnyObject, Sendable {
 /// order, and waiting fires of one source are merged into one.
 ///
 /// A source keeps its pool. When the last reference to a pool goes, its threads end; ``stop()`` ends them even while
-/// there are sources, which then fire no more. A pool that is made inside a simulation takes part in its virtual time.
-/// It is `Sendable`.
+/// there are sources, which then no longer fire. A pool that is made inside a simulation takes part in its virtual
+/// time. It is `Sendable`.
 public final class LoopThreadPool: Sendable {
     /// The name that the threads are numbered under: `background-1`, `background-2`.
     public let name: String

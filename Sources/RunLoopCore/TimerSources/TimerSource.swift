@@ -145,7 +145,8 @@ public final class TimerSource: Sendable {
         core.activate()
     }
 
-    /// Holds deliveries back until the matching ``resume()``; suspensions nest. A handler that is running goes on.
+    /// Holds deliveries back until the matching ``resume()``; suspensions nest. A handler that is already running is
+    /// not interrupted.
     public func suspend() {
         core.suspend()
     }
@@ -160,9 +161,9 @@ public final class TimerSource: Sendable {
     /// Stops the source for good. On the thread that delivers, no event handler begins once this has returned; from
     /// another thread, one delivery that was already decided may still come.
     ///
-    /// A handler that is running finishes. Then the cancel handler is called, if there is one, and the handlers are let
-    /// go. While the source is suspended or inactive the cancel handler waits. Without a cancel handler the event
-    /// handler is let go at once, on its loop's thread.
+    /// A handler that is already running finishes. Then the cancel handler is called, if there is one, and the handlers
+    /// are let go. While the source is suspended or inactive the cancel handler waits. Without a cancel handler the
+    /// event handler is let go at once, on its loop's thread.
     public func cancel() {
         core.cancel()
     }

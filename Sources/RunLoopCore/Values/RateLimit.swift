@@ -8,6 +8,8 @@ public struct RateLimit: Sendable, Hashable {
     /// The number of calls in an interval, at least one.
     public let burst: Int
 
+    /// A limit of `burst` calls in each `interval`.
+    ///
     /// - Precondition: `interval` is above zero, and `burst` at least one.
     public init(interval: Duration, burst: Int) {
         require(interval > .zero, "a rate limit needs an interval above zero; it was given \(interval)")

@@ -1,5 +1,5 @@
 extension RunLoop {
-    /// The kinds of what a loop holds or calls.
+    /// The kinds of things that a loop holds or calls.
     public enum ItemKind: String, Sendable, Hashable, CaseIterable, CustomStringConvertible {
         case timer
         case timerSource = "timer source"

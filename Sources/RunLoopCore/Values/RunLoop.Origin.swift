@@ -14,6 +14,8 @@ extension RunLoop {
         /// The line, up to 65,535.
         public var line: UInt32 { UInt32(word >> 48) }
 
+        /// The place of the call, unless another is given.
+        ///
         /// - Parameters:
         ///   - file: what `#fileID` says.
         ///   - line: what `#line` says.

@@ -1,7 +1,7 @@
 /// What a loop waits with: the time, a way to sleep, and news of descriptors.
 ///
-/// A driver never calls user code. It knows one deadline and no timers, and whether a descriptor is watched but no
-/// modes. It is used on its loop's thread only; other threads use its ``Waker``.
+/// A driver never calls user code. It knows a deadline but no timers, and watched descriptors but no modes. It is used
+/// on its loop's thread only; other threads use its ``Waker``.
 package protocol Driver: AnyObject {
     /// The time, read afresh.
     var now: RunLoop.Instant { get }

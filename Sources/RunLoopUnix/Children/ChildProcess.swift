@@ -9,9 +9,9 @@ internal import Glibc
 /// try loop.add(source, forMode: .default)
 /// ```
 ///
-/// A ``ChildSource`` reports when the child has ended. If you drop a child and its sources, the child goes on
-/// undisturbed. The library still reaps it, so that it leaves no zombie; if it is still running then, a small thread
-/// does nothing but wait for it.
+/// A ``ChildSource`` reports when the child has ended. If you drop a child and its sources, the child keeps running.
+/// The library still reaps it, so that it leaves no zombie; if it is still running then, a small thread does nothing
+/// but wait for it.
 ///
 /// Use an object of this kind on one thread; it is not `Sendable`. A child lives in real time, even beside a loop in a
 /// simulation.

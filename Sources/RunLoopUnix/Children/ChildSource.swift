@@ -39,8 +39,8 @@ public final class ChildSource {
         origin = RunLoop.Origin(file: file, line: line)
     }
 
-    /// Takes the source out of its loop for good and lets its handler go. The child goes on. Call it on the loop's
-    /// thread; harmless when repeated.
+    /// Takes the source out of its loop for good and lets its handler go. The child keeps running. Call it on the
+    /// loop's thread; harmless when repeated.
     public func invalidate() {
         guard let handler else { return }
         // First, because it traps on any thread but the loop's.

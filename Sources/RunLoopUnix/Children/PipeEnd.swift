@@ -4,8 +4,8 @@ internal import RunLoopCore
 
 /// One end of a pipe to or from a child process. It owns a non-blocking descriptor and closes it.
 ///
-/// Reads and writes never wait. A `DescriptorSource` on ``fileDescriptor`` tells when to go on. ``close()`` closes the
-/// end, and so does releasing the last reference to it. Invalidate your sources on it before that.
+/// Reads and writes never wait. A `DescriptorSource` on ``fileDescriptor`` tells when to try again. ``close()`` closes
+/// the end, and so does releasing the last reference to it. Invalidate your sources on it before that.
 ///
 /// ```swift
 /// let output = child.standardOutput!

@@ -64,7 +64,7 @@ public final class FileWatcher {
     ///   - path: the path. A relative one is resolved now, from the process's current directory.
     ///   - kinds: what to report; not empty.
     /// - Returns: the watch. Events name it, and ``unwatch(_:)`` takes it back.
-    /// - Throws: ``FileWatchError`` if the path cannot be watched. The watcher goes on as before.
+    /// - Throws: ``FileWatchError`` if the path cannot be watched. The watcher is unchanged.
     /// - Precondition: the watcher is valid.
     @discardableResult
     public func watch(_ path: String, for kinds: FileEvent.Kinds = .all) throws(FileWatchError) -> FileWatch {
@@ -165,7 +165,7 @@ extension RunLoop {
         try add(watcher.makeSource(), forMode: modes)
     }
 
-    /// Takes a file watcher out of modes of this loop without invalidating it. Its watches go on, and events wait in
+    /// Takes a file watcher out of modes of this loop without invalidating it. Its watches remain, and events wait in
     /// the system's queue. Call it on the loop's thread.
     public func remove(_ watcher: FileWatcher, fromMode modes: Modes) {
         guard let source = watcher.scheduledSource else { return }

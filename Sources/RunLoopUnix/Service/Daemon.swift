@@ -31,7 +31,7 @@ public final class Daemon {
     public enum State: Sendable, Hashable {
         /// It works, or has not begun yet.
         case running
-        /// Reload hooks are under way; the daemon goes on working.
+        /// Reload hooks are running; the daemon keeps working.
         case reloading
         /// It is stopping, and is in this stage.
         case stopping(Stage)
@@ -53,7 +53,7 @@ public final class Daemon {
     /// The names of hooks that were given up, running or not yet called, because a limit was reached or somebody was in
     /// a hurry.
     public internal(set) var abandoned: [String] = []
-    /// Called when the service manager could not be told. The daemon goes on.
+    /// Called when the service manager could not be told. The daemon carries on.
     public var errorHandler: ((ServiceManagerError) -> Void)?
 
     let loop: RunLoop

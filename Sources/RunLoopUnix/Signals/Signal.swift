@@ -95,7 +95,7 @@ public struct Signal: RawRepresentable, Hashable, Sendable, CustomStringConverti
     /// Makes the process ignore a signal. Children started by `exec` alone ignore it too; those of ``ChildProcess``
     /// begin with the defaults.
     ///
-    /// Sources for the signal go on hearing of it. It is ignored once they have gone. Any thread.
+    /// Sources for the signal still hear of it. It is ignored once they are gone. Any thread.
     ///
     /// - Throws: ``SignalError`` if the signal cannot be ignored.
     public static func ignore(_ signal: Signal) throws(SignalError) {

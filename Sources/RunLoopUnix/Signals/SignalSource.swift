@@ -62,8 +62,8 @@ public final class SignalSource {
         withExtendedLifetime(handler) {}
     }
 
-    /// Whether a run in one of its modes goes on because of it; see ``/RunLoopKit/RunLoop/Source/keepsModesAlive``. Set
-    /// it before the source is added.
+    /// Whether the source keeps runs in its modes from finishing; see ``/RunLoopKit/RunLoop/Source/keepsModesAlive``.
+    /// Set it before the source is added.
     public var keepsModesAlive = true
 
     fileprivate func schedule(in loop: RunLoop, _ modes: RunLoop.Modes) throws(SystemError) {

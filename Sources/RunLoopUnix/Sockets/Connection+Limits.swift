@@ -3,7 +3,7 @@ extension Connection {
     public struct Limits: Sendable {
         /// Reading stops when more bytes than this wait to be sent; 256 KiB unless set.
         public var highWatermark = 256 * 1024
-        /// Reading goes on when no more bytes than this wait; 64 KiB unless set.
+        /// Reading resumes when no more bytes than this wait; 64 KiB unless set.
         public var lowWatermark = 64 * 1024
         /// The connection closes when more bytes than this wait to be sent; 64 MiB unless set, `nil` for no limit.
         public var maximumOutput: Int? = 64 * 1024 * 1024

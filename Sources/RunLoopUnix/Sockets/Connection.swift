@@ -40,7 +40,7 @@ public final class Connection {
     /// Called once, as the last handler, when the connection is closed, for whatever reason.
     public var closeHandler: ((Connection, CloseReason) -> Void)?
     /// Called when the peer has ended its side. Without this handler the connection then finishes: it sends what waits
-    /// and closes. With it, you may go on writing until ``finish(within:)``.
+    /// and closes. With it, you may keep writing until ``finish(within:)``.
     public var endHandler: ((Connection) -> Void)?
     /// Called when the bytes that wait to be sent have come down to the low watermark after they were above the high
     /// one.
@@ -410,7 +410,7 @@ public final class Connection {
         if !isCorked { flush() }
     }
 
-    /// Ends this side of the stream and goes on reading. What waits is sent first; then the peer sees the end. On the
+    /// Ends this side of the stream and keeps reading. What waits is sent first; then the peer sees the end. On the
     /// loop's thread.
     public func finishWriting() {
         guard state == .open, !endsAfterOutput else { return }

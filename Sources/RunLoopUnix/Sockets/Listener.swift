@@ -47,7 +47,8 @@ public final class Listener {
 
     /// The listening descriptor.
     public let fileDescriptor: Int32
-    /// Called when a connection could not be accepted. The listener goes on, after a pause if descriptors are short.
+    /// Called when a connection could not be accepted. The listener keeps accepting, after a pause if descriptors are
+    /// short.
     public var errorHandler: ((Listener, SystemError) -> Void)?
     /// How many connections the handler was given.
     public private(set) var accepted = 0
