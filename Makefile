@@ -20,8 +20,8 @@ DEBUG_BIN = $$($(SWIFT) build --show-bin-path)
 
 help:
 	@echo "make demo    the experiments: each beside its document, on virtual time and on the real clock"
-	@echo "make test    lint, all tests, what must and must not compile, the public interface, what a dependent fetches,"
-	@echo "             short sanitizer runs, costs"
+	@echo "make test    lint, all tests, what must and must not compile, the reference, the public interface,"
+	@echo "             what a dependent fetches, examples, short sanitizer runs, costs"
 	@echo "make format  formats the sources        make lint  checks the format"
 	@echo "make bench   RunLoopKit beside other event loops; QUICK=1 PEERS=… WORKLOADS=… REPETITIONS=…"
 	@echo "make docs    the reference of all products, to .build/docs"
@@ -54,7 +54,7 @@ demo: deps
 test: deps costs-deps lint
 	$(SWIFT) build --build-tests
 	$(TEST) --skip-build
-	@$(MAKE) --no-print-directory compile-checks check-api dependent-checks examples
+	@$(MAKE) --no-print-directory compile-checks docs check-api dependent-checks examples
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target asan-short check-costs tsan-short
 
 compile-checks:

@@ -15,10 +15,10 @@ func example(_ name: String, _ dependencies: Target.Dependency...) -> Target {
         name: name, dependencies: ["RunLoopKit"] + dependencies, path: "Examples/\(name)", swiftSettings: strict)
 }
 
-// Who depends on this package fetches what the traits ask for; built by itself, it is built whole. It is a dependency if it
-// lies among a package's checkouts, or if the directory that SwiftPM was called in is another package's. Traits that are on
-// by default would do the same, but SwiftPM passes traits to the compiler in an order that changes, so that whatever plans a
-// build anew could compile all of it anew.
+// A package that depends on this one fetches what the traits ask for. By itself, this package is built whole. It is a
+// dependency if it lies among a package's checkouts, or if SwiftPM was called in another package's directory. Traits that
+// are on by default would do the same, but SwiftPM passes them to the compiler in an order that changes, so that a build
+// that is planned again could compile everything again.
 let caller = URL(filePath: Context.environment["PWD"] ?? "/").resolvingSymlinksInPath()
 let isDependency =
     Context.packageDirectory.contains("/checkouts/")

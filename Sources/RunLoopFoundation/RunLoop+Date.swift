@@ -4,17 +4,17 @@ public import RunLoopKit
 // Foundation's spellings, with dates and seconds in place of instants and durations.
 
 extension RunLoop {
-    /// The instant on the loop's clock at which it will be `date`, as the clocks stand now (R152). A later change of
-    /// the wall clock moves nothing.
+    /// The instant on the loop's clock that stands for `date`, as the clocks are set now. If the wall clock is changed
+    /// later, nothing moves.
     ///
-    /// In a simulation time begins at Foundation's reference date, so that dates are the same from run to run.
+    /// In a simulation time begins at Foundation's reference date, so that dates are the same in every run.
     ///
     /// - Precondition: `date` is a number.
     public func instant(of date: Date) -> Instant {
         now + RunLoopFoundation.duration(seconds: date.timeIntervalSince(wallClock))
     }
 
-    /// The date that goes with an instant, as the clocks stand now.
+    /// The date that stands for an instant, as the clocks are set now.
     public func date(of instant: Instant) -> Date {
         guard instant != .distantFuture else { return .distantFuture }
         guard instant != .distantPast else { return .distantPast }
@@ -25,13 +25,14 @@ extension RunLoop {
         Date(timeIntervalSince1970: world.wallTime / .seconds(1))
     }
 
-    /// Runs the loop in the default mode until the date; see ``RunLoopCore/RunLoop/run(until:)``.
+    /// Runs the loop in the default mode until the date; see ``/RunLoopKit/RunLoop/run(until:)``.
     @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
     public func run(until limit: Date) {
         run(until: instant(of: limit))
     }
 
-    /// Runs the loop in `mode` until a source has been handled or until the date.
+    /// Runs the loop in `mode` until a source was handled, or until the date; see
+    /// ``/RunLoopKit/RunLoop/run(mode:before:)``.
     @discardableResult
     public func run(mode: Mode, before limit: Date) -> Bool {
         run(mode: mode, before: instant(of: limit))
@@ -44,7 +45,7 @@ extension RunLoop {
     }
 }
 
-/// Seconds as a duration; beyond what a loop's clock can hold they count as never.
+/// Seconds as a duration. What is beyond the range of a loop's clock counts as never.
 func duration(seconds: TimeInterval) -> Duration {
     require(
         !seconds.isNaN, "a time in seconds is a number, and NaN is none; to park a timer use Date.distantFuture")
@@ -53,9 +54,9 @@ func duration(seconds: TimeInterval) -> Duration {
 }
 
 extension Timer {
-    /// A timer that fires first at `date` and then every `interval` seconds if it repeats (R97).
+    /// A timer that fires first at `date`, and then every `interval` seconds if it repeats.
     ///
-    /// - Precondition: `interval` is a finite number; zero or less is taken as 0.0001 s (R98).
+    /// - Precondition: `interval` is a finite number. Zero or less is taken as 0.0001 s.
     @available(*, noasync, message: "a timer belongs to a thread; make it on a LoopThread")
     public convenience init(
         fire date: Date, interval: TimeInterval, repeats: Bool, block: @escaping (Timer) -> Void,
@@ -66,9 +67,9 @@ extension Timer {
             block: block, file: file, line: line)
     }
 
-    /// A timer that fires first `interval` seconds from now (R96).
+    /// A timer that fires first `interval` seconds from now.
     ///
-    /// - Precondition: `interval` is a finite number; zero or less is taken as 0.0001 s (R98).
+    /// - Precondition: `interval` is a finite number. Zero or less is taken as 0.0001 s.
     @available(*, noasync, message: "a timer belongs to a thread; make it on a LoopThread")
     public convenience init(
         timeInterval interval: TimeInterval, repeats: Bool, block: @escaping (Timer) -> Void,
@@ -80,7 +81,7 @@ extension Timer {
 
     /// A timer of the current loop, in the default mode only.
     ///
-    /// - Precondition: `interval` is a finite number; zero or less is taken as 0.0001 s (R98).
+    /// - Precondition: `interval` is a finite number. Zero or less is taken as 0.0001 s.
     @available(*, noasync, message: "a timer belongs to a thread; make it on a LoopThread")
     @discardableResult
     public static func scheduledTimer(

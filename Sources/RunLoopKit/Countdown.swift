@@ -1,6 +1,6 @@
 public import RunLoopCore
 
-/// Counts seconds down in whatever mode its loop runs: "send the code again in 60 s" (S12).
+/// Counts seconds down in whatever mode its loop runs: "send the code again in 60 s".
 ///
 /// ```swift
 /// let countdown = Countdown(from: 60, pausing: .continuing) { countdown in
@@ -9,27 +9,29 @@ public import RunLoopCore
 /// countdown.resume()
 /// ```
 ///
-/// The first tick comes at once, then one every interval. What a busy loop misses is made up for: the next tick takes
-/// off all the intervals that have passed. Keep the countdown; when it goes, it stops. It belongs to its loop's thread.
+/// The first tick comes at once, and then one comes every interval. A busy loop loses no time: its next tick takes off
+/// all intervals that have passed. Keep the countdown: when it goes, it stops. It belongs to its loop's thread and is
+/// not `Sendable`.
 public final class Countdown {
-    /// What ``pause()`` and ``resume()`` do to the interval that is under way.
+    /// What ``pause()`` and ``resume()`` do with the interval that is under way.
     public enum Pausing: Sendable {
-        /// It is forgotten: resuming ticks at once and begins a new grid. Resuming one that runs does the same.
+        /// The interval is dropped: `resume()` ticks at once and begins a new grid, even when the countdown is running.
         case restarting
-        /// It is kept: resuming goes on where the pause began. Resuming one that runs does nothing.
+        /// The interval is kept: `resume()` goes on from where the pause began. It does nothing when the countdown is
+        /// running.
         case continuing
     }
 
-    /// What a pause does to the interval that is under way.
+    /// What a pause does with the interval that is under way.
     public let pausing: Pausing
 
     /// The time between ticks.
     public let interval: Duration
 
-    /// How many intervals are left; `nil` if it counts without end. Zero once it has finished.
+    /// How many intervals are left: zero once it has finished, and `nil` if it counts without end.
     public private(set) var remaining: Int?
 
-    /// Whether it runs: it has been resumed, and neither paused nor finished since.
+    /// Whether it runs: it was resumed, and has neither been paused nor finished since.
     public var isRunning: Bool { source != nil }
 
     /// Where it was made.
@@ -39,21 +41,22 @@ public final class Countdown {
     private let loop: RunLoop
     private let tick: (Countdown) -> Void
     private var source: TimerSource?
-    /// The date of the next tick; none before the first resume.
+    /// The date of the next tick; `nil` before the first resume.
     private var next: RunLoop.Instant?
-    /// The time until the next tick when the pause began; negative if a busy loop had not come to it yet.
+    /// The time that was left until the next tick when the pause began; negative if a busy loop had not got to it yet.
     private var rest: Duration?
-    /// The first tick of a grid says what is left; it stands for no interval that has passed.
+    /// The first tick of a grid only reports what is left: no interval has passed.
     private var announces = true
 
     /// A countdown that waits for ``resume()``.
     ///
     /// - Parameters:
-    ///   - count: how many intervals to count down; `nil` to tick without end. Not negative.
+    ///   - count: how many intervals to count down, not negative; `nil` to tick without end.
     ///   - interval: the time between ticks, above zero; a second unless given.
     ///   - loop: the loop that ticks; the calling thread's unless given.
-    ///   - pausing: what a pause does to the interval that is under way.
-    ///   - tick: called at every tick, on the loop's thread; ``remaining`` is up to date. Kept as long as the countdown.
+    ///   - pausing: what a pause does with the interval that is under way.
+    ///   - tick: called at every tick on the loop's thread, with ``remaining`` up to date. Kept as long as the
+    ///     countdown.
     @available(*, noasync, message: "a countdown belongs to a thread; make it on a LoopThread")
     public init(
         from count: Int? = nil, interval: Duration = .seconds(1), loop: RunLoop = .current, pausing: Pausing,
@@ -70,7 +73,8 @@ public final class Countdown {
         origin = RunLoop.Origin(file: file, line: line)
     }
 
-    /// Starts it, or goes on after a pause, as ``pausing`` says. Nothing happens once it has finished.
+    /// Starts the countdown, or goes on after a pause as ``pausing`` says. Does nothing once it has finished. On the
+    /// loop's thread.
     public func resume() {
         guard remaining != 0 || announces else { return }
         if isRunning {
@@ -81,7 +85,7 @@ public final class Countdown {
             announces = true
             return start(at: loop.now)
         }
-        // A date that has passed keeps its phase, and what passed before the pause is taken off.
+        // A date that has passed keeps its phase, and the time that passed before the pause is taken off.
         start(at: loop.now + rest)
     }
 
@@ -109,14 +113,14 @@ public final class Countdown {
         source = nil
     }
 
-    /// Stops the ticks until ``resume()``.
+    /// Stops the ticks until ``resume()``. On the loop's thread.
     public func pause() {
         guard isRunning else { return }
         rest = next.map { $0 - loop.now }
         stop()
     }
 
-    /// Stops, and begins anew from the full count when next resumed.
+    /// Stops, and begins again from the full count at the next ``resume()``. On the loop's thread.
     public func reset() {
         stop()
         remaining = count

@@ -2,18 +2,19 @@ internal import Glibc
 public import RunLoopCore
 
 extension DeliveryQueue {
-    /// The main thread's loop, in whatever mode it runs: Dispatch's main queue. On the threads of a simulation, the
-    /// loop that the simulation was begun on. Any thread.
+    /// The main thread's loop, in whatever mode it runs: the counterpart of Dispatch's main queue. On the threads of a
+    /// simulation it is the loop that the simulation began on. Any thread.
     public static var main: DeliveryQueue { .loop(RunLoop.Remote.main) }
 
     /// The calling thread's loop, in whatever mode it runs.
     @available(*, noasync, message: "a task may change its thread; use DeliveryQueue.main or .background")
     public static var current: DeliveryQueue { .loop(RunLoop.current.remote) }
 
-    /// The process's pool of background threads, or the simulation's: Dispatch's global queue. Any thread.
+    /// The process's pool of background threads, or the simulation's: the counterpart of Dispatch's global queue. Any
+    /// thread.
     ///
-    /// It has as many threads as the machine has processors, but at least two; handlers that block belong to a pool of
-    /// their own.
+    /// It has as many threads as the machine has processors, but at least two. Give handlers that block a pool of their
+    /// own.
     public static var background: DeliveryQueue { .pool(backgroundPool[RunLoop.currentWorld]) }
 
     private static let backgroundPool = WorldLocal { world in
@@ -25,8 +26,8 @@ extension LoopThreadPool {
     /// A pool of threads.
     ///
     /// - Parameters:
-    ///   - name: what its threads are named, each with a number.
-    ///   - maximumThreads: how many handlers may run at a time, at least one; unless given as many as the machine has
+    ///   - name: the name of its threads, each with a number.
+    ///   - maximumThreads: how many handlers may run at a time, at least one. Unless given, as many as the machine has
     ///     processors, but at least two.
     public convenience init(name: String = "background", maximumThreads: Int? = nil) {
         self.init(name: name, maximumThreads: maximumThreads ?? Self.usualThreads, in: RunLoop.currentWorld)

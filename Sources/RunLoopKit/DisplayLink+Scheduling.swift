@@ -3,7 +3,7 @@ public import RunLoopCore
 // The constructors that schedule at once: they need the calling thread's loop.
 
 extension DisplayLink {
-    /// A link of the current loop, in the common modes, that calls `block` (S5).
+    /// A link of the current loop, in the common modes, that calls `block`.
     ///
     /// - Parameters:
     ///   - clock: when the frames are.
@@ -17,8 +17,8 @@ extension DisplayLink {
         scheduled(DisplayLink(clock: clock, block, file: file, line: line))
     }
 
-    /// A link of the current loop, in the common modes, that calls a method of `target`, which it keeps until it is
-    /// invalidated (S5).
+    /// A link of the current loop, in the common modes, that calls a method of `target`. It keeps the target until it
+    /// is invalidated.
     @available(*, noasync, message: "a display link belongs to a thread; make it on a LoopThread")
     @discardableResult
     public static func scheduledDisplayLink<Target: AnyObject>(
@@ -28,8 +28,8 @@ extension DisplayLink {
         scheduled(DisplayLink(clock: clock, target: target, selector: selector, file: file, line: line))
     }
 
-    /// A link of the current loop, in the common modes, that calls a method of `weakTarget` without keeping it; when
-    /// the target is gone the link invalidates itself.
+    /// A link of the current loop, in the common modes, that calls a method of `weakTarget` without keeping it. When
+    /// the target is gone, the link invalidates itself.
     @available(*, noasync, message: "a display link belongs to a thread; make it on a LoopThread")
     @discardableResult
     public static func scheduledDisplayLink<Target: AnyObject>(

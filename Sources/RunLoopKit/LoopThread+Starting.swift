@@ -1,13 +1,13 @@
 public import RunLoopCore
 
 extension LoopThread {
-    /// Starts a thread that calls `setUp` with its loop, runs the loop until nothing is left in it or until it is
-    /// stopped, and ends.
+    /// Starts a thread that calls `setUp` with its loop and runs the loop until it is stopped or nothing is left in it.
+    /// Any thread.
     ///
     /// - Parameters:
     ///   - name: a name for debuggers and reports.
-    ///   - isService: whether the thread only serves others, as one that watches them does. In a simulation, that
-    ///     nothing is left for it to wait for says nothing: the others are told of it before.
+    ///   - isService: whether the thread only serves others, for example by watching them. In a simulation, such a
+    ///     thread is told last that nothing can happen any more.
     ///   - setUp: called on the new thread; adds what the loop is to do.
     public convenience init(
         name: String = "loop", isService: Bool = false, setUp: @escaping @Sendable (RunLoop) -> Void
@@ -16,9 +16,9 @@ extension LoopThread {
     }
 }
 
-/// Runs `body` beside a thread with a loop of its own, and ends that thread before it returns, whatever `body` does.
+/// Runs `body` beside a thread with a loop of its own, and ends that thread before it returns or throws.
 ///
-/// The thread lives until `body` has returned, also when nothing is scheduled in its loop.
+/// The thread lives until `body` has ended, even if nothing is scheduled in its loop.
 ///
 /// - Parameters:
 ///   - name: a name for debuggers and reports.

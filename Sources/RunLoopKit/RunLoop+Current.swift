@@ -3,21 +3,21 @@ public import RunLoopCore
 internal import RunLoopLibevent
 
 extension RunLoop {
-    /// The calling thread's loop, made on first use (R1). Inside a simulation it is the simulated loop.
+    /// The calling thread's loop, made on first use. Inside a simulation it is the simulated loop.
     ///
-    /// A loop that is made here lives until its thread ends. A process that was forked makes new ones.
+    /// A loop that is made here lives until its thread ends. A forked process makes new ones.
     @available(*, noasync, message: "a task may change its thread; use a LoopThread or a remote")
     public static var current: RunLoop { currentReference.object }
 
-    /// The same, by a reference that does not count: the thread keeps its loop. Each that counts costs two locked
-    /// instructions, a tenth of the time that it takes to schedule a timer.
+    /// The same as a reference that is not counted: the thread keeps its loop. A counted reference costs two locked
+    /// instructions, a tenth of the time that scheduling a timer takes.
     @available(*, noasync)
     static var currentReference: UnownedReference<RunLoop> {
         usableReference ?? UnownedReference(makeCurrent())
     }
 
     private static func makeCurrent() -> RunLoop {
-        // The loop of a parent process is let be: to release it would call handlers that are the parent's.
+        // The loop of a parent process is left alone: releasing it would call handlers that are the parent's.
         installedReference?.retain()
         let main = MainLoop.shared
         let loop: RunLoop =
@@ -27,7 +27,7 @@ extension RunLoop {
         return loop
     }
 
-    /// The main thread's loop. On the main thread only; elsewhere ``Remote/main`` is what may be used.
+    /// The main thread's loop. Only on the main thread; other threads use ``Remote/main``.
     @available(*, noasync, message: "a task may run on any thread; use RunLoop.Remote.main")
     public static var main: RunLoop {
         require(
@@ -38,10 +38,10 @@ extension RunLoop {
 }
 
 extension RunLoop.Remote {
-    /// What any thread may ask of the main thread's loop, also before that loop exists. On the threads of a simulation
-    /// it is the loop that the simulation was begun on.
+    /// What any thread may ask of the main thread's loop, even before that loop exists. On the threads of a simulation
+    /// it is the loop that the simulation began on.
     ///
-    /// In a process that was forked without `exec`, a remote that the parent has used reaches nobody; use the loop's
+    /// In a process that was forked without `exec`, a remote that the parent has used reaches nobody. Use the loop's
     /// own ``RunLoop/remote`` there.
     public static var main: RunLoop.Remote { RunLoop.mainRemotes[RunLoop.currentWorld] ?? MainLoop.shared.remote }
 }
@@ -57,7 +57,7 @@ private struct MainLoop {
 
     let waker: EventWaker
     let remote: RunLoop.Remote
-    /// Tells in a child process that this is the parent's.
+    /// Shows in a child process that this is the parent's.
     let forkCount = rlk_fork_count()
 
     private init() {

@@ -1,3 +1,3 @@
-// What users import: the core, and beside it whatever needs the calling thread's loop.
+// What users import: the core, and everything that needs the calling thread's loop.
 
 @_exported public import RunLoopCore

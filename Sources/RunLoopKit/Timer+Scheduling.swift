@@ -3,10 +3,10 @@ public import RunLoopCore
 // The constructors that count from now, and those that schedule at once: both need the calling thread's loop.
 
 extension Timer {
-    /// A timer that fires first one `interval` from now; it fires once it has been added to a loop (S2, R96).
+    /// A timer that fires first one `interval` from now, once it has been added to a loop.
     ///
     /// - Parameters:
-    ///   - interval: the time between fires, and until the first; zero or less is taken as 0.0001 s (R98).
+    ///   - interval: the time until the first fire and between fires. Zero or less is taken as 0.0001 s.
     ///   - repeats: whether the timer fires more than once.
     ///   - block: called on the loop's thread at every fire; kept until the timer is invalidated.
     @available(*, noasync, message: "a timer belongs to a thread; make it on a LoopThread")
@@ -20,8 +20,8 @@ extension Timer {
             file: file, line: line)
     }
 
-    /// A timer that fires first one `interval` from now and calls a method of `target`, which it keeps until it is
-    /// invalidated (S1).
+    /// A timer that fires first one `interval` from now and calls a method of `target`. It keeps the target until it is
+    /// invalidated.
     @available(*, noasync, message: "a timer belongs to a thread; make it on a LoopThread")
     public convenience init<Target: AnyObject>(
         timeInterval interval: Duration, target: Target, selector: @escaping (Target) -> (Timer) -> Void,
@@ -34,8 +34,8 @@ extension Timer {
             repeats: repeats, file: file, line: line)
     }
 
-    /// A timer that fires first one `interval` from now and calls a method of `weakTarget` without keeping it; when the
-    /// target is gone the timer invalidates itself (S3).
+    /// A timer that fires first one `interval` from now and calls a method of `weakTarget` without keeping it. When the
+    /// target is gone, the timer invalidates itself.
     @available(*, noasync, message: "a timer belongs to a thread; make it on a LoopThread")
     public convenience init<Target: AnyObject>(
         timeInterval interval: Duration, weakTarget: Target, selector: @escaping (Target) -> (Timer) -> Void,
@@ -47,7 +47,7 @@ extension Timer {
             userInfo: userInfo, repeats: repeats, file: file, line: line)
     }
 
-    /// A timer of the current loop, in the default mode only: it rests while the loop runs in another mode (S2, R96).
+    /// A timer of the current loop, in the default mode only: it rests while the loop runs in another mode.
     @available(*, noasync, message: "a timer belongs to a thread; make it on a LoopThread")
     @discardableResult
     public static func scheduledTimer(
@@ -62,7 +62,8 @@ extension Timer {
         return timer
     }
 
-    /// A timer of the current loop, in the default mode only, that calls a method of `target` (S1).
+    /// A timer of the current loop, in the default mode only, that calls a method of `target`. It keeps the target
+    /// until it is invalidated.
     @available(*, noasync, message: "a timer belongs to a thread; make it on a LoopThread")
     @discardableResult
     public static func scheduledTimer<Target: AnyObject>(
@@ -77,8 +78,8 @@ extension Timer {
         return timer
     }
 
-    /// A timer of the current loop, in the default mode only, that calls a method of `weakTarget` without keeping it
-    /// (S3).
+    /// A timer of the current loop, in the default mode only, that calls a method of `weakTarget` without keeping it.
+    /// When the target is gone, the timer invalidates itself.
     @available(*, noasync, message: "a timer belongs to a thread; make it on a LoopThread")
     @discardableResult
     public static func scheduledTimer<Target: AnyObject>(

@@ -1,6 +1,6 @@
 public import RunLoopCore
 
-/// Timers by name (S11).
+/// Timers by name, for any thread.
 ///
 /// ```swift
 /// let timers = TimerRegistry()
@@ -8,9 +8,10 @@ public import RunLoopCore
 /// timers.cancel("poll")
 /// ```
 ///
-/// A name has one timer. To schedule it again gives it a new interval and a new action; what the former schedule had
-/// not delivered is dropped. The timers are ``TimerSource``s with 10 ms of leeway. All methods may be called from any
-/// thread, also from actions; O(log n). When the registry goes, its timers stop.
+/// There is one timer per name. Scheduling a name again gives its timer a new interval and a new action, and drops what
+/// the former schedule had not delivered. The timers are ``TimerSource``s with 10 ms of leeway. A registry is
+/// `Sendable`: any thread may call its methods, and so may actions. Each is O(log n) unless noted. When the registry
+/// goes, its timers stop.
 public final class TimerRegistry: Sendable {
     private let state = Locked(State())
 
@@ -21,7 +22,7 @@ public final class TimerRegistry: Sendable {
 
     private struct Entry {
         let source: TimerSource
-        /// Tells a delivery for this schedule from one for a former schedule that has begun already.
+        /// Tells a delivery for this schedule from one that had begun for a former schedule.
         let schedule: Int
         let repeats: Bool
         let action: @Sendable () -> Void
@@ -30,16 +31,16 @@ public final class TimerRegistry: Sendable {
     /// A registry without timers.
     public init() {}
 
-    /// Schedules a named timer, or gives the one of that name a new schedule and action.
+    /// Schedules a named timer, or gives the timer of that name a new schedule and action.
     ///
     /// - Parameters:
     ///   - name: the name; not empty.
-    ///   - interval: the time until the action, and between actions; not negative, and above zero if it repeats.
+    ///   - interval: the time until the action and between actions: not negative, and above zero if it repeats.
     ///   - queue: where the action is called; ``DeliveryQueue/background`` unless given. If the timer of that name has
-    ///     another queue, a new timer takes its place.
-    ///   - repeats: whether the action is called again and again. If not, the name is free before it is called.
-    ///   - fireInstantly: whether a repeating timer calls its action at once, too, on its queue.
-    ///   - action: what to do; kept until replaced, cancelled, or done.
+    ///     another queue, a new timer replaces it.
+    ///   - repeats: whether the action is called more than once. If not, the name is free before the action is called.
+    ///   - fireInstantly: whether a repeating timer also calls its action at once, on its queue.
+    ///   - action: what to do; kept until it is replaced, cancelled or done.
     /// - Throws: ``TimerSourceError`` for an empty name, a bad interval or no action; then nothing has changed.
     public func schedule(
         _ name: String, interval: Duration, queue: DeliveryQueue = .background, repeats: Bool,
@@ -67,7 +68,7 @@ public final class TimerRegistry: Sendable {
             source.resume()
             return old
         }
-        // Actions and sources are let go of outside of the lock: their deinits may do anything.
+        // Actions and sources are let go outside of the lock: their deinits may do anything.
         withExtendedLifetime(replaced) {}
     }
 
@@ -80,10 +81,10 @@ public final class TimerRegistry: Sendable {
         entry?.action()
     }
 
-    /// Cancels the timer of that name: once this has returned on the thread that would call it, its action does not
-    /// begin any more; from another thread, one call that has been decided already may still come.
+    /// Cancels the timer of that name. Once this has returned on the thread that would call the action, the action does
+    /// not begin any more. From another thread, one call that was already decided may still come.
     ///
-    /// - Returns: `false` if there was none.
+    /// - Returns: `false` if there was no such timer.
     @discardableResult
     public func cancel(_ name: String) -> Bool {
         let entry = state.withLock { $0.entries.removeValue(forKey: name) }
@@ -91,7 +92,7 @@ public final class TimerRegistry: Sendable {
         return entry != nil
     }
 
-    /// Cancels all timers.
+    /// Cancels all timers. O(n).
     public func cancelAll() {
         let entries = state.withLock { state in
             defer { state.entries = [:] }

@@ -1,14 +1,14 @@
 public import RunLoopCore
 
-// S8's four constructors, each for the calling thread's loop and for any queue: a block or a weakly held target, to be
-// activated or active at once.
+// Sources with a block or a weakly held target, inactive or active at once, each for the calling thread's loop and for
+// any queue.
 
 extension TimerSource {
-    /// A source of the calling thread's loop that is started with ``activate()`` (S8).
+    /// A source of the calling thread's loop, to be started with ``activate()``.
     ///
     /// - Parameters:
     ///   - start: the time until the first fire, from now; not negative.
-    ///   - interval: the time between fires, above zero; used only if it repeats.
+    ///   - interval: the time between fires, above zero; used only if the source repeats.
     ///   - repeats: whether it fires more than once; if not, it cancels itself after its handler.
     ///   - handler: called at every delivery.
     /// - Throws: ``TimerSourceError`` for no handler, a negative start, or an interval that is not above zero.
@@ -27,11 +27,11 @@ extension TimerSource {
         schedule(after: start, repeating: repeats ? interval : nil)
     }
 
-    /// A source of any queue that is started with ``activate()`` (S8). Any thread.
+    /// A source of any queue, to be started with ``activate()``. Any thread.
     ///
     /// - Parameters:
     ///   - start: the time until the first fire, from now; not negative.
-    ///   - interval: the time between fires, above zero; used only if it repeats.
+    ///   - interval: the time between fires, above zero; used only if the source repeats.
     ///   - queue: where the handler is called.
     ///   - repeats: whether it fires more than once; if not, it cancels itself after its handler.
     ///   - handler: called at every delivery.
@@ -49,8 +49,8 @@ extension TimerSource {
         schedule(after: start, repeating: repeats ? interval : nil)
     }
 
-    /// A source of the calling thread's loop that calls a method of `weakTarget` without keeping it, and cancels itself
-    /// when the target has gone (S8).
+    /// A source of the calling thread's loop that calls a method of `weakTarget` without keeping it. When the target is
+    /// gone, the source cancels itself.
     @available(*, noasync, message: "a task may change its thread; give a queue")
     public convenience init<Target: AnyObject>(
         start: Duration, interval: Duration, weakTarget: Target, selector: @escaping (Target) -> (TimerSource) -> Void,
@@ -63,8 +63,8 @@ extension TimerSource {
         try self.init(start: start, interval: interval, repeats: repeats, handler: handler, file: file, line: line)
     }
 
-    /// A source of any queue that calls a method of `weakTarget` without keeping it, and cancels itself when the target
-    /// has gone (S8). Any thread.
+    /// A source of any queue that calls a method of `weakTarget` without keeping it. When the target is gone, the
+    /// source cancels itself. Any thread.
     public convenience init<Target: AnyObject & Sendable>(
         start: Duration, interval: Duration, queue: DeliveryQueue, weakTarget: Target,
         selector: @escaping @Sendable (Target) -> (TimerSource) -> Void, repeats: Bool, file: StaticString = #fileID,
@@ -93,7 +93,7 @@ extension TimerSource {
 }
 
 extension TimerSource {
-    /// A source of the calling thread's loop, active at once; keep it, or it stops (S8).
+    /// A source of the calling thread's loop, active at once. Keep it: when it goes, it stops.
     @available(*, noasync, message: "a task may change its thread; give a queue")
     public static func scheduled(
         start: Duration, interval: Duration, repeats: Bool, handler: ((TimerSource) -> Void)?,
@@ -104,7 +104,7 @@ extension TimerSource {
         ).activated()
     }
 
-    /// A source of any queue, active at once; keep it, or it stops (S8). Any thread.
+    /// A source of any queue, active at once. Keep it: when it goes, it stops. Any thread.
     public static func scheduled(
         start: Duration, interval: Duration, queue: DeliveryQueue, repeats: Bool,
         handler: (@Sendable (TimerSource) -> Void)?, file: StaticString = #fileID, line: UInt32 = #line
@@ -114,7 +114,7 @@ extension TimerSource {
         ).activated()
     }
 
-    /// A source of the calling thread's loop on a weakly held target, active at once; keep it, or it stops (S8).
+    /// A source of the calling thread's loop on a weakly held target, active at once. Keep it: when it goes, it stops.
     @available(*, noasync, message: "a task may change its thread; give a queue")
     public static func scheduled<Target: AnyObject>(
         start: Duration, interval: Duration, weakTarget: Target, selector: @escaping (Target) -> (TimerSource) -> Void,
@@ -126,7 +126,7 @@ extension TimerSource {
         ).activated()
     }
 
-    /// A source of any queue on a weakly held target, active at once; keep it, or it stops (S8). Any thread.
+    /// A source of any queue on a weakly held target, active at once. Keep it: when it goes, it stops. Any thread.
     public static func scheduled<Target: AnyObject & Sendable>(
         start: Duration, interval: Duration, queue: DeliveryQueue, weakTarget: Target,
         selector: @escaping @Sendable (Target) -> (TimerSource) -> Void, repeats: Bool, file: StaticString = #fileID,

@@ -3,13 +3,13 @@ internal import CShims
 internal import Glibc
 package import RunLoopCore
 
-/// The real driver: libevent waits, and nothing else is asked of it.
+/// The real driver: libevent waits, and does nothing else.
 ///
-/// libevent's callbacks only write down which token is ready; the loop calls the handlers after libevent has returned.
-/// So a handler may run the loop again, which libevent itself does not allow. There is one event for the deadline (a
-/// timer descriptor, exact to the nanosecond, set again only when the deadline has moved), one for wake-ups from other
-/// threads, and one for each watched descriptor. The first two report each expiry and each wake-up once, so that
-/// nothing has to be read from them.
+/// libevent's callbacks only write down which token is ready. The loop calls the handlers after libevent has returned,
+/// so a handler may run the loop again, which libevent itself does not allow. There is one event for the deadline, one
+/// for wake-ups from other threads, and one for each watched descriptor. The deadline is a timer descriptor, exact to
+/// the nanosecond and set again only when the deadline moves. It and the event descriptor for wake-ups report edges, so
+/// that nothing has to be read from them.
 package final class LibeventDriver: Driver {
     private let base: OpaquePointer
     private let timerDescriptor: Int32
@@ -20,11 +20,13 @@ package final class LibeventDriver: Driver {
     private var wakeEvent: UnsafeMutablePointer<event>?
     private var watches: [SourceToken: Watch] = [:]
 
-    /// What the timer descriptor is set to; 0 is disarmed, as it is once it has expired.
-    @exclusivity(unchecked) private var armed: Int64 = 0
-    /// Where callbacks write, while a wait is under way; whoever waits keeps it.
     // Neither checked nor counted: only the loop's thread gets here, and an event cost two checks and five counts of
-    // references.
+    // references. Callbacks reach the driver and its watches by the underscored call for the same reason; both live as
+    // long as their events.
+
+    /// What the timer descriptor is set to; 0 if it is disarmed or has expired.
+    @exclusivity(unchecked) private var armed: Int64 = 0
+    /// Where callbacks write while a wait is under way. Whoever waits keeps it.
     @exclusivity(unchecked) fileprivate var ready: Unmanaged<ReadyQueue>?
 
     package init(waker: EventWaker) {
@@ -32,9 +34,9 @@ package final class LibeventDriver: Driver {
         let config = event_config_new()
         // No other thread touches this base: wake-ups go through a descriptor of our own.
         event_config_set_flag(config, Int32(EVENT_BASE_FLAG_NOLOCK.rawValue))
-        // No event has a timeout: libevent need not know the time.
+        // No event has a timeout, so libevent need not know the time.
         event_config_set_flag(config, Int32(EVENT_BASE_FLAG_NO_CACHE_TIME.rawValue))
-        // What the environment would have libevent wait with may not know edges.
+        // The environment could choose a way to wait that does not know edges.
         event_config_set_flag(config, Int32(EVENT_BASE_FLAG_IGNORE_ENV.rawValue))
         event_config_require_features(config, Int32(EV_FEATURE_ET.rawValue))
         guard let base = event_base_new_with_config(config) else {
@@ -56,7 +58,7 @@ package final class LibeventDriver: Driver {
     }
 
     deinit {
-        // In a child process the epoll instance is the parent's: to delete from it would make the parent deaf.
+        // In a child process the epoll instance is the parent's: deleting from it would make the parent deaf.
         guard !isForked else { return }
         for watch in watches.values { watch.end() }
         event_free(timerEvent)
@@ -65,16 +67,16 @@ package final class LibeventDriver: Driver {
         close(timerDescriptor)
     }
 
-    /// An event for each time that one of the loop's own descriptors becomes readable.
+    /// Makes an event that reports each time one of the loop's own descriptors becomes readable.
     private func add(_ descriptor: Int32, _ callback: event_callback_fn) -> UnsafeMutablePointer<event>? {
-        // libevent keeps the pointer no longer than the event lives, and the driver as long.
+        // Unretained: libevent keeps the pointer no longer than the event lives, and the driver lives as long.
         let driver = Unmanaged.passUnretained(self).toOpaque()
         let event = event_new(base, descriptor, Int16(EV_READ | EV_ET | EV_PERSIST), callback, driver)
         require(event_add(event, nil) == 0, "libevent does not accept the loop's own descriptor")
         return event
     }
 
-    /// libevent would write its warnings to stderr; the errors that matter come back as typed errors.
+    /// libevent would write its warnings to stderr. The errors that matter come back as typed errors.
     private static func silenceLog() {
         _ = silenced
     }
@@ -137,7 +139,7 @@ package final class LibeventDriver: Driver {
 
 /// The interest in one descriptor.
 private final class Watch {
-    // The driver keeps its watches, and ends them before it goes.
+    // Unowned and unsafe: the driver keeps its watches, and ends them before it goes.
     private unowned(unsafe) let driver: LibeventDriver
     private let token: SourceToken
     private var event: UnsafeMutablePointer<event>?
@@ -151,7 +153,8 @@ private final class Watch {
         var flags = EV_PERSIST
         if events.contains(.readable) { flags |= EV_READ }
         if events.contains(.writable) { flags |= EV_WRITE }
-        // libevent keeps the pointer no longer than the event lives, and the driver keeps the watch as long.
+        // Unretained: libevent keeps the pointer no longer than the event lives, and the driver keeps the watch as
+        // long.
         event = event_new(
             base, descriptor, Int16(flags),
             { _, what, context in

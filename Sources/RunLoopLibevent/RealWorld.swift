@@ -1,7 +1,7 @@
 internal import Glibc
 package import RunLoopCore
 
-/// The real world: its threads wait with libevent, its clocks are the system's. The process has one.
+/// The real world: its threads wait with libevent, and its clocks are the system's. There is one for the process.
 package final class RealWorld: World {
     package static let shared = RealWorld()
 
@@ -31,7 +31,7 @@ private struct RealSeat: Seat {
 
     func leave() {}
 
-    /// Whoever joins a thread of the real world waits for the thread itself.
+    /// A thread of the real world is joined as a thread.
     func join() {}
 }
 
@@ -39,7 +39,7 @@ extension RunLoop {
     /// A loop of the calling thread in the real world.
     ///
     /// - Parameters:
-    ///   - waker: one that was handed out before, with `remote`.
+    ///   - waker: one that was handed out before, together with `remote`.
     package static func real(waker: EventWaker = EventWaker(), remote: Remote? = nil) -> RunLoop {
         RunLoop(driver: LibeventDriver(waker: waker), world: RealWorld.shared, remote: remote)
     }

@@ -2,14 +2,15 @@ public import Logging
 public import RunLoopKit
 
 extension RunLoop {
-    /// Logs what the loop does: runs, fires, deliveries and frames. Takes the place of ``RunLoopCore/RunLoop/trace``.
+    /// Logs what the loop does: runs, fires, deliveries and frames. Replaces what ``/RunLoopKit/RunLoop/trace`` was set
+    /// to.
     ///
-    /// What was asked and is ignored as documented, as adding a timer that is invalid, is logged as a notice. On the
-    /// loop's thread. Each event costs what the logger makes of it, on the loop's thread.
+    /// Requests that the loop ignores, such as adding an invalid timer, are logged as notices. Call this on the loop's
+    /// thread; the logger is called there too, so each event costs the loop what the logger takes.
     ///
     /// - Parameters:
     ///   - logger: the logger; messages carry the loop's mode as metadata.
-    ///   - level: the level of everything else.
+    ///   - level: the level of everything but notices; `trace` unless given.
     public func log(to logger: Logger, level: Logger.Level = .trace) {
         // Weak: a loop that ends may still ignore something.
         trace = { [weak self] event in
@@ -22,14 +23,14 @@ extension RunLoop {
 }
 
 extension StallMonitor {
-    /// Begins to watch a loop, and logs stalls. On the loop's thread.
+    /// Begins to watch a loop, and logs stalls. Call it on the loop's thread.
     ///
     /// - Parameters:
     ///   - loop: the loop.
     ///   - threshold: how long a call may last, above zero.
-    ///   - logger: called on the monitor's thread. The kind, the name, the place, the mode and the times of a stall are
-    ///     metadata, too.
-    ///   - level: the level of the messages.
+    ///   - logger: called on the monitor's thread. A message carries the stall's kind, name, place, mode and times as
+    ///     metadata.
+    ///   - level: the level of the messages; `warning` unless given.
     public convenience init(_ loop: RunLoop, threshold: Duration, logger: Logger, level: Logger.Level = .warning) {
         self.init(loop, threshold: threshold) { stall in
             logger.log(

@@ -7,26 +7,27 @@ public import RunLoopKit
 /// let metrics = LoopMetrics(loop.remote, name: "main")
 /// ```
 ///
-/// All carry the dimension `loop`, with the name that was given:
-/// - the counters of ``RunLoopCore/RunLoop/Statistics``: `runloop.passes`, `runloop.waits`, `runloop.fires`,
+/// Every metric carries the dimension `loop` with the given name:
+/// - the counters of ``/RunLoopKit/RunLoop/Statistics``: `runloop.passes`, `runloop.waits`, `runloop.fires`,
 ///   `runloop.savedWakeUps`, `runloop.sources`, `runloop.blocks` and `runloop.parks`;
-/// - `runloop.lateness`, a gauge in seconds for each of the dimension `quantile` 0.5, 0.99 and 1: how late deadlines were
-///   served since the metrics were published before;
-/// - `runloop.response`, a timer: how long the loop took to answer when it was asked for its statistics. A loop that
-///   serves others quickly answers quickly; while a handler blocks it there is no answer.
+/// - `runloop.lateness`, a gauge in seconds for each of the `quantile` dimensions 0.5, 0.99 and 1: how late deadlines
+///   were served since the last publication;
+/// - `runloop.response`, a timer: how long the loop took to answer when it was asked for its statistics. A responsive
+///   loop answers quickly; while a handler blocks it, there is no answer.
 ///
-/// A thread of its own asks; the loop answers in the pass that comes, in whatever mode. That wakes the loop once in each
-/// interval, and keeps no run from finishing. Keep it; when it goes, or the loop ends, it stops. Any thread.
+/// A thread of its own asks, and the loop answers in its next pass, in any mode. This wakes the loop once per interval
+/// and keeps no run from finishing. Keep the object: publishing stops when it goes, or when the loop ends. It is
+/// `Sendable`; any thread may use it.
 public final class LoopMetrics: Sendable {
     private let thread: LoopThread
 
-    /// Begins to publish; the first time an interval from now.
+    /// Begins to publish, for the first time one interval from now.
     ///
     /// - Parameters:
     ///   - loop: the loop.
-    ///   - name: what the dimension `loop` says.
+    ///   - name: the value of the dimension `loop`.
     ///   - interval: the time between publications, above zero.
-    ///   - factory: where metrics are made; that of the process unless given.
+    ///   - factory: where metrics are made; the process's factory unless given.
     public init(
         _ loop: RunLoop.Remote, name: String, interval: Duration = .seconds(10), factory: (any MetricsFactory)? = nil
     ) {
@@ -69,7 +70,7 @@ private final class Publisher: Sendable {
         response = CoreMetrics.Timer(label: "runloop.response", dimensions: [loop], factory: factory)
     }
 
-    /// Has the loop publish, unless it has not answered before.
+    /// Asks the loop to publish, unless it has not answered the last time yet.
     ///
     /// - Returns: `false` if the loop has ended.
     func ask(_ loop: RunLoop.Remote) -> Bool {
@@ -86,7 +87,7 @@ private final class Publisher: Sendable {
         }
     }
 
-    /// A question is over when it has been answered, or when the loop has ended with it.
+    /// A question ends when it is answered, or when the loop ends with it unanswered.
     private final class Question: Sendable {
         let date: RunLoop.Instant
         private let publisher: Publisher

@@ -2,7 +2,7 @@ public import RunLoopKit
 public import RunLoopUnix
 public import ServiceLifecycle
 
-/// A ``RunLoopUnix/Daemon`` as a service of swift-service-lifecycle.
+/// A ``/RunLoopUnix/Daemon`` as a service of swift-service-lifecycle.
 ///
 /// ```swift
 /// let store = DaemonService(name: "store") { loop in
@@ -15,10 +15,10 @@ public import ServiceLifecycle
 /// try await group.run()
 /// ```
 ///
-/// The daemon runs on a thread of its own, with its loop; no thread of the concurrency runtime is blocked. A graceful
-/// shutdown stops it in its stages; a cancellation has it hurry. Whoever uses it leaves signals to the service group.
+/// The daemon runs on a thread of its own with its own loop; no thread of the concurrency runtime is blocked. A
+/// graceful shutdown stops the daemon in stages, and a cancellation hurries it. Leave signals to the service group.
 public struct DaemonService: Service {
-    /// The daemon has ended with a status other than zero.
+    /// The daemon ended with a status other than zero.
     public struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
         /// The status.
         public let status: Int32
@@ -33,16 +33,16 @@ public struct DaemonService: Service {
     ///
     /// - Parameters:
     ///   - name: the name of the daemon's thread.
-    ///   - setUp: called on that thread with its loop; returns the daemon, which is then run. What it throws ends the
+    ///   - setUp: called on that thread with its loop; returns the daemon to run. An error that it throws ends the
     ///     service.
     public init(name: String = "daemon", _ setUp: @escaping @Sendable (RunLoop) throws -> Daemon) {
         self.name = name
         self.setUp = setUp
     }
 
-    /// Runs the daemon until it has stopped, and everything of its loop has been let go.
+    /// Runs the daemon until it has stopped and everything in its loop has been let go.
     ///
-    /// - Throws: what the set-up throws; ``Failure`` if the daemon ends with a status other than zero.
+    /// - Throws: the error of the set-up, or ``Failure`` if the daemon ends with a status other than zero.
     public func run() async throws {
         let control = Control()
         let thread = Locked<LoopThread?>(nil)
@@ -57,8 +57,8 @@ public struct DaemonService: Service {
         } onCancel: {
             control.ask(.hurry)
         }
-        // The daemon has ended, so that this waits no longer than it takes to let go of what is left in its loop. Else
-        // a service that is run again could find its port in use.
+        // The daemon has ended, so this waits only until what is left in its loop has been let go. Otherwise a service
+        // that is run again could find its port in use.
         thread.withLock { $0 }?.join()
         let status = try result.get()
         guard status == 0 else { throw Failure(status: status) }
@@ -94,7 +94,7 @@ private final class Control: Sendable {
         var asked = Request.none
         var passedOn = Request.none
 
-        /// To a daemon that stops already a second stop would be a call to hurry.
+        /// To a daemon that is stopping already, a second stop would mean to hurry.
         mutating func passOn() {
             guard let daemon, passedOn.rawValue < asked.rawValue else { return }
             if passedOn == .none { daemon.stop() }
@@ -111,7 +111,7 @@ private final class Control: Sendable {
     }
 
     func ask(_ request: Request) {
-        // Passed on under the lock, so that the daemon hears of one request after the other.
+        // Passed on under the lock, so that the daemon hears of the requests in order.
         state.withLock { state in
             if request.rawValue > state.asked.rawValue { state.asked = request }
             state.passOn()

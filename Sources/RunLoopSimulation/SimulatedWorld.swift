@@ -11,7 +11,7 @@ final class SimulatedWorld: World {
 
     var isVirtual: Bool { true }
 
-    /// A simulation begins with the year 2001, Foundation's reference date, so that dates are the same from run to run.
+    /// A simulation begins with the year 2001, Foundation's reference date, so that dates are the same in every run.
     var wallTime: Duration { .seconds(978_307_200) + .nanoseconds(timeline.now.nanoseconds) }
 
     func makeSeat(named name: String, isService: Bool) -> any Seat {

@@ -2,10 +2,11 @@ public import RunLoopCore
 
 /// Runs `body` on virtual time.
 ///
-/// While it runs, the calling thread's loop is a simulated one: `RunLoop.current` is `simulation.loop`, and
-/// `Timer.scheduledTimer`, `LoopThread` and whatever else uses the current loop live on the simulation's time, which
-/// starts at zero. It is the very loop that ships; only what it waits with is another. When `body` has returned the
-/// threads of the simulation end, everything is released, and the thread has its former loop again.
+/// Meanwhile the calling thread's loop is a simulated one: `RunLoop.current` is `simulation.loop`, and
+/// `Timer.scheduledTimer`, `LoopThread` and everything else that uses the current loop live on the simulation's time,
+/// which starts at zero. The loop is the same code that ships; only what it waits with differs. When `body` has
+/// returned, the simulation's threads end, everything scheduled in their loops is invalidated and let go, and the
+/// thread has its former loop again.
 ///
 /// ```swift
 /// withSimulation { simulation in
@@ -17,7 +18,7 @@ public import RunLoopCore
 /// ```
 ///
 /// - Parameters:
-///   - isTraced: whether ``Simulation/trace`` is kept.
+///   - isTraced: whether to keep ``Simulation/trace``.
 ///   - body: what to do; called once, on this thread.
 @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
 public func withSimulation<Result>(traced isTraced: Bool = false, _ body: (Simulation) throws -> Result) rethrows
@@ -36,17 +37,17 @@ public func withSimulation<Result>(traced isTraced: Bool = false, _ body: (Simul
         loop.tearDown()
         // Deinits may have started other threads.
         timeline.close(from: 0)
-        // What the threads shared keeps the world, and ends here.
+        // The shared values keep the world; this ends the circle.
         world.shared.removeAll()
         RunLoop.install(previous)
     }
     return try body(simulation)
 }
 
-/// Virtual time: moving it on, spending it, and what happened.
+/// Virtual time: moves it, spends it, and tells what happened.
 ///
-/// Time stands still while code runs, except where the code says how long it takes with ``spend(_:)``. It moves when
-/// the loops wait, straight to the next thing that happens. May be used from every thread of the simulation.
+/// Time stands still while code runs, unless the code says with ``spend(_:)`` how long it takes. When all loops wait,
+/// time jumps to the next thing that happens. It is `Sendable`: every thread of the simulation may use it.
 public final class Simulation: Sendable {
     let timeline: Timeline
 
@@ -72,32 +73,32 @@ public final class Simulation: Sendable {
 
     // MARK: Moving the time
 
-    /// Runs the loop in the default mode for `duration`; everything due by then, in all threads, has happened
-    /// afterwards.
+    /// Runs the loop in the default mode for `duration`. Afterwards everything that was due by then has happened, in
+    /// all threads.
     public func advance(by duration: Duration) {
         advance(to: now + duration)
     }
 
-    /// Runs the loop in the default mode until `date`. When the loop has nothing left to do, or is stopped, the time
-    /// moves on all the same.
+    /// Runs the loop in the default mode until `date`. If the loop has nothing left to do or is stopped, time still
+    /// moves on to the date.
     public func advance(to date: RunLoop.Instant) {
         let (loop, index) = place
         var othersRan = true
         while now < date || othersRan {
             switch loop.run(in: .default, until: date) {
             case .starved: return
-            // Only another thread can bring something before the date.
+            // Only another thread can cause something before the date.
             case .finished where now < date: sleep(loop, until: date)
             // A run whose limit has come makes one pass; there may be more to do.
             case .timedOut: settle(loop, at: date)
             case .finished, .stopped, .handledSource: break
             }
-            // What is due at the date in other threads happens too, and may bring more to this one.
+            // What is due at the date in other threads happens too, and may give this one more to do.
             if now >= date { othersRan = timeline.yield(index) }
         }
     }
 
-    /// Makes passes for as long as they find anything to do.
+    /// Makes passes as long as they find anything to do.
     private func settle(_ loop: RunLoop, at date: RunLoop.Instant) {
         var before = loop.statistics.callouts - 1
         while loop.statistics.callouts != before && now <= date {
@@ -108,9 +109,9 @@ public final class Simulation: Sendable {
 
     /// Sleeps until `date`, or until another thread asks the loop for something.
     ///
-    /// The loop runs in a mode of its own that serves nothing: what is found ready meanwhile waits.
+    /// The loop runs in a mode of its own that serves nothing; what is found ready meanwhile waits.
     ///
-    /// - Returns: whether the loop was woken, or its time has come; else nothing can ever happen any more.
+    /// - Returns: whether the loop was woken or its time has come; if not, nothing can ever happen any more.
     @discardableResult
     private func sleep(_ loop: RunLoop, until date: RunLoop.Instant) -> Bool {
         let waiting = CustomSource()
@@ -126,10 +127,10 @@ public final class Simulation: Sendable {
 
     /// How ``runUntilIdle(limit:)`` ended.
     public enum Idleness: Sendable, Hashable {
-        /// Nothing can happen any more: no thread has anything scheduled. `waiting` says what still waits, for what can
-        /// never come: timers of other modes, sources that nobody will signal.
+        /// Nothing can happen any more: no thread has anything scheduled. `waiting` names what waits for something that
+        /// can never come: timers of other modes, or sources that nobody will signal.
         case idle(waiting: [String])
-        /// Something is still scheduled beyond the limit, as with every repeating timer.
+        /// Something is still scheduled beyond the limit. With a repeating timer this is always so.
         case busy(waiting: [String])
     }
 
@@ -154,19 +155,19 @@ public final class Simulation: Sendable {
             : .idle(waiting: waiting)
     }
 
-    /// Works for `duration`: the calling thread's loop is blocked, as by a busy handler, and the other threads go on.
+    /// Works for `duration`: the calling thread's loop is blocked, as by a busy handler, while other threads keep
+    /// running.
     public func spend(_ duration: Duration) {
         timeline.work(place.index, until: now + duration)
     }
 
-    /// Lets the other threads do what there is to do now, without moving the time; the calling thread's loop does not
-    /// run.
+    /// Lets the other threads do what there is to do now, without moving time. The calling thread's loop does not run.
     public func yield() {
         _ = timeline.yield(place.index)
     }
 
-    /// Scripts a user's drag: at `start` a source of the default mode is handled, whose handler runs the loop nested in
-    /// `mode` until `end`, as a user interface does while the finger is down.
+    /// Simulates a user's drag. At `start` a source of the default mode is handled, and its handler runs the loop
+    /// nested in `mode` until `end`, as a user interface does while the finger is down.
     public func drag(
         from start: RunLoop.Instant, until end: RunLoop.Instant, mode: RunLoop.Mode = .tracking
     ) {
@@ -184,11 +185,11 @@ public final class Simulation: Sendable {
 
     // MARK: What happened
 
-    /// What the calling thread's loop waits for, a line each: why a run was starved.
+    /// What the calling thread's loop waits for, one line each: it explains why a run was starved.
     public var waiting: [String] { loop.dump().items.filter(\.keepsAlive).map(\.description) }
 
-    /// What happened, a line each, in order: the time, the thread, the mode, and what. The same bytes from run to run.
-    /// Empty unless the simulation is traced.
+    /// What happened, one line each, in order: the time, the thread, the mode, and the event. Every run gives the same
+    /// bytes. Empty unless the simulation is traced.
     public var trace: [String] { timeline.lines }
 
     /// Adds a line of your own to the trace.

@@ -4,18 +4,18 @@ internal import Synchronization
 
 /// The virtual time that all loops of a simulation share, and the order in which their threads run.
 ///
-/// Every loop has a thread, and exactly one of them runs at any moment; the others are at rest in a wait. When the
-/// running one rests, the next is whoever has something to do first: those that were woken, then the earliest deadline,
-/// equal ones in the order in which the threads were started. Only then does the time move. So a simulation is exact,
-/// and the same each time it runs.
+/// Every loop has a thread, and exactly one thread runs at any moment; the others rest in a wait. When the running one
+/// rests, the next is whoever has something to do first: those that were woken, then the earliest deadline, and among
+/// equal deadlines the thread that was started first. Only then does the time move. So a simulation is exact, and the
+/// same in every run.
 final class Timeline: Sendable {
     /// What a thread rests for.
     private enum Rest {
-        /// It runs, or is to run as soon as it is its turn.
+        /// It runs, or will run when its turn comes.
         case none
-        /// A deadline; a wake-up too, unless the thread does work.
+        /// A deadline, or a wake-up unless the thread is at work.
         case until(RunLoop.Instant, wakeable: Bool)
-        /// That nobody else has anything to do now.
+        /// The moment when no other thread has anything to do.
         case calm
         /// The end of another thread.
         case join(Int)
@@ -24,7 +24,7 @@ final class Timeline: Sendable {
 
     private struct Participant {
         let name: String
-        /// It only serves the others: it is told last that nothing can happen any more.
+        /// It only serves the others, so it is told last that nothing can happen any more.
         let isService: Bool
         let turn = Turn()
         var rest = Rest.none
@@ -33,8 +33,8 @@ final class Timeline: Sendable {
         var watches: [SourceToken: (descriptor: Int32, events: DescriptorEvents)] = [:]
     }
 
-    /// The time. It is moved under the lock, or by a thread that is alone; the thread whose turn it is reads it
-    /// without.
+    /// The time. A thread that is alone moves it without the lock, any other under the lock; the thread whose turn it
+    /// is reads it without.
     private final class Clock: Sendable {
         private let nanoseconds = Atomic<Int64>(0)
 
@@ -58,8 +58,8 @@ final class Timeline: Sendable {
 
     private let isTraced: Bool
     private let clock = Clock()
-    /// Before when the thread whose turn it is may wait without the lock: while it is the only one, and nobody has
-    /// woken it, nothing else can happen before its deadline. Else the beginning of time.
+    /// The moment before which the running thread may wait without the lock: as long as it is the only thread and
+    /// nobody has woken it, nothing else can happen before its deadline. Otherwise the beginning of time.
     private let soloEnd = Atomic(RunLoop.Instant.distantPast.nanoseconds)
     private let state: Locked<State>
 
@@ -95,7 +95,7 @@ final class Timeline: Sendable {
 
     // MARK: Threads
 
-    /// Enters another thread; it has its turn when the running one rests.
+    /// Enters another thread. Its turn comes when the running one rests.
     func enter(named name: String, isService: Bool = false) -> Int {
         change { state in
             state.participants.append(Participant(name: name, isService: isService))
@@ -131,10 +131,10 @@ final class Timeline: Sendable {
         }
     }
 
-    /// From now on every wait ends at once as starved, so that all threads can end; waits until they have.
+    /// From now on every wait ends at once as starved, so that all threads can end. Waits until they have.
     func close(from own: Int) {
         change { $0.isClosing = true }
-        // Those that end may start others.
+        // Threads that end may start others.
         while let other = state.withLock({ Self.firstAtWork($0, but: own) }) { join(other, from: own) }
     }
 
@@ -162,7 +162,7 @@ final class Timeline: Sendable {
         return state.withLock { $0.participants[index].outcome }
     }
 
-    /// The thread works, and answers nobody, for as long as it takes the time to get there.
+    /// The thread works, and answers nobody, until the time gets there.
     func work(_ index: Int, until date: RunLoop.Instant) {
         rest(index) { state in
             guard date > state.clock.now else { return false }
@@ -171,7 +171,7 @@ final class Timeline: Sendable {
         }
     }
 
-    /// Lets the other threads do what is to be done now, without moving the time.
+    /// Lets the other threads do what there is to do now, without moving time.
     ///
     /// - Returns: whether any of them ran.
     func yield(_ index: Int) -> Bool {
@@ -199,7 +199,7 @@ final class Timeline: Sendable {
         return own != nil
     }
 
-    /// Whose turn it is now; moves the time there.
+    /// Chooses whose turn it is now, and moves the time there.
     private static func chooseNext(_ state: inout State) -> Turn? {
         var earliest: (index: Int, deadline: RunLoop.Instant)?
         var calm: Int?
@@ -304,7 +304,7 @@ final class Timeline: Sendable {
 
 /// Lets one thread go on when its turn comes.
 private final class Turn: Sendable {
-    // A semaphore of the C library needs a fixed address; it is safe from any thread by its own contract.
+    // Unsafe, because it is a pointer: a C semaphore needs a fixed address, and its contract lets any thread use it.
     private nonisolated(unsafe) let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 
     init() {

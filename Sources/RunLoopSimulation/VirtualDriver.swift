@@ -1,8 +1,8 @@
 internal import RunLoopCore
 
-/// A driver whose time is virtual: a wait takes no time, the clock jumps to the next thing that happens.
+/// A driver with virtual time: a wait takes no time, and the clock jumps to the next thing that happens.
 ///
-/// Watched descriptors are real: before the time moves they are looked at, so that what the simulated threads write to
+/// Watched descriptors are real. They are looked at before the time moves, so that what the simulated threads write to
 /// one another arrives.
 final class VirtualDriver: Driver {
     let timeline: Timeline
@@ -24,8 +24,8 @@ final class VirtualDriver: Driver {
         return collect(into: ready) ? .woke : outcome
     }
 
-    // Only the loop's thread gets here, and nothing is called meanwhile: checks were 22 of the 1,542 instructions of a
-    // fire.
+    // Not checked for exclusive access: only the loop's thread gets here, and nothing is called meanwhile. The checks
+    // were 22 of the 1,542 instructions of a fire.
     @exclusivity(unchecked) private var watched: Set<SourceToken> = []
 
     private func collect(into ready: ReadyQueue) -> Bool {

@@ -2,19 +2,20 @@ public import RunLoopKit
 public import RunLoopUnix
 
 extension Connection {
-    /// A connection of a server that speaks TLS, on a descriptor that it makes non-blocking and from now on owns.
+    /// A server's connection that speaks TLS, on a descriptor that it makes non-blocking and owns from now on.
     ///
-    /// It is what it would be without TLS: the same modes, limits, handlers and ends. The handshake begins with
-    /// ``RunLoopUnix/Connection/start()``; what is written before it is done goes out then. When it fails the
-    /// connection closes with the reason ``RunLoopUnix/Connection/CloseReason/tls(_:)``.
+    /// Modes, limits, handlers and the ways to close are the same as without TLS. ``/RunLoopUnix/Connection/start()``
+    /// begins the handshake. What is written before it is done is sent afterwards. If the handshake fails, the
+    /// connection closes with the reason ``/RunLoopUnix/Connection/CloseReason/tls(_:)``.
     ///
     /// - Parameters:
     ///   - descriptor: a connected stream socket.
     ///   - loop: the loop that serves it.
-    ///   - modes: the modes that it is served in.
-    ///   - limits: its bounds.
+    ///   - modes: the modes in which it is served.
+    ///   - limits: its limits.
     ///   - server: how TLS is spoken.
-    ///   - receive: called with what has come; returns how many bytes it has used. Kept until the connection is closed.
+    ///   - receive: called with what has arrived; returns how many bytes it has used. Kept until the connection is
+    ///     closed.
     public convenience init(
         adopting descriptor: Int32, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
         tls server: TLSServerContext, receive: @escaping ReceiveHandler, file: StaticString = #fileID,
@@ -25,17 +26,18 @@ extension Connection {
             receive: receive, origin: RunLoop.Origin(file: file, line: line))
     }
 
-    /// A connection of a client that speaks TLS, on a descriptor that is connected already.
+    /// A client's connection that speaks TLS, on a descriptor that is connected already.
     ///
     /// - Parameters:
     ///   - descriptor: a connected stream socket.
     ///   - loop: the loop that serves it.
-    ///   - modes: the modes that it is served in.
-    ///   - limits: its bounds.
+    ///   - modes: the modes in which it is served.
+    ///   - limits: its limits.
     ///   - client: how TLS is spoken.
-    ///   - serverName: whom the server's certificate has to be for: a name, or an address in digits. A name is told to
-    ///     the server.
-    ///   - receive: called with what has come; returns how many bytes it has used. Kept until the connection is closed.
+    ///   - serverName: the name or the address in digits that the server's certificate must be for. A name is also sent
+    ///     to the server.
+    ///   - receive: called with what has arrived; returns how many bytes it has used. Kept until the connection is
+    ///     closed.
     public convenience init(
         adopting descriptor: Int32, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
         tls client: TLSClientContext, serverName: String, receive: @escaping ReceiveHandler,
@@ -47,20 +49,21 @@ extension Connection {
             origin: RunLoop.Origin(file: file, line: line))
     }
 
-    /// Connects to an address without blocking, to speak TLS with whom is there.
+    /// Connects to an address without blocking, to speak TLS there.
     ///
     /// - Parameters:
-    ///   - address: where to.
+    ///   - address: where to connect.
     ///   - loop: the loop that serves the connection.
-    ///   - modes: the modes that it is served in.
-    ///   - limits: its bounds.
-    ///   - timeout: how long connecting may take, without the handshake; then it fails with `ETIMEDOUT`.
+    ///   - modes: the modes in which it is served.
+    ///   - limits: its limits.
+    ///   - timeout: how long connecting may take, without the handshake, before it fails with `ETIMEDOUT`; 30 s unless
+    ///     given.
     ///   - client: how TLS is spoken.
-    ///   - serverName: whom the server's certificate has to be for: a name, or an address in digits.
+    ///   - serverName: the name or the address in digits that the server's certificate must be for.
     ///   - receive: the connection's receive handler.
-    ///   - completion: called once, on the loop's thread, never before this call has returned: with the connection,
-    ///     which is to be started and then shakes hands, or with the reason why there is none.
-    /// - Returns: the attempt, to be kept only to cancel it.
+    ///   - completion: called once, on the loop's thread, and never before this call has returned: with a connection,
+    ///     which begins its handshake when you start it, or with the error.
+    /// - Returns: the attempt. Keep it only if you may want to cancel it.
     @discardableResult
     public static func connect(
         to address: SocketAddress, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),

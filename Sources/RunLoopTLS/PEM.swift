@@ -4,20 +4,20 @@ internal import RunLoopUnix
 
 /// Certificates or a key in PEM: the text between `-----BEGIN …-----` and `-----END …-----`.
 public enum PEM: Sendable, Hashable {
-    /// The file at a path. It is read once, when it is used.
+    /// A file, by its path. It is read once, when a context is made.
     case file(String)
     /// The text itself.
     case bytes([UInt8])
 }
 
-/// Who one is: a certificate, those that lead from it to a root, and its private key.
+/// One's own identity: a certificate, those that lead from it to a root, and its private key.
 public struct TLSIdentity: Sendable {
-    /// The certificate first, then each that signed the one before; the root may be left out.
+    /// The certificate first, then each one that signed the one before. The root may be left out.
     public let chain: PEM
-    /// The key of the first certificate, unencrypted.
+    /// The key of the first certificate, not encrypted.
     public let key: PEM
 
-    /// An identity; it is checked when a context is made of it.
+    /// An identity. It is checked when a context is made of it.
     public init(chain: PEM, key: PEM) {
         self.chain = chain
         self.key = key
@@ -26,9 +26,9 @@ public struct TLSIdentity: Sendable {
 
 /// Whose signatures are trusted.
 public enum TLSRoots: Sendable {
-    /// The system's roots, which come with Debian's and Ubuntu's `ca-certificates`.
+    /// The system's roots; on Debian and Ubuntu they come with `ca-certificates`.
     case system
-    /// These, and no others.
+    /// These and no others.
     case certificates(PEM)
 }
 
@@ -40,21 +40,21 @@ extension PEM {
         }
     }
 
-    /// Calls `body` with a memory that OpenSSL reads the text from.
+    /// Calls `body` with a memory BIO, from which OpenSSL reads the text.
     private func read<Result>(_ body: (OpaquePointer) throws(TLSError) -> Result) throws(TLSError) -> Result {
         let bytes: [UInt8] =
             switch self {
             case .file(let path): try readFile(path)
             case .bytes(let bytes): bytes
             }
-        // The memory is OpenSSL's own copy.
+        // The memory holds OpenSSL's own copy.
         let memory = BIO_new(BIO_s_mem())!
         defer { BIO_free(memory) }
         BIO_write(memory, bytes, Int32(bytes.count))
         return try body(memory)
     }
 
-    /// The certificates, in their order. The caller frees them.
+    /// The certificates, in order. The caller frees them.
     func certificates() throws(TLSError) -> [OpaquePointer] {
         let found = try read { memory throws(TLSError) in
             var found: [OpaquePointer] = []

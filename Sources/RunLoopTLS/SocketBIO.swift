@@ -1,10 +1,10 @@
 internal import COpenSSL
 internal import Glibc
 
-/// How OpenSSL reads and writes a socket. Its own way would write with `write`, and a peer that has gone would kill the
-/// process with SIGPIPE.
+/// How OpenSSL reads and writes a socket. OpenSSL itself would call `write`, and a peer that has gone would then kill
+/// the process with SIGPIPE.
 enum SocketBIO {
-    // Set up once, and then only read.
+    // Unsafe, because it is a pointer: it is set up once, and only read after that.
     private nonisolated(unsafe) static let method: OpaquePointer = {
         let type = BIO_get_new_index() | BIO_TYPE_SOURCE_SINK | BIO_TYPE_DESCRIPTOR
         let method = BIO_meth_new(type, "socket without SIGPIPE")!
@@ -22,14 +22,15 @@ enum SocketBIO {
         return bio
     }
 
-    // What belongs to a BIO is a number: the descriptor, and above it whether the last reading filled the room it had.
+    // A BIO carries one number: the descriptor, and above it a bit that says whether the last read filled the room it
+    // had.
     private static let filledBit = 1 << 32
 
     private static func descriptor(of bio: OpaquePointer?) -> Int32 {
         Int32(truncatingIfNeeded: Int(bitPattern: BIO_get_data(bio)))
     }
 
-    /// Whether there may be more to read; if not, the descriptor tells when there is.
+    /// Whether there may be more to read; if not, the descriptor reports when there is.
     static func mayHaveMore(_ bio: OpaquePointer?) -> Bool {
         Int(bitPattern: BIO_get_data(bio)) & filledBit != 0
     }

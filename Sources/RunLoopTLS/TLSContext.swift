@@ -2,7 +2,7 @@ internal import COpenSSL
 internal import Glibc
 public import RunLoopUnix
 
-/// A version of TLS. Older ones than 1.2 are not to be used any more (RFC 8996) and cannot be chosen.
+/// A version of TLS. Versions before 1.2 must not be used any more (RFC 8996) and cannot be chosen.
 public enum TLSVersion: Sendable, Hashable {
     /// TLS 1.2 (RFC 5246).
     case tls12
@@ -12,49 +12,49 @@ public enum TLSVersion: Sendable, Hashable {
     var number: Int32 { self == .tls12 ? TLS1_2_VERSION : TLS1_3_VERSION }
 }
 
-/// What servers and clients choose alike.
+/// What servers and clients both choose.
 public struct TLSOptions: Sendable {
-    /// The oldest version that is spoken.
+    /// The oldest version to speak; TLS 1.2 unless set.
     public var minimumVersion = TLSVersion.tls12
-    /// The application protocols (ALPN, RFC 7301) that are spoken, the preferred first, as `h2` and `http/1.1`; with
-    /// none the matter is not brought up. The server's preference decides; a client that offers only others is refused.
+    /// The application protocols (ALPN, RFC 7301) to offer, the preferred one first, for example `h2` and `http/1.1`.
+    /// If empty, ALPN is not used. The server's preference decides; it refuses a client that offers only others.
     public var applicationProtocols: [String] = []
-    /// How long the handshake may take.
+    /// How long the handshake may take; 10 s unless set.
     public var handshakeTimeout = Duration.seconds(10)
 
-    /// The usual ones.
+    /// The defaults.
     public init() {}
 }
 
-/// How the server's side of TLS is spoken. Made once and used for any number of connections, on any threads; to change
-/// a certificate, make a new one and use it for the connections to come.
+/// How a server speaks TLS. Make it once and use it for any number of connections; it is `Sendable`, so any thread may
+/// use it. To change a certificate, make a new context and use it for new connections.
 public struct TLSServerContext: Sendable {
-    /// Whether clients are asked who they are.
+    /// Whether clients are asked for a certificate.
     public enum Clients: Sendable {
-        /// They are not.
+        /// They are not asked.
         case anonymous
-        /// They may show a certificate, which must then be signed by one of the roots.
+        /// They may show a certificate; if they do, one of the roots must have signed it.
         case mayIdentify(TLSRoots)
-        /// They must show a certificate that is signed by one of the roots.
+        /// They must show a certificate that one of the roots has signed.
         case mustIdentify(TLSRoots)
     }
 
     let context: TLSContext
 
-    /// A context of a server.
+    /// Makes the context of a server.
     ///
     /// - Parameters:
     ///   - identity: the server's certificate and key.
-    ///   - clients: whether clients are asked who they are.
+    ///   - clients: whether clients are asked for a certificate.
     ///   - options: versions, protocols, and the timeout.
-    /// - Throws: ``TLSError`` of the kind `configuration`: a file cannot be read, is no PEM, or certificate and key do
-    ///   not belong together.
+    /// - Throws: ``/RunLoopUnix/TLSError`` of the kind `configuration` if a file cannot be read or is not PEM, or if
+    ///   certificate and key do not belong together.
     public init(
         identity: TLSIdentity, clients: Clients = .anonymous, options: TLSOptions = TLSOptions()
     ) throws(TLSError) {
         context = try TLSContext(TLS_server_method(), options)
         try context.use(identity)
-        // Without a name for its sessions a server that asks for certificates would resume none.
+        // If its sessions had no name, a server that asks for certificates could resume none.
         let name = Array("RunLoopTLS".utf8)
         SSL_CTX_set_session_id_context(context.pointer, name, UInt32(name.count))
         switch clients {
@@ -67,36 +67,37 @@ public struct TLSServerContext: Sendable {
             SSL_CTX_set_verify(context.pointer, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
         }
         guard !context.protocols.isEmpty else { return }
-        // The context outlives every connection that is made with it.
+        // Unretained: the context outlives every connection that is made with it.
         SSL_CTX_set_alpn_select_cb(
             context.pointer, chooseProtocol, Unmanaged.passUnretained(context).toOpaque())
     }
 }
 
-/// How the client's side of TLS is spoken. Made once and used for any number of connections, on any threads.
+/// How a client speaks TLS. Make it once and use it for any number of connections; it is `Sendable`, so any thread may
+/// use it.
 public struct TLSClientContext: Sendable {
-    /// What a server's certificate has to be.
+    /// What a server's certificate must be.
     public enum Verification: Sendable, Hashable {
-        /// Signed by one of the roots, in its time, and for the host that is asked for.
+        /// Signed by one of the roots, not expired, and for the requested host.
         case full
-        /// Signed by one of the roots and in its time, whatever the host: for peers without a name.
+        /// Signed by one of the roots and not expired, for any host: for peers without a name.
         case issuerOnly
-        /// Anything: the bytes are encrypted, but nobody knows for whom. For tests.
+        /// Anything: the bytes are encrypted, but nobody knows for whom. For tests only.
         case none
     }
 
     let context: TLSContext
     let verification: Verification
 
-    /// A context of a client.
+    /// Makes the context of a client.
     ///
     /// - Parameters:
     ///   - roots: whose signatures are trusted.
-    ///   - identity: the client's certificate and key, for servers that ask.
-    ///   - verification: what a server's certificate has to be.
+    ///   - identity: the client's certificate and key, for servers that ask for one.
+    ///   - verification: what a server's certificate must be.
     ///   - options: versions, protocols, and the timeout.
-    /// - Throws: ``TLSError`` of the kind `configuration`: a file cannot be read, is no PEM, or certificate and key do
-    ///   not belong together.
+    /// - Throws: ``/RunLoopUnix/TLSError`` of the kind `configuration` if a file cannot be read or is not PEM, or if
+    ///   certificate and key do not belong together.
     public init(
         roots: TLSRoots = .system, identity: TLSIdentity? = nil, verification: Verification = .full,
         options: TLSOptions = TLSOptions()
@@ -116,7 +117,8 @@ public struct TLSClientContext: Sendable {
 
 /// A context of OpenSSL.
 final class TLSContext: Sendable {
-    // OpenSSL's contexts may be used by all threads once they are set up, and this one is changed by inits only.
+    // Unsafe, because it is a pointer: inits alone change the context, and OpenSSL lets all threads use one that is set
+    // up.
     nonisolated(unsafe) let pointer: OpaquePointer
     let handshakeTimeout: Duration
     /// Each with its length in front, as they are sent.
@@ -172,7 +174,7 @@ final class TLSContext: Sendable {
             guard X509_STORE_add_cert(SSL_CTX_get_cert_store(pointer), certificate) == 1 else {
                 throw .configuration("use the roots")
             }
-            // A client is told whose certificates are of use.
+            // This tells clients whose certificates are of use.
             SSL_CTX_add_client_CA(pointer, certificate)
         }
     }
@@ -180,6 +182,7 @@ final class TLSContext: Sendable {
 
 /// Chooses the first of the server's protocols that the client speaks.
 private let chooseProtocol: SSL_CTX_alpn_select_cb_func = { _, chosen, length, offered, offeredLength, argument in
+    // Unmanaged: OpenSSL passes on the pointer that it was given with the callback.
     let context = Unmanaged<TLSContext>.fromOpaque(argument!).takeUnretainedValue()
     return context.protocols.withUnsafeBufferPointer { own in
         // What is chosen points into the one list or the other; OpenSSL copies it at once.

@@ -2,7 +2,7 @@ internal import COpenSSL
 internal import RunLoopUnix
 
 extension TLSError {
-    /// What the last error of OpenSSL's queue means. None at all is a stream that has just ended.
+    /// The meaning of the last error in OpenSSL's queue. If there is none, the stream has simply ended.
     init(_ error: UInt, isHandshaking: Bool, verification: Int) {
         let kind = error == 0 ? Kind.truncated : Kind(ERR_GET_REASON(error), isHandshaking, verification)
         switch kind {
@@ -38,7 +38,7 @@ extension TLSError.Kind {
                 SSL_R_TLSV1_ALERT_INSUFFICIENT_SECURITY, alert(SSL_AD_NO_APPLICATION_PROTOCOL):
                 .nothingInCommon
             case SSL_R_UNEXPECTED_EOF_WHILE_READING: .truncated
-            // Alerts of the peer have numbers of their own.
+            // Alerts from the peer have numbers of their own.
             case SSL_AD_REASON_OFFSET...(SSL_AD_REASON_OFFSET + 255): .refusedByPeer
             default: .protocolViolation
             }

@@ -3,9 +3,10 @@ internal import Glibc
 package import RunLoopKit
 public import RunLoopUnix
 
-/// The TLS of a connection: what was agreed upon. It belongs to the connection's thread.
+/// The TLS of a connection: what the handshake has agreed on. It belongs to the connection's thread and is not
+/// `Sendable`.
 ///
-/// Read it in ``RunLoopUnix/Connection/handshakeHandler`` or later; before, there is nothing in it.
+/// Read it in ``/RunLoopUnix/Connection/handshakeHandler`` or later; before the handshake it is empty.
 public final class TLSSession: Transport {
     // What OpenSSL keeps for the connection; freed with the session.
     private let ssl: OpaquePointer
@@ -33,7 +34,7 @@ public final class TLSSession: Transport {
         SSL_set_accept_state(ssl)
     }
 
-    /// The client's side, which begins: it waits until it can write.
+    /// The client's side, which begins the handshake: it waits until it can write.
     convenience init(_ client: TLSClientContext, _ descriptor: Int32, serverName: String) {
         self.init(client.context, descriptor, awaiting: .writable)
         SSL_set_connect_state(ssl)
@@ -56,28 +57,28 @@ public final class TLSSession: Transport {
         SSL_free(ssl)
     }
 
-    // MARK: What was agreed upon
+    // MARK: What was agreed on
 
-    /// The version, as `TLSv1.3`.
+    /// The version, for example `TLSv1.3`.
     public var version: String { String(cString: SSL_get_version(ssl)) }
-    /// The cipher, as `TLS_AES_256_GCM_SHA384`; `nil` before the handshake is done.
+    /// The cipher, for example `TLS_AES_256_GCM_SHA384`; `nil` before the handshake is done.
     public var cipher: String? { SSL_get_current_cipher(ssl).map { String(cString: SSL_CIPHER_get_name($0)) } }
-    /// The name that the client has asked for (SNI); `nil` for none.
+    /// The name that the client asked for (SNI); `nil` for none.
     public var serverName: String? {
         SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name).map { String(cString: $0) }
     }
-    /// The application protocol (ALPN); `nil` if none was agreed upon.
+    /// The application protocol (ALPN); `nil` if there is none.
     public var applicationProtocol: String? {
         var name: UnsafePointer<UInt8>?
         var length: UInt32 = 0
         SSL_get0_alpn_selected(ssl, &name, &length)
         return name.map { String(decoding: UnsafeBufferPointer(start: $0, count: Int(length)), as: UTF8.self) }
     }
-    /// Whether an earlier session was taken up again, which saves most of the handshake.
+    /// Whether an earlier session was resumed, which saves most of the handshake.
     public var isResumed: Bool { SSL_session_reused(ssl) == 1 }
 
-    /// The subject of the peer's certificate as in RFC 2253, for example `CN=alice,O=Example`; `nil` if it has shown
-    /// none. Unless the context verifies nothing, the certificate has been found good.
+    /// The subject of the peer's certificate as in RFC 2253, for example `CN=alice,O=Example`; `nil` if the peer showed
+    /// none. Unless the context verifies nothing, the certificate has been verified.
     public var peerSubject: String? {
         guard let certificate = SSL_get0_peer_certificate(ssl) else { return nil }
         let memory = BIO_new(BIO_s_mem())!
@@ -102,7 +103,7 @@ public final class TLSSession: Transport {
         return 0
     }
 
-    /// One record after the other, as long as there is room and may be more: a record has 16 KiB at most.
+    /// One record after another, while there is room and may be more: a record has at most 16 KiB.
     package func read(into room: UnsafeMutableRawBufferPointer) -> Int {
         guard failure == nil else { return -Int(EPROTO) }
         readAwaits = .readable
@@ -112,7 +113,7 @@ public final class TLSSession: Transport {
             let result = SSL_read(ssl, room.baseAddress! + count, Int32(clamping: room.count - count))
             guard result > 0 else {
                 let status = wait(result, \.readAwaits, during: .transfer)
-                // An end or an error is told again by the next call.
+                // The next call reports an end or an error again.
                 mayHoldInput = count > 0 && -status != Int(EAGAIN)
                 return count > 0 ? count : status
             }
@@ -126,7 +127,7 @@ public final class TLSSession: Transport {
         guard failure == nil else { return -Int(EPROTO) }
         writeAwaits = .writable
         ERR_clear_error()
-        // A peer that reads as fast as this writes must not keep the loop.
+        // A peer that reads as fast as this writes must not keep the loop busy.
         let most = min(bytes.count, 256 * 1024)
         var count = 0
         while count < most {
@@ -145,16 +146,16 @@ public final class TLSSession: Transport {
         ERR_clear_error()
         let result = SSL_shutdown(ssl)
         guard result >= 0 else { return wait(result, \.writeAwaits, during: .transfer) }
-        // Called once more, it would wait for the peer's.
+        // A second call would wait for the peer.
         hasEnded = true
         return 0
     }
 
     private enum Phase { case handshake, transfer }
 
-    /// What a call that has not done its work waits for, or why it never will.
+    /// What a call that could not do its work waits for, or why it never will.
     ///
-    /// - Returns: `-EAGAIN`, 0 when the peer has ended its side, or `-EPROTO` when ``failure`` says why.
+    /// - Returns: `-EAGAIN`, 0 when the peer has ended its side, or `-EPROTO` if ``failure`` says why.
     private func wait(
         _ result: Int32, _ awaits: ReferenceWritableKeyPath<TLSSession, DescriptorEvents>, during phase: Phase
     ) -> Int {

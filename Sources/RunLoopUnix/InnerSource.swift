@@ -1,13 +1,13 @@
 internal import RunLoopCore
 
-/// The descriptor source that another source is built on, and what that counts signals with.
+/// The descriptor source that another source is built on, and the registration that counts its signals.
 ///
-/// While it is in a loop, the loop keeps it, and it keeps the other one by its handler.
+/// While it is in a loop, the loop keeps it, and its handler keeps the source that is built on it.
 final class InnerSource {
     private var descriptor: DescriptorSource?
     private var registration: SignalRegistration?
 
-    /// Adds it to modes; it is made if there is none.
+    /// Adds it to modes of a loop, and makes it first if there is none.
     func add(
         to loop: RunLoop, _ modes: RunLoop.Modes, for operation: String,
         _ make: () throws(SystemError) -> (DescriptorSource, SignalRegistration?)
@@ -30,12 +30,12 @@ final class InnerSource {
         if let descriptor { loop.remove(descriptor, fromMode: modes) }
     }
 
-    /// Traps on a thread that is not the loop's.
+    /// Traps on any thread but the loop's.
     func invalidate() {
         descriptor?.invalidate()
     }
 
-    /// The registration ends at once, also in the middle of the handler: a handler that invalidates its source and
+    /// The registration ends at once, even in the middle of the handler: a handler that invalidates its source and then
     /// raises the signal means the former disposition.
     private func letGo() {
         registration?.end()

@@ -2,12 +2,12 @@ internal import Glibc
 
 /// A system call that failed.
 public struct SystemError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// What was asked for, for example `bind to port 80`.
+    /// What was attempted, for example `bind to port 80`.
     public let operation: String
-    /// The system's number for the reason.
+    /// The system's number for the reason, for example `EADDRINUSE`.
     public let errno: Int32
 
-    /// An error of the system.
+    /// An error with that operation and that number.
     public init(_ operation: String, errno: Int32) {
         self.operation = operation
         self.errno = errno

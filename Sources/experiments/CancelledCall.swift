@@ -2,8 +2,8 @@ import RunLoopKit
 import Scenarios
 import Synchronization
 
-/// X16: a delayed call after five seconds is cancelled at three, by its target. It is never made, and the target, which
-/// only the call has kept, goes at the cancel.
+/// A delayed call after five seconds is cancelled at three, by its target. It is never made, and the target, which only
+/// the call has kept, goes at the cancel.
 @Sendable
 func cancelledCall(on clock: Testbed.Clock) -> [Observation] {
     let observations = Mutex<[Observation]>([])

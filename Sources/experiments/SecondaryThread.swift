@@ -2,8 +2,8 @@ import RunLoopKit
 import Scenarios
 import Synchronization
 
-/// X7: a repeating timer on a thread of its own, on a proxy that holds its owner weakly. It invalidates itself once it
-/// has counted beyond three; nothing is left in the loop then, the run returns, the thread ends, and what it kept is
+/// A repeating timer on a thread of its own, on a proxy that holds its owner weakly. The timer invalidates itself once
+/// it has counted beyond three. Then nothing is left in the loop, the run returns, the thread ends, and what it kept is
 /// released.
 @Sendable
 func secondaryThread(on clock: Testbed.Clock) -> [Observation] {

@@ -1,5 +1,5 @@
-/// Calls back once per frame, or once every few frames, while its loop runs in one of its modes: `CADisplayLink`, with
-/// a software clock in place of the display.
+/// Calls back once per frame, or once every few frames, while its loop runs in one of its modes: `CADisplayLink` with a
+/// software clock in place of the display.
 ///
 /// ```swift
 /// let link = DisplayLink { link in
@@ -8,29 +8,29 @@
 /// link.add(to: loop, forMode: .common)
 /// ```
 ///
-/// A call belongs to a frame of the link's ``FrameClock``. It is never early; if it cannot be made before the next
-/// frame begins, the frame is lost and the call waits for a frame to begin (R203): lost frames are not made up, but
-/// counted in ``droppedFrames``. Only a call that has waited so and is late again is made at once, for the frame that
-/// the loop is in then.
+/// A call belongs to a frame of the link's ``FrameClock``. It is never early. If it cannot be made before the next
+/// frame begins, the frame is lost and the call waits for the next frame to begin. Lost frames are not made up;
+/// ``droppedFrames`` counts them. Only a call that has waited like this and is late again is made at once, for the
+/// frame that is on then.
 ///
-/// The loop keeps the link from the moment it is added until it is invalidated or removed from its last mode; the link
-/// keeps its block or target until it is invalidated (R192). It keeps its modes from being empty, also when it is
-/// paused (R204).
+/// The loop keeps the link from the moment it is added until it is invalidated or leaves its last mode, and the link
+/// keeps its block or target until it is invalidated. The end of its loop invalidates it. A link keeps its modes from
+/// being empty, even while it is paused.
 ///
-/// A link belongs to the thread of its loop and is not `Sendable`; other threads stop it with its ``remote``.
+/// A link belongs to the thread of its loop and is not `Sendable`; other threads stop it through its ``remote``.
 ///
-/// Source: Apple's page on `CADisplayLink`; R192–R205.
+/// Source: Apple's page on `CADisplayLink`.
 public final class DisplayLink: RunLoop.TimedItem {
     private var block: ((DisplayLink) -> Void)?
     private(set) var schedule: FrameSchedule
 
     // MARK: Making one
 
-    /// A link that calls `block`; it is called once it has been added to a loop (S5).
+    /// A link that calls `block`, once it has been added to a loop.
     ///
     /// - Parameters:
     ///   - clock: when the frames are.
-    ///   - block: called on the loop's thread; kept until the link is invalidated.
+    ///   - block: called on the loop's thread with the link; kept until the link is invalidated.
     public init(
         clock: FrameClock = FrameClock(), _ block: @escaping (DisplayLink) -> Void, file: StaticString = #fileID,
         line: UInt32 = #line
@@ -42,15 +42,15 @@ public final class DisplayLink: RunLoop.TimedItem {
         super.init(origin: RunLoop.Origin(file: file, line: line))
     }
 
-    /// A link that calls a method of `target`, which it keeps until it is invalidated (S5, R192).
+    /// A link that calls a method of `target`, which it keeps until it is invalidated.
     ///
-    /// A target that keeps the link lives as long as the link is valid; use `weakTarget` where the target shall be free
-    /// to go.
+    /// A target that keeps the link lives as long as the link is valid. Use `weakTarget` if the target must be free to
+    /// go.
     ///
     /// - Parameters:
     ///   - clock: when the frames are.
     ///   - target: the object whose method is called.
-    ///   - selector: the method, for example `Player.step`, which is given the link.
+    ///   - selector: the method, for example `Player.step`; it is given the link.
     public convenience init<Target: AnyObject>(
         clock: FrameClock = FrameClock(), target: Target, selector: @escaping (Target) -> (DisplayLink) -> Void,
         file: StaticString = #fileID, line: UInt32 = #line
@@ -58,13 +58,13 @@ public final class DisplayLink: RunLoop.TimedItem {
         self.init(clock: clock, { selector(target)($0) }, file: file, line: line)
     }
 
-    /// A link that calls a method of `weakTarget` without keeping it; when the target is gone, the link invalidates
-    /// itself instead of calling.
+    /// A link that calls a method of `weakTarget` without keeping it. When the target is gone, the link invalidates
+    /// itself and calls nothing.
     ///
     /// - Parameters:
     ///   - clock: when the frames are.
     ///   - weakTarget: the object whose method is called as long as it lives.
-    ///   - selector: the method, which is given the link.
+    ///   - selector: the method; it is given the link.
     public convenience init<Target: AnyObject>(
         clock: FrameClock = FrameClock(), weakTarget: Target, selector: @escaping (Target) -> (DisplayLink) -> Void,
         file: StaticString = #fileID, line: UInt32 = #line
@@ -78,25 +78,25 @@ public final class DisplayLink: RunLoop.TimedItem {
 
     // MARK: The frame
 
-    /// The date of the frame that is being called, or that was called last: a date of the clock's grid, not later than
-    /// now (R198). Before the first call, the clock's start.
+    /// The date of the frame of the present call, or of the last one: a date of the clock's grid, not later than now.
+    /// Before the first call, the clock's start.
     public private(set) var timestamp: RunLoop.Instant
 
-    /// The date of the frame that comes next at the link's rate: what to draw for. Like ``timestamp`` it stays as it is
-    /// during a call, whatever is set meanwhile (R198).
+    /// The date of the next frame at the link's rate: what to draw for. Like ``timestamp``, it does not change during a
+    /// call, whatever is set meanwhile.
     public private(set) var targetTimestamp: RunLoop.Instant
 
-    /// The time from frame to frame at the maximum rate, whatever the link's own rate (R199). The link's own period is
+    /// The time between frames at the maximum rate, whatever the link's own rate. The link's own period is
     /// `targetTimestamp - timestamp`.
     public var duration: Duration { schedule.clock.framePeriod }
 
-    /// The frames of the clock in a second.
+    /// The clock's frames per second.
     public var maximumFramesPerSecond: Int { schedule.clock.framesPerSecond }
 
-    /// How many calls were due since the call before, and were lost, when the call was made that is being made or was
-    /// made last: to long callbacks, this link's own included, or to runs in other modes.
+    /// How many calls were lost between the present call, or the last one, and the call before it. Long callbacks lose
+    /// calls, this link's own included, and so do runs in other modes.
     ///
-    /// Frames during a pause, or while the link was in no mode, are not counted, nor is what was lost just before.
+    /// Frames during a pause, or while the link was in no mode, are not counted; nor is what was lost just before them.
     public private(set) var droppedFrames = 0
 
     /// The sum of ``droppedFrames`` over all calls.
@@ -104,14 +104,14 @@ public final class DisplayLink: RunLoop.TimedItem {
 
     // MARK: The rate
 
-    /// How many calls per second are wanted; 0, the default, for as many as there are frames (R200).
+    /// The number of calls per second that is wanted; 0, the default, for one in every frame.
     ///
-    /// The link is called in every n-th frame, with the n that comes nearest; of two that are equally near the one with
-    /// more calls. What was set last counts, of this, ``frameInterval`` and ``preferredFrameRateRange``; each gives
-    /// back what it was set to.
+    /// The link is called in every n-th frame, with the n that comes closest; of two that are equally close, the one
+    /// with more calls. This property, ``frameInterval`` and ``preferredFrameRateRange`` each return what they were set
+    /// to, and the one that was set last counts.
     ///
-    /// A rate counts from the call that was made last: the next one is made n frames after it, or in the next frame if
-    /// that time has passed. A call that is due already is still made.
+    /// A new rate counts from the last call: the next call is made n frames after it, or in the next frame if that time
+    /// has passed. A call that is due already is still made.
     ///
     /// - Precondition: not negative.
     public var preferredFramesPerSecond = 0 {
@@ -124,7 +124,7 @@ public final class DisplayLink: RunLoop.TimedItem {
         }
     }
 
-    /// The n with which the link is called in every n-th frame: 1, the default, for each (R201). What was set last
+    /// The n if the link is called in every n-th frame; 1, the default, for every frame. The property that was set last
     /// counts; see ``preferredFramesPerSecond``.
     ///
     /// - Precondition: at least 1.
@@ -135,7 +135,7 @@ public final class DisplayLink: RunLoop.TimedItem {
         }
     }
 
-    /// The rates that are wanted; by default no preference (R202). What was set last counts; see
+    /// The rates that are wanted; no preference by default. The property that was set last counts; see
     /// ``preferredFramesPerSecond``.
     public var preferredFrameRateRange = FrameRateRange.default {
         didSet { setDivisor(preferredFrameRateRange.divisor(for: maximumFramesPerSecond)) }
@@ -151,8 +151,8 @@ public final class DisplayLink: RunLoop.TimedItem {
 
     // MARK: Pausing and invalidating
 
-    /// Whether the link rests; it stays in its modes (R197, R204). When it is let go on, its next call is in the frame
-    /// after; the frames meanwhile are not made up, nor counted as dropped.
+    /// Whether the link is paused. It stays in its modes. After a pause, its next call is in the first frame to begin.
+    /// Frames during the pause are not made up and do not count as dropped.
     public var isPaused = false {
         didSet {
             loop?.checkThread()
@@ -171,16 +171,15 @@ public final class DisplayLink: RunLoop.TimedItem {
 
     // MARK: Modes
 
-    /// Has the link called while `loop` runs in one of `modes`; in modes that it is in already nothing changes.
+    /// Adds the link to `modes` of `loop`; in modes that it is in already nothing changes.
     ///
-    /// The first call is in the first frame after now. A link is in one loop at a time, and as many modes of it as one
-    /// likes. One that is invalid, or in another loop, is ignored as documented; ``RunLoop/trace`` tells. On the loop's
-    /// thread, O(log n).
+    /// The first call is in the first frame after now. A link is in one loop at a time, in any number of its modes. A
+    /// link that is invalid or in another loop is ignored; ``RunLoop/trace`` tells. On the loop's thread, O(log n).
     public func add(to loop: RunLoop, forMode modes: RunLoop.Modes) {
         loop.enrol(self, modes)
     }
 
-    /// Takes the link out of modes of `loop` without invalidating it; it can be added again. As
+    /// Takes the link out of modes of `loop` without invalidating it; it can be added again. The same as
     /// ``RunLoop/remove(_:fromMode:)``.
     public func remove(from loop: RunLoop, forMode modes: RunLoop.Modes) {
         loop.remove(self, fromMode: modes)
@@ -242,7 +241,7 @@ public final class DisplayLink: RunLoop.TimedItem {
 
     private var words: String { "frame \(name ?? "link") at \(timestamp) dropped \(droppedFrames)" }
 
-    /// Has the link called in the first frame after now; during its own call, once that has ended.
+    /// Has the link called in the first frame after now; during its own call, when that has ended.
     private func begin(in loop: RunLoop) {
         guard !isCalling else { return }
         schedule.begin(after: loop.now)

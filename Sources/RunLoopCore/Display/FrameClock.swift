@@ -1,25 +1,25 @@
-/// The frames of a display that is not there: a grid of dates, a fixed number of them in every second.
+/// The frames of a display that does not exist: a grid of dates, with a fixed number of them in every second.
 ///
 /// Frame k is at `start + ⌊k × 1 s / framesPerSecond⌋`. Every date is computed from the start in whole nanoseconds, so
-/// that nothing accumulates, and the grid goes on to both sides of the start. Dates beyond what an instant can hold are
+/// no error accumulates. The grid extends to both sides of the start. Dates beyond the range of an instant are
 /// ``RunLoop/Instant/distantFuture`` and ``RunLoop/Instant/distantPast``.
 ///
-/// Links with equal clocks are called in the same frames. A value; may be used on any thread.
+/// Links with equal clocks are called in the same frames. A clock is a value and `Sendable`.
 public struct FrameClock: Sendable, Hashable {
-    /// The frames in a second: what a display link calls its maximum rate.
+    /// The number of frames in a second: a display link's maximum rate.
     public let framesPerSecond: Int
 
-    /// The date of frame 0, on the clock of the loop that the frames are for.
+    /// The date of frame 0, on the clock of the loop that calls the links.
     public let start: RunLoop.Instant
 
     /// How long `framesPerSecond` frames take, in nanoseconds.
     private let unit: Int64
 
-    /// A clock with so many frames in a second.
+    /// A clock with a number of frames per second.
     ///
     /// - Parameters:
-    ///   - framesPerSecond: from 24 to 240.
-    ///   - start: the date of frame 0; the frames before it are on the same grid.
+    ///   - framesPerSecond: from 24 to 240; 60 unless given.
+    ///   - start: the date of frame 0; frames before it are on the same grid.
     public init(framesPerSecond: Int = 60, start: RunLoop.Instant = RunLoop.Instant(nanoseconds: 0)) {
         self.init(framesPerSecond: framesPerSecond, per: .seconds(1), start: start)
     }
@@ -27,8 +27,8 @@ public struct FrameClock: Sendable, Hashable {
     /// A clock for a replay at another scale.
     ///
     /// - Parameters:
-    ///   - framesPerSecond: the frames in a second of the display, from 24 to 240.
-    ///   - second: how long a second of the display takes, at least a nanosecond for each frame.
+    ///   - framesPerSecond: the display's frames per second, from 24 to 240.
+    ///   - second: how long a second of the display takes, at least a nanosecond per frame.
     ///   - start: the date of frame 0.
     package init(
         framesPerSecond: Int, per second: Duration, start: RunLoop.Instant = RunLoop.Instant(nanoseconds: 0)
@@ -43,8 +43,8 @@ public struct FrameClock: Sendable, Hashable {
         self.start = start
     }
 
-    /// The time from frame to frame, to the attosecond. The dates are in whole nanoseconds, so two of them in a row may
-    /// be up to a nanosecond nearer or farther.
+    /// The time between frames, to the attosecond. Dates are whole nanoseconds, so two in a row may be up to a
+    /// nanosecond closer or farther apart.
     package var framePeriod: Duration { .nanoseconds(unit) / framesPerSecond }
 
     /// When a frame is. O(1).

@@ -1,4 +1,4 @@
-/// Measures how often frames are shown, once a second (S6).
+/// Measures once a second how often frames are shown.
 ///
 /// Give it the timestamp of every call of a display link:
 ///
@@ -9,7 +9,7 @@
 /// }
 /// ```
 ///
-/// A value; O(1) for each frame.
+/// A value and `Sendable`; O(1) per frame.
 public struct FrameRateMeter: Sendable {
     private let second: Duration
     private var last: RunLoop.Instant?
@@ -20,15 +20,15 @@ public struct FrameRateMeter: Sendable {
         self.init(second: .seconds(1))
     }
 
-    /// A meter for a replay at another scale, where a second of the display takes so long.
+    /// A meter for a replay at another scale, where a second of the display takes this long.
     package init(second: Duration) {
         self.second = second
     }
 
-    /// Counts a frame. The first only begins the counting.
+    /// Counts a frame. The first frame only starts the count.
     ///
-    /// - Parameter timestamp: when the frame was; not earlier than the frame before.
-    /// - Returns: the rate, if a second or more has passed since the last reading: the frames since then, divided by
+    /// - Parameter timestamp: the time of the frame, not before the frame before.
+    /// - Returns: the rate if at least a second has passed since the last reading: the frames since then, divided by
     ///   the time.
     public mutating func frame(at timestamp: RunLoop.Instant) -> Reading? {
         guard let last else {
@@ -45,8 +45,7 @@ public struct FrameRateMeter: Sendable {
         return Reading(framesPerSecond: Double(count) / (delta / second))
     }
 
-    /// A measured rate, and how to show it: as text, and in a colour from red at 12 frames per second or fewer to green
-    /// at 60.
+    /// A measured rate, with a text and a colour to show it: red at 12 frames per second or fewer, green at 60.
     public struct Reading: Sendable, Hashable {
         /// Frames per second.
         public let framesPerSecond: Double
@@ -65,7 +64,7 @@ public struct FrameRateMeter: Sendable {
 
         /// The colour as red, green and blue.
         public var rgb: (red: UInt8, green: UInt8, blue: UInt8) {
-            // The hue goes round a circle; each component is full on a third of it, and fades on the sixths beside.
+            // The hue is a circle: each component is full on one third of it and fades on the sixths beside that.
             func component(_ shift: Double) -> UInt8 {
                 let angle = (hue * 6 + shift).truncatingRemainder(dividingBy: 6)
                 let fade = min(max(min(angle, 4 - angle), 0), 1)

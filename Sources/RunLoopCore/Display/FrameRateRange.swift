@@ -1,12 +1,12 @@
-/// The rates, in calls per second, that a display link may be called at, and the one that it is best called at (R202).
+/// The rates that a display link may be called at, in calls per second, and the preferred one.
 public struct FrameRateRange: Sendable, Hashable {
-    /// The lowest rate that will do; 0 if any does.
+    /// The lowest rate that is acceptable; 0 for any.
     public let minimum: Double
 
     /// The highest rate that is wanted.
     public let maximum: Double
 
-    /// The rate that is best; 0 for the highest.
+    /// The preferred rate; 0 for the highest.
     public let preferred: Double
 
     /// No preference: the rate of the display.
@@ -31,15 +31,15 @@ public struct FrameRateRange: Sendable, Hashable {
         self.preferred = preferred
     }
 
-    /// The n for which a call in every n-th frame serves the range best, at so many frames per second (R200, R202).
+    /// The n for which a call in every n-th frame suits the range best, at this number of frames per second.
     ///
-    /// The rate `framesPerSecond / divisor` is in the range if one is. Among those that are, or if none is among all,
-    /// it is the nearest to the preferred one; without a preferred one, the highest in the range, or the nearest to the
-    /// range. Of two that are equally near, the higher.
+    /// The rate `framesPerSecond / divisor` is in the range if there is one. Of those in the range, or of all if none
+    /// is, it is the closest to the preferred rate; without a preferred rate it is the highest in the range, or the
+    /// closest to the range. Of two that are equally close, the higher.
     func divisor(for framesPerSecond: Int) -> Int64 {
         let target = preferred > 0 ? preferred : maximum
         guard target > 0 else { return 1 }
-        // The rates beside the target: one that is not below it, if the display has any, and one that is.
+        // The rates on both sides of the target: one that is not below it, if the display has any, and one that is.
         let above = Int64(min(max((Double(framesPerSecond) / target).rounded(.down), 1), 1e9))
         let (high, low) = (Double(framesPerSecond) / Double(above), Double(framesPerSecond) / Double(above + 1))
         if contains(high) != contains(low) { return contains(high) ? above : above + 1 }

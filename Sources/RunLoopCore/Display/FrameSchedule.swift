@@ -1,35 +1,35 @@
-/// Which frame a display link is called for next, and how many calls are lost on the way there.
+/// The frame that a display link is called for next, and how many calls are lost on the way there.
 ///
-/// Every operation is O(1): what is lost is counted by division.
+/// Every operation is O(1): lost calls are counted by division.
 struct FrameSchedule {
     let clock: FrameClock
 
-    /// Every n-th frame is to be called. Setting it counts from the next call on, or from ``adapt(at:)``.
+    /// Every n-th frame is called. A new value counts from the next call, or from ``adapt(at:)``.
     var divisor: Int64 = 1
 
-    /// The frame called last; none if the link has been paused or out of its loop since.
+    /// The frame called last; `nil` if the link has been paused or out of its loop since then.
     private var last: Int64?
-    /// The frame whose turn it is, and the turns after it are every `step`-th one.
+    /// The frame whose turn it is. The turns after it are every `step`-th frame.
     private var due: Int64 = 0
     private var step: Int64 = 1
-    /// The frame that is aimed at: the due one, or a later one if that is lost.
+    /// The frame to call: the due one, or a later one if that is lost.
     private var aim: Int64 = 0
-    /// The call was late, and has been put off to the next frame.
+    /// The call was late, and was postponed to the next frame.
     private var isPutOff = false
 
     init(clock: FrameClock) {
         self.clock = clock
     }
 
-    /// The date of the frame that is aimed at.
+    /// The date of the frame to call.
     var deadline: RunLoop.Instant { clock.date(of: aim) }
 
-    /// The turns so far are forgotten; the schedule is begun anew before it is used.
+    /// Forgets the turns so far. The schedule must be begun again before it is used.
     mutating func interrupt() {
         last = nil
     }
 
-    /// Begins with the first frame after `now` (R197, R205).
+    /// Begins with the first frame after `now`.
     mutating func begin(after now: RunLoop.Instant) {
         interrupt()
         setTurn(clock.frame(after: now))
@@ -37,9 +37,9 @@ struct FrameSchedule {
 
     /// The deadline has come, and it is `now`.
     ///
-    /// - Returns: the frame to call and how many turns were lost before it; `nil` if the frame is lost and the call is
-    ///   put off to the next one (R203). That happens once for each call, so that a loop that is always late still
-    ///   calls its links.
+    /// - Returns: the frame to call and the number of turns lost before it; `nil` if the frame is lost and the call is
+    ///   postponed to the next one. That happens once per call, so that a loop that is always late still calls its
+    ///   links.
     mutating func take(at now: RunLoop.Instant) -> (frame: Int64, lost: Int)? {
         let frame = clock.frame(at: now)
         if frame > aim && !isPutOff {
@@ -56,18 +56,18 @@ struct FrameSchedule {
         clock.date(of: frame.saturatingAdding(divisor))
     }
 
-    /// The call has ended: goes on with the next turn, or, if that has passed, with the first frame after the end.
+    /// The call has ended: goes on to the next turn, or to the first frame after the end if that turn has passed.
     mutating func advance(after end: RunLoop.Instant) {
         guard let last else { return begin(after: end) }
         setTurn(last.saturatingAdding(divisor))
         aim = max(aim, clock.frame(after: end))
     }
 
-    /// Takes up the divisor between two calls: counts it from the call before, or from the next frame if that has
+    /// Applies the divisor between two calls: counts it from the last call, or from the next frame if that time has
     /// passed.
     ///
-    /// - Returns: whether the deadline has changed. It stays if there was no call before, or if the next is due
-    ///   already: else a rate that is set again and again could put it off for ever.
+    /// - Returns: whether the deadline has changed. It has not if there was no call yet, or if the next is due already:
+    ///   otherwise setting a rate again and again could postpone it for ever.
     mutating func adapt(at now: RunLoop.Instant) -> Bool {
         let coming = clock.frame(after: now)
         guard let last, due >= coming else { return false }

@@ -1,10 +1,10 @@
 internal import Glibc
 
-/// What a loop calls at the moment, for a thread that watches it. Kept only while somebody does.
+/// What a loop is calling, for a thread that watches it. Kept only while somebody does.
 final class DispatchRecord: Sendable {
     /// A call of a handler.
     struct Call: Sendable {
-        /// Tells it from every other of the loop.
+        /// Distinguishes it from every other call of the loop.
         var number: UInt64
         var kind: RunLoop.ItemKind
         var name: String?
@@ -14,8 +14,8 @@ final class DispatchRecord: Sendable {
     }
 
     private struct State {
-        /// The calls and runs that are under way, the innermost last. A run is `nil`: whoever runs the loop does not
-        /// block it.
+        /// The calls and runs that are under way, the innermost last. A run is `nil`: a handler that runs the loop does
+        /// not block it.
         var calls: [Call?] = []
         var lastNumber: UInt64 = 0
     }
@@ -46,8 +46,8 @@ final class DispatchRecord: Sendable {
         state.withLock { $0.calls.append(nil) }
     }
 
-    /// Ends what began last; a call around it goes on, and blocks the loop from now on if it does. What began before
-    /// anybody watched is not known.
+    /// Ends what began last. A call around it goes on, and from now on it blocks the loop if it does not return. What
+    /// began before anybody watched is unknown.
     func end(at now: RunLoop.Instant) {
         state.withLock { state in
             _ = state.calls.popLast()
@@ -59,7 +59,7 @@ final class DispatchRecord: Sendable {
 }
 
 extension RunLoop {
-    /// Calls a handler, and says so to those who watch the loop.
+    /// Calls a handler, and notes that for those who watch the loop.
     @inline(__always)
     func dispatch(
         _ kind: @autoclosure () -> ItemKind, _ name: @autoclosure () -> String?, _ origin: Origin, _ call: () -> Void

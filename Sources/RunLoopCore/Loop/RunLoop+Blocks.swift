@@ -1,15 +1,15 @@
 extension RunLoop {
-    /// Runs `block` in the next pass of the loop in the default mode (R74). From another thread:
-    /// ``Remote/perform(inModes:_:)``.
+    /// Runs `block` in the next pass of the loop in the default mode. On the loop's thread; from other threads use
+    /// ``Remote/perform(inModes:_:file:line:)``.
     public func perform(_ block: @escaping () -> Void, file: StaticString = #fileID, line: UInt32 = #line) {
         perform(inModes: .default, block, file: file, line: line)
     }
 
-    /// Runs `block` in the next pass of the loop in one of `modes`, once, never before this call has returned
-    /// (R74–R78).
+    /// Runs `block` once, in the next pass of the loop in one of `modes`, and never before this call has returned:
+    /// `CFRunLoopPerformBlock`.
     ///
-    /// Blocks run in the order in which they were given. A block that is queued for the running mode keeps the loop
-    /// from sleeping. If `modes` is empty nothing is queued (R156).
+    /// Blocks run in the order in which they were given. A block that waits for the running mode keeps the loop from
+    /// sleeping. If `modes` is empty, nothing is queued. On the loop's thread, O(1).
     public func perform(
         inModes modes: Modes, _ block: @escaping () -> Void, file: StaticString = #fileID, line: UInt32 = #line
     ) {

@@ -1,8 +1,8 @@
-// How items come into modes of a loop, and leave them.
+// How items join modes of a loop, and leave them.
 
 extension RunLoop {
     /// Makes `mode` one of the common modes, for good. Everything that was added to the common modes is in it from now
-    /// on.
+    /// on. On the loop's thread, O(number of items).
     public func addCommonMode(_ mode: Mode) {
         checkThread()
         guard !commonModes.contains(mode) else { return }
@@ -13,7 +13,7 @@ extension RunLoop {
         }
     }
 
-    /// The one place where an item comes into modes of the loop. What may not is ignored as documented; ``trace`` tells.
+    /// The one place where an item joins modes of the loop. What may not join is ignored; ``trace`` tells.
     func enrol(_ item: Item, _ modes: Modes) {
         guard admits(item) else { return }
         item.setMembership(item.membership.joining(modes, common: commonModes), in: self)
@@ -33,17 +33,17 @@ extension RunLoop {
         return true
     }
 
-    /// Takes an item out of modes of this loop without invalidating it: a timer's date and grid stay.
+    /// Takes an item out of modes of this loop without invalidating it. The date and the grid of a timer stay.
     ///
-    /// Out of the common modes an item is taken only if it was added through them, and taking it out of one of them
-    /// leaves it a common one. Out of its last mode, the loop lets it go. On the loop's thread, O(log n).
+    /// Removing from the common modes acts only on an item that was added to them; removing from one of them leaves it
+    /// a common item. When an item has left its last mode, the loop lets it go. On the loop's thread, O(log n).
     public func remove(_ item: Item, fromMode modes: Modes) {
         checkThread()
         guard item.isIn(self), !item.membership.isEmpty else { return }
         item.setMembership(item.membership.leaving(modes, common: commonModes), in: self)
     }
 
-    /// Whether an item is scheduled in all of `modes`; for the common modes, whether it was added through them. On the
+    /// Whether an item is scheduled in all of `modes`; for the common modes, whether it was added to them. On the
     /// loop's thread, O(1).
     public func contains(_ item: Item, inMode modes: Modes) -> Bool {
         checkThread()

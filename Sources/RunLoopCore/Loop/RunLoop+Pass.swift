@@ -1,4 +1,4 @@
-// The heart of the loop: one pass, step by step. The steps are numbered as in the documentation (How a pass runs).
+// The heart of the loop: one pass, step by step. The steps have the numbers of the page *How a pass runs*.
 
 extension RunLoop {
     /// One pass of the innermost run.
@@ -10,7 +10,7 @@ extension RunLoop {
         isWakeUpPending = false
         statistics.passes += 1
 
-        // 1. Observers look on.
+        // 1. Observers are called.
         notify(.beforeTimers, in: mode)
         notify(.beforeSources, in: mode)
 
@@ -23,7 +23,7 @@ extension RunLoop {
             !signals.isEmpty && serveSignalled(in: mode, onlyFirst: run.returnsAfterSource)
         if handledSource { didWork = performBlocks(in: mode) || didWork }
 
-        // 4. How long: not at all if there is something to do, or nothing left to wait for.
+        // 4. How long to sleep: not at all if there is something to do, or nothing left to wait for.
         var wakeTime = run.isPoll || handledSource ? nil : self.wakeTime(in: mode, until: run.limit)
         let announcesSleep = wakeTime != nil
         if announcesSleep, notify(.beforeWaiting, in: mode) { wakeTime = self.wakeTime(in: mode, until: run.limit) }
@@ -46,7 +46,7 @@ extension RunLoop {
         (freshTime, timeOfPass) = (now, now)
         let mark = timers.beginPass(isOutermost: outerRuns.isEmpty)
 
-        // 7. Timers that are due at that reading, straight from the queue: a nested run may have fired some meanwhile.
+        // 7. Timers that are due at that reading, straight from the queue: a nested run may have fired some in between.
         var fired = 0
         while let (item, deadline) = timers.popDue(in: mode, at: now, before: mark) {
             statistics.lateness.record(nanoseconds: recentTime().nanoseconds &- deadline.nanoseconds)
@@ -78,8 +78,8 @@ extension RunLoop {
         return wakeTime == .distantFuture || wakeTime > recentTime() ? wakeTime : nil
     }
 
-    /// The limit counts as reached when the clock has gone beyond it, or when a pass right at the limit found nothing
-    /// to do: what is due exactly then still fires, also when a callback ends exactly then (R35).
+    /// The limit is reached when the clock is past it, or when a pass at exactly that time found nothing to do: what is
+    /// due at the limit still fires, even if a callback ends at the limit.
     private func hasReached(_ limit: Instant, passTime: Instant, didWork: Bool) -> Bool {
         guard limit != .distantFuture else { return false }
         return recentTime() > limit || (passTime >= limit && !didWork)

@@ -1,18 +1,18 @@
 internal import Synchronization
 
 extension RunLoop {
-    /// Runs the loop in `mode` until a limit, until it is stopped, or until nothing is left to wait for: the level of
-    /// `CFRunLoopRunInMode`, with its results (R27–R36).
+    /// Runs the loop in `mode` until a limit, until it is stopped, or until nothing is left to wait for:
+    /// `CFRunLoopRunInMode`, with its results.
     ///
-    /// May be called from within any callback, in any mode, to any depth (R89). What is due exactly at the limit still
-    /// fires (R35). If several reasons to end meet, the order is `handledSource`, `timedOut`, `stopped`, `finished`
-    /// (R33).
+    /// You may call it within any callback, in any mode, to any depth. What is due exactly at the limit still fires. If
+    /// there are several reasons to end, the first of `handledSource`, `timedOut`, `starved`, `stopped` and `finished`
+    /// is returned. On the loop's thread.
     ///
     /// - Parameters:
     ///   - mode: the mode; only what is scheduled in it takes part.
-    ///   - limit: when to return; a limit that is not later than now makes exactly one pass that does not sleep.
-    ///   - returnAfterSourceHandled: whether to return once a source has been handled; timers and blocks are not
-    ///     sources (R32).
+    ///   - limit: when to return. If it is not later than now, the run makes exactly one pass, which does not sleep.
+    ///   - returnAfterSourceHandled: whether to return once a source has been handled. Timers and blocks are not
+    ///     sources.
     @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
     @discardableResult
     public func run(
@@ -23,10 +23,10 @@ extension RunLoop {
 
     /// Runs the loop in `mode` until a source has been handled, or until the date.
     ///
-    /// Timers may fire any number of times meanwhile; they do not end the run (R42).
+    /// Timers may fire any number of times meanwhile; they do not end the run. On the loop's thread.
     ///
-    /// - Returns: `false` if the mode was empty and nothing was run (R41), if on virtual time nothing can ever happen
-    ///   any more, or if the loop's ``LoopThread`` is to end; `true` otherwise, whatever ended the run.
+    /// - Returns: `false` if the mode was empty and nothing was run, if on virtual time nothing can ever happen any
+    ///   more, or if the loop's ``LoopThread`` is to end; otherwise `true`, whatever ended the run.
     @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
     @discardableResult
     public func run(mode: Mode, before limit: Instant) -> Bool {
@@ -36,29 +36,29 @@ extension RunLoop {
 
     /// Runs the loop in the default mode until nothing is left in it.
     ///
-    /// A stop ends only the run inside of it, and it goes on (R46, R47). For a loop that is to be stopped use
-    /// ``run(in:until:returnAfterSourceHandled:)``.
+    /// A stop does not end it: it starts another run. To run a loop that can be stopped, use
+    /// ``run(in:until:returnAfterSourceHandled:)``. On the loop's thread.
     @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
     public func run() {
         while run(mode: .default, before: .distantFuture) {}
     }
 
-    /// Runs the loop in the default mode until the date, or until nothing is left in it (R45). At least one pass is
-    /// made. A stop does not end it (R46).
+    /// Runs the loop in the default mode until the date, or until nothing is left in it. It makes at least one pass,
+    /// and a stop does not end it. On the loop's thread.
     @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
     public func run(until limit: Instant) {
         while run(mode: .default, before: limit) && limit > now {}
     }
 
-    /// Runs the loop in the default mode for a while, as ``run(until:)`` does.
+    /// Runs the loop in the default mode for this long, as ``run(until:)`` does.
     @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
     public func run(for duration: Duration) {
         run(until: now + duration)
     }
 
-    /// Makes exactly one pass in `mode`, which does not sleep: what is due is served.
+    /// Makes exactly one pass in `mode` without sleeping: what is due is served. On the loop's thread.
     ///
-    /// - Returns: why the run ended: `timedOut`, or `finished` if the mode is empty, and no pass was made.
+    /// - Returns: why the run ended: `timedOut`, or `finished` if the mode is empty and no pass was made.
     @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
     @discardableResult
     public func poll(in mode: Mode = .default) -> RunResult {
@@ -66,24 +66,26 @@ extension RunLoop {
     }
 
     /// Makes one pass in `mode` without sleeping, and tells when the next is due: Foundation's `limitDate(forMode:)`.
+    /// On the loop's thread.
     ///
-    /// - Returns: `nil` if nothing is scheduled in the mode; else the date of its earliest timer; else, with sources
-    ///   only, ``Instant/distantFuture``.
+    /// - Returns: `nil` if nothing is scheduled in the mode; otherwise the date of its first timer, or
+    ///   ``Instant/distantFuture`` if it has only sources.
     @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
     public func limitDate(forMode mode: Mode) -> Instant? {
         activate(mode, until: .distantPast, returnsAfterSource: true)
         return isEmpty(mode) ? nil : timers.earliestDate(in: mode) ?? .distantFuture
     }
 
-    /// When something in `mode` is due next at the earliest: the date of its first timer, which may have passed; `nil`
-    /// if nothing has a date. On the loop's thread, O(n) in what has a date in the mode.
+    /// The first date in `mode`, which may have passed; `nil` if nothing in it has a date. On the loop's thread,
+    /// O(number of items with a date in the mode).
     public func nextFireDate(forMode mode: Mode) -> Instant? {
         checkThread()
         return timers.earliestDate(in: mode)
     }
 
-    /// One run. `nil` if there was nothing to run: then no observer was called (R27).
-    // Inlined, because what returns after a system call is not predicted: a call more on the way was 8 ns of a pass.
+    /// One run. `nil` if there was nothing to run, so that no observer was called.
+    // Inlined, because the processor does not predict returns after a system call: one more call on the way cost 8 ns
+    // of a pass.
     @discardableResult
     @inline(__always)
     private func activate(
@@ -98,7 +100,7 @@ extension RunLoop {
             number: lastActivationNumber)
         innermostRunChanged()
         collectMail()
-        // A stop that was asked for before the run began lets it make one pass, so that blocks posted before the stop
+        // After a stop that came before the run began, the run makes one pass, so that blocks posted before the stop
         // run.
         let stopsAfterOnePass = innermostRun!.isStopped || isStopPending || isEnding
         innermostRun!.isStopped = false
@@ -129,12 +131,12 @@ extension RunLoop {
         timers.notesJoins = innermostRun != nil
     }
 
-    /// Whether a limit is not later than now; the clock is not asked where it has nothing to say.
+    /// Whether a limit is not later than now. The clock is not read if that makes no difference.
     private func hasCome(_ limit: Instant) -> Bool {
         limit == .distantPast || (limit != .distantFuture && limit <= now)
     }
 
-    /// Whether nothing in `mode` makes a run worth while: no timer, no source, no block; observers do not count. On the
+    /// Whether nothing in `mode` is worth a run: no timer, no source and no block. Observers do not count. On the
     /// loop's thread.
     @inline(__always)
     package func isEmpty(_ mode: Mode) -> Bool {
@@ -170,8 +172,8 @@ extension RunLoop {
         if mail.requests.isEmpty { swap(&requests, &mail.requests) }
     }
 
-    /// Ends the run that was the innermost one when another thread asked; if that has ended by itself, the innermost
-    /// one now, or else the next.
+    /// Ends the run that was the innermost one when another thread asked. If that has ended by itself, ends the run
+    /// that is now the innermost, or else the next one.
     private func stop(activation number: UInt64) {
         if let index = outerRuns.lastIndex(where: { $0.number == number }) {
             outerRuns[index].isStopped = true

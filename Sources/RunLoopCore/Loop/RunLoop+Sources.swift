@@ -1,7 +1,8 @@
 // What the steps of a pass do with sources and observers.
 
 extension RunLoop {
-    /// Calls the observers of an activity: those that are there when it begins, but for those invalidated since.
+    /// Calls the observers of an activity: those that are there when it begins, except those that were invalidated
+    /// since.
     ///
     /// - Returns: whether there were any.
     @discardableResult
@@ -18,7 +19,7 @@ extension RunLoop {
         }
     }
 
-    /// Serves the sources of `mode` that are signalled when the step begins: by order, then by signal.
+    /// Serves the sources of `mode` that are signalled when the step begins, by order and then by signal.
     func serveSignalled(in mode: Mode, onlyFirst: Bool) -> Bool {
         var due = signals.due(in: mode) { $0.membership.contains(mode) && !$0.isCalling }
         var served = false
@@ -26,7 +27,7 @@ extension RunLoop {
             guard source.serve([], in: self) else { continue }
             statistics.sources += 1
             served = true
-            // A nested run may have met it on the stack.
+            // A nested run may have found it on the stack.
             if source.signalNumber != 0 { signals.lookAgain() }
             if onlyFirst { break }
         }
@@ -77,7 +78,7 @@ extension RunLoop {
         statistics.parks += 1
     }
 
-    /// Has parked descriptors watched again, if the mode has changed since this was last done.
+    /// Has parked descriptors watched again, if the mode has changed since the last time.
     func unpark(for mode: Mode) {
         guard parked.begin(mode) else { return }
         for source in parked.all where source.membership.contains(mode) { source.unpark(in: self) }

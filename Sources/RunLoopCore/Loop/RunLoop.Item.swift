@@ -1,17 +1,18 @@
 extension RunLoop {
-    /// What can be scheduled in modes of a loop: a timer, a display link, an observer, a source.
+    /// What can be scheduled in modes of a loop: a timer, a display link, an observer, or a source.
     ///
-    /// An item belongs to one loop at a time and to that loop's thread; it is in as many modes of it as one likes. The
-    /// loop keeps it from the moment it is added until it is invalidated or leaves its last mode, and the item keeps its
-    /// handler until it is invalidated, also by the end of its loop. This class cannot be subclassed elsewhere.
+    /// An item belongs to one loop at a time and to that loop's thread, in any number of its modes, and is not
+    /// `Sendable`. The loop keeps it from the moment it is added until it is invalidated or leaves its last mode. The
+    /// item keeps its handler until it is invalidated, and the end of its loop invalidates it. You cannot subclass this
+    /// class.
     public class Item: CustomStringConvertible {
         /// Where it was made.
         public final let origin: Origin
 
-        // These and the fields of the subclasses are not checked for exclusivity: only the loop's thread gets here, and
-        // no access is open while user code is called.
+        // Neither these nor the fields of the subclasses are checked for exclusive access: only the loop's thread gets
+        // here, and no access is open while user code is called (decision 23).
 
-        /// Set while it is scheduled; the loop clears it before it goes.
+        /// Set while it is scheduled. The loop clears it before it goes.
         @exclusivity(unchecked) final var home: UnownedReference<RunLoop>?
         @exclusivity(unchecked) final var extras: Extras?
         /// Whether its handler is on the stack.
@@ -34,21 +35,21 @@ extension RunLoop {
             set { madeExtras.name = newValue }
         }
 
-        /// Whether it can still be called. Permanently false once it has been invalidated.
+        /// Whether it can still be called. Once it has been invalidated this is `false` for good.
         public final var isValid: Bool { hasHandler && extras?.link?.isInvalidated != true }
 
-        /// Called once when the item becomes invalid, before its handler and target are let go: the counterpart of a GCD
-        /// source's cancel handler. On the loop's thread.
+        /// Called once when the item becomes invalid, before its handler and target are let go: the counterpart of the
+        /// cancel handler of a GCD source. On the loop's thread.
         public final var invalidationHandler: (() -> Void)? {
             get { extras?.invalidationHandler }
             set { madeExtras.invalidationHandler = isValid ? newValue : nil }
         }
 
-        /// Stops it for good: it leaves all modes of its loop and is not called again, also not in a pass that has
-        /// already begun; its handler and target are let go, at the latest when a call that is under way returns.
+        /// Stops the item for good. It leaves all modes of its loop and is not called again, not even in a pass that
+        /// has begun. Its handler and target are let go, at the latest when a call that is under way returns.
         ///
-        /// Harmless on an invalid item. To be called on the thread of the item's loop; elsewhere use a remote. O(1) on
-        /// the average, O(log n) at worst.
+        /// Harmless on an invalid item. Call it on the thread of the item's loop; other threads use a remote. O(1) on
+        /// average, O(log n) at worst.
         public final func invalidate() {
             home?.with { $0.checkThread() }
             dropHandler { retire() }
@@ -107,8 +108,8 @@ extension RunLoop {
         var kind: ItemKind { fatalError("an item says what it is") }
         var hasHandler: Bool { fatalError("an item knows its handler") }
 
-        /// Forgets the handler, if it has one: calls `body`, and lets the handler go only then, when everything is in order: its deinits
-        /// may do anything.
+        /// Forgets the handler, if it has one. Calls `body`, and lets the handler go only then, when everything is in
+        /// order: its deinits may do anything.
         func dropHandler(_ body: () -> Void) { fatalError("an item knows its handler") }
 
         /// The modes of its loop that it is in.
@@ -120,22 +121,22 @@ extension RunLoop {
         /// Leaves its loop for good.
         func withdraw(from loop: RunLoop) { fatalError("an item knows its modes") }
 
-        /// The loop has ended, and every item of it knows.
+        /// The loop has ended, and every item of it has been told.
         func loopEnded() { invalidate() }
 
         /// When it is due next, if it has a date; for reports.
         var dueDate: Instant? { nil }
-        /// What else reports say of it.
+        /// What else reports say about it.
         var detail: String? { nil }
-        /// Whether a run in one of its modes goes on for it.
+        /// Whether it keeps runs in its modes from finishing.
         var keepsAlive: Bool { true }
 
         func makeExtras() -> Extras { Extras() }
     }
 
-    /// An item that waits for a deadline in its loop's timer queue. This class cannot be subclassed elsewhere.
+    /// An item that waits for a deadline in its loop's timer queue. You cannot subclass this class.
     public class TimedItem: Item, TimerQueueNode {
-        // These come first, in the gap that the fields of an item leave.
+        // Unchecked as in `Item`. These come first, in the gap that the fields of an item leave.
         @exclusivity(unchecked) final var queuePlace = TimerQueuePlace.resting
         @exclusivity(unchecked) final var queueIndex: Int32 = -1
         @exclusivity(unchecked) final var queueOrder: UInt64 = 0
@@ -144,7 +145,8 @@ extension RunLoop {
         var deadline: Instant { fatalError("a timed item has a deadline") }
         var earliest: Instant { deadline }
 
-        /// Its deadline has come; the queue has disarmed it. Somebody keeps it meanwhile, for the call may take it out.
+        /// Its deadline has come; the queue has disarmed it. Something else keeps it during the call, which may take it
+        /// out of the loop.
         ///
         /// - Returns: whether it called anybody.
         func deadlineCame(in loop: RunLoop) -> Bool { fatalError("a timed item is called at its deadline") }
@@ -160,8 +162,9 @@ extension RunLoop {
         }
     }
 
-    /// An item that waits for something else than a deadline. This class cannot be subclassed elsewhere.
+    /// An item that waits for something other than a deadline. You cannot subclass this class.
     public class UntimedItem: Item {
+        // Unchecked as in `Item`.
         @exclusivity(unchecked) private final var modes = Membership.none
         /// Its place among those that were added to its loop.
         final var number = 0
@@ -191,7 +194,7 @@ extension RunLoop {
             setMembership(.none, in: loop)
         }
 
-        /// Enters what the loop knows of one of its modes.
+        /// Enters what the loop knows about one of its modes.
         private final func join(_ state: inout ModeState) {
             if keepsAlive { state.keepAliveCount += 1 }
             guard !observedActivities.isEmpty else { return }
@@ -211,7 +214,7 @@ extension RunLoop {
 
         /// The points of a run at which it is called.
         var observedActivities: Activity { [] }
-        /// Its place among what is called at the same point; smaller ones are earlier.
+        /// Its place among the items that are called at the same point: smaller numbers are called earlier.
         var place: Int { 0 }
         func observe(_ activity: Activity, in loop: RunLoop) {}
     }

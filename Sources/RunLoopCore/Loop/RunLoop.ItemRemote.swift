@@ -2,8 +2,8 @@ extension RunLoop {
     /// What any thread may ask of an item that belongs to the thread of its loop: a ``Timer``, a ``DisplayLink``, an
     /// ``Observer`` or a source.
     ///
-    /// Invalidating a timer from another thread is what Apple's documentation warns of, and it does not compile here.
-    /// This handle is the safe form. It does not keep its item.
+    /// Apple's documentation warns against invalidating a timer from another thread, and here that does not compile.
+    /// This handle is the safe way. It does not keep its item. `Sendable`.
     public struct ItemRemote<Subject: Item>: Sendable {
         let link: RemoteLink<Item, RunLoop>
 

@@ -1,16 +1,19 @@
 extension RunLoop {
-    /// A value that every loop has for itself, made when it is first asked for, and let go when the loop ends: what a
-    /// thread-local variable is to threads. For what is built on loops and shared by all users of one.
+    /// A value that every loop has for itself, made when it is first asked for and let go when the loop ends: what a
+    /// thread-local variable is to threads. It is for what is built on loops and shared by all users of one.
     ///
     /// ```swift
     /// private let buffers = RunLoop.Local { _ in BufferPool() }
     /// let pool = loop[buffers]
     /// ```
     ///
-    /// Keep it in a constant for as long as the process runs. A value is for its loop's thread. O(1).
+    /// Keep it in a constant as long as the process runs. The key is `Sendable`; a value belongs to its loop's thread.
+    /// O(1).
     public final class Local<Value>: Sendable {
         private let make: @Sendable (RunLoop) -> Value
 
+        /// A value for each loop.
+        ///
         /// - Parameter make: called on a loop's thread when its value is first asked for.
         public init(_ make: @escaping @Sendable (RunLoop) -> Value) {
             self.make = make

@@ -3,8 +3,8 @@ internal import Synchronization
 extension RunLoop {
     /// What other threads may ask of a loop.
     ///
-    /// Everything asked here wakes the loop if it sleeps, and is carried out on the loop's thread. A block or a stop is
-    /// never lost, also when it is asked for before the loop runs. Any thread, O(1).
+    /// Each request wakes the loop if it sleeps, and the loop carries it out on its own thread. Blocks and stops are
+    /// never lost, even if they come before the loop runs. `Sendable`; any thread, O(1).
     public struct Remote: Sendable {
         let mailbox: Mailbox<RunLoop>
 
@@ -17,10 +17,10 @@ extension RunLoop {
             self.mailbox = mailbox
         }
 
-        /// Runs `block` on the loop's thread in its next pass in one of `modes`, once. Blocks from one thread run in
+        /// Runs `block` once, on the loop's thread, in its next pass in one of `modes`. Blocks from one thread run in
         /// the order in which they were posted.
         ///
-        /// - Returns: `false` if the loop has ended; the block will not run.
+        /// - Returns: `false` if the loop has ended and the block will not run.
         @discardableResult
         public func perform(
             inModes modes: consuming Modes = .common, _ block: consuming @escaping @Sendable (RunLoop) -> Void,
@@ -29,12 +29,11 @@ extension RunLoop {
             mailbox.post(Block(modes: consume modes, body: consume block, origin: Origin(file: file, line: line)))
         }
 
-        /// Ends the innermost run that is under way now, at the end of the pass that it is in. If the loop does not run,
-        /// its next run makes one pass without sleeping and ends. Blocks posted before the stop run before the run
-        /// ends.
+        /// Ends the innermost run at the end of its pass. If the loop is not running, its next run makes one pass
+        /// without sleeping and ends. Blocks posted before the stop run before the run ends.
         ///
-        /// As everywhere, ``RunLoop/run()`` and ``RunLoop/run(until:)`` go on after a stop; use
-        /// ``RunLoop/run(in:until:returnAfterSourceHandled:)`` for a run that is to be stopped.
+        /// A stop does not end ``RunLoop/run()`` and ``RunLoop/run(until:)``, which start another run. To run a loop
+        /// that can be stopped, use ``RunLoop/run(in:until:returnAfterSourceHandled:)``.
         ///
         /// - Returns: `false` if the loop has ended.
         @discardableResult
@@ -42,8 +41,8 @@ extension RunLoop {
             mailbox.post(.stop(activation: mailbox.activation.load(ordering: .acquiring)))
         }
 
-        /// Ends the loop's sleep, or the one that it is about to begin: it makes one more pass. A loop that does not run
-        /// has no sleep to end, and its next run is not changed.
+        /// Ends the loop's sleep, or the one that it is about to begin, so that it makes one more pass. A loop that is
+        /// not running has no sleep to end: the request is dropped, as by `CFRunLoopWakeUp`.
         ///
         /// - Returns: `false` if the loop has ended.
         @discardableResult
@@ -54,16 +53,16 @@ extension RunLoop {
         /// The time on the loop's clock.
         public var now: Instant { mailbox.waker.now }
 
-        /// Whether the loop sleeps at this moment.
+        /// Whether the loop is asleep now.
         public var isWaiting: Bool { mailbox.isAsleep }
     }
 
-    /// What other threads may ask of this loop. May be copied to any thread.
+    /// What other threads may ask of this loop. Any thread may use it.
     public var remote: Remote { Remote(mailbox) }
 
     /// A loop of the calling thread.
     ///
-    /// - Parameter remote: one that was handed out before the loop was made; its own unless given.
+    /// - Parameter remote: one that was handed out before the loop was made; a new one unless given.
     package convenience init(
         driver: any Driver, world: any World, remote: Remote? = nil, name: String? = nil
     ) {

@@ -1,13 +1,13 @@
 extension RunLoop {
-    /// An item that something outside of the loop makes ready: a ``CustomSource`` or a ``DescriptorSource``. This class
-    /// cannot be subclassed elsewhere.
+    /// An item that something outside of the loop makes ready: a ``CustomSource`` or a ``DescriptorSource``. You cannot
+    /// subclass this class.
     public class Source: UntimedItem, SignalQueueNode, ParkedListNode {
-        /// Of several that are ready, smaller numbers are served earlier; equal ones in the order in which they became
-        /// ready.
+        /// Among sources that are ready, smaller numbers are served earlier, and equal ones in the order in which they
+        /// became ready.
         public final let order: Int
 
-        /// How often the source may be called; what makes it ready meanwhile waits. `nil`, the default, for no limit. A
-        /// new limit counts at once, also for the calls that have been made.
+        /// How often the source may be called; `nil`, the default, for no limit. What makes the source ready meanwhile
+        /// waits. A new limit applies at once, also to calls that have been made.
         public final var rateLimit: RateLimit? {
             get { window?.limit }
             set {
@@ -19,12 +19,13 @@ extension RunLoop {
                 mayBeCalledAgain(in: loop)
             }
         }
+        // Unchecked as in `Item`.
         @exclusivity(unchecked) private final var window: RateWindow?
         /// Ends the interval of a limit.
         private final var alarm: Alarm?
 
-        /// Whether a run in one of its modes goes on for it, as is usual. What only looks at a loop may say no before it
-        /// is added: uv_unref's part.
+        /// Whether the source keeps runs in its modes from finishing; `true` unless set. For a source that only looks
+        /// at the loop, set this to `false` before you add it; libuv calls that `uv_unref`.
         public final var keepsModesAlive = true {
             willSet { require(home == nil, "keepsModesAlive is set before the source is added to a loop") }
         }
@@ -32,7 +33,7 @@ extension RunLoop {
 
         /// The number of the signal that it waits with; 0 if it was not signalled.
         @exclusivity(unchecked) final var signalNumber: UInt64 = 0
-        /// What the driver knows it by, while its descriptor is watched or parked.
+        /// The driver's name for it while its descriptor is watched or parked.
         @exclusivity(unchecked) final var token: SourceToken?
         @exclusivity(unchecked) final var parkedIndex: Int?
 
@@ -54,12 +55,12 @@ extension RunLoop {
         /// Has its descriptor watched again, if it can be called.
         func unpark(in loop: RunLoop) {}
 
-        /// What kept it from being called has gone.
+        /// Whatever kept it from being called has gone.
         func mayBeCalledAgain(in loop: RunLoop) {}
 
         // MARK: The rate limit
 
-        /// Counts a call, if its rate limit lets it pass; if not, the source is looked at again when it may be called.
+        /// Counts a call if the rate limit allows it. If not, the source is looked at again when it may be called.
         @inline(__always)
         final func passesLimit(in loop: RunLoop) -> Bool { window == nil || takeCall(in: loop) }
 
@@ -72,7 +73,7 @@ extension RunLoop {
             return false
         }
 
-        /// Whether its rate limit keeps it from being called now.
+        /// Whether the rate limit keeps it from being called now.
         final func isHeldBack(in loop: RunLoop) -> Bool { window?.end(at: loop.now) != nil }
 
         override func setMembership(_ membership: Membership, in loop: RunLoop) {
@@ -81,7 +82,7 @@ extension RunLoop {
         }
     }
 
-    /// A deadline of the loop's own: has it look at something again. It keeps no mode alive that nothing else does.
+    /// A deadline of the loop's own that makes it look at something again. By itself it keeps no mode alive.
     final class Alarm: TimedItem {
         private var date = Instant.distantFuture
         private let action: () -> Void

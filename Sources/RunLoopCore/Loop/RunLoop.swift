@@ -2,20 +2,23 @@ internal import CShims
 internal import Glibc
 internal import Synchronization
 
-/// An event loop with modes: it waits for timers, sources and blocks, and calls those of the mode that it runs in.
+/// An event loop with modes: it waits for timers, sources and blocks, and calls those of the mode in which it runs.
 ///
-/// A loop belongs to one thread, and so do its timers, sources and observers; none of them is `Sendable`. What other
-/// threads may ask of it is its ``remote``. Every method traps when called on another thread than the loop's.
+/// A loop belongs to one thread, and so do its timers, sources and observers; none of them is `Sendable`. Other threads
+/// use its ``remote``. Unless noted, every method traps when it is called on another thread than the loop's.
 ///
-/// How a pass goes is written in `RunLoop+Pass.swift`, and explained in <doc:HowAPassRuns>.
+/// The end of a loop invalidates everything that is scheduled in it, even if something else keeps it; handlers, targets
+/// and what they captured are let go. <doc:HowAPassRuns> explains a pass, which is written in `RunLoop+Pass.swift`.
 public final class RunLoop {
     /// The name of the loop's ``LoopThread``; `nil` on other threads.
     public let name: String?
 
-    /// Called with what the loop does, for traces and for finding out why nothing happens. `nil` costs nothing.
+    // Unchecked, as is the state below.
+    /// Called with what the loop does, to trace it and to find out why nothing happens. `nil`, the default, costs
+    /// nothing.
     @exclusivity(unchecked) public var trace: ((TraceEvent) -> Void)?
 
-    /// What the loop has done so far, counted.
+    /// What the loop has done since it was made, counted.
     @exclusivity(unchecked) public internal(set) var statistics = Statistics()
 
     package let driver: any Driver
@@ -23,14 +26,14 @@ public final class RunLoop {
     package let world: any World
     /// What other threads ask of it.
     let mailbox: Mailbox<RunLoop>
-    /// Tells this loop from every other of the process, also from those that have gone.
+    /// Distinguishes this loop from every other of the process, even from those that have gone.
     let number = loopCount.wrappingAdd(1, ordering: .relaxed).newValue
     private let thread: pthread_t
 
-    // The state that every pass touches opts out of run-time exclusivity checks: they were 44 % of the instructions of
-    // a timer's fire (619 to 345 million for a virtual day of 86,400). It is safe because only the loop's thread gets
-    // here, and no access is open while user code is called: what a change lets go is kept by its caller until the
-    // change is over.
+    // The state that every pass touches is not checked for exclusive access. The checks were 44 % of the instructions
+    // of a timer's fire (619 against 345 million for a virtual day of 86,400). It is safe because only the loop's
+    // thread gets here and no access is open while user code is called: whoever makes a change keeps what it lets go
+    // until the change is over.
 
     // MARK: What is scheduled
 
@@ -50,7 +53,7 @@ public final class RunLoop {
     @exclusivity(unchecked) var signals = SignalQueue<Source>()
     @exclusivity(unchecked) var descriptors = SlotTable<Source>()
     @exclusivity(unchecked) var parked = ParkedList<Source>()
-    /// Whether any descriptor source has had an order of its own.
+    /// Whether any descriptor source has had an order other than 0.
     @exclusivity(unchecked) var hasOrderedDescriptors = false
 
     /// What others keep for the loop; see ``Local``.
@@ -63,22 +66,22 @@ public final class RunLoop {
     /// Where mail is collected. Empty while nobody does, but for the room that it has; a batch of blocks borrows it.
     @exclusivity(unchecked) var mail = Mailbox<RunLoop>.Mail()
 
-    /// What the loop calls at the moment, while a monitor looks.
+    /// What the loop is calling now, while a monitor looks.
     @exclusivity(unchecked) var record: DispatchRecord?
 
     // MARK: The runs that are under way
 
     @exclusivity(unchecked) var innermostRun: Activation?
-    /// The runs that it is nested in, the outermost first.
+    /// The runs that the innermost one is nested in, the outermost first.
     @exclusivity(unchecked) var outerRuns: [Activation] = []
     @exclusivity(unchecked) var lastActivationNumber: UInt64 = 0
-    /// A stop from another thread that found no run to end: the next one will take it.
+    /// Another thread's stop found no run to end: the next run will end.
     @exclusivity(unchecked) var isStopPending = false
-    /// The loop's thread is to end: no run goes on, and those that begin make one pass.
+    /// The loop's thread is to end: no run goes on, and one that begins makes a single pass.
     @exclusivity(unchecked) var isEnding = false
     /// Nothing is scheduled in it any more.
     private(set) var hasEnded = false
-    /// Ends the coming sleep at once.
+    /// Ends the next sleep at once.
     @exclusivity(unchecked) var isWakeUpPending = false
     /// The time, if no callback has run since it was read.
     @exclusivity(unchecked) var freshTime: Instant?
@@ -95,7 +98,7 @@ public final class RunLoop {
 
     /// A loop of the calling thread.
     ///
-    /// - Parameter mailbox: one that was handed out before, if any.
+    /// - Parameter mailbox: one that may have been handed out before.
     init(driver: any Driver, world: any World, mailbox: Mailbox<RunLoop>, name: String?) {
         self.driver = driver
         self.world = world
@@ -110,17 +113,17 @@ public final class RunLoop {
         tearDown()
     }
 
-    /// Ends the loop: its items are invalidated without being called, but for what they have for that, and what is queued
-    /// is let go. Posts from other threads are refused from now on.
+    /// Ends the loop. Its items are invalidated: their handlers are not called, their invalidation handlers are. What
+    /// is queued is let go. From now on posts from other threads are refused.
     package func tearDown() {
         guard !hasEnded else { return }
-        // Among what was asked urgently is to let go of things on this thread, which is where they belong.
+        // Urgent requests may let things go on this thread, to which these belong.
         let lastMail = mailbox.close()
         for case .urgent(let block) in lastMail.requests { block(self) }
         hasEnded = true
         var droppedBlocks = BlockQueue<RunLoop>()
         swap(&droppedBlocks, &blocks)
-        // Every item knows that the loop has ended before anything is let go: deinits may ask any of them.
+        // Every item is told that the loop has ended before anything is let go: deinits may ask any of them.
         let timed = timers.removeAll()
         for item in timed { item.homeChanged(to: nil) }
         let untimed = allUntimedItems()
@@ -133,50 +136,54 @@ public final class RunLoop {
 
     // MARK: Time and state
 
-    /// The time on the loop's clock: the only clock that its timers know. Virtual in a simulation.
+    /// The time on the loop's clock, which is the only clock of its timers. Virtual in a simulation. On the loop's
+    /// thread.
     public var now: Instant { driver.now }
 
-    /// The time as the pass under way has read it, after its sleep and before it called anybody; between passes, that of
-    /// the last one. Before the first, when the loop was made. On the loop's thread.
+    /// The time that the present pass has read, after its sleep and before it called anything; between passes, that of
+    /// the last one. Before the first pass, the time when the loop was made. On the loop's thread.
     ///
-    /// To ask for it costs nothing, while ``now`` reads the clock. A date that is counted from it comes earlier than one
-    /// that is counted from `now`, by what the pass has taken until here: right for idle timeouts that are pushed back
-    /// with every byte, wrong for what must not be early.
+    /// Reading it costs nothing, while ``now`` reads the clock. A date counted from it is early by what the pass has
+    /// taken so far. Use it for what may be early by that much, such as the time stamps of a log, and never for a
+    /// timeout that must not come early.
     public var passTime: Instant { timeOfPass }
+    // Unchecked, as is the state above.
     @exclusivity(unchecked) var timeOfPass: Instant
 
-    /// Whether its time is virtual.
+    /// Whether its time is virtual. Any thread.
     public let isVirtual: Bool
 
-    /// Whether the process has been forked since the loop was made: then a loop of the real world is the parent's.
+    /// Whether the process was forked after the loop was made. If so, a loop of the real world is the parent's.
     package var isForked: Bool { forkCount != rlk_fork_count() && !isVirtual }
     private let forkCount = rlk_fork_count()
 
-    /// The mode of the innermost run; `nil` while the loop does not run.
+    /// The mode of the innermost run; `nil` while the loop does not run. On the loop's thread.
     public var currentMode: Mode? {
         checkThread()
         return innermostRun?.mode
     }
 
-    /// Whether the loop sleeps. On the loop's own thread that is never seen; ask its remote from another.
+    /// Whether the loop is asleep. Its own thread never sees that; ask its remote from another.
     public var isWaiting: Bool { mailbox.isAsleep }
 
-    /// Ends the innermost run at the end of the pass that is under way: what is due in it is still served, and the loop
-    /// does not sleep any more. Nothing happens if the loop does not run. From another thread: ``Remote/stop()``.
+    /// Ends the innermost run at the end of its pass: what is due in the pass is still served, and the loop does not
+    /// sleep again. Does nothing if the loop is not running. On the loop's thread; from other threads use
+    /// ``Remote/stop()``.
     public func stop() {
         checkThread()
         innermostRun?.isStopped = true
     }
 
-    /// Ends every run that is under way, and lets those that begin make one pass only.
+    /// Ends every run that is under way, and lets later ones make a single pass.
     package func endAllRuns() {
         isEnding = true
         innermostRun?.isStopped = true
         for index in outerRuns.indices { outerRuns[index].isStopped = true }
     }
 
-    /// Makes the coming sleep of this pass end at once. After the sleep of a pass nothing happens, for another pass follows
-    /// anyway; nor does it while the loop does not run. From another thread: ``Remote/wakeUp()``.
+    /// Ends the next sleep of this pass at once. After the sleep of a pass it does nothing, because another pass
+    /// follows anyway; nor does it while the loop is not running. On the loop's thread; from other threads use
+    /// ``Remote/wakeUp()``.
     public func wakeUp() {
         checkThread()
         isWakeUpPending = true

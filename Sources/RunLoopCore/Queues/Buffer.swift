@@ -1,15 +1,15 @@
 /// A growable array that nobody shares, in memory of its own.
 ///
-/// An `Array` that is a property of a class asks at each change whether it is shared: ten times for a timer that was added
-/// and cancelled. Here an access is an address. Indices are checked in debug builds, which is what the tests run.
+/// An `Array` that is a property of a class asks at each change whether it is shared: ten times for a timer that was
+/// added and cancelled. Here an access is an address. Debug builds, which the tests run, check indices.
 struct Buffer<Element: ~Copyable>: ~Copyable {
-    /// Where the elements are, for loops; until one is appended or removed.
-    // The one owner of the memory: `count` elements are initialized.
+    /// Where the elements are, for loops. Valid until one is appended or removed.
+    // Unsafe, but this is the only owner of the memory, and exactly `count` elements are initialized.
     private(set) var base: UnsafeMutablePointer<Element>
     private(set) var capacity = 0
     private(set) var count = 0
 
-    /// What a buffer keeps when it shrinks.
+    /// The room that a buffer keeps when it shrinks.
     private static var leastCapacity: Int { 1024 }
 
     init() {
@@ -49,7 +49,7 @@ struct Buffer<Element: ~Copyable>: ~Copyable {
         return (base + count).move()
     }
 
-    /// Gives back memory that is not needed any more; to be called after removals. O(1), amortized.
+    /// Gives back memory that is no longer needed. Call it after removals. O(1), amortized.
     @inline(__always)
     mutating func shrink() {
         if capacity > Self.leastCapacity && count < capacity / 4 { resize(to: capacity / 2) }

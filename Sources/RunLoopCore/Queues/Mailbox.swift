@@ -9,13 +9,13 @@ private enum Signal {
 
 /// What other threads ask of a loop, until the loop looks.
 ///
-/// One lock guards the mail, and another the state of the loop's timer sources. The atomic word lets a loop without mail
-/// pass by without a lock, and makes one wake-up do for any number of posts to a sleeping loop.
+/// One lock guards the mail, and another one the state of the loop's timer sources. The atomic word lets a loop without
+/// mail pass without a lock, and makes one wake-up enough for any number of posts to a sleeping loop.
 final class Mailbox<Loop: AnyObject>: Sendable {
-    /// What is carried out wherever the loop next looks, in any mode.
+    /// What is carried out when the loop next looks, in any mode.
     enum Request {
         case urgent(@Sendable (Loop) -> Void)
-        /// For the activation of that number; 0 for the next run.
+        /// For the run with that number; 0 for the next run.
         case stop(activation: UInt64)
         case wakeUp
     }
@@ -36,27 +36,27 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     private let signal = Atomic(Signal.none)
     let waker: any Waker
 
-    /// Guards the state of the loop's timer sources: a lock for each of a million would cost more than it gains. The
-    /// value means nothing; an empty one would lie at the address of its box, and ThreadSanitizer takes one for the
-    /// other.
+    /// Guards the state of the loop's timer sources: a lock for each of a million sources would cost more than it
+    /// gains. The value has no meaning. An empty one would lie at the address of its box, and ThreadSanitizer would
+    /// confuse the two.
     let sources = Locked(false)
 
-    /// The number of the innermost activation of the loop; 0 while it does not run.
+    /// The number of the innermost run; 0 while the loop does not run.
     let activation = Atomic<UInt64>(0)
 
     init(waker: any Waker) {
         self.waker = waker
     }
 
-    /// - Returns: `false` if the loop has ended; nothing will come of the request.
+    /// - Returns: `false` if the loop has ended and the request will not be carried out.
     func post(_ request: Request) -> Bool {
         add { $0.requests.append(request) }
     }
 
-    /// - Returns: `false` if the loop has ended; the block will not run.
+    /// - Returns: `false` if the loop has ended and the block will not run.
     @inline(__always)
     func post(_ block: consuming Block<Loop>) -> Bool {
-        // What is refused goes when the lock has been given back: its deinits may do anything.
+        // A refused block goes after the lock has been given back: its deinits may do anything.
         var block = Optional(block)
         return add { $0.blocks.append(block.take()!) }
     }
@@ -87,7 +87,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
 
     var hasMail: Bool { signal.load(ordering: .acquiring) == Signal.mail }
 
-    /// The loop is about to sleep; `false` if there is mail to see to first.
+    /// The loop is about to sleep. `false` if there is mail to handle first.
     func fallAsleep() -> Bool {
         signal.compareExchange(expected: Signal.none, desired: Signal.asleep, ordering: .acquiringAndReleasing)
             .exchanged
@@ -108,9 +108,9 @@ final class Mailbox<Loop: AnyObject>: Sendable {
         }
     }
 
-    /// The loop has ended, and nothing more is taken.
+    /// The loop has ended and takes nothing more.
     ///
-    /// - Returns: what is here; the blocks among it are dropped without running.
+    /// - Returns: the last mail. The blocks in it are dropped without being run.
     func close() -> Mail {
         var last = Mail()
         state.withLock { state in

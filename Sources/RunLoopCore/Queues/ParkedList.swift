@@ -1,13 +1,13 @@
 /// What can be parked.
 protocol ParkedListNode: AnyObject {
-    /// Its place among those that are parked, if it is.
+    /// Its index among those that are parked, if it is parked.
     var parkedIndex: Int? { get set }
 }
 
-/// Sources whose descriptor is not watched for the moment, because it was found ready and they could not be called.
+/// Sources whose descriptor is not watched for now, because it was found ready and they could not be called.
 struct ParkedList<Node: ParkedListNode> {
     private(set) var all: [Node] = []
-    /// The mode for which every one that could be watched again is.
+    /// The mode for which those that could be watched again already are.
     private var mode: RunLoop.Mode?
 
     var isEmpty: Bool { all.isEmpty }
@@ -27,7 +27,7 @@ struct ParkedList<Node: ParkedListNode> {
         last.parkedIndex = index
     }
 
-    /// Something else than the mode has changed, for which one of them may be watched again.
+    /// Something other than the mode has changed, so that one of them may be watched again.
     mutating func lookAgain() {
         mode = nil
     }

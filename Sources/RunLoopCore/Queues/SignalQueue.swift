@@ -6,7 +6,7 @@ protocol SignalQueueNode: AnyObject {
     var order: Int { get }
 }
 
-/// What was signalled and is to be served, in the order of the signals.
+/// What was signalled and has to be served, in the order of the signals.
 ///
 /// Nodes that were found to wait for another mode are looked at again only when the mode has changed, so that they cost
 /// a pass nothing.
@@ -19,7 +19,7 @@ struct SignalQueue<Node: SignalQueueNode> {
     private var waitingMode: RunLoop.Mode?
     private var lastSignal: UInt64 = 0
     private var cleanUpCount = 64
-    /// Room for what a step serves, so that nothing is allocated; a nested run finds none here.
+    /// Room for what a step serves, so that nothing is allocated. A nested run finds it taken.
     private var room: [Node] = []
 
     var isEmpty: Bool { entries.isEmpty && waiting.isEmpty }
@@ -37,7 +37,7 @@ struct SignalQueue<Node: SignalQueueNode> {
         return lastSignal
     }
 
-    /// What waits may be served now for another reason than a new mode.
+    /// What waits may be served now for a reason other than a new mode.
     mutating func lookAgain() {
         waitingMode = nil
     }
@@ -48,8 +48,8 @@ struct SignalQueue<Node: SignalQueueNode> {
         entry.node.signalNumber == entry.signal && entry.node.isScheduled
     }
 
-    /// Those that can be served in `mode`, by order, then by signal. They stay here until they are served: a nested run
-    /// may serve them.
+    /// The nodes that can be served in `mode`, by order and then by signal. They stay here until they are served: a
+    /// nested run may serve them.
     mutating func due(in mode: RunLoop.Mode, where canBeServed: (Node) -> Bool) -> [Node] {
         if waitingMode != mode {
             entries.insert(contentsOf: waiting, at: 0)
@@ -76,7 +76,7 @@ struct SignalQueue<Node: SignalQueueNode> {
         return due
     }
 
-    /// Ends a step: lets go of what was served.
+    /// Ends a step: lets what was served go.
     mutating func end(_ due: inout [Node]) {
         entries.removeAll { !Self.isCurrent($0) }
         due.removeAll(keepingCapacity: due.count < 1024)

@@ -1,5 +1,5 @@
-/// Elements by token. A token's version tells a slot's present tenant from those before it: what was collected for an
-/// earlier one finds nothing.
+/// Elements by token. The version in a token tells the present tenant of a slot from earlier ones: what was collected
+/// for an earlier one finds nothing.
 ///
 /// Whoever inserts an element keeps it until it is removed.
 struct SlotTable<Element: AnyObject> {

@@ -1,10 +1,9 @@
-/// A 4-ary implicit heap of nodes by deadline, which of two equal ones comes first by their order. Each knows where it
-/// is.
+/// A 4-ary implicit heap of nodes by deadline, and by order if deadlines are equal. Each node knows where it is.
 ///
-/// Insertion and removal of the top cost O(log n). So does any other removal at worst, and O(1) on the average: what
+/// Insertion and removal of the top are O(log n). Any other removal is O(log n) at worst and O(1) on average: what
 /// fills the gap comes from the bottom.
 struct TimerHeap<Node: TimerQueueNode>: ~Copyable {
-    // 16 bytes, so that the four children of an entry lie in one line of the cache.
+    // 16 bytes, so that the four children of an entry share a line of the cache.
     struct Entry {
         var deadline: RunLoop.Instant
         var node: UnownedReference<Node>
@@ -25,7 +24,7 @@ struct TimerHeap<Node: TimerQueueNode>: ~Copyable {
         siftUp(entry, from: entries.count - 1)
     }
 
-    /// Says when an entry is due from now on. Its node has its new place in the order already.
+    /// Changes when an entry is due. Its node has its new place in the order already.
     @inline(__always)
     mutating func move(at index: Int, to deadline: RunLoop.Instant) {
         put(Entry(deadline: deadline, node: entries[index].node), at: index)
@@ -54,7 +53,7 @@ struct TimerHeap<Node: TimerQueueNode>: ~Copyable {
         }
     }
 
-    // The loops below keep the address of the entries in a register, and look at four children without a loop: to take
+    // The loops below keep the address of the entries in a register and compare four children without a loop: taking
     // the first of 10,000 timers is 496 instructions, and was 648. Every index is less than the count.
 
     private func siftUp(_ entry: Entry, from start: Int) {

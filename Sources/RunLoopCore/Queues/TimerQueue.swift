@@ -1,33 +1,33 @@
-/// Who is to be called when, and in which modes.
+/// Who is called when, and in which modes.
 ///
-/// A node is in one *lane*: there is a lane for each set of modes in use, with a heap of its own, so that running a mode
-/// looks at the heads of a few lanes and switching modes costs nothing per timer.
+/// A node is in one *lane*. There is a lane for each set of modes in use, with a heap of its own, so that running a
+/// mode looks at the heads of a few lanes, and switching modes costs nothing per timer.
 ///
-/// To postpone a node only notes its new place in the order: its entry goes to its new place when it comes to the top.
-/// So arming is O(log n), disarming O(1) on the average, postponing O(1), and finding the next deadline O(lanes of the
-/// mode). Nothing is allocated once the buffers have grown to their size.
+/// Postponing a node only notes its new place in the order. Its entry moves there when it reaches the top. So arming is
+/// O(log n), disarming O(1) on average, postponing O(1), and finding the next deadline O(lanes of the mode). Once the
+/// buffers have grown, nothing is allocated.
 ///
-/// Nothing here calls anybody. To let a node go is for the caller, when the queue is in order.
+/// The queue calls nobody. Its caller lets nodes go, when the queue is in order.
 struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
     private var lanes = Buffer<TimerLane<Node>>()
-    /// The lane that was asked for last: the next timer is likely to be for the same modes.
+    /// The lane that was asked for last: the next timer is probably for the same modes.
     private var lastLane = 0
     /// The lanes that a mode looks at, by the mode's id.
     private var lanesOfMode = Buffer<Buffer<Int>>()
-    /// The lanes that every mode looks at, also those that nothing is scheduled in.
+    /// The lanes that every mode looks at, even a mode in which nothing is scheduled.
     private var lanesOfAnyMode = Buffer<Int>()
 
-    /// Those that are not armed.
+    /// The nodes that are not armed.
     private var resting = Buffer<UnownedReference<Node>>()
-    /// Those that a pass met and may not fire, because they were armed or joined its mode after it had begun. They are
-    /// back in their heaps before anybody asks for the next deadline.
+    /// Nodes that a pass found and may not fire, because they were armed or joined its mode after it had begun. They
+    /// are back in their heaps before anybody asks for the next deadline.
     private var aside = Buffer<UnownedReference<Node>>()
 
-    /// Counts every arming: the tie-break among equal deadlines, and the mark by which a pass knows what came before
-    /// it.
+    /// Counts every arming: it decides between equal deadlines, and it is the mark by which a pass knows what came
+    /// before.
     private(set) var nextOrder: UInt64 = 1
 
-    /// Whether a pass may be under way, for which it matters when something joins a mode.
+    /// Whether a pass may be under way, so that it matters when a node joins a mode.
     var notesJoins = false
     /// When a node last joined a mode, for joins since the outermost pass now under way began.
     private var joins: [UnsafeRawPointer: [RunLoop.Mode: UInt64]] = [:]
@@ -54,7 +54,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         node.lane = lane
     }
 
-    /// Takes a node out. It is for the caller to release it.
+    /// Takes a node out. The caller releases it.
     mutating func unregister(_ node: Node) {
         let node = UnownedReference(node)
         if !joins.isEmpty { joins[node.address] = nil }
@@ -66,7 +66,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         lanes[node.lane].membership
     }
 
-    /// Moves a node to other modes; its deadline and its place in the order stay.
+    /// Moves a node to other modes. Its deadline and its place in the order stay.
     mutating func move(_ node: Node, to membership: Membership) {
         let old = self.membership(of: node)
         guard old != membership else { return }
@@ -81,7 +81,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         if isArmed { insert(reference, at: node.deadline, order: node.order) } else { rest(reference) }
     }
 
-    /// Puts every common item into `mode`, which has become a common one.
+    /// Puts every common item into `mode`, which has become a common mode.
     mutating func addCommonMode(_ mode: RunLoop.Mode) {
         for lane in lanes.indices where lanes[lane].membership.isCommon {
             guard !lanes[lane].membership.modes.contains(mode) else { continue }
@@ -127,7 +127,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         mode.id < lanesOfMode.count ? lanesOfMode[mode.id][index] : lanesOfAnyMode[index]
     }
 
-    /// Remembers that an armed node comes to `modes` now: a pass of theirs that is under way must not fire it.
+    /// Notes that an armed node joins `modes` now: a pass of theirs that is under way must not fire it.
     mutating func noteJoin(_ node: Node, _ modes: ModeSet) {
         guard notesJoins else { return }
         let order = takeOrder()
@@ -141,7 +141,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         return nextOrder
     }
 
-    /// Arms a node, or arms it anew. `order` is a place that was taken for it.
+    /// Arms a node, or arms it again. `order` is a place that was taken for it.
     mutating func arm(_ node: Node, at deadline: RunLoop.Instant, order: UInt64) {
         guard node.queuePlace == .heap else {
             takeOut(UnownedReference(node))
@@ -152,8 +152,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         lanes[node.lane].heap.move(at: Int(node.queueIndex), to: deadline)
     }
 
-    /// Notes that an armed node has become due later than it was, or not earlier, and has taken a new place in the
-    /// order.
+    /// Notes that an armed node is due later than it was, or at the same time, and has a new place in the order.
     mutating func postpone(_ node: Node, order: UInt64) {
         guard node.queuePlace == .heap else { return arm(node, at: node.deadline, order: order) }
         node.laterOrder = order
@@ -180,7 +179,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         resting.append(node)
     }
 
-    /// Takes a node from where it is. Where it is next is for the caller.
+    /// Takes a node from where it is. The caller decides where it goes.
     private mutating func takeOut(_ node: UnownedReference<Node>) {
         let (place, index, lane) = node.with { ($0.queuePlace, Int($0.queueIndex), $0.lane) }
         switch place {
@@ -202,9 +201,9 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
 
     // MARK: What is due
 
-    /// Begins a pass: what earlier passes set aside may fire now.
+    /// Begins a pass: what earlier passes have set aside may fire now.
     ///
-    /// - Parameter isOutermost: no other pass is under way, so that joins noted until now matter to nobody.
+    /// - Parameter isOutermost: whether no other pass is under way, so that earlier joins no longer matter.
     /// - Returns: the mark that separates what was armed before the pass from what comes during it.
     @inline(__always)
     mutating func beginPass(isOutermost: Bool) -> UInt64 {
@@ -229,8 +228,8 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         aside.shrink()
     }
 
-    /// The node whose turn it is in `mode`: the earliest deadline not later than `now`, or that its tolerance lets come
-    /// now, among those that were armed and in the mode before the mark. It is disarmed.
+    /// The node whose turn it is in `mode`: the one with the earliest deadline, if that is not later than `now` or if
+    /// its tolerance lets it come now, among those that were armed and in the mode before the mark. It is disarmed.
     mutating func popDue(
         in mode: RunLoop.Mode, at now: RunLoop.Instant, before mark: UInt64
     ) -> (node: UnownedReference<Node>, deadline: RunLoop.Instant)? {
@@ -260,7 +259,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         return head(of: mode).map { lanes[$0].heap.top.deadline }
     }
 
-    /// The earliest moment at which anything in `mode` may be called: with tolerances not the same as the next deadline.
+    /// The earliest moment at which anything in `mode` may be called. With tolerances that is not the next deadline.
     /// O(n).
     mutating func earliestDate(in mode: RunLoop.Mode) -> RunLoop.Instant? {
         restore()
@@ -289,7 +288,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         return best
     }
 
-    /// Sends what was postponed from the top of a lane to where it belongs now.
+    /// Moves postponed entries from the top of a lane to where they belong now.
     @inline(never)
     private mutating func settleTop(of lane: Int) {
         while true {
@@ -306,7 +305,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
     }
 
     /// Whether a node is scheduled in `mode`, armed or being called.
-    // Mutating, for the compiler copies the whole of a queue that is a property for a call that is not.
+    // Mutating, because otherwise the compiler copies a whole queue that is a property for the call.
     mutating func hasMembers(in mode: RunLoop.Mode) -> Bool {
         for index in 0..<countLanes(of: mode) where lanes[lane(index, of: mode)].members > 0 { return true }
         return false
@@ -323,7 +322,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         return nodes
     }
 
-    /// All nodes, those that are armed first, the next one first of all.
+    /// All nodes, the armed ones first, in the order in which they are due.
     func nodes() -> [Node] {
         lanes.indices.flatMap { nodes(of: $0) }
             .sorted { left, right in
@@ -333,7 +332,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
             }
     }
 
-    /// Takes every node out. It is for the caller to release them.
+    /// Takes every node out. The caller releases them.
     mutating func removeAll() -> [Node] {
         let all = lanes.indices.flatMap { nodes(of: $0) }
         let order = nextOrder
@@ -381,7 +380,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
 struct TimerLane<Node: TimerQueueNode>: ~Copyable {
     var membership: Membership
     var heap = TimerHeap<Node>()
-    /// How many nodes are in the lane, armed or not: what keeps a mode from being empty.
+    /// How many nodes are in the lane, armed or not. They keep a mode from being empty.
     var members = 0
 
     init(_ membership: Membership) {

@@ -1,12 +1,12 @@
-/// What can wait in a timer queue. The queue keeps its nodes, and refers to them by references that do not count.
+/// What can wait in a timer queue. The queue keeps its nodes and refers to them by references that are not counted.
 protocol TimerQueueNode: AnyObject {
-    /// When it is due, as it was armed or postponed last.
+    /// When it is due, as it was last armed or postponed.
     var deadline: RunLoop.Instant { get }
-    /// From when on it may be called, if its loop is awake anyway: its deadline less its tolerance.
+    /// From when on it may be called if its loop is awake anyway: its date, without its tolerance.
     var earliest: RunLoop.Instant { get }
 
-    // What a node carries for the queue. The fields stand alone and not in a structure, so that they fill the gaps
-    // between other fields of a node: 8 bytes of each timer.
+    // What a node carries for the queue. The fields stand alone and not in a structure, so that they fill gaps between
+    // other fields of a node: 8 bytes of each timer.
 
     var queuePlace: TimerQueuePlace { get set }
     /// Where it is there.

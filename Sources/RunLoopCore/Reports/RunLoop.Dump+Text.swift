@@ -12,7 +12,7 @@ extension RunLoop.Dump.Item: CustomStringConvertible {
 }
 
 extension RunLoop.Dump: CustomStringConvertible {
-    /// Some lines of text: the loop, its modes, what is scheduled, what was counted.
+    /// A few lines of text: the loop, its modes, what is scheduled, and the counters.
     public var description: String {
         var lines = ["run loop\(name.map { " \"\($0)\"" } ?? "") at \(now)\(isVirtual ? " (virtual time)" : "")"]
         lines.append(
@@ -29,7 +29,7 @@ extension RunLoop.Dump: CustomStringConvertible {
         return lines.joined(separator: "\n")
     }
 
-    /// The same as one line of JSON. Dates are seconds on the loop's clock; what is absent is `null`.
+    /// The same as one line of JSON. Dates are seconds on the loop's clock; a missing value is `null`.
     public var json: String {
         JSONText.object(
             ("loop", .init(name)), ("now", .init(now)), ("virtual", .init(isVirtual)),
@@ -60,7 +60,7 @@ extension RunLoop.Dump.Item {
 extension RunLoop.Statistics: CustomStringConvertible {
     /// For example `passes 12, waits 4, fires 9, …`.
     public var description: String {
-        // Not as a `Duration` describes itself: 87 µs are 8.7e-05 seconds there.
+        // A `Duration` would describe 87 µs as 8.7e-05 seconds.
         func seconds(_ duration: Duration) -> String { "\(RunLoop.Instant(nanoseconds: 0) + duration) s" }
         let late = [
             "\(seconds(lateness.quantile(0.5))) (half)", "\(seconds(lateness.quantile(0.99))) (99 %)",
@@ -79,7 +79,7 @@ extension RunLoop.Statistics: CustomStringConvertible {
     }
 }
 
-/// JSON, as text from the beginning.
+/// Builds JSON text from start to end.
 private struct JSONText {
     let text: String
 

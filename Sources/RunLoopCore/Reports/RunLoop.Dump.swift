@@ -1,9 +1,10 @@
 extension RunLoop {
-    /// What a loop holds and does at one moment: what waits, in which modes, until when, and what keeps it alive.
+    /// What a loop holds and does at one moment: what is scheduled, in which modes, until when, and what keeps the loop
+    /// running.
     ///
-    /// It is a copy: it stays as it is while the loop goes on, and may be sent anywhere. As text, or as ``json``.
+    /// A dump is a copy and `Sendable`: it does not change when the loop does. Print it as text, or use ``json``.
     public struct Dump: Sendable, Hashable {
-        /// The name of the loop's thread, if it is a ``LoopThread``'s.
+        /// The name of the loop's ``LoopThread``; `nil` on other threads.
         public let name: String?
         /// The time on the loop's clock when the dump was made.
         public let now: Instant
@@ -13,7 +14,7 @@ extension RunLoop {
         public let runs: [Mode]
         /// The modes that count as common.
         public let commonModes: [Mode]
-        /// Everything that is scheduled: what has a deadline first, the next one first; then the rest.
+        /// Everything that is scheduled: items with a deadline first, the next one first of all, then the others.
         public let items: [Item]
         /// What the loop has done so far.
         public let statistics: Statistics
@@ -28,24 +29,24 @@ extension RunLoop {
             public let origin: Origin
             /// The modes that it is in now.
             public let modes: [Mode]
-            /// Whether it is also in whatever else becomes a common mode.
+            /// Whether it was added to the common modes, so that it joins any mode that becomes a common one.
             public let isCommon: Bool
             /// Whether it is served in whatever mode the loop runs, as timer sources are.
             public let isEverywhere: Bool
             /// When it is due next, if it has a date.
             public let deadline: Instant?
-            /// What else there is to say, in words: that it is paused, how often it repeats.
+            /// More about it in words: that it is paused, or how often it repeats.
             public let detail: String?
 
             /// Whether it takes part in runs of that mode.
             public func isIn(_ mode: Mode) -> Bool { isEverywhere || modes.contains(mode) }
 
-            /// Whether a run in one of its modes goes on for it: not for observers, nor for what only looks at the loop,
-            /// as the signal of a dump does.
+            /// Whether it keeps runs in its modes from finishing. Observers do not, nor do items that only look at the
+            /// loop, such as the signal that dumps it.
             public let keepsAlive: Bool
         }
 
-        /// What keeps a run in `mode` from finishing (R9–R11).
+        /// The items that keep a run in `mode` from finishing.
         public func keepingAlive(_ mode: Mode) -> [Item] {
             items.filter { $0.keepsAlive && $0.isIn(mode) }
         }
@@ -55,18 +56,18 @@ extension RunLoop {
             items.filter { $0.isIn(mode) }.compactMap(\.deadline).min()
         }
 
-        /// The modes that anything is in, that run, or that are common; in the order in which the process named them.
+        /// The modes that have items, that run, or that are common, in the order in which the process first named them.
         public var modes: [Mode] {
             Set(items.flatMap(\.modes) + runs + commonModes).sorted { $0.id < $1.id }
         }
     }
 
-    /// What the loop holds and does now. On the loop's thread; from another, within a block that its ``remote``
-    /// performs. O(n log n) in what is scheduled.
+    /// What the loop holds and does now. Call it on the loop's thread; from another thread, call it in a block that the
+    /// loop's ``remote`` performs. O(n log n) in the number of items.
     ///
-    /// From within a handler: what is being called still has the date that it is called for, except a timer source,
-    /// which has its next; of the blocks of the step under way none is there any more. What other threads have posted
-    /// is there once the loop has looked.
+    /// Within a handler, an item that is being called still has the date that it is called for; only a timer source has
+    /// its next one. The blocks of the step that is under way are gone. Blocks that other threads have posted appear
+    /// once the loop has looked.
     public func dump() -> Dump {
         checkThread()
         var items = timers.nodes().filter { !($0 is Alarm) }.map { Dump.Item($0) }
@@ -108,7 +109,7 @@ extension RunLoop.Dump.Item {
 }
 
 extension RunLoop.ItemKind {
-    /// The place of those without a deadline in a dump.
+    /// The place of items without a deadline in a dump.
     fileprivate var rank: Int {
         switch self {
         case .observer: 2

@@ -1,10 +1,10 @@
 internal import Glibc
 
-/// Tells, while it happens, which handler keeps a loop from going on.
+/// Reports which handler blocks a loop, while it happens.
 ///
-/// A thread of its own looks at the loop. When a call of one handler has lasted for the threshold, the report is made
-/// from that thread, at once and not when the handler has returned; once for each call, and once more when it has
-/// ended. A handler that runs the loop nested does not block it.
+/// A thread of its own looks at the loop. When a call of one handler has lasted for the threshold, that thread makes
+/// the report at once, and does not wait for the handler to return. There is one report per call, and one more when it
+/// has ended. A handler that runs the loop nested does not block it.
 ///
 /// ```swift
 /// let monitor = StallMonitor(loop, threshold: .milliseconds(200)) { stall in
@@ -12,9 +12,9 @@ internal import Glibc
 /// }
 /// ```
 ///
-/// Keep the monitor; when it goes, it stops looking. While it looks, a call of a handler costs two uncontended locks
-/// and two readings of the clock more. In a simulation it lives on virtual time. A loop has one monitor at a time: a
-/// new one takes the place of the former.
+/// Keep the monitor: when it goes, it stops looking. While it looks, each call of a handler costs two more uncontended
+/// locks and two more readings of the clock. In a simulation it lives on virtual time. A loop has one monitor at a
+/// time: a new one replaces the one before. A monitor belongs to its loop's thread and is not `Sendable`.
 public final class StallMonitor {
     /// A call that blocks its loop.
     public struct Stall: Sendable, Hashable, CustomStringConvertible {
@@ -28,9 +28,10 @@ public final class StallMonitor {
         public let mode: RunLoop.Mode
         /// How long the call has lasted.
         public let duration: Duration
-        /// How much of that the thread has computed, since the monitor first saw the call; the rest it has waited.
+        /// How much time the thread has spent computing since the monitor first saw the call. It spent the rest
+        /// waiting.
         public let cpuTime: Duration
-        /// Whether the call has ended meanwhile.
+        /// Whether the call has ended by now.
         public let isOver: Bool
 
         public var description: String {
@@ -44,12 +45,12 @@ public final class StallMonitor {
     private let record: DispatchRecord
     private weak let loop: RunLoop?
 
-    /// Begins to watch a loop, on the loop's thread.
+    /// Begins to watch a loop. Call it on the loop's thread.
     ///
     /// - Parameters:
     ///   - loop: the loop.
-    ///   - threshold: how long a call may last, above zero; looked at four times as often.
-    ///   - report: called on the monitor's thread; to be quick, or the monitor sees less.
+    ///   - threshold: how long a call may last, above zero. The monitor looks four times as often.
+    ///   - report: called on the monitor's thread. Keep it quick: while it runs the monitor does not look.
     public init(
         _ loop: RunLoop, threshold: Duration, report: @escaping @Sendable (Stall) -> Void
     ) {

@@ -1,15 +1,17 @@
 /// A source that is signalled by hand: CFRunLoop's version-0 source.
 ///
-/// Signalling marks it as ready; its handler is called in the next pass of its loop in one of its modes, once however
-/// often it was signalled. A source keeps its modes from being empty, signalled or not.
+/// A signal marks the source as ready. Its handler is called in the next pass of its loop in one of its modes, once for
+/// any number of signals. A source keeps its modes from being empty, signalled or not.
 ///
-/// A source belongs to one loop at a time; other threads signal it through its ``remote``.
+/// A source belongs to one loop at a time and to that loop's thread, and is not `Sendable`; other threads signal it
+/// through its ``remote``. The loop keeps it until it is invalidated or leaves its last mode, and it keeps its handler
+/// until it is invalidated. The end of its loop invalidates it.
 ///
 /// Source: Apple's page on `CFRunLoopSource`.
 public final class CustomSource: RunLoop.Source {
-    /// Called for each mode that the source joins by name. With ``RunLoop/Modes-swift.struct/every`` it is not called.
+    /// Called for each mode by name that the source joins; not for ``RunLoop/Modes-swift.struct/every``.
     public var scheduleHandler: ((RunLoop, RunLoop.Mode) -> Void)?
-    /// Called for each mode that the source leaves, when it is removed or invalidated, or its loop ends.
+    /// Called for each mode that the source leaves: when it is removed or invalidated, or when its loop ends.
     public var cancelHandler: ((RunLoop, RunLoop.Mode) -> Void)?
 
     /// Whether the source is marked as ready.
@@ -17,9 +19,9 @@ public final class CustomSource: RunLoop.Source {
 
     @exclusivity(unchecked) private var handler: ((CustomSource) -> Void)?
 
-    /// A source, to be added with ``RunLoop/add(_:forMode:)-(CustomSource,_)``.
+    /// Makes a source. Add it with ``RunLoop/add(_:forMode:)-(CustomSource,_)``.
     ///
-    /// With a handler that does nothing it is the usual way to keep a run from finishing.
+    /// A source whose handler does nothing is the usual way to keep a run from finishing.
     public convenience init(
         order: Int = 0, handler: @escaping (CustomSource) -> Void = { _ in }, file: StaticString = #fileID,
         line: UInt32 = #line
@@ -27,14 +29,15 @@ public final class CustomSource: RunLoop.Source {
         self.init(order: order, origin: RunLoop.Origin(file: file, line: line), handler: handler)
     }
 
-    /// A source that is made for somebody else, whose place it is given.
+    /// A source that is made on behalf of other code, with that code's place.
     public init(order: Int = 0, origin: RunLoop.Origin, handler: @escaping (CustomSource) -> Void) {
         self.handler = handler
         super.init(order: order, origin: origin)
     }
 
-    /// Marks the source as ready. The loop is not woken: on the loop's own thread it is awake, and before a sleep that
-    /// has already been decided ``RunLoop/wakeUp()`` is the documented companion. O(1).
+    /// Marks the source as ready, without waking the loop: on its own thread the loop is awake. If it may already have
+    /// decided to sleep, as in an observer of `beforeWaiting`, call ``RunLoop/wakeUp()`` too. On the loop's thread,
+    /// O(1).
     public func signal() {
         home?.with { $0.checkThread() }
         guard isValid, !isSignalled else { return }
@@ -47,7 +50,7 @@ public final class CustomSource: RunLoop.Source {
     /// A handle with which any thread may signal or stop the source.
     public var remote: Remote { Remote(link) }
 
-    /// The mark is cleared first, so that the handler can signal anew.
+    /// The mark is cleared first, so that the handler can signal again.
     override func serve(_ found: DescriptorEvents, in loop: RunLoop) -> Bool {
         guard let handler, passesLimit(in: loop) else { return false }
         signalNumber = 0
@@ -84,15 +87,15 @@ public final class CustomSource: RunLoop.Source {
 }
 
 extension RunLoop.ItemRemote where Subject == CustomSource {
-    /// Marks the source as ready and wakes its loop. Nothing happens while the source is in no loop. Any thread.
+    /// Marks the source as ready and wakes its loop. Does nothing while the source is in no loop. Any thread.
     public func signal() {
         link.ask { ($0 as? CustomSource)?.signal() }
     }
 }
 
 extension RunLoop {
-    /// Schedules a source in modes of this loop; its schedule handler is called for each new one. A source that is
-    /// invalid or in another loop is ignored; ``trace`` tells.
+    /// Schedules a source in modes of this loop, and calls its schedule handler for each new one. A source that is
+    /// invalid or in another loop is ignored; ``trace`` tells. On the loop's thread.
     public func add(_ source: CustomSource, forMode modes: Modes) {
         enrol(source, modes)
     }

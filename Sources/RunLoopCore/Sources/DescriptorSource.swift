@@ -1,20 +1,21 @@
 /// Calls its handler when a descriptor can be read or written.
 ///
-/// The interest is level-triggered: as long as the descriptor is ready, the handler is called again in every pass. What
-/// becomes ready while no mode of the source runs waits until one does, without costing anything meanwhile: the
-/// descriptor is *parked*. Of several sources that are ready all are served in a pass, each once: none keeps others
-/// waiting. The source does not read, write or close.
+/// It is level-triggered: as long as the descriptor is ready, the handler is called in every pass. If the descriptor
+/// becomes ready while no mode of the source runs, it is *parked*: it waits at no cost until one does. A pass serves
+/// every source that is ready once, so that none keeps others waiting. The source itself does not read, write or close.
 ///
-/// Invalidate the source before the descriptor is closed.
+/// Invalidate the source before you close the descriptor. A source belongs to its loop's thread and is not `Sendable`;
+/// other threads stop it through its ``remote``. The loop keeps it until it is invalidated or leaves its last mode, and
+/// it keeps its handler until it is invalidated. The end of its loop invalidates it.
 public final class DescriptorSource: RunLoop.Source {
     /// The descriptor that is watched.
     public let fileDescriptor: Int32
 
-    /// What it is watched for; nothing, to pause the source: it stays in its modes. May be set at any time, on the loop's
-    /// thread. What was found ready before and is not asked for any more is not delivered.
+    /// What the descriptor is watched for. An empty set pauses the source, which stays in its modes. Set it at any
+    /// time, on the loop's thread. What was found ready before and is no longer asked for is not delivered.
     ///
-    /// If the system refuses a descriptor that has been closed meanwhile, the source is invalidated, and
-    /// ``RunLoop/trace`` tells.
+    /// If the descriptor was closed meanwhile and the system refuses it, the source is invalidated; ``RunLoop/trace``
+    /// tells.
     @exclusivity(unchecked) public var events: DescriptorEvents {
         didSet {
             home?.with { $0.checkThread() }
@@ -23,22 +24,22 @@ public final class DescriptorSource: RunLoop.Source {
         }
     }
 
-    /// Called when the loop has let the source go: it has left its last mode, was invalidated, or its loop has ended. The
-    /// descriptor is not watched any more, and may be closed here. On the loop's thread.
+    /// Called when the loop has let the source go because it left its last mode, was invalidated, or lost its loop. The
+    /// descriptor is no longer watched and may be closed here. On the loop's thread.
     public var removalHandler: (() -> Void)?
 
     @exclusivity(unchecked) private var handler: ((DescriptorSource, DescriptorEvents) -> Void)?
 
-    /// A source, to be added with ``RunLoop/add(_:forMode:)-(DescriptorSource,_)``.
+    /// Makes a source. Add it with ``RunLoop/add(_:forMode:)-(DescriptorSource,_)``.
     ///
     /// - Parameters:
-    ///   - fileDescriptor: an open descriptor of a kind that can be waited for: a socket, a pipe, a terminal, a timer
-    ///     or event descriptor.
-    ///   - events: what to watch for; nothing for a source that begins paused.
-    ///   - order: of several that are ready, smaller numbers are served earlier.
+    ///   - fileDescriptor: an open descriptor that can be waited for: a socket, a pipe, a terminal, a timer descriptor
+    ///     or an event descriptor.
+    ///   - events: what to watch for; an empty set for a source that begins paused.
+    ///   - order: among sources that are ready, smaller numbers are served earlier.
     ///   - handler: called on the loop's thread with what the descriptor is ready for; kept until the source is
     ///     invalidated.
-    ///   - file: for ``RunLoop/Item/origin``, as `line`.
+    ///   - file: the place for ``RunLoop/Item/origin``, with `line`.
     public convenience init(
         fileDescriptor: Int32, events: DescriptorEvents, order: Int = 0,
         handler: @escaping (DescriptorSource, DescriptorEvents) -> Void, file: StaticString = #fileID,
@@ -49,7 +50,7 @@ public final class DescriptorSource: RunLoop.Source {
             origin: RunLoop.Origin(file: file, line: line), handler: handler)
     }
 
-    /// A source that is made for somebody else, whose place it is given.
+    /// A source that is made on behalf of other code, with that code's place.
     public init(
         fileDescriptor: Int32, events: DescriptorEvents, order: Int = 0, origin: RunLoop.Origin,
         handler: @escaping (DescriptorSource, DescriptorEvents) -> Void
@@ -63,8 +64,8 @@ public final class DescriptorSource: RunLoop.Source {
     /// What any thread may ask of a descriptor source.
     public typealias Remote = RunLoop.ItemRemote<DescriptorSource>
 
-    /// A handle with which any thread may stop the source. The descriptor is to be closed only when
-    /// ``removalHandler`` has been called.
+    /// A handle with which any thread may stop the source. Close the descriptor only when ``removalHandler`` has been
+    /// called.
     public var remote: Remote { Remote(link) }
 
     override func serve(_ found: DescriptorEvents, in loop: RunLoop) -> Bool {
@@ -80,7 +81,7 @@ public final class DescriptorSource: RunLoop.Source {
 
     // MARK: Watching
 
-    /// Has the driver watch the descriptor, as it does from the first mode to the last.
+    /// Has the driver watch the descriptor, as it does while the source is in any mode.
     fileprivate func beginWatch(in loop: RunLoop) throws(DescriptorError) {
         let token = loop.descriptors.insert(self)
         do {
@@ -125,7 +126,7 @@ public final class DescriptorSource: RunLoop.Source {
         do {
             try loop.driver.watch(fileDescriptor, for: events, token: token)
         } catch {
-            // It is not watched, and leaves as one that is parked.
+            // It is no longer watched, and leaves as a parked one does.
             loop.parked.insert(self)
             loop.emit(.ignored("\(self) was invalidated: \(error)"))
             invalidate()
@@ -166,10 +167,10 @@ extension RunLoop {
     /// Schedules a source in modes of this loop.
     ///
     /// The descriptor is watched as long as the source is in any mode. A source that is invalid or in another loop is
-    /// ignored; ``trace`` tells.
+    /// ignored; ``trace`` tells. On the loop's thread.
     ///
-    /// - Throws: ``DescriptorError`` if the descriptor is not open, or of a kind that cannot be waited for; the source
-    ///   is then not scheduled.
+    /// - Throws: ``DescriptorError`` if the descriptor is not open, or cannot be waited for; the source is then not
+    ///   scheduled.
     public func add(_ source: DescriptorSource, forMode modes: Modes) throws(DescriptorError) {
         guard admits(source), !modes.isEmpty else { return }
         if source.token == nil { try source.beginWatch(in: self) }

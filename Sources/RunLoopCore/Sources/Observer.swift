@@ -1,19 +1,21 @@
 /// A callback at certain points of every pass.
 ///
-/// Observers do not keep a mode from being empty: a mode with nothing else in it is not run, and they are not called.
+/// Observers do not keep a mode from being empty: a mode with nothing else in it does not run, and its observers are
+/// not called. An observer belongs to its loop's thread and is not `Sendable`; other threads stop it through its
+/// ``remote``. The loop keeps it until it is invalidated or leaves its last mode. The end of its loop invalidates it.
 ///
 /// Source: Apple's page on `CFRunLoopObserver`.
 public final class Observer: RunLoop.UntimedItem {
     /// When the observer is called.
     public let activities: RunLoop.Activity
-    /// Whether it is called again and again; otherwise it is invalidated after its first call.
+    /// Whether it is called more than once; if not, it is invalidated after its first call.
     public let repeats: Bool
-    /// Smaller numbers are called earlier; equal ones in the order in which they were added.
+    /// Smaller numbers are called earlier, and equal ones in the order in which they were added.
     public let order: Int
 
     @exclusivity(unchecked) private var handler: ((Observer, RunLoop.Activity) -> Void)?
 
-    /// An observer, to be added with ``RunLoop/add(_:forMode:)-(Observer,_)``.
+    /// Makes an observer. Add it with ``RunLoop/add(_:forMode:)-(Observer,_)``.
     public init(
         activities: RunLoop.Activity, repeats: Bool = true, order: Int = 0,
         handler: @escaping (Observer, RunLoop.Activity) -> Void, file: StaticString = #fileID, line: UInt32 = #line
@@ -58,8 +60,8 @@ public final class Observer: RunLoop.UntimedItem {
 }
 
 extension RunLoop {
-    /// Has an observer called in modes of this loop. An observer that is invalid or of another loop is ignored;
-    /// ``trace`` tells.
+    /// Schedules an observer in modes of this loop. An observer that is invalid or in another loop is ignored;
+    /// ``trace`` tells. On the loop's thread.
     public func add(_ observer: Observer, forMode modes: Modes) {
         enrol(observer, modes)
     }

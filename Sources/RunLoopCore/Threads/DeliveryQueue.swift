@@ -1,16 +1,16 @@
-/// Where handlers are called: what a timer source chooses where Dispatch chooses a queue.
+/// Where handlers are called: with a timer source, this takes the place of Dispatch's queue.
 ///
 /// ```swift
 /// DeliveryQueue.main.asyncAfter(.seconds(2)) { print("on the main loop, in whatever mode it runs") }
 /// DeliveryQueue.background.asyncAfter(.seconds(2)) { print("on a background thread") }
 /// ```
 public struct DeliveryQueue: Sendable {
-    /// The loop in whose timer queue deadlines wait.
+    /// The loop whose timer queue holds the deadlines.
     let home: RunLoop.Remote
-    /// The threads that call the handlers, if not the home loop's own.
+    /// The threads that call the handlers, if it is not the home loop's own.
     let pool: LoopThreadPool?
 
-    /// A loop, in whatever mode it runs; for the main thread's loop, the main queue's part.
+    /// A loop, in whatever mode it runs. With the main thread's loop, it is the counterpart of the main queue.
     public static func loop(_ remote: RunLoop.Remote) -> DeliveryQueue {
         DeliveryQueue(home: remote, pool: nil)
     }
@@ -20,7 +20,7 @@ public struct DeliveryQueue: Sendable {
         .loop(thread.remote)
     }
 
-    /// A pool of threads, each handler on whichever is free; one source's never at the same time.
+    /// A pool of threads. Each handler is called on a free one, and handlers of one source never run at the same time.
     public static func pool(_ pool: LoopThreadPool) -> DeliveryQueue {
         DeliveryQueue(home: pool.timekeeper.remote, pool: pool)
     }

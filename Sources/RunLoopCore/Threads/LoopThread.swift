@@ -3,9 +3,9 @@ internal import Glibc
 
 /// A thread that runs a loop of its own.
 ///
-/// The thread calls its set-up with the loop, runs the loop in the default mode until nothing is left in it or until it
-/// is asked to stop, and ends. At its end everything that the loop held is released on the thread, before ``join()``
-/// returns (S9, S15).
+/// The thread calls its set-up with the loop, runs the loop in the default mode until it is stopped or nothing is left
+/// in it, and ends. The end of the loop invalidates everything scheduled in it; handlers, targets and what they
+/// captured are let go on the thread, before ``join()`` returns.
 ///
 /// ```swift
 /// let thread = LoopThread(name: "ticker") { loop in
@@ -16,24 +16,24 @@ internal import Glibc
 /// thread.join()
 /// ```
 ///
-/// Dropping a `LoopThread` does not end its thread. A thread that is started inside a simulation takes part in its
-/// virtual time.
+/// Releasing a `LoopThread` does not end its thread. A thread that is started inside a simulation takes part in its
+/// virtual time. The object is `Sendable`.
 public final class LoopThread: Sendable {
-    /// The thread's name, of which the system keeps the first 15 bytes.
+    /// The thread's name. The system keeps its first 15 bytes.
     public let name: String
 
-    /// What other threads may ask of the thread's loop. Valid from the beginning.
+    /// What other threads may ask of the thread's loop. Valid from the start.
     public let remote: RunLoop.Remote
 
     private let seat: any Seat
     private let handle: Locked<pthread_t?>
 
-    /// What the thread needs; it goes when the thread has ended.
+    /// What the thread needs. It goes when the thread has ended.
     private final class Start: Sendable {
         let seat: any Seat
         let remote: RunLoop.Remote
         let name: String
-        // Handed to the thread, and taken by it alone.
+        // Unsafe, but passed to the thread, which alone reads and changes it from then on.
         nonisolated(unsafe) var setUp: (@Sendable (RunLoop) -> Void)?
 
         init(seat: any Seat, remote: RunLoop.Remote, name: String, setUp: @escaping @Sendable (RunLoop) -> Void) {
@@ -52,11 +52,12 @@ public final class LoopThread: Sendable {
                 setUp?(loop)
                 repeat {
                     loop.run(in: .default)
-                    // A nested run in another mode may have taken in the stop and blocks that were posted before it.
+                    // A nested run in another mode may have taken in the stop, and blocks that were posted before it.
                     if loop.hasBlocks(for: .default) { loop.poll() }
                 } while !remote.mailbox.closeIfEmpty()
                 setUp = nil
-                // While it is installed: deinits that ask for a queue or start a thread stay in its world.
+                // Before the loop is uninstalled, so that deinits that ask for a queue or start a thread stay in its
+                // world.
                 loop.tearDown()
                 RunLoop.install(nil)
             }
@@ -66,13 +67,15 @@ public final class LoopThread: Sendable {
 
     /// Starts a thread in `world`.
     ///
-    /// - Parameter isService: the thread only serves others; that nothing is left for it to wait for says nothing.
+    /// - Parameter isService: whether the thread only serves others, so that it is told last that nothing can happen
+    ///   any more.
     package init(
         name: String, in world: any World, isService: Bool = false, setUp: @escaping @Sendable (RunLoop) -> Void
     ) {
         self.name = name
         seat = world.makeSeat(named: name, isService: isService)
         remote = RunLoop.Remote(waker: seat.waker)
+        // Unmanaged: C passes a pointer to the thread, which takes the reference over.
         let start = Unmanaged.passRetained(Start(seat: seat, remote: remote, name: name, setUp: setUp))
         var thread = pthread_t()
         let status = pthread_create(
@@ -91,7 +94,7 @@ public final class LoopThread: Sendable {
         }
     }
 
-    /// Asks the thread to end: every run of its loop ends after the step it is in, also nested ones, and one that
+    /// Asks the thread to end. Every run of its loop ends at the end of its pass, nested ones too, and a run that
     /// begins later makes a single pass. Blocks posted before the stop still run. Returns at once. Any thread.
     public func stop() {
         if isCurrent {
@@ -101,11 +104,11 @@ public final class LoopThread: Sendable {
         }
     }
 
-    /// Waits until the thread has ended and everything of its loop has been released. Any thread but this one; harmless
-    /// when repeated. It blocks the caller, and a thread that is never stopped may never end.
+    /// Waits until the thread has ended and everything in its loop has been let go. Any thread but its own; harmless
+    /// when repeated. It blocks the caller, for ever if the thread is never stopped and never ends by itself.
     public func join() {
         require(!isCurrent, "a thread cannot wait for its own end; return from its set-up instead, or stop it")
-        // Not under the lock: in a simulation the thread needs its turn to end.
+        // Not under the lock: in a simulation the thread needs its turn in order to end.
         seat.join()
         handle.withLock { thread in
             guard let running = thread else { return }

@@ -1,21 +1,23 @@
-/// What a thread of a pool is to do.
+/// Work for a thread of a pool.
 protocol PoolJob: AnyObject, Sendable {
     func run(in loop: RunLoop)
 }
 
-/// Threads that call the handlers of timer sources, each on whichever is free: the part of Dispatch's global queue.
+/// Threads that call the handlers of timer sources, each on whichever thread is free: the counterpart of Dispatch's
+/// global queue.
 ///
-/// A further thread, the timekeeper, waits for the deadlines and calls nobody, so that a source is as punctual as the
-/// pool has a free thread. The others are started when they are needed. When all are busy, deliveries wait in the order
-/// in which they came, and fires of a source that wait are merged into one.
+/// One more thread, the timekeeper, waits for the deadlines and calls no handler, so that a source is punctual as long
+/// as the pool has a free thread. The other threads start when they are needed. When all are busy, deliveries wait in
+/// order, and waiting fires of one source are merged into one.
 ///
-/// A source keeps its pool. When the last reference to a pool goes its threads end; ``stop()`` ends them while there are
-/// sources, which fall silent. A pool that is made inside a simulation takes part in its virtual time.
+/// A source keeps its pool. When the last reference to a pool goes, its threads end; ``stop()`` ends them even while
+/// there are sources, which then no longer fire. A pool that is made inside a simulation takes part in its virtual
+/// time. It is `Sendable`.
 public final class LoopThreadPool: Sendable {
     /// The name that the threads are numbered under: `background-1`, `background-2`.
     public let name: String
 
-    /// The greatest number of threads that call handlers at a time.
+    /// The most threads that call handlers at the same time.
     public let maximumThreads: Int
 
     let timekeeper: LoopThread
@@ -27,8 +29,8 @@ public final class LoopThreadPool: Sendable {
         var isStopped = false
     }
 
-    /// Jobs that wait for a thread, the first come first. Taking one costs the same however many wait, on average,
-    /// and lets go of it: a source keeps its pool.
+    /// Jobs that wait for a thread, in order. Taking one is O(1), amortized, and lets go of it: a source keeps its
+    /// pool.
     private struct Line {
         private var jobs: [(any PoolJob)?] = []
         private var head = 0
@@ -69,8 +71,8 @@ public final class LoopThreadPool: Sendable {
         stop()
     }
 
-    /// Asks the threads to end, each after the handler it is in. What is due later is not delivered. Returns at once.
-    /// Any thread.
+    /// Asks the threads to end, each after its present handler. Nothing is delivered after that. Returns at once. Any
+    /// thread.
     public func stop() {
         let workers = state.withLock { state in
             state.isStopped = true
@@ -81,13 +83,13 @@ public final class LoopThreadPool: Sendable {
         timekeeper.stop()
     }
 
-    /// Waits until the threads have ended. Not from one of them; harmless when repeated.
+    /// Waits until the threads have ended. Any thread but these; harmless when repeated.
     public func join() {
         timekeeper.join()
         for worker in state.withLock({ $0.workers }) { worker.thread.join() }
     }
 
-    /// Has a free thread deliver, or the next that becomes free. On the timekeeper's thread.
+    /// Has a free thread deliver, or the next one that becomes free. On the timekeeper's thread.
     func submit(_ job: any PoolJob, from loop: RunLoop) {
         let worker: Int? = state.withLock { state in
             guard !state.isStopped else { return nil }

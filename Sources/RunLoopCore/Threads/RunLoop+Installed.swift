@@ -4,7 +4,7 @@ extension RunLoop {
     /// The loop of the calling thread, if it has one.
     package static var installed: RunLoop? { installedReference?.object }
 
-    /// The same, by a reference that does not count: the thread keeps its loop.
+    /// The same as a reference that is not counted: the thread keeps its loop.
     package static var installedReference: UnownedReference<RunLoop>? {
         pthread_getspecific(installedKey).map { UnownedReference(address: $0) }
     }
@@ -15,23 +15,26 @@ extension RunLoop {
         return reference
     }
 
-    /// Makes `loop` the calling thread's loop, until another is installed or the thread ends.
+    /// Makes `loop` the calling thread's loop until another is installed or the thread ends.
     ///
-    /// - Returns: the loop that was installed before; it has not been torn down.
+    /// - Returns: the loop that was installed before. It has not been torn down.
     @discardableResult
     package static func install(_ loop: RunLoop?) -> RunLoop? {
+        // Unmanaged: the key holds the loop by a pointer, which counts as a reference.
         let previous = pthread_getspecific(installedKey).map { Unmanaged<RunLoop>.fromOpaque($0).takeRetainedValue() }
         pthread_setspecific(installedKey, loop.map { UnsafeRawPointer(Unmanaged.passRetained($0).toOpaque()) })
         return previous
     }
 
-    /// What the threads of a world mean by the main loop; `nil` in the real one, whose main thread has it.
+    /// The main loop for the threads of a world; `nil` in the real one, whose main thread has the loop.
     package static let mainRemotes = WorldLocal<Remote?> { _ in nil }
 
-    /// What is done with every loop of a world's threads before it is set up: a simulation has them traced.
+    /// What is done with every loop of a world's threads before its set-up: a simulation has them traced.
     package static let preparations = WorldLocal<@Sendable (RunLoop) -> Void> { _ in { _ in } }
 
-    /// Swift has no thread-local variables; a key of the C library also says when a thread ends, foreign ones included.
+    /// Swift has no thread-local variables. A key of the C library also reports the end of a thread, even of one that
+    /// this library has not started. The key counts as a reference to the loop, which C cannot: so it is retained and
+    /// released by hand.
     private static let installedKey: pthread_key_t = {
         var key = pthread_key_t()
         let status = pthread_key_create(&key) { pointer in

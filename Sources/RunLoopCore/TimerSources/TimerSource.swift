@@ -1,6 +1,6 @@
-/// Why a timer was refused (S8, S11).
+/// Why a timer source was refused.
 public enum TimerSourceError: Error, Equatable, CustomStringConvertible {
-    /// There is no handler: nothing would ever be called.
+    /// There is no handler, so nothing would ever be called.
     case noHandler
     /// The time until the first fire is negative.
     case negativeStart(Duration)
@@ -20,12 +20,12 @@ public enum TimerSourceError: Error, Equatable, CustomStringConvertible {
     }
 }
 
-/// A timer that knows no modes: the timer source of Grand Central Dispatch (S7, R170–R190).
+/// A timer that ignores modes: the timer source of Grand Central Dispatch.
 ///
 /// It is created inactive, given a schedule and handlers, and activated. Its event handler is called on its
 /// ``DeliveryQueue``: by a loop in whatever mode it runs, or on a background thread that a busy main loop does not
-/// touch. Fires that come while the handler runs, while the source is suspended, or while its queue is busy are merged
-/// into one delivery, and ``data`` tells how many there were; the phase is always kept (R175–R177).
+/// delay. Fires that come while the handler runs, while the source is suspended, or while its queue is busy are merged
+/// into one delivery, and ``data`` tells how many there were. The phase is always kept.
 ///
 /// ```swift
 /// let source = TimerSource(queue: .background)
@@ -34,12 +34,15 @@ public enum TimerSourceError: Error, Equatable, CustomStringConvertible {
 /// source.activate()
 /// ```
 ///
-/// Keep the source: when the last reference to it goes, it stops silently and its cancel handler is not called (R184).
-/// What Dispatch crashes on is defined here. A source may be released while suspended or inactive (R183): it stops, and
-/// if it had been cancelled its cancel handler is called after all. A ``resume()`` without a suspend is ignored (R182).
+/// Keep the source: when the last reference to it goes, it stops silently, and its cancel handler is not called. What
+/// Dispatch crashes on is defined here. A source may be released while it is suspended or inactive: it stops, and if it
+/// had been cancelled, its cancel handler is called after all. A ``resume()`` without a ``suspend()`` is ignored.
 ///
-/// A source that is active and has something to deliver keeps every run of its queue's loop from finishing, in whatever
-/// mode. All methods may be called from any thread; none blocks. Each is O(1) but for arming, which is O(log n).
+/// While a source is active and has something to deliver, it keeps every run of its queue's loop from finishing, in any
+/// mode. It is `Sendable`: any thread may call its methods, and none of them blocks. Each is O(1), except that arming
+/// is O(log n).
+///
+/// Source: Apple's page on `DispatchSourceTimer`.
 public final class TimerSource: Sendable {
     /// Where the handlers are called.
     public let queue: DeliveryQueue
@@ -52,12 +55,12 @@ public final class TimerSource: Sendable {
 
     private let core: TimerSourceCore
 
-    /// A source that is inactive and has neither a schedule nor handlers.
+    /// A source that is inactive and has neither a schedule nor handlers. Any thread.
     ///
     /// - Parameters:
     ///   - queue: where its handlers are called.
     ///   - name: a name for traces and reports.
-    ///   - file: for ``origin``, as `line`.
+    ///   - file: the place for ``origin``, with `line`.
     public convenience init(
         queue: DeliveryQueue, name: String? = nil, file: StaticString = #fileID, line: UInt32 = #line
     ) {
@@ -76,20 +79,18 @@ public final class TimerSource: Sendable {
 
     // MARK: Schedule
 
-    /// Sets when the source fires, and drops what the former schedule had not yet delivered (R171).
+    /// Sets when the source fires, and drops what the former schedule had not yet delivered.
     ///
-    /// A deadline that has passed keeps its phase and counts (R178), and so does time before the activation (R179).
-    /// After ``cancel()`` nothing happens (R188). On a source that is active this may be called at any time, also from
-    /// its handlers.
+    /// If the deadline has passed, it keeps its phase and counts, and so does time before the activation. Does nothing
+    /// after ``cancel()``. You may call it at any time, also within the source's handlers.
     ///
     /// - Parameters:
-    ///   - deadline: when it fires first, on the clock of the queue; `distantFuture` disarms it (R173).
-    ///   - interval: the time between fires from the deadline on; `nil` for one fire only, after which the source is
-    ///     neither cancelled nor released and may be scheduled again (R172). Zero is taken as a nanosecond, and a
-    ///     negative interval as none (R173).
-    ///   - leeway: how much later a fire may come, so that several timers can share a wake-up, as a timer's
-    ///     ``Timer/tolerance``; after the first fire at most half the interval counts (R174). Never early; on virtual
-    ///     time no fire moves.
+    ///   - deadline: when it fires first, on the clock of the queue; `distantFuture` disarms it.
+    ///   - interval: the time between fires, counted from the deadline. `nil` for a single fire; after it the source is
+    ///     not cancelled and may be scheduled again. Zero is taken as a nanosecond, and a negative interval as none.
+    ///   - leeway: how much later a fire may come, so that several timers can share a wake-up; see ``Timer/tolerance``.
+    ///     After the first fire at most half of the interval counts. A fire is never early, and on virtual time none
+    ///     moves.
     public func schedule(
         deadline: RunLoop.Instant, repeating interval: Duration? = nil, leeway: Duration = .zero
     ) {
@@ -97,13 +98,13 @@ public final class TimerSource: Sendable {
     }
 
     /// Sets when the source fires, counted from now on the clock of its queue; see
-    /// ``schedule(deadline:repeating:leeway:)``. A negative delay counts as a deadline that has passed.
+    /// ``schedule(deadline:repeating:leeway:)``. With a negative delay the deadline has passed already.
     public func schedule(after delay: Duration, repeating interval: Duration? = nil, leeway: Duration = .zero) {
         schedule(deadline: queue.now + delay, repeating: interval, leeway: leeway)
     }
 
-    /// How many dates of the grid had passed since the delivery before, counted up to the moment of the delivery that
-    /// is being made; at least one (R176). Outside of the event handler, that of the last delivery.
+    /// How many dates of the grid have passed since the last delivery, counted at the start of the present one; at
+    /// least one. Outside of the event handler, the number for the last delivery.
     public var data: Int { core.data }
 
     // MARK: Handlers
@@ -114,23 +115,24 @@ public final class TimerSource: Sendable {
         core.setEventHandler(handler)
     }
 
-    /// Sets the event handler of a source whose queue is `loop`: it stays on the loop's thread, and may capture what
-    /// belongs there.
+    /// Sets the event handler of a source whose queue is `loop`. The handler stays on the loop's thread and may capture
+    /// what belongs there.
     ///
-    /// - Precondition: the loop is the calling thread's and the source's queue.
+    /// - Precondition: the loop is the calling thread's, and the source's queue.
     public func setEventHandler(on loop: RunLoop, _ handler: @escaping (TimerSource) -> Void) {
         core.check(loop)
         core.setEventHandler(handler)
     }
 
-    /// Sets what is called once after ``cancel()``, on the queue, when a running event handler has returned (R186).
+    /// Sets what is called once after ``cancel()``, on the queue, when the present call of the event handler has
+    /// returned.
     public func setCancelHandler(_ handler: (@Sendable () -> Void)?) {
         core.setCancelHandler(handler)
     }
 
-    /// Sets the cancel handler of a source whose queue is `loop`: it stays on the loop's thread.
+    /// Sets the cancel handler of a source whose queue is `loop`. The handler stays on the loop's thread.
     ///
-    /// - Precondition: the loop is the calling thread's and the source's queue.
+    /// - Precondition: the loop is the calling thread's, and the source's queue.
     public func setCancelHandler(on loop: RunLoop, _ handler: @escaping () -> Void) {
         core.check(loop)
         core.setCancelHandler(handler)
@@ -138,30 +140,30 @@ public final class TimerSource: Sendable {
 
     // MARK: Life
 
-    /// Lets the source begin to deliver; on an active one nothing happens (R170).
+    /// Lets the source begin to deliver. Does nothing on an active source.
     public func activate() {
         core.activate()
     }
 
-    /// Holds deliveries back until a matching ``resume()``; suspensions nest (R180). A handler that runs goes on
-    /// (R181).
+    /// Holds deliveries back until the matching ``resume()``; suspensions nest. A handler that is already running is
+    /// not interrupted.
     public func suspend() {
         core.suspend()
     }
 
-    /// Takes back one ``suspend()``; after the last one, what was missed is delivered at once as one (R180). On a
-    /// source that is inactive and not suspended it activates (R170); otherwise, with nothing to take back, nothing
+    /// Takes back one ``suspend()``. After the last one, everything that was missed is delivered at once, as one. An
+    /// inactive source that is not suspended is activated. Otherwise there is nothing to take back, and nothing
     /// happens.
     public func resume() {
         core.resume()
     }
 
-    /// Stops the source for good: once this has returned no event handler begins any more (R185).
+    /// Stops the source for good. On the thread that delivers, no event handler begins once this has returned; from
+    /// another thread, one delivery that was already decided may still come.
     ///
-    /// One that is running finishes, and for another thread than the one that delivers a handler runs from the moment
-    /// that the delivery was decided, a few instructions before its own first; then the cancel handler is called, if
-    /// there is one, and the handlers are let go (R186, R189). While the source is suspended or inactive the cancel
-    /// handler waits (R187). Without a cancel handler the event handler is let go at once, on its loop's thread.
+    /// A handler that is already running finishes. Then the cancel handler is called, if there is one, and the handlers
+    /// are let go. While the source is suspended or inactive the cancel handler waits. Without a cancel handler the
+    /// event handler is let go at once, on its loop's thread.
     public func cancel() {
         core.cancel()
     }
@@ -169,8 +171,8 @@ public final class TimerSource: Sendable {
     /// Whether the source has been cancelled.
     public var isCancelled: Bool { core.isCancelled }
 
-    /// Has the source kept by what it still has to deliver: until it is cancelled, or has fired once and for all. Then
-    /// its handlers are let go, too.
+    /// Keeps the source as long as it has something to deliver: until it is cancelled, or has made its only fire. Then
+    /// its handlers are let go too.
     func keepUntilDelivered() {
         core.keepUntilDelivered(self)
     }

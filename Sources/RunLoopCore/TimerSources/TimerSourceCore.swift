@@ -1,10 +1,10 @@
-/// What a timer source is to its queue: a client of the home loop's timer queue, and the state of the source.
+/// A timer source as its queue sees it: an item of the home loop's timer queue, and the state of the source.
 ///
-/// The state may be changed from any thread; what follows for the timer queue is done on the home loop's thread.
+/// Any thread may change the state. What follows from that for the timer queue is done on the home loop's thread.
 final class TimerSourceCore: RunLoop.TimedItem, @unchecked Sendable {
-    // Unchecked, because `state` is reached under the home loop's lock alone, what is for its queue on its thread alone,
-    // and `source` is set once, before anybody else knows of it. Handlers that are not `Sendable` are called and let go
-    // on the home loop's thread, while there is one.
+    // Unchecked. `state` is reached only under the home loop's lock, and the fields of the timer queue only on that
+    // loop's thread; `source` is set once, before anybody else knows of it. Handlers that are not `Sendable` are called
+    // and let go on the home loop's thread as long as it exists.
 
     weak var source: TimerSource?
     private let queue: DeliveryQueue
@@ -21,7 +21,7 @@ final class TimerSourceCore: RunLoop.TimedItem, @unchecked Sendable {
     // MARK: As an item
 
     override var kind: RunLoop.ItemKind { .timerSource }
-    /// Its handlers are the state's: an item without one is not invalidated as others are.
+    /// Its handlers are part of the state. An item without a handler is not invalidated as others are.
     override var hasHandler: Bool { false }
     override func dropHandler(_ body: () -> Void) {}
     override var deadline: RunLoop.Instant { armed.deadline }
@@ -56,10 +56,10 @@ final class TimerSourceCore: RunLoop.TimedItem, @unchecked Sendable {
     struct Schedule {
         private var grid: Grid
         private var fraction: Grid.Fraction?
-        /// The time between dates, of one that repeats.
+        /// The time between dates, if there is more than one.
         let period: Duration?
         private let leeway: Duration
-        /// Whether a date of it has been delivered.
+        /// Whether one of its dates has been delivered.
         private var hasBegun = false
 
         init(deadline: RunLoop.Instant, interval: Duration?, leeway: Duration) {
@@ -99,18 +99,18 @@ final class TimerSourceCore: RunLoop.TimedItem, @unchecked Sendable {
 
     private struct State {
         var belongings = Belongings()
-        /// What handlers were before, until the home loop lets it go.
+        /// Former handlers, until the home loop lets them go.
         var replaced: [Belongings] = []
         var schedule: Schedule?
         var data = 0
         var isActive = false
         var suspensions = 0
         var isCancelled = false
-        /// It was cancelled, and its cancel handler has not been called.
+        /// It was cancelled, and its cancel handler has still to be called.
         var owesCancelCall = false
-        /// A handler is on the stack.
+        /// Its handler is on the stack.
         var isDelivering = false
-        /// A thread of the pool is to deliver.
+        /// A thread of the pool will deliver.
         var isHandedOver = false
         /// The home loop's timer queue has it.
         var isKnown = false
@@ -197,7 +197,7 @@ extension TimerSourceCore {
         }
     }
 
-    /// The source is gone. What it still owes is its cancel handler, if it was cancelled.
+    /// The source is gone. If it was cancelled, it still owes a call of its cancel handler.
     func abandon() {
         change { state in
             if state.owesCancelCall {
@@ -223,7 +223,8 @@ extension TimerSourceCore {
         queue.home.mailbox.sources.withLock { _ in body(&state) }
     }
 
-    /// Changes the state; if it says so, the home loop acts on it: at once on its own thread, otherwise when it looks.
+    /// Changes the state. If `body` returns `true`, the home loop acts on it: at once on its own thread, otherwise when
+    /// it next looks.
     private func change(_ body: (inout State) -> Bool) {
         if let loop = homeLoop {
             if withLock(body) { update(in: loop) }
@@ -235,7 +236,7 @@ extension TimerSourceCore {
             return true
         }
         guard isNews, !queue.home.mailbox.post(.urgent { self.update(in: $0) }) else { return }
-        // The loop has ended. What it knows it lets go of on its own thread; of the rest nobody will ever take care.
+        // The loop has ended. On its own thread it lets go of what it knows; nobody would ever let go of the rest.
         let dropped = withLock { state in
             state.isUpdatePosted = false
             return state.isKnown ? [] : Self.takeAll(&state)
@@ -256,7 +257,7 @@ extension TimerSourceCore {
         return loop
     }
 
-    /// Replaces a handler. Until the old one is let go of on the home loop's thread the state keeps it: a reference on
+    /// Replaces a handler. The state keeps the old one until the home loop lets it go on its own thread: a reference on
     /// this thread could turn out to be the last.
     private func replace(_ set: (inout Belongings) -> Void) {
         let replaces = withLock { state in
@@ -335,12 +336,12 @@ extension TimerSourceCore {
 // MARK: - On the thread that delivers
 
 extension TimerSourceCore {
-    /// Calls the handler whose turn it is, unless the state has changed since it was decided to.
+    /// Calls the handler whose turn it is, unless the state has changed since that was decided.
     ///
-    /// - Returns: whether anything was called.
+    /// - Returns: whether a handler was called.
     @discardableResult
     func deliver(in loop: RunLoop, at now: RunLoop.Instant) -> Bool {
-        // Not under the lock: to let go of the last reference takes it too.
+        // Not under the lock: letting go of the last reference takes the lock too.
         let source = source
         let callout = withLock { Self.begin(&$0, at: now, isAbandoned: source == nil) }
         switch callout {
@@ -373,7 +374,7 @@ extension TimerSourceCore {
             state.isDelivering = true
             return .cancel(handler)
         }
-        // A schedule that was set while the delivery was on its way may not be due.
+        // A schedule that was set while the delivery was on its way may not be due yet.
         guard let schedule = state.schedule, schedule.date <= now, !isAbandoned else { return nil }
         if schedule.period != nil {
             state.data = state.schedule!.take(at: now)
@@ -386,8 +387,8 @@ extension TimerSourceCore {
         return .event(handler)
     }
 
-    /// Takes what nobody needs any more: the handlers once cancelled and done, and of a source that keeps itself
-    /// everything once nothing is left to deliver.
+    /// Takes what is no longer needed: the handlers once the source is cancelled and done, and everything of a source
+    /// that keeps itself once nothing is left to deliver.
     private static func takeUnneeded(_ state: inout State) -> Belongings {
         guard !state.isDelivering else { return Belongings() }
         let isOver = state.belongings.keeper != nil && state.schedule == nil

@@ -1,6 +1,6 @@
-/// A block that is to be called later, once: what `asyncAfter` gives back (S14).
+/// A block that is called later, once: what `asyncAfter` returns.
 ///
-/// Unlike Dispatch's, it can be cancelled. It need not be kept. Any thread.
+/// Unlike Dispatch's, it can be cancelled. You need not keep it. It is `Sendable`.
 public struct WorkItem: Sendable {
     private let source: TimerSource
 
@@ -8,10 +8,10 @@ public struct WorkItem: Sendable {
         self.source = source
     }
 
-    /// Whether the block is still to be called.
+    /// Whether the block has still to be called.
     public var isPending: Bool { source.isPending }
 
-    /// Whether ``cancel()`` has been called, be it before or after the block was called.
+    /// Whether ``cancel()`` has been called, before or after the block was called.
     public var isCancelled: Bool { source.isCancelled }
 
     /// Once this has returned on the thread that would call it, the block does not begin any more; from another thread,
@@ -23,9 +23,10 @@ public struct WorkItem: Sendable {
 }
 
 extension DeliveryQueue {
-    /// Calls `block` once, on this queue, `delay` from now at the earliest (R191). Any thread, O(log n).
+    /// Calls `block` once, on this queue, `delay` from now at the earliest. Any thread, O(log n).
     ///
-    /// A delay of zero or less means as soon as the queue is free, never at once. There is no leeway unless it is given.
+    /// With a delay of zero or less it is called as soon as the queue is free, never at once. There is no leeway unless
+    /// one is given.
     ///
     /// - Returns: a token that can cancel the block.
     @discardableResult
@@ -36,8 +37,7 @@ extension DeliveryQueue {
         asyncAfter(deadline: now + delay, leeway: leeway, block, file: file, line: line)
     }
 
-    /// Calls `block` once, on this queue, not before `deadline`; never for `distantFuture` (R191). Any thread,
-    /// O(log n).
+    /// Calls `block` once, on this queue, not before `deadline`, and never for `distantFuture`. Any thread, O(log n).
     @discardableResult
     public func asyncAfter(
         deadline: RunLoop.Instant, leeway: Duration = .zero, _ block: @escaping @Sendable () -> Void,
@@ -50,8 +50,8 @@ extension DeliveryQueue {
 }
 
 extension RunLoop {
-    /// Calls `block` once, on this loop's thread, in whatever mode it then runs, `delay` from now at the earliest
-    /// (R191). For chosen modes use ``perform(afterDelay:inModes:_:)``. O(log n).
+    /// Calls `block` once, on this loop's thread, in whatever mode it then runs, `delay` from now at the earliest. To
+    /// choose modes use ``perform(afterDelay:inModes:_:file:line:)``. On the loop's thread, O(log n).
     @discardableResult
     public func asyncAfter(
         _ delay: Duration, leeway: Duration = .zero, _ block: @escaping () -> Void, file: StaticString = #fileID,
@@ -60,7 +60,8 @@ extension RunLoop {
         asyncAfter(deadline: now + delay, leeway: leeway, block, file: file, line: line)
     }
 
-    /// Calls `block` once, on this loop's thread, in whatever mode it then runs, not before `deadline`.
+    /// Calls `block` once, on this loop's thread, in whatever mode it then runs, not before `deadline`. On the loop's
+    /// thread, O(log n).
     @discardableResult
     public func asyncAfter(
         deadline: Instant, leeway: Duration = .zero, _ block: @escaping () -> Void, file: StaticString = #fileID,

@@ -1,7 +1,9 @@
-/// A call that a loop is to make later, once: `performSelector:withObject:afterDelay:` (R155–R162).
+/// A call that a loop makes later, once: `performSelector:withObject:afterDelay:`.
 ///
-/// What is called, its target and its argument are kept until the call has been made or cancelled (R157). The call is
-/// made only while the loop runs in one of its modes (R158).
+/// The loop keeps what is called, its target and its argument until the call has been made or cancelled. It makes the
+/// call only while it runs in one of the call's modes. A call belongs to its loop's thread and is not `Sendable`.
+///
+/// Source: Apple's page on `performSelector:withObject:afterDelay:`.
 public final class DelayedCall {
     private let timer: Timer
 
@@ -9,11 +11,11 @@ public final class DelayedCall {
         self.timer = timer
     }
 
-    /// Whether the call is still to be made.
+    /// Whether the call has still to be made.
     public var isPending: Bool { timer.isValid }
 
-    /// Cancels the call and lets go of its target and argument. Harmless when it has been made or is being made (R161).
-    /// On the loop's thread, O(1).
+    /// Cancels the call and lets go of its target and argument. Harmless once the call has been made or is being made.
+    /// On the loop's thread, O(1) on average.
     public func cancel() {
         timer.invalidate()
     }
@@ -51,10 +53,11 @@ private final class DelayedCallTable {
 extension RunLoop {
     /// Calls `block` once, `delay` from now at the earliest, in one of `modes`.
     ///
-    /// A delay of zero or less means the next pass, never at once (R155). Calls with equal dates are made in the order
-    /// in which they were asked for (R159). With no modes at all nothing is scheduled (R156).
+    /// With a delay of zero or less the call is made in the next pass, never at once. Calls with equal dates are made
+    /// in the order in which they were requested. With no modes at all nothing is scheduled. On the loop's thread,
+    /// O(log n).
     ///
-    /// - Returns: a token that can cancel the call; it need not be kept.
+    /// - Returns: a token that can cancel the call. You need not keep it.
     @discardableResult
     public func perform(
         afterDelay delay: Duration, inModes modes: Modes = .default, _ block: @escaping () -> Void,
@@ -63,7 +66,7 @@ extension RunLoop {
         perform(at: now + max(.zero, delay), inModes: modes, block, file: file, line: line)
     }
 
-    /// Calls `block` once, not before `date`, in one of `modes`.
+    /// Calls `block` once, not before `date`, in one of `modes`. On the loop's thread, O(log n).
     @discardableResult
     public func perform(
         at date: Instant, inModes modes: Modes = .default, _ block: @escaping () -> Void, file: StaticString = #fileID,
@@ -72,14 +75,14 @@ extension RunLoop {
         schedule(oneShot(at: date, block, file: file, line: line), modes)
     }
 
-    /// Calls a method of `target` once, `delay` from now at the earliest, in one of `modes`; the target is kept until
-    /// then.
+    /// Calls a method of `target` once, `delay` from now at the earliest, in one of `modes`. The loop keeps the target
+    /// until then. On its thread, O(log n).
     ///
     /// - Parameters:
     ///   - selector: the method, for example `Player.skip`.
     ///   - target: the object whose method is called.
-    ///   - name: what ``cancelPreviousPerformRequests(withTarget:named:argument:)`` finds the call by, as Apple's finds
-    ///     it by the selector.
+    ///   - name: the name by which ``cancelPreviousPerformRequests(withTarget:named:argument:)`` finds the call, as
+    ///     Apple's finds it by its selector.
     ///   - delay: the least time until the call.
     ///   - modes: the modes in which the call may be made.
     @discardableResult
@@ -91,7 +94,7 @@ extension RunLoop {
         return schedule(timer, modes, target: target, named: name)
     }
 
-    /// Calls a method of `target` with an argument; see ``perform(_:target:named:afterDelay:inModes:)``.
+    /// Calls a method of `target` with an argument; see ``perform(_:target:named:afterDelay:inModes:file:line:)``.
     @discardableResult
     public func perform<Target: AnyObject, Argument: Hashable>(
         _ selector: @escaping (Target) -> (Argument) -> Void, target: Target, with argument: Argument,
@@ -102,13 +105,13 @@ extension RunLoop {
         return schedule(timer, modes, target: target, named: name, argument: argument)
     }
 
-    /// Cancels every pending call of a method of `target` in this loop, in all modes (R160).
+    /// Cancels every pending call of a method of `target` in this loop, in all modes. On the loop's thread.
     public func cancelPreviousPerformRequests(withTarget target: AnyObject) {
         cancelCalls(of: target) { _ in true }
     }
 
-    /// Cancels the pending calls of `target` that were given this name and an equal argument; no argument matches only
-    /// calls without one (R160).
+    /// Cancels the pending calls of `target` that have this name and an equal argument. Without an argument it matches
+    /// only calls without one. On the loop's thread.
     public func cancelPreviousPerformRequests(
         withTarget target: AnyObject, named name: String, argument: AnyHashable? = nil
     ) {

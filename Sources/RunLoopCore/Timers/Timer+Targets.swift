@@ -1,19 +1,19 @@
 extension Timer {
-    /// A timer that calls a method of `target`, which it keeps until it is invalidated (S1, R140).
+    /// A timer that calls a method of `target`, which it keeps until it is invalidated.
     ///
     /// ```swift
     /// let timer = Timer(fire: date, interval: .seconds(2), target: self, selector: Clock.tick, repeats: true)
     /// ```
     ///
-    /// A repeating timer and a target that keeps it live as long as the timer is valid; use `weakTarget` where the
-    /// target shall be free to go.
+    /// If the target keeps a repeating timer, both live as long as the timer is valid. Use `weakTarget` if the target
+    /// must be free to go.
     ///
     /// - Parameters:
     ///   - fireDate: the first date.
     ///   - interval: the time between fires; used only if the timer repeats.
     ///   - target: the object whose method is called.
-    ///   - selector: the method, which is given the timer.
-    ///   - userInfo: anything; kept until the timer is invalidated.
+    ///   - selector: the method; it is given the timer.
+    ///   - userInfo: any value; kept until the timer is invalidated.
     ///   - repeats: whether the timer fires more than once.
     public convenience init<Target: AnyObject>(
         fire fireDate: RunLoop.Instant, interval: Duration, target: Target,
@@ -26,17 +26,17 @@ extension Timer {
         carry(userInfo)
     }
 
-    /// A timer that calls a method of `weakTarget` without keeping it; when the target is gone, the timer invalidates
-    /// itself instead of firing (S3).
+    /// A timer that calls a method of `weakTarget` without keeping it. When the target is gone, the timer invalidates
+    /// itself and does not fire.
     ///
-    /// The target's `deinit` may call ``invalidate()``, and then nothing is left to fire at all.
+    /// The target's `deinit` may call ``RunLoop/Item/invalidate()``; then there is nothing left to fire at all.
     ///
     /// - Parameters:
     ///   - fireDate: the first date.
     ///   - interval: the time between fires; used only if the timer repeats.
     ///   - weakTarget: the object whose method is called as long as it lives.
-    ///   - selector: the method, which is given the timer.
-    ///   - userInfo: anything; kept until the timer is invalidated.
+    ///   - selector: the method; it is given the timer.
+    ///   - userInfo: any value; kept until the timer is invalidated.
     ///   - repeats: whether the timer fires more than once.
     public convenience init<Target: AnyObject>(
         fire fireDate: RunLoop.Instant, interval: Duration, weakTarget: Target,

@@ -1,36 +1,37 @@
 /// A timer of a run loop: it fires once, or again and again on a grid, while its loop runs in one of its modes.
 ///
-/// A repeating timer keeps to the dates `fireDate + k × interval`. When the loop comes late, because it was busy or ran
-/// in a mode that the timer is not in, the timer fires once for all the dates that have passed and then goes on with
-/// the first date still to come (R115–R117); ``missedFires`` tells how many there were. It never fires early (R113).
+/// A repeating timer keeps to the dates `fireDate + k × interval`. If the loop comes late, because it was busy or ran
+/// in another mode, the timer fires once for all dates that have passed and goes on with the first date still to come;
+/// ``missedFires`` tells how many it missed. It never fires early.
 ///
-/// The loop keeps the timer from the moment it is added until it is invalidated or removed from its last mode, and the
-/// timer keeps its block or target until it is invalidated (R110, R140). A one-shot invalidates itself after its fire.
+/// The loop keeps the timer from the moment it is added until it is invalidated or leaves its last mode, and the timer
+/// keeps its block or target until it is invalidated. A one-shot invalidates itself after its fire, and the end of its
+/// loop invalidates every timer in it.
 ///
-/// A timer belongs to the thread of its loop and is not `Sendable`. To stop one from another thread, hand that thread
-/// the timer's ``remote``.
+/// A timer belongs to the thread of its loop and is not `Sendable`. To stop or move it from another thread, give that
+/// thread the timer's ``remote``.
 ///
 /// Source: Apple's pages on `Timer` and `CFRunLoopTimer`.
 public final class Timer: RunLoop.TimedItem {
     /// The time between fires, at least a nanosecond; zero for a one-shot.
     public var timeInterval: Duration { own?.exactInterval ?? .nanoseconds(grid.period) }
 
-    /// Whether the timer fires again and again.
+    /// Whether the timer fires more than once.
     public var repeats: Bool { grid.period != 0 }
 
-    /// How many dates of the grid passed without a fire of their own before the fire that is being called, or that was
-    /// called last; those lost to the timer's own callback are among them. Zero for a one-shot.
+    /// How many dates of the grid were missed before the present fire, or before the last one. This includes dates that
+    /// passed during the timer's own callback. Zero for a one-shot.
     public private(set) var missedFires: Int {
         get { own?.missedFires ?? 0 }
         set { if newValue != missedFires { madeOwn.missedFires = newValue } }
     }
 
-    // 104 bytes, which the allocator makes 112 of, and what few timers have in an object of its own: with its closure and
-    // its entry in a heap a timer takes 160 bytes. What is needed to cancel or move a timer comes first, in one or two
-    // lines of the cache.
+    // 104 bytes, for which the allocator takes 112; what few timers have is in an object of its own. With its closure
+    // and its entry in a heap a timer takes 160 bytes. What is needed to cancel or move a timer comes first, in one or
+    // two lines of the cache.
 
-    // In a structure, for a function that is given to something generic is wrapped in an allocation. Spelt out, for the
-    // short form would be set to `nil` first.
+    // In a structure, because a function that is given to something generic is wrapped in an allocation. Spelt out,
+    // because the short form would first be set to `nil`. Unchecked as in `Item`.
     @exclusivity(unchecked) private var handler: Optional<Handler>
     /// The date that is fired next, or is being fired, and those after it.
     @exclusivity(unchecked) private var grid: Grid
@@ -45,15 +46,15 @@ public final class Timer: RunLoop.TimedItem {
     private final class Own: Extras {
         var userInfo: Any?
         var slack = Duration.zero
-        /// Of an interval that is not a whole number of nanoseconds, or too long for one.
+        /// The interval, if it is not a whole number of nanoseconds or does not fit into 64 bits of them.
         var exactInterval: Duration?
         var fraction: Grid.Fraction?
-        /// Dates that passed without a fire: until the last fire, and since then.
+        /// Dates that were missed: up to the last fire, and since then.
         var missedFires = 0
         var lostDates: Int64 = 0
         /// What has happened to it since it was armed.
         var change = Change.none
-        /// A one-shot was armed anew in its callback.
+        /// A one-shot was armed again in its callback.
         var firesAgain = false
         /// Its place in the order while it is scheduled in no mode.
         var keptPlace: Place?
@@ -69,9 +70,9 @@ public final class Timer: RunLoop.TimedItem {
 
     private enum Change {
         case none
-        /// The tolerance was set after the timer had been armed.
+        /// The tolerance was set after the timer was armed.
         case newSlack
-        /// A new date was set during the callback, with the place that it took, if the timer was in a loop.
+        /// A new date was set during the callback. If the timer was in a loop, this is the place that it took.
         case moved(Place?)
     }
 
@@ -86,16 +87,16 @@ public final class Timer: RunLoop.TimedItem {
 
     private var madeOwn: Own { unsafeDowncast(madeExtras, to: Own.self) }
 
-    /// A timer that fires first at `fireDate`; it fires once it has been added to a loop. (R97)
+    /// A timer that fires first at `fireDate`, once it has been added to a loop.
     ///
     /// - Parameters:
-    ///   - fireDate: the first date, on the clock of the loop that the timer will be added to. A date that has passed
-    ///     fires as soon as a mode of the timer runs, and keeps its phase.
-    ///   - interval: the time between fires; used only if the timer repeats. Zero or less is taken as 0.0001 s, and less
-    ///     than a nanosecond as a nanosecond.
+    ///   - fireDate: the first date, on the clock of the loop that the timer will be added to. If the date has passed,
+    ///     the timer fires as soon as one of its modes runs, and keeps its phase.
+    ///   - interval: the time between fires; used only if the timer repeats. Zero or less is taken as 0.0001 s, and
+    ///     less than a nanosecond as a nanosecond.
     ///   - repeats: whether the timer fires more than once.
     ///   - block: called on the loop's thread at every fire; kept until the timer is invalidated.
-    ///   - file: for ``origin``, as `line`.
+    ///   - file: the place for ``RunLoop/Item/origin``, with `line`.
     public convenience init(
         fire fireDate: RunLoop.Instant, interval: Duration, repeats: Bool, block: consuming @escaping (Timer) -> Void,
         file: StaticString = #fileID, line: UInt32 = #line
@@ -105,7 +106,7 @@ public final class Timer: RunLoop.TimedItem {
             block: block)
     }
 
-    /// A timer that is made for somebody else, whose place it is given; see
+    /// A timer that is made on behalf of other code, with that code's place; see
     /// ``init(fire:interval:repeats:block:file:line:)``.
     public init(
         fire fireDate: RunLoop.Instant, interval: Duration, repeats: Bool, origin: RunLoop.Origin,
@@ -127,7 +128,7 @@ public final class Timer: RunLoop.TimedItem {
         own.fraction = fraction
     }
 
-    /// A timer that fires once, at `date`; it does so once it has been added to a loop.
+    /// A timer that fires once, at `date`, if it has been added to a loop.
     public convenience init(
         at date: RunLoop.Instant, block: consuming @escaping (Timer) -> Void, file: StaticString = #fileID,
         line: UInt32 = #line
@@ -135,24 +136,25 @@ public final class Timer: RunLoop.TimedItem {
         self.init(at: date, origin: RunLoop.Origin(file: file, line: line), block: block)
     }
 
-    /// A timer that fires once, and is made for somebody else, whose place it is given.
+    /// A timer that fires once, made on behalf of other code, with that code's place.
     public convenience init(
         at date: RunLoop.Instant, origin: RunLoop.Origin, block: consuming @escaping (Timer) -> Void
     ) {
         self.init(fire: date, interval: .zero, repeats: false, origin: origin, block: block)
     }
 
-    /// What stands for an interval of zero or less.
+    /// What an interval of zero or less is taken as.
     package static let usualInterval = Duration.microseconds(100)
 
     // MARK: Properties
 
-    /// The date of the next fire; during the callback, the date that is being fired (R121); once invalid, the date of
-    /// the last fire (R135).
+    /// The date of the next fire. During the callback, the date that is being fired; once the timer is invalid, the
+    /// date of the last fire.
     ///
-    /// Setting it moves the next fire and begins a new grid there (R130), also from within the callback (R131). A date
-    /// that has passed fires in the next pass. ``RunLoop/Instant/distantFuture`` parks the timer (R133). On an invalid
-    /// timer nothing happens, and a one-shot's own callback cannot save it (R134, R123). O(log n).
+    /// Setting it moves the next fire and begins a new grid there, also within the callback. A date that has passed
+    /// fires in the next pass. ``RunLoop/Instant/distantFuture`` parks the timer. It does nothing on an invalid timer,
+    /// and does not keep a one-shot from becoming invalid after its callback; see ``rearm(at:)``. On the thread of its
+    /// loop, O(log n).
     public var fireDate: RunLoop.Instant {
         get { canFire || lastFireDate == .distantPast ? grid.date : lastFireDate }
         set {
@@ -180,7 +182,7 @@ public final class Timer: RunLoop.TimedItem {
 
     private var hasNewSlack: Bool { if case .newSlack? = own?.change { true } else { false } }
 
-    /// Whether a new date was set during the callback that is under way, or was last.
+    /// Whether a new date was set during the present callback, or during the last one.
     private var wasMoved: Bool { if case .moved? = own?.change { true } else { false } }
 
     /// The place in the order of `loop` that the timer took with a new date.
@@ -188,12 +190,12 @@ public final class Timer: RunLoop.TimedItem {
         if case .moved(let place)? = own?.change { place?.order(in: loop) } else { nil }
     }
 
-    /// How much later than its date a fire may come, so that several timers can share one wake-up (R148).
+    /// How much later than its date a fire may come, so that several timers can share one wake-up.
     ///
-    /// Zero unless set; negative values count as zero, and for a repeating timer at most half of the interval counts
-    /// (R149). The timer fires with the first wake-up between its date and the end of its tolerance, whatever that is
-    /// for; if none comes, it wakes the loop at the end (R150). The grid stays where it is, and on virtual time no fire
-    /// moves. Takes effect when the timer is next armed.
+    /// Zero unless set. Negative values count as zero, and a repeating timer uses at most half of its interval. At the
+    /// end of its tolerance the timer wakes the loop. Before that, from its date on, it may fire with any other wake-up
+    /// of the loop, as soon as it is the next timer that would have to wake it. The grid does not move, and on virtual
+    /// time no fire does. A new tolerance takes effect when the timer is next armed.
     public var tolerance: Duration {
         get { own?.slack ?? .zero }
         set {
@@ -205,7 +207,7 @@ public final class Timer: RunLoop.TimedItem {
         }
     }
 
-    /// What the timer was given to carry along; kept until the timer is invalidated.
+    /// The value that the timer was given to carry; kept until the timer is invalidated.
     public var userInfo: Any? { own?.userInfo }
 
     func carry(_ userInfo: Any?) {
@@ -220,14 +222,14 @@ public final class Timer: RunLoop.TimedItem {
 
     // MARK: Firing and invalidating
 
-    /// Calls the block now, on the calling thread, whatever the modes (R143).
+    /// Calls the block now, on the calling thread, in any mode.
     ///
-    /// A repeating timer's schedule and ``fireDate`` stay as they are (R144); a one-shot is invalidated afterwards
-    /// (R145). Nothing happens on an invalid timer (R146), nor inside the timer's own callback.
+    /// The schedule and the ``fireDate`` of a repeating timer do not change; a one-shot is invalidated afterwards. Does
+    /// nothing on an invalid timer, or within the timer's own callback. On the thread of its loop.
     public func fire() {
         home?.with { $0.checkThread() }
         guard canFire, !isCalling else { return }
-        // While its block is on the stack the timer must not come due in a nested run: it is armed again afterwards.
+        // While its block is on the stack the timer must not come due in a nested run. It is armed again afterwards.
         let before = loop
         let place = order
         before?.timers.disarm(self)
@@ -239,9 +241,9 @@ public final class Timer: RunLoop.TimedItem {
         arm(in: loop, order: movedOrder(in: loop) ?? kept ?? loop.timers.takeOrder())
     }
 
-    /// Arms a one-shot anew, also from within its own callback: it fires once more, at `date`. Of a repeating timer it
-    /// is the same as setting ``fireDate``. Nothing happens on a timer that is invalid, as a one-shot is once its
-    /// callback has returned. On the thread of its loop, O(log n).
+    /// Arms a one-shot again, also within its own callback: it fires once more, at `date`. For a repeating timer this
+    /// is the same as setting ``fireDate``. Does nothing on an invalid timer, which a one-shot is once its callback has
+    /// returned. On the thread of its loop, O(log n).
     public func rearm(at date: RunLoop.Instant) {
         guard canFire else { return }
         fireDate = date
@@ -287,7 +289,7 @@ public final class Timer: RunLoop.TimedItem {
         "fire \(name ?? "timer") due \(fireDate) missed \(missedFires)" + (isManual ? " by hand" : "")
     }
 
-    /// Forgets the block, and lets it, the target and `userInfo` go when everything is in order.
+    /// Forgets the block. Lets the block, the target and `userInfo` go when everything is in order.
     override func dropHandler(_ body: () -> Void) {
         guard let handler else { return }
         self.handler = nil
@@ -308,16 +310,16 @@ public final class Timer: RunLoop.TimedItem {
     override var dueDate: RunLoop.Instant? { fireDate }
     override var detail: String? { repeats ? "every \(timeInterval)" : nil }
 
-    /// When the loop is to wake for the date at the latest.
+    /// When the loop must wake for the date at the latest.
     override var deadline: RunLoop.Instant { extras == nil ? grid.date : endOfTolerance }
-    /// When it may fire if the loop is awake.
+    /// From when on it may fire if the loop is awake.
     override var earliest: RunLoop.Instant { grid.date }
 
     private var endOfTolerance: RunLoop.Instant {
         tolerance > .zero && loop?.isVirtual != true ? grid.date + tolerance : grid.date
     }
 
-    /// Joins a loop, changes its modes, or leaves the loop when no mode is left. The date and the place in the order
+    /// Joins a loop, changes its modes, or leaves the loop when no mode is left. Its date and its place in the order
     /// stay.
     override func setMembership(_ membership: Membership, in loop: RunLoop) {
         if home != nil {
@@ -327,7 +329,7 @@ public final class Timer: RunLoop.TimedItem {
         }
         guard !membership.isEmpty else { return }
         homeChanged(to: loop)
-        // During its callback it joins, but is armed only afterwards.
+        // During its callback it only joins; it is armed afterwards.
         guard !isCalling else {
             loop.timers.register(self, membership)
             return loop.timers.noteJoin(self, membership.modes)
@@ -347,8 +349,8 @@ public final class Timer: RunLoop.TimedItem {
         madeOwn.keptPlace = Place(loop: loop.number, order: order)
     }
 
-    /// A timer that is in no mode for the moment takes a new place with its new date, too; away from its loop's thread
-    /// it takes one when it is added again.
+    /// A timer that is in no mode for now takes a new place with its new date too. Away from its loop's thread it takes
+    /// one when it is added again.
     private func renewKeptPlace() {
         guard let own, let kept = own.keptPlace else { return }
         guard let loop = RunLoop.installed, loop.number == kept.loop else { return own.keptPlace = nil }
@@ -357,7 +359,7 @@ public final class Timer: RunLoop.TimedItem {
 
     // MARK: The grid
 
-    /// Begins a new grid; dates of the old one are forgotten, not missed.
+    /// Begins a new grid. Dates of the old one are forgotten and do not count as missed.
     private func restart(at date: RunLoop.Instant) {
         grid.date = date
         guard let own else { return }
@@ -365,16 +367,16 @@ public final class Timer: RunLoop.TimedItem {
         own.fraction?.rest = 0
     }
 
-    /// Notes how many dates passed without a fire of their own since the fire before.
+    /// Counts the dates that were missed since the last fire.
     ///
-    /// - Returns: how many dates after the one that is being fired have passed by now.
+    /// - Returns: how many dates after the one that is being fired have passed.
     private func countMissed(at now: RunLoop.Instant) -> Int64 {
         let passed = grid.datesPassed(at: now, own?.fraction)
         missedFires = Int((own?.lostDates ?? 0).saturatingAdding(passed))
         return passed
     }
 
-    /// Moves to the first date strictly after `now`. Of the dates on the way there, `counted` were counted.
+    /// Moves to the first date strictly after `now`. Of the dates on the way, `counted` were counted already.
     private func advance(past now: RunLoop.Instant, after counted: Int64) {
         var fraction = own?.fraction
         let passed = grid.datesPassed(at: now, fraction)
@@ -391,16 +393,16 @@ extension Timer: Sendable {}
 extension RunLoop {
     /// Schedules a timer in modes of this loop; in modes that it is in already nothing changes.
     ///
-    /// The loop keeps the timer until it is invalidated or removed. A timer that is invalid, or scheduled in another
-    /// loop, is ignored as documented; ``trace`` tells. O(log n).
+    /// The loop keeps the timer until it is invalidated or removed. A timer that is invalid or in another loop is
+    /// ignored; ``trace`` tells. On the loop's thread, O(log n).
     public func add(_ timer: Timer, forMode modes: Modes) {
         enrol(timer, modes)
     }
 }
 
 extension RunLoop.ItemRemote where Subject == Timer {
-    /// Moves the timer's next fire, as setting ``Timer/fireDate`` does, once the timer's loop looks: it is woken. A fire
-    /// that comes before that is not taken back. Nothing happens while the timer is in no loop. Any thread.
+    /// Moves the timer's next fire, as setting ``Timer/fireDate`` does, as soon as the timer's loop looks; it is woken.
+    /// A fire that comes before that is not taken back. Does nothing while the timer is in no loop. Any thread.
     public func setFireDate(_ date: RunLoop.Instant) {
         link.ask { ($0 as? Timer)?.fireDate = date }
     }

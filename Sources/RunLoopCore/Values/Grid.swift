@@ -1,15 +1,15 @@
 /// The dates of a timer: the next one, and every multiple of the period after it.
 ///
-/// What is less than a nanosecond of date and period is kept apart, in a ``Fraction``, for few periods have any. Both
-/// are exact, so that nothing accumulates; dates are rounded down to the nanosecond. The next date after a long pause is
-/// found by division, in constant time.
+/// Fractions of a nanosecond in date and period are kept apart, in a ``Fraction``, because few periods have any. Both
+/// are exact, so no error accumulates; dates are rounded down to the nanosecond. After a long pause, division finds the
+/// next date in constant time.
 struct Grid {
     /// The next date.
     var date: RunLoop.Instant
     /// The time between dates in nanoseconds, rounded down; 0 if there is only one.
     let period: Int64
 
-    /// What date and period are beyond whole nanoseconds.
+    /// What date and period have beyond whole nanoseconds.
     struct Fraction {
         /// Of the date, in billionths of a nanosecond.
         var rest: Int64 = 0
@@ -26,9 +26,9 @@ struct Grid {
         period = 0
     }
 
-    /// A date and every multiple of `period` after it; a period below a nanosecond counts as one.
+    /// A date and every multiple of `period` after it. A period below a nanosecond counts as one nanosecond.
     ///
-    /// - Returns: the grid, and the fraction that goes with it, if there is any.
+    /// - Returns: the grid, and its fraction if it has one.
     static func repeating(_ date: RunLoop.Instant, _ period: Duration) -> (grid: Grid, fraction: Fraction?) {
         let (seconds, attoseconds) = max(period, shortest).components
         let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
@@ -43,7 +43,7 @@ struct Grid {
         self.period = period
     }
 
-    /// How many dates after the next one are not later than `now`, if that one is not.
+    /// How many dates after the next one are not later than `now`; 0 if the next one is later.
     @inline(__always)
     func datesPassed(at now: RunLoop.Instant, _ fraction: Fraction?) -> Int64 {
         guard fraction == nil else { return datesPassedExactly(at: now, fraction!) }
@@ -63,7 +63,7 @@ struct Grid {
         return Int64(clamping: elapsed / (Int128(period) * Self.billion + Int128(fraction.step)))
     }
 
-    /// Goes on by so many dates.
+    /// Moves on by this many dates.
     @inline(__always)
     mutating func advance(by dates: Int64, _ fraction: inout Fraction?) {
         let (distance, overflow) = period.multipliedReportingOverflow(by: dates)
@@ -79,7 +79,7 @@ struct Grid {
         date = RunLoop.Instant(nanoseconds: Int64(clamping: Int128(date.nanoseconds) + distance))
     }
 
-    /// Begins anew at a date; those of the old grid are forgotten, not missed.
+    /// Begins again at a date. Those of the old grid are forgotten and do not count as missed.
     mutating func restart(at date: RunLoop.Instant, _ fraction: inout Fraction?) {
         self.date = date
         fraction?.rest = 0

@@ -1,6 +1,7 @@
-/// How often durations of which size were seen, with a quarter of their size as resolution.
+/// How often durations of each size were seen, with a resolution of a quarter of their size.
 ///
-/// Recording costs a few instructions and no memory; a histogram never grows. Histograms of several loops can be added.
+/// Recording costs a few instructions and no memory: a histogram never grows. Histograms of several loops can be added.
+/// A value and `Sendable`.
 public struct Histogram: Sendable, Hashable {
     /// Four buckets for each power of two of nanoseconds.
     private var counts = [Int](repeating: 0, count: 4 * 64)
@@ -32,10 +33,10 @@ public struct Histogram: Sendable, Hashable {
         longest = max(longest, nanoseconds)
     }
 
-    /// The duration that a share of those recorded do not exceed, rounded up by at most a quarter; zero if there are
-    /// none. O(1).
+    /// The duration that this share of the recorded ones does not exceed, rounded up by at most a quarter; zero if
+    /// there are none. O(1).
     ///
-    /// - Parameter share: from 0 to 1: 0.5 for the median.
+    /// - Parameter share: from 0 to 1; 0.5 for the median.
     public func quantile(_ share: Double) -> Duration {
         require((0...1).contains(share), "a quantile is asked for with a share from 0 to 1, not \(share)")
         let rank = max(1, Int((share * Double(count)).rounded(.up)))
@@ -47,12 +48,12 @@ public struct Histogram: Sendable, Hashable {
         return .zero
     }
 
-    /// The buckets that are not empty, the shortest durations first: the longest duration that each counts, and how many.
+    /// The buckets that are not empty, in order: the longest duration that each counts, and how many it has.
     public var buckets: [(upperBound: Duration, count: Int)] {
         counts.enumerated().filter { $0.element > 0 }.map { (Histogram.upperBound(of: $0.offset), $0.element) }
     }
 
-    /// Adds what another one has counted.
+    /// Adds the counts of another histogram.
     public static func += (left: inout Histogram, right: Histogram) {
         for bucket in left.counts.indices { left.counts[bucket] += right.counts[bucket] }
         left.count += right.count
@@ -60,7 +61,7 @@ public struct Histogram: Sendable, Hashable {
         left.longest = max(left.longest, right.longest)
     }
 
-    /// What was recorded since `earlier`, a former state of this histogram. The maximum stays that of the whole.
+    /// What was recorded since `earlier`, a former state of this histogram. The maximum is still that of all.
     public func since(_ earlier: Histogram) -> Histogram {
         var result = self
         for bucket in counts.indices { result.counts[bucket] -= earlier.counts[bucket] }
@@ -69,7 +70,7 @@ public struct Histogram: Sendable, Hashable {
         return result
     }
 
-    /// Up to 3 ns each number has its own; then the two bits after the first choose among four.
+    /// Up to 3 ns each number has its own bucket. Beyond that, the two bits after the first choose one of four.
     private static func bucket(of nanoseconds: Int64) -> Int {
         guard nanoseconds >= 4 else { return Int(nanoseconds) }
         let power = 63 - nanoseconds.leadingZeroBitCount

@@ -2,12 +2,12 @@ internal import Glibc
 
 /// A value behind a lock.
 ///
-/// The lock is the C library's and not the standard library's `Mutex`: that one hands over inside the kernel when it is
-/// contended, which ThreadSanitizer cannot see, so that it reported 35 races that are none in a run of the tests.
+/// The lock is the C library's and not the standard library's `Mutex`. A contended `Mutex` is handed over inside the
+/// kernel, which ThreadSanitizer cannot see: it reported 35 false races in a run of the tests.
 package final class Locked<Value: ~Copyable>: @unchecked Sendable {
-    // Unchecked, because `value` is reached by `withLock` alone. The lock needs an address that does not change.
+    // Unchecked, because only `withLock` reaches `value`. The lock needs an address that does not change.
     private let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-    // The lock already excludes what an exclusivity check would find; one cost as much as taking the lock.
+    // The lock already excludes what an exclusivity check would find, and a check cost as much as taking the lock.
     @exclusivity(unchecked) private var value: Value
 
     package init(_ value: consuming Value) {
@@ -20,7 +20,7 @@ package final class Locked<Value: ~Copyable>: @unchecked Sendable {
         lock.deallocate()
     }
 
-    /// Calls `body` with the value, one thread at a time. Not to be called again from within.
+    /// Calls `body` with the value, on one thread at a time. Do not call it again from within `body`.
     package func withLock<Result>(_ body: (inout Value) throws -> Result) rethrows -> Result {
         pthread_mutex_lock(lock)
         defer { pthread_mutex_unlock(lock) }

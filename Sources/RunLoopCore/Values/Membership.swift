@@ -1,8 +1,8 @@
-/// In which modes of its loop an item is, and whether it came through the common modes.
+/// The modes of its loop that an item is in, and whether it was added to the common modes.
 struct Membership: Hashable {
     var modes = ModeSet()
     var isCommon = false
-    /// In whatever mode its loop runs.
+    /// In every mode.
     var isEverywhere = false
 
     static let none = Membership()
@@ -13,13 +13,13 @@ struct Membership: Hashable {
     @inline(__always)
     func contains(_ mode: RunLoop.Mode) -> Bool { isEverywhere || modes.contains(mode) }
 
-    /// Whether it is in all of `other`; for the common modes and for every mode, whether it was added through them.
+    /// Whether it is in all of `other`; for the common modes and for every mode, whether it was added to these.
     func contains(_ other: RunLoop.Modes) -> Bool {
         other.explicit.subtracting(modes).isEmpty && (isCommon || !other.includesCommon)
             && (isEverywhere || !other.includesEvery)
     }
 
-    /// The membership after adding to `added`: common means every mode of `common` now, and those that join it.
+    /// The membership after adding to `added`. Common means every mode of `common` now, and those that join it.
     func joining(_ added: RunLoop.Modes, common: ModeSet) -> Membership {
         var result = self
         result.modes.formUnion(added.explicit)
@@ -31,8 +31,8 @@ struct Membership: Hashable {
         return result
     }
 
-    /// The membership after removing from `removed`. Common acts only on an item that was added through it; a single
-    /// mode leaves the item a common one.
+    /// The membership after removing from `removed`. Removing from the common modes acts only on an item that was added
+    /// to them; removing from a single mode leaves it a common item.
     func leaving(_ removed: RunLoop.Modes, common: ModeSet) -> Membership {
         var result = self
         if removed.includesCommon && isCommon {

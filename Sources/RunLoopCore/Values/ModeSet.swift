@@ -1,8 +1,8 @@
-/// A set of modes: a word of bits for the first 64 modes of the process, and the number of a set for those beyond.
+/// A set of modes: a word of bits for the first 64 modes of the process, and a number that stands for a set of later
+/// ones.
 package struct ModeSet: Sendable, Hashable, BitwiseCopyable {
     private var bits: UInt64 = 0
-    // Not the set itself: a reference to it, though it was to nothing, made seven calls of the runtime when a timer was
-    // scheduled.
+    // Not the set itself: even an empty reference to one made seven runtime calls when a timer was scheduled.
     private var beyond = ModesBeyond.none
 
     package init() {}
@@ -57,8 +57,8 @@ package struct ModeSet: Sendable, Hashable, BitwiseCopyable {
     }
 }
 
-/// A set of modes beyond the first 64, by its number: a process that has so many keeps every set of them that it has used,
-/// as it keeps their names.
+/// A set of modes beyond the first 64, by its number. A process with so many modes keeps every such set that it has
+/// used, as it keeps their names.
 private struct ModesBeyond: Sendable, Hashable, BitwiseCopyable {
     private let number: Int32
 

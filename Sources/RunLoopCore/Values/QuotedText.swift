@@ -1,7 +1,7 @@
 /// The text as a JSON string, in quotes.
 package func quoted(_ text: String) -> String { "\"\(escaped(text))\"" }
 
-/// The text with quotes, backslashes and control characters escaped as in JSON; always one line.
+/// The text with quotes, backslashes and control characters escaped as in JSON. Always one line.
 package func escaped(_ text: String) -> String {
     var result = ""
     for scalar in text.unicodeScalars {

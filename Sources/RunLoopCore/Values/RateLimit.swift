@@ -1,13 +1,15 @@
 /// How often a source may be called: at most `burst` times within `interval`.
 ///
-/// A source that is ready more often waits until the interval has passed; nothing is lost. The interval begins with the
-/// first call after the one before it has passed.
+/// A source that is ready more often waits until the interval has passed; nothing is lost. An interval begins with the
+/// first call after the one before has passed. A value and `Sendable`.
 public struct RateLimit: Sendable, Hashable {
     /// The interval, above zero.
     public let interval: Duration
-    /// The calls in an interval, at least one.
+    /// The number of calls in an interval, at least one.
     public let burst: Int
 
+    /// A limit of `burst` calls in each `interval`.
+    ///
     /// - Precondition: `interval` is above zero, and `burst` at least one.
     public init(interval: Duration, burst: Int) {
         require(interval > .zero, "a rate limit needs an interval above zero; it was given \(interval)")
@@ -27,9 +29,9 @@ struct RateWindow {
         self.limit = limit
     }
 
-    /// Counts a call, if there may be one now.
+    /// Counts a call, if one is allowed now.
     ///
-    /// - Returns: until when there may be none; `nil` if there may.
+    /// - Returns: until when no call is allowed; `nil` if this one is.
     mutating func take(at now: RunLoop.Instant) -> RunLoop.Instant? {
         if let end = end(at: now) { return end }
         if begin.map({ now >= $0 + limit.interval }) ?? true { (begin, calls) = (now, 0) }
@@ -37,13 +39,13 @@ struct RateWindow {
         return nil
     }
 
-    /// Until when there may be no call; `nil` if there may be one.
+    /// Until when no call is allowed; `nil` if one is allowed now.
     func end(at now: RunLoop.Instant) -> RunLoop.Instant? {
         guard let begin, calls >= limit.burst, now < begin + limit.interval else { return nil }
         return begin + limit.interval
     }
 
-    /// The calls that were made count for another limit, too.
+    /// The calls that were made count for the other limit too.
     func changed(to limit: RateLimit) -> RateWindow {
         var window = RateWindow(limit)
         (window.begin, window.calls) = (begin, calls)

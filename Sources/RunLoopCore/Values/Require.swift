@@ -1,4 +1,4 @@
-/// Traps with a sentence that says what to do instead, in optimised builds too, where `precondition` says nothing.
+/// Traps with a sentence that says what to do instead, even in optimised builds, where `precondition` prints nothing.
 @inlinable @inline(__always)
 package func require(
     _ condition: @autoclosure () -> Bool, _ sentence: @autoclosure () -> String, file: StaticString = #fileID,

@@ -1,5 +1,5 @@
 extension RunLoop {
-    /// The points of a run at which an ``Observer`` can be called, with CFRunLoop's values.
+    /// The points of a run at which an ``Observer`` can be called. The values are those of CFRunLoop.
     public struct Activity: OptionSet, Sendable, Hashable, CustomStringConvertible {
         public let rawValue: UInt8
 
@@ -9,11 +9,11 @@ extension RunLoop {
 
         /// Once, when a run begins.
         public static let entry = Activity(rawValue: 1)
-        /// In every pass, first of all.
+        /// In every pass, before anything else.
         public static let beforeTimers = Activity(rawValue: 2)
         /// In every pass, after ``beforeTimers``.
         public static let beforeSources = Activity(rawValue: 4)
-        /// Only when the loop is about to sleep. An observer, or another thread, may still keep it awake.
+        /// When the loop is about to sleep. An observer or another thread may still keep it awake.
         public static let beforeWaiting = Activity(rawValue: 32)
         /// After the sleep that ``beforeWaiting`` announced.
         public static let afterWaiting = Activity(rawValue: 64)

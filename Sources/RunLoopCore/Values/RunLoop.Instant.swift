@@ -1,24 +1,25 @@
 extension RunLoop {
     /// A point on a loop's clock, in nanoseconds.
     ///
-    /// On the real driver the clock is `CLOCK_MONOTONIC`, which stands still while the system sleeps (R152); on virtual
-    /// time it starts at zero. Arithmetic saturates: an instant too far away to be represented is ``distantFuture``.
+    /// For a loop in the real world the clock is `CLOCK_MONOTONIC`, which stands still while the system sleeps. On
+    /// virtual time it starts at zero. Arithmetic saturates: an instant too far away to be represented is
+    /// ``distantFuture`` or ``distantPast``. A value and `Sendable`.
     public struct Instant: Sendable, Hashable, Comparable, InstantProtocol {
         /// Nanoseconds since the clock's zero.
         public let nanoseconds: Int64
 
-        /// Creates an instant from nanoseconds since the clock's zero.
+        /// The instant this many nanoseconds after the clock's zero.
         public init(nanoseconds: Int64) {
             self.nanoseconds = nanoseconds
         }
 
-        /// Later than every date that is ever reached: a timer with this fire date is parked (R133).
+        /// Later than every date that is ever reached. A timer with this fire date is parked.
         public static let distantFuture = Instant(nanoseconds: .max)
 
-        /// Earlier than every date: a limit in the distant past makes a run poll once (R43).
+        /// Earlier than every date. A run with this limit polls once.
         public static let distantPast = Instant(nanoseconds: .min)
 
-        /// The instant that lies `duration` later, rounded to the nanosecond and saturated.
+        /// The instant `duration` later, rounded to the nanosecond and saturated.
         public func advanced(by duration: Duration) -> Instant {
             self + duration
         }
@@ -58,17 +59,17 @@ extension RunLoop.Instant: CustomStringConvertible {
 }
 
 extension Duration {
-    /// The duration in nanoseconds, rounded to the nearest and saturated to what 64 bits hold (292 years).
+    /// The duration in nanoseconds, rounded to the nearest one and saturated to 64 bits (292 years).
     package var saturatedNanoseconds: Int64 {
         wholeNanoseconds ?? (attoseconds < 0 ? .min : .max)
     }
 
-    /// The duration in nanoseconds, rounded to the nearest; `nil` for what 64 bits do not hold.
+    /// The duration in nanoseconds, rounded to the nearest one; `nil` if 64 bits cannot hold it.
     @inline(__always)
     private var wholeNanoseconds: Int64? {
-        // By words: a division of 128 bits was a tenth of the cost of scheduling a timer. A billion is 512 × 1,953,125,
-        // and what is left of two hours after the first shift has room in 64 bits, where a constant divides by
-        // multiplying.
+        // In two words, because a division of 128 bits was a tenth of the cost of scheduling a timer. A billion is 512
+        // × 1,953,125. After the first shift, up to two hours fit into 64 bits, where dividing by a constant is a
+        // multiplication.
         let attoseconds = attoseconds
         let (high, low) = (attoseconds.magnitude + 500_000_000).words64
         guard high < 500_000_000 else { return nil }
@@ -78,7 +79,7 @@ extension Duration {
         return attoseconds < 0 ? -Int64(magnitude) : Int64(magnitude)
     }
 
-    /// A number of nanoseconds and the duration, rounded to the nearest and saturated.
+    /// The sum of `nanoseconds` and the duration, rounded to the nearest nanosecond and saturated.
     fileprivate func added(to nanoseconds: Int64) -> Int64 {
         if let whole = wholeNanoseconds { return nanoseconds.saturatingAdding(whole) }
         return Int64(clamping: Int128(nanoseconds) + attoseconds / 1_000_000_000)

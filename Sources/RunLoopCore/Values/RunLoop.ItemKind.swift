@@ -1,5 +1,5 @@
 extension RunLoop {
-    /// What kind of thing a loop holds, or calls.
+    /// The kinds of things that a loop holds or calls.
     public enum ItemKind: String, Sendable, Hashable, CaseIterable, CustomStringConvertible {
         case timer
         case timerSource = "timer source"
@@ -9,7 +9,7 @@ extension RunLoop {
         case observer
         case block
 
-        /// The words that reports use.
+        /// The word that reports use.
         public var description: String { rawValue }
     }
 }

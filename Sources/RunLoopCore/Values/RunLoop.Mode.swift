@@ -1,19 +1,19 @@
 extension RunLoop {
     /// The name of a mode that a loop can run in.
     ///
-    /// A mode is no more than a name: it comes to life when something is scheduled in it, and it never goes away (R7).
-    /// Equal names are the same mode, in every loop. ``Modes-swift.struct/common`` is not a mode one can run in, so it
-    /// is not a `Mode`: where items are scheduled, ``Modes-swift.struct`` stands.
+    /// A mode is only a name: it exists once something is scheduled in it, and it never goes away. Equal names are the
+    /// same mode, in every loop. You cannot run a loop in ``Modes-swift.struct/common``, so that is not a `Mode`. What
+    /// schedules items takes ``Modes-swift.struct`` instead.
     ///
-    /// Creating a mode from a string looks the name up in a process-wide table under a lock; keep the value where it is
-    /// used often. Comparing modes costs one comparison of integers.
+    /// Creating a mode from a string looks up the name in a process-wide table under a lock; if you use a mode often,
+    /// keep it. Comparing modes is one comparison of integers. A value and `Sendable`.
     public struct Mode: Sendable, Hashable, ExpressibleByStringLiteral, CustomStringConvertible {
-        /// The place of the name in the process-wide table; small and dense, so that tables by mode are arrays.
+        /// The index of the name in the process-wide table. Small and dense, so that tables by mode are arrays.
         package let id: Int
 
         /// The mode of that name.
         ///
-        /// - Precondition: `name` is not the name of the common modes, which is a set of modes and no mode.
+        /// - Precondition: `name` is not the name of the common modes, which are a set of modes.
         public init(_ name: String) {
             require(
                 name != Modes.commonName,
@@ -34,12 +34,12 @@ extension RunLoop {
 
         public var description: String { name }
 
-        /// The mode that a loop runs in unless another is asked for. Always one of the common modes (R16).
+        /// The mode that a loop runs in unless another is given. Always one of the common modes.
         public static let `default` = Mode(id: 0)
 
-        /// The mode that a user interface runs while the user drags (R25).
+        /// The mode that a user interface runs while the user drags.
         ///
-        /// It is an ordinary mode, and not common until ``RunLoop/addCommonMode(_:)`` makes it so.
+        /// It is an ordinary mode. It is not a common mode until ``RunLoop/addCommonMode(_:)`` makes it one.
         public static let tracking = Mode(id: 1)
     }
 }

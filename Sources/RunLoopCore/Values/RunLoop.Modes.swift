@@ -1,12 +1,12 @@
 extension RunLoop {
-    /// The modes that something is scheduled in: one or several, the common modes, or whatever mode the loop runs in.
+    /// The modes in which something is scheduled: one or several, the common modes, or every mode.
     ///
     /// ```swift
     /// loop.add(timer, forMode: .common)
     /// loop.perform(inModes: [.default, "panel"]) { … }
     /// ```
     ///
-    /// Where something is scheduled a ``Mode-swift.struct`` in a variable may be given as it is.
+    /// Where something is scheduled, you may also give a ``Mode-swift.struct`` in a variable. A value and `Sendable`.
     public struct Modes: Sendable, Hashable, ExpressibleByArrayLiteral, ExpressibleByStringLiteral {
         package var explicit: ModeSet
         package var includesCommon = false
@@ -19,7 +19,7 @@ extension RunLoop {
             explicit = ModeSet(mode)
         }
 
-        /// The mode of that name, or the common modes for the name `common`.
+        /// The mode of that name, or the common modes if the name is `common`.
         public init(stringLiteral name: String) {
             self = name == Modes.commonName ? .common : Modes(Mode(name))
         }
@@ -51,14 +51,14 @@ extension RunLoop {
         /// The mode ``RunLoop/Mode-swift.struct/tracking``.
         public static let tracking = Modes(Mode.tracking)
 
-        /// Every mode that the loop counts as common, those added later included.
+        /// Every mode that the loop counts as common, including those added later.
         public static let common = {
             var modes = Modes([Mode]())
             modes.includesCommon = true
             return modes
         }()
 
-        /// Whatever mode the loop runs in, as a ``TimerSource`` is served.
+        /// Whatever mode the loop runs in, as for a ``TimerSource``.
         public static let every = {
             var modes = Modes([Mode]())
             modes.includesEvery = true

@@ -1,12 +1,12 @@
 extension RunLoop {
-    /// The place in a program where a timer or source was made: what reports call things by that have no name.
+    /// The place in a program where a timer or a source was made. Reports use it for what has no name.
     ///
-    /// Everything that can be scheduled takes it from `#fileID` and `#line` where it is made; who makes such things for
-    /// others passes on their place. It costs no allocation.
+    /// Everything that can be scheduled takes it from `#fileID` and `#line` of the call that makes it. If you make such
+    /// things for others, pass their place on. It allocates nothing. A value and `Sendable`.
     public struct Origin: Sendable, Hashable, CustomStringConvertible {
-        // The address of the file's name in 48 bits and the line in 16: 8 bytes in each of a million timers, and not
-        // the 20 of a `StaticString` and a number. It is safe to read there because a literal of the program is
-        // constant, never goes, and ends with a zero byte.
+        // The address of the file's name in 48 bits and the line in 16: 8 bytes in each of a million timers, instead of
+        // 20 for a `StaticString` and a number. Reading there is safe because a literal of the program is constant,
+        // never goes away, and ends with a zero byte.
         private let word: UInt64
 
         private var start: UnsafePointer<UInt8> { UnsafePointer(bitPattern: UInt(word & 0xffff_ffff_ffff))! }
@@ -14,6 +14,8 @@ extension RunLoop {
         /// The line, up to 65,535.
         public var line: UInt32 { UInt32(word >> 48) }
 
+        /// The place of the call, unless another is given.
+        ///
         /// - Parameters:
         ///   - file: what `#fileID` says.
         ///   - line: what `#line` says.
@@ -22,7 +24,7 @@ extension RunLoop {
             word = UInt64(UInt(bitPattern: file.utf8Start)) | UInt64(min(line, 0xffff)) << 48
         }
 
-        /// The module and the file, as `TTLStore/Server.swift`.
+        /// The module and the file, for example `TTLStore/Server.swift`.
         public var file: String { String(cString: start) }
 
         /// For example `TTLStore/Server.swift:42`.

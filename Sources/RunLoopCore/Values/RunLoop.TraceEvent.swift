@@ -1,13 +1,13 @@
 extension RunLoop {
-    /// Something that a loop did, or declined to do.
+    /// Something that a loop did, or declined to do. A value and `Sendable`.
     public enum TraceEvent: Sendable, CustomStringConvertible {
         /// A run in a mode begins.
         case runBegan(Mode)
         /// A run in a mode has ended.
         case runEnded(Mode, RunResult)
-        /// A timer fires, a timer source delivers, or a display link is called for a frame; the text says for which date.
+        /// A timer fires, a timer source delivers, or a display link is called for a frame. The text tells the date.
         case called(ItemKind, name: String?, origin: Origin, String)
-        /// Something was asked that is ignored as documented; the text says what and why.
+        /// The loop ignored a request, as documented. The text says what and why.
         case ignored(String)
 
         /// One line, for example `fire poll due 2.000000000 missed 0`.

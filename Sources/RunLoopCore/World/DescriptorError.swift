@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// Why a descriptor cannot be watched.
+/// Why a descriptor cannot be watched. `Sendable`.
 public enum DescriptorError: Error, Equatable, CustomStringConvertible {
     /// The number is not that of an open descriptor: it was closed, or never opened.
     case notOpen(Int32)
@@ -22,7 +22,7 @@ public enum DescriptorError: Error, Equatable, CustomStringConvertible {
 }
 
 extension DescriptorError {
-    /// Throws if a descriptor cannot be waited for, for the reasons that every driver has in common.
+    /// Throws if no driver can wait for the descriptor.
     package static func check(_ descriptor: Int32) throws(DescriptorError) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else {

@@ -1,7 +1,7 @@
-/// What a loop waits with: the time, a way to sleep, and word of descriptors.
+/// What a loop waits with: the time, a way to sleep, and news of descriptors.
 ///
-/// A driver never calls user code. It knows no timers, only one deadline, and no modes, only whether a descriptor is
-/// watched. It is used on its loop's thread only, but for the ``Waker`` that it hands out.
+/// A driver never calls user code. It knows a deadline but no timers, and watched descriptors but no modes. It is used
+/// on its loop's thread only; other threads use its ``Waker``.
 package protocol Driver: AnyObject {
     /// The time, read afresh.
     var now: RunLoop.Instant { get }
@@ -9,14 +9,14 @@ package protocol Driver: AnyObject {
     /// Wakes ``wait(until:into:)`` from any thread.
     var waker: any Waker { get }
 
-    /// Sleeps until `deadline`, until a watched descriptor is ready, or until woken; a deadline that has come makes it
-    /// look without sleeping. Ready descriptors are appended to `ready`.
+    /// Sleeps until `deadline`, until a watched descriptor is ready, or until woken. If the deadline has come already,
+    /// it only looks. Ready descriptors are appended to `ready`.
     func wait(until deadline: RunLoop.Instant, into ready: ReadyQueue) -> WaitOutcome
 
     /// Begins to report `token` whenever `descriptor` is ready for one of `events`.
     func watch(_ descriptor: Int32, for events: DescriptorEvents, token: SourceToken) throws(DescriptorError)
 
-    /// Ends what ``watch(_:for:token:)`` began. Nothing collected before is taken back.
+    /// Ends what ``watch(_:for:token:)`` began. What was collected before is not taken back.
     func unwatch(_ token: SourceToken)
 }
 
@@ -28,7 +28,7 @@ package enum WaitOutcome {
     case starved
 }
 
-/// What other threads need of a driver.
+/// What other threads need from a driver.
 package protocol Waker: Sendable {
     /// Ends the driver's wait.
     func wake()

@@ -1,4 +1,4 @@
-/// Names a source to the driver. The version tells a slot's present tenant from those before it.
+/// Names a source to the driver. The version tells the present tenant of a slot from earlier ones.
 package struct SourceToken: Hashable, Sendable {
     package let slot: UInt32
     package let version: UInt32
@@ -9,13 +9,14 @@ package struct SourceToken: Hashable, Sendable {
     }
 }
 
-/// Descriptors found ready and not yet served, oldest first. It belongs to the loop and only ever pops, so that a
-/// nested run serves what the outer one collected.
+/// Descriptors that were found ready and have not been served, oldest first. It belongs to the loop and only ever pops,
+/// so a nested run serves what the outer one has collected.
 package final class ReadyQueue {
-    // Only the loop's thread gets here, and no access is open while anything else is called.
+    // Not checked for exclusive access: only the loop's thread gets here, and no access is open while anything else is
+    // called.
     @exclusivity(unchecked) private var entries: ContiguousArray<(token: SourceToken, events: DescriptorEvents)> = []
     @exclusivity(unchecked) private var head = 0
-    /// Entries beyond it are left from before.
+    /// Entries from here on are left over.
     @exclusivity(unchecked) private var end = 0
 
     package init() {}
@@ -28,7 +29,7 @@ package final class ReadyQueue {
         end += 1
     }
 
-    /// Puts what waits into an order, without changing that of equals.
+    /// Sorts what waits by an order, without changing the order of equals.
     package func sort(by order: (SourceToken) -> Int) {
         guard count > 1 else { return }
         let waiting = entries[head..<end].enumerated().map { (order: order($1.token), place: $0, entry: $1) }

@@ -1,32 +1,32 @@
-/// What a loop touches besides its driver: the real world, or a simulated one. What differs between the two is asked of
-/// the loop's world.
+/// What a loop lives in: the real world, or a simulated one. Where the two differ, the loop asks its world.
 package protocol World: AnyObject, Sendable {
-    /// Whether the time is virtual. Then tolerance moves no fire, and results are exact.
+    /// Whether the time is virtual. If so, tolerance moves no fire, and results are exact.
     var isVirtual: Bool { get }
 
     /// The time that a clock on the wall shows, since the beginning of 1970 (UTC).
     var wallTime: Duration { get }
 
-    /// A place for one more thread with a loop.
+    /// A seat for one more thread with a loop.
     ///
-    /// - Parameter isService: the thread only serves others; that nothing is left for it to wait for says nothing.
+    /// - Parameter isService: whether the thread only serves others, so that it is told last that nothing can happen
+    ///   any more.
     func makeSeat(named name: String, isService: Bool) -> any Seat
 
     /// What the threads of this world share.
     var shared: SharedLocals { get }
 }
 
-/// A thread's place in a world: made on one thread, and handed to the one that takes it.
+/// A thread's seat in a world: made on one thread, and handed to the one that takes it.
 package protocol Seat: Sendable {
     var world: any World { get }
 
-    /// Wakes the driver, also before ``take()``.
+    /// Wakes the driver, even before ``take()``.
     var waker: any Waker { get }
 
-    /// Called first, on the new thread; returns its driver once the thread may run.
+    /// Called first, on the new thread. Returns its driver once the thread may run.
     func take() -> any Driver
 
-    /// Called last, on that thread, when everything of its loop has been released.
+    /// Called last, on that thread, when everything in its loop has been let go.
     func leave()
 
     /// Waits, on another thread, until ``leave()`` has been called.
@@ -37,7 +37,7 @@ package protocol Seat: Sendable {
 package final class WorldLocal<Value: Sendable>: Sendable {
     private let make: @Sendable (any World) -> Value
 
-    /// - Parameter make: called once for each world; not to ask for a world's values itself.
+    /// - Parameter make: called once for each world; it must not ask for a world's values itself.
     package init(_ make: @escaping @Sendable (any World) -> Value) {
         self.make = make
     }

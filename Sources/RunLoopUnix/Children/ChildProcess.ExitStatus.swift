@@ -4,12 +4,12 @@ internal import Glibc
 extension ChildProcess {
     /// How a child process has ended.
     public enum ExitStatus: Hashable, Sendable, CustomStringConvertible {
-        /// It ended by itself, with a code from 0 to 255; 0 says that all was well.
+        /// It ended by itself, with a code from 0 to 255; 0 means success.
         case exited(Int32)
         /// A signal ended it.
         case signalled(Signal, coreDumped: Bool)
-        /// It has ended, but how is not known: somebody else has reaped it, for example with `waitpid(-1, …)`, or the
-        /// process ignores SIGCHLD, so that the system has.
+        /// It has ended, but nobody knows how: other code has reaped it, for example with `waitpid(-1, …)`, or the
+        /// process ignores SIGCHLD, so that the system has reaped it.
         case lost
 
         /// Whether it ended by itself with the code 0.

@@ -9,45 +9,48 @@ internal import Glibc
 /// try loop.add(source, forMode: .default)
 /// ```
 ///
-/// A ``ChildSource`` says when it has ended. A child that is dropped, with its sources, goes on undisturbed; the library
-/// reaps it, so that it leaves no zombie. If it still runs then, that takes a small thread which does nothing but wait.
+/// A ``ChildSource`` reports when the child has ended. If you drop a child and its sources, the child keeps running.
+/// The library still reaps it, so that it leaves no zombie; if it is still running then, a small thread does nothing
+/// but wait for it.
 ///
-/// An object of this kind is used on one thread. A child lives in real time, also beside a loop in a simulation.
+/// Use an object of this kind on one thread; it is not `Sendable`. A child lives in real time, even beside a loop in a
+/// simulation.
 public final class ChildProcess {
-    /// The system's number for the child. It is the child's until it is reaped: after the handler of its first source.
+    /// The system's number for the child. It is valid until the child is reaped, which happens after the handler of its
+    /// first source.
     public let processIdentifier: Int32
 
-    /// Where to write what the child reads, if it was started with `standardInput: .pipe`.
+    /// Where to write the child's input, if it was started with `standardInput: .pipe`.
     public let standardInput: PipeEnd?
-    /// Where to read what the child writes, if it was started with `standardOutput: .pipe`.
+    /// Where to read the child's output, if it was started with `standardOutput: .pipe`.
     public let standardOutput: PipeEnd?
-    /// Where to read what the child writes as errors, if it was started with `standardError: .pipe`.
+    /// Where to read the child's errors, if it was started with `standardError: .pipe`.
     public let standardError: PipeEnd?
 
-    /// How it has ended; `nil` until the handler of a source is called.
+    /// How it ended; `nil` until the handler of a source is called.
     public private(set) var status: ExitStatus?
 
-    /// Readable once the child has ended. -1 if the system cannot say it this way: then SIGCHLD does.
+    /// Readable once the child has ended. -1 if the system has no such descriptor: then SIGCHLD is used.
     let descriptor: Int32
     private var isReaped = false
     private let forkCount = rlk_fork_count()
 
     /// Starts a program.
     ///
-    /// The child begins with no signal blocked, with all signals at their defaults, and with no descriptor but the three
-    /// standard ones. Nothing of this program runs in it. Any thread.
+    /// The child begins with no signal blocked, with every signal at its default, and with no descriptor but the three
+    /// standard ones. None of this program's code runs in it. Any thread.
     ///
     /// - Parameters:
     ///   - executable: the program.
-    ///   - arguments: what it is given after its own name.
+    ///   - arguments: its arguments, without its own name.
     ///   - environment: its environment variables.
     ///   - workingDirectory: its working directory; this process's unless given.
-    ///   - standardInput: what it reads.
-    ///   - standardOutput: what it writes.
-    ///   - standardError: what it writes as errors.
+    ///   - standardInput: where it reads.
+    ///   - standardOutput: where it writes.
+    ///   - standardError: where it writes errors.
     ///   - group: its process group and session.
-    /// - Throws: ``SystemError`` if the program or the directory is not there or must not be used, for a text with a
-    ///   zero byte, for a descriptor that is not open, and if the system has no room for another process.
+    /// - Throws: ``SystemError`` if the program or the directory does not exist or may not be used, if a text contains
+    ///   a zero byte, if a descriptor is not open, or if the system has no room for another process.
     public static func spawn(
         _ executable: Executable, arguments: [String] = [], environment: Environment = .inherit,
         workingDirectory: String? = nil, standardInput: Stream = .inherit, standardOutput: Stream = .inherit,
@@ -59,7 +62,7 @@ public final class ChildProcess {
         return ChildProcess(try request.spawn(), usesDescriptor: true)
     }
 
-    /// Starts a program, and does as if the system had no process descriptors: for tests of what happens then.
+    /// Starts a program, and behaves as if the system had no process descriptors if told so. Tests use it.
     package static func spawn(
         withoutDescriptor executable: Executable, arguments: [String] = []
     ) throws(SystemError) -> ChildProcess {
@@ -72,13 +75,13 @@ public final class ChildProcess {
     private init(_ spawned: SpawnRequest.Spawned, usesDescriptor: Bool) {
         processIdentifier = spawned.pid
         (standardInput, standardOutput, standardError) = (spawned.pipes[0], spawned.pipes[1], spawned.pipes[2])
-        // The number cannot be another process's yet: the child is not reaped, also if it has ended.
+        // The number cannot be another process's yet: even if the child has ended it has not been reaped.
         descriptor = usesDescriptor ? rlk_pidfd_open(spawned.pid) : -1
     }
 
     deinit {
         if forkCount != rlk_fork_count() || isReaped {
-            // Reaped, or the child of the process that this one was forked from.
+            // Reaped already, or a child of the process that this one was forked from.
             if descriptor >= 0 { close(descriptor) }
         } else {
             // Without room for a thread it stays a zombie until this process ends: there is nobody to tell.
@@ -86,12 +89,12 @@ public final class ChildProcess {
         }
     }
 
-    /// Sends a signal to the child. It can never reach another process, also if the child has ended meanwhile and its
-    /// number has been given away.
+    /// Sends a signal to the child. It never reaches another process, even if the child has ended and its number has
+    /// been given away.
     ///
-    /// - Returns: `false` if the child has ended and was reaped: nothing was sent. A child that has ended but was not
-    ///   reaped yet takes signals and does nothing.
-    /// - Throws: ``SystemError`` if the number is no signal, or the child runs as somebody else.
+    /// - Returns: `false` if the child was reaped already, so that nothing was sent. A child that has ended but was not
+    ///   reaped yet accepts signals and ignores them.
+    /// - Throws: ``SystemError`` if the number is no signal, or if the child runs as another user.
     @discardableResult
     public func kill(_ signal: Signal = .terminate) throws(SystemError) -> Bool {
         guard !isReaped else { return false }
@@ -104,7 +107,7 @@ public final class ChildProcess {
         throw .last("send \(signal) to process \(processIdentifier)")
     }
 
-    /// Looks whether the child has ended, and how; it is not reaped.
+    /// Looks whether the child has ended, and how, without reaping it.
     func look() -> ExitStatus? {
         if let status { return status }
         var exit = rlk_exit()
@@ -118,7 +121,7 @@ public final class ChildProcess {
         return status
     }
 
-    /// Gives the child's number back to the system, once it is known how it has ended.
+    /// Gives the child's number back to the system once it is known how the child ended.
     func reap() {
         guard status != nil, !isReaped else { return }
         isReaped = true

@@ -2,14 +2,15 @@ public import RunLoopCore
 
 /// Calls its handler once, on the loop's thread, when a child process has ended.
 ///
-/// If the child ends while the loop runs in a mode that the source is not in, the handler is called when one of its
-/// modes runs; if it had ended before the source was added, in the next pass. After the handler the source is invalid.
+/// If the child ends while the loop runs in another mode, the handler is called when one of the source's modes runs. If
+/// it had ended before the source was added, the handler is called in the next pass. After the handler the source is
+/// invalid.
 ///
-/// The child is reaped after the handler: within it the child's number is still the child's. Several sources for one
-/// child are each called; it is reaped after the first.
+/// The child is reaped after the handler, so during the handler its number is still its own. Several sources may wait
+/// for one child; each is called, and the child is reaped after the first.
 ///
-/// A source belongs to its loop's thread, and is kept by its loop until it has been called, removed or invalidated; it
-/// keeps its child.
+/// The loop keeps a source until it has been called, removed or invalidated, and the source keeps its child. A source
+/// belongs to its loop's thread and is not `Sendable`.
 public final class ChildSource {
     /// The child that it waits for.
     public let child: ChildProcess
@@ -23,12 +24,12 @@ public final class ChildSource {
     private var handler: ((ChildProcess, ChildProcess.ExitStatus) -> Void)?
     private let inner = InnerSource()
 
-    /// A source, to be added with ``RunLoopCore/RunLoop/add(_:forMode:)-(ChildSource,_)``.
+    /// Makes a source. Add it with ``Additions to RunLoopKit/RunLoop/add(_:forMode:)-(ChildSource,_)``.
     ///
     /// - Parameters:
     ///   - child: the child to wait for.
-    ///   - handler: called with the child and how it has ended; let go after that.
-    ///   - file: for ``origin``, as `line`.
+    ///   - handler: called with the child and with how it ended; let go after that.
+    ///   - file: the place for ``origin``, with `line`.
     public init(
         _ child: ChildProcess, handler: @escaping (ChildProcess, ChildProcess.ExitStatus) -> Void,
         file: StaticString = #fileID, line: UInt32 = #line
@@ -38,10 +39,11 @@ public final class ChildSource {
         origin = RunLoop.Origin(file: file, line: line)
     }
 
-    /// Takes the source out of its loop for good and lets its handler go. On its loop's thread. The child goes on.
+    /// Takes the source out of its loop for good and lets its handler go. The child keeps running. Call it on the
+    /// loop's thread; harmless when repeated.
     public func invalidate() {
         guard let handler else { return }
-        // First, for it traps on a thread that is not the loop's.
+        // First, because it traps on any thread but the loop's.
         inner.invalidate()
         self.handler = nil
         withExtendedLifetime(handler) {}
@@ -49,7 +51,7 @@ public final class ChildSource {
 
     fileprivate func schedule(in loop: RunLoop, _ modes: RunLoop.Modes) throws(SystemError) {
         let make = { [self] () throws(SystemError) -> (DescriptorSource, SignalRegistration?) in
-            // The child's descriptor or, where there is none, SIGCHLD.
+            // The child's descriptor, or SIGCHLD if there is none.
             let registration: SignalRegistration? = child.descriptor < 0 ? try SignalRegistration(.child) : nil
             let source = DescriptorSource(
                 fileDescriptor: registration?.descriptor ?? child.descriptor, events: .readable, origin: origin
@@ -71,7 +73,8 @@ public final class ChildSource {
 
     private func serve() {
         guard let handler, let status = child.look() else { return }
-        // Before the handler, so that it may run the loop; but it stays in the loop, so that the mode is not empty.
+        // Cleared before the call, so that the handler may run the loop. The source stays in the loop, so that its mode
+        // is not empty.
         self.handler = nil
         handler(child, status)
         child.reap()
@@ -83,7 +86,8 @@ public final class ChildSource {
 extension ChildSource: Sendable {}
 
 extension RunLoop {
-    /// Has a source wait for its child in modes of this loop. A source that is invalid or in another loop is ignored.
+    /// Schedules a child source in modes of this loop. A source that is invalid or in another loop is ignored. Call it
+    /// on the loop's thread.
     ///
     /// - Throws: ``SystemError`` if there is no descriptor left; the source is then not scheduled.
     public func add(_ source: ChildSource, forMode modes: Modes) throws(SystemError) {
@@ -91,7 +95,7 @@ extension RunLoop {
         try source.schedule(in: self, modes)
     }
 
-    /// Takes a source out of modes of this loop without invalidating it.
+    /// Takes a child source out of modes of this loop without invalidating it. Call it on the loop's thread.
     public func remove(_ source: ChildSource, fromMode modes: Modes) {
         source.unschedule(from: self, modes)
     }

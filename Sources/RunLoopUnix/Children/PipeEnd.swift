@@ -2,10 +2,10 @@ internal import CShims
 internal import Glibc
 internal import RunLoopCore
 
-/// One end of a pipe to or from a child process: it owns a non-blocking descriptor and closes it.
+/// One end of a pipe to or from a child process. It owns a non-blocking descriptor and closes it.
 ///
-/// Reads and writes take what there is and never wait; a `DescriptorSource` on ``fileDescriptor`` says when to go on.
-/// The end is closed by ``close()``, or when nothing refers to it any more. Invalidate sources on it before.
+/// Reads and writes never wait. A `DescriptorSource` on ``fileDescriptor`` tells when to try again. ``close()`` closes
+/// the end, and so does releasing the last reference to it. Invalidate your sources on it before that.
 ///
 /// ```swift
 /// let output = child.standardOutput!
@@ -18,19 +18,19 @@ internal import RunLoopCore
 /// }
 /// ```
 ///
-/// It is used on one thread.
+/// Use it on one thread; it is not `Sendable`.
 public final class PipeEnd {
-    /// What a read has found.
+    /// The result of a read.
     public enum Input: Hashable, Sendable {
         /// At least one byte.
         case bytes([UInt8])
-        /// Nothing for the moment.
+        /// Nothing for now.
         case nothing
-        /// Nothing any more: the other side is closed, in every process.
+        /// The end: every process has closed the other side.
         case end
     }
 
-    /// The descriptor, for sources; -1 once it is closed. It stays this object's.
+    /// The descriptor, for sources; -1 once the end is closed. The object closes it, so you must not.
     public private(set) var fileDescriptor: Int32
 
     /// Takes over a descriptor.
@@ -45,17 +45,18 @@ public final class PipeEnd {
         close()
     }
 
-    /// Closes the end; harmless when repeated. A child that reads from the pipe finds the end of its input then.
+    /// Closes the end; harmless when repeated. A child that reads from the pipe then sees the end of its input.
     public func close() {
         guard fileDescriptor >= 0 else { return }
         Glibc.close(fileDescriptor)
         fileDescriptor = -1
     }
 
-    /// Reads what there is, up to a number of bytes. Never waits. O(bytes).
+    /// Reads what is there, at most `limit` bytes. Never waits. O(bytes).
     ///
-    /// - Parameter limit: at least 1.
-    /// - Throws: ``SystemError`` if the system refuses, for example since the end is closed or is the one for writing.
+    /// - Parameter limit: the most bytes to read; at least 1.
+    /// - Throws: ``SystemError`` if the system refuses, for example because the end is closed or is the one for
+    ///   writing.
     public func read(upTo limit: Int = 65_536) throws(SystemError) -> Input {
         require(limit > 0, "a read is for at least one byte")
         let (input, error) = withUnsafeTemporaryAllocation(of: UInt8.self, capacity: limit) { buffer in
@@ -70,8 +71,8 @@ public final class PipeEnd {
 
     /// Writes as many bytes as there is room for. Never waits, and raises no SIGPIPE. O(bytes).
     ///
-    /// - Returns: how many were written; 0 if there is no room for the moment.
-    /// - Throws: ``SystemError``; its `errno` is `EPIPE` if nobody can read any more.
+    /// - Returns: how many bytes were written; 0 if there is no room for now.
+    /// - Throws: ``SystemError``, with the `errno` `EPIPE` if nobody can read any more.
     @discardableResult
     public func write(_ bytes: some Collection<UInt8>) throws(SystemError) -> Int {
         guard !bytes.isEmpty else { return 0 }

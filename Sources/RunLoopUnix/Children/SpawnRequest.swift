@@ -2,7 +2,7 @@ internal import CShims
 internal import Glibc
 internal import RunLoopCore
 
-/// What a child is to be.
+/// What a child is to be started with.
 struct SpawnRequest {
     var executable: ChildProcess.Executable
     var arguments: [String]
@@ -11,7 +11,7 @@ struct SpawnRequest {
     var streams: [ChildProcess.Stream]
     var group: ChildProcess.Group
 
-    /// A child that runs, and this process's ends of its pipes.
+    /// A running child, and this process's ends of its pipes.
     struct Spawned {
         var pid: Int32
         var pipes: [PipeEnd?]
@@ -22,7 +22,7 @@ struct SpawnRequest {
     func spawn() throws(SystemError) -> Spawned {
         try checkStrings()
         var borrowed: [Int32] = []
-        // The child has its own copies by the end of this function.
+        // By the end of this function the child has its own copies.
         defer { for descriptor in borrowed { close(descriptor) } }
         var numbers: [Int32] = []
         var pipes: [PipeEnd?] = []
@@ -43,7 +43,7 @@ struct SpawnRequest {
         return Spawned(pid: try start(numbers), pipes: pipes)
     }
 
-    /// A copy beyond the standard descriptors, so that putting one in its place never overwrites another.
+    /// A copy beyond the standard descriptors, so that moving one into place never overwrites another.
     private func borrow(_ descriptor: Int32, _ borrowed: inout [Int32]) throws(SystemError) -> Int32 {
         let copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 3)
         guard copy >= 0 else { throw .last("\(operation): give it descriptor \(descriptor)") }
@@ -100,7 +100,7 @@ struct SpawnRequest {
         return variables.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
     }
 
-    /// A zero byte would end a string early, and `=` would end a variable's name early.
+    /// A zero byte would end a string early, and `=` would end the name of a variable early.
     private func checkStrings() throws(SystemError) {
         var texts = [executable.description, workingDirectory ?? ""] + arguments
         if case .only(let variables) = environment {

@@ -4,40 +4,41 @@ internal import Glibc
 public struct FileEvent: Sendable, Hashable {
     /// What happened.
     public enum Kind: Sendable, Hashable {
-        /// A file or directory was made in the watched directory.
+        /// A file or directory was created in the watched directory.
         case created
-        /// A file's content or length changed. There is one for every write; most programs want ``closedAfterWriting``.
+        /// A file's content or length changed. Every write reports one; most programs want ``closedAfterWriting``.
         case modified
-        /// A file that was open for writing was closed: its writer is done with it.
+        /// A file that was open for writing was closed, so its writer has finished.
         case closedAfterWriting
         /// Permissions, owner, times or the number of links changed.
         case attributesChanged
-        /// A file left the watched directory, by a rename; its new place has the same ``FileEvent/cookie``.
+        /// A rename took a file out of the watched directory. The event of its new place has the same
+        /// ``FileEvent/cookie``.
         case movedFrom
-        /// A file came into the watched directory, by a rename.
+        /// A rename brought a file into the watched directory.
         case movedTo
         /// A file was deleted from the watched directory.
         case deleted
         /// The watched file or directory was itself deleted; ``ignored`` follows.
         case deletedSelf
-        /// The watched file or directory was itself moved. It is watched on, under the path that it had.
+        /// The watched file or directory was itself moved. It is still watched, and still reported under its old path.
         case movedSelf
         /// The file system of the watched file was unmounted; ``ignored`` follows.
         case unmounted
-        /// The watch has ended without having been taken back: nothing more comes from it.
+        /// The watch ended without being taken back. Nothing more comes from it.
         case ignored
-        /// The system's queue was full and events were lost, of any watch: look at the files anew. The queue's length
-        /// is the sysctl `fs.inotify.max_queued_events`.
+        /// The system's queue was full, and events of any watch may be lost: look at the files again. The sysctl
+        /// `fs.inotify.max_queued_events` sets the length of the queue.
         case overflow
     }
 
     /// A set of kinds: what a watch reports. ``Kind/unmounted``, ``Kind/ignored`` and ``Kind/overflow`` are always
-    /// reported and not part of it.
+    /// reported and are not in the set.
     public struct Kinds: OptionSet, Sendable, Hashable {
-        /// The bits of `inotify_add_watch`.
+        /// The bits that `inotify_add_watch` takes.
         public let rawValue: UInt32
 
-        /// The kinds of the bits.
+        /// The kinds with these bits.
         public init(rawValue: UInt32) {
             self.rawValue = rawValue
         }
@@ -69,28 +70,29 @@ public struct FileEvent: Sendable, Hashable {
     /// What happened.
     public let kind: Kind
 
-    /// The watch that reports; `nil` for an overflow, which concerns all.
+    /// The watch that reports; `nil` for an overflow, which concerns all watches.
     public let watch: FileWatch?
 
-    /// The name of the file within the watched directory; `nil` if it happened to the watched file itself.
+    /// The name of the file in the watched directory; `nil` if the event is about the watched file itself.
     ///
-    /// Names are bytes and need not be UTF-8: what is not becomes U+FFFD here, and is in ``nameBytes`` as it was.
+    /// File names are bytes and need not be UTF-8. What is not UTF-8 becomes U+FFFD here; ``nameBytes`` has the
+    /// original.
     public var name: String? { nameBytes.isEmpty ? nil : String(decoding: nameBytes, as: UTF8.self) }
 
     /// The bytes of the name; empty if there is none.
     public let nameBytes: [UInt8]
 
-    /// Whether it happened to a directory.
+    /// Whether the event is about a directory.
     public let isDirectory: Bool
 
-    /// Names a rename: the same number in the ``Kind/movedFrom`` and the ``Kind/movedTo`` of one file; zero in events
-    /// of other kinds.
+    /// Connects the two events of a rename: ``Kind/movedFrom`` and ``Kind/movedTo`` of one file have the same number.
+    /// Events of other kinds have 0.
     ///
-    /// The two come one right after the other, though not always in the same batch. One comes alone if the other
-    /// directory is not watched.
+    /// The two follow each other directly, though not always in the same batch. If only one of the directories is
+    /// watched, only one of them comes.
     public let cookie: UInt32
 
-    /// The path: that of the watch as it was given, and the name. `nil` for an overflow.
+    /// The path: the watch's path as it was given, and the name. `nil` for an overflow.
     public var path: String? {
         guard let watch else { return nil }
         guard let name else { return watch.path }
@@ -109,6 +111,6 @@ extension FileEvent: CustomStringConvertible {
 public struct FileWatch: Sendable, Hashable {
     /// The path as it was given.
     public let path: String
-    /// The system's number of the watch. It is not used again soon.
+    /// The system's number for the watch. The system does not use it again soon.
     let number: Int32
 }

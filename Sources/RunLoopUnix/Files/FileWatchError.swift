@@ -2,13 +2,13 @@
 public enum FileWatchError: Error, Equatable, Sendable, CustomStringConvertible {
     /// There is nothing at the path.
     case noSuchFile(String)
-    /// The file may not be read, or a directory on the way not be searched.
+    /// The file may not be read, or a directory on the way may not be searched.
     case notPermitted(String)
-    /// The same file is watched already, under this or another path.
+    /// The watcher already watches the same file, under this or another path.
     case alreadyWatched(String)
-    /// The user's watches are used up; the path is the one that found no room.
+    /// The user has no watches left. The path is the one that could not be watched.
     case tooManyWatches(String)
-    /// The user's watchers, or the process's descriptors, are used up.
+    /// The user has no watchers left, or the process has no descriptors left.
     case tooManyWatchers
     /// Another error of the system.
     case system(SystemError)

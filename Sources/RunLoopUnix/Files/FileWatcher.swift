@@ -1,7 +1,7 @@
 internal import Glibc
 public import RunLoopKit
 
-/// Watches files and directories and calls its handler with what happens to them: inotify as a source of a loop.
+/// Watches files and directories, and calls its handler with what happens to them: inotify as a source of a loop.
 ///
 /// ```swift
 /// let watcher = try FileWatcher { _, events in
@@ -11,16 +11,16 @@ public import RunLoopKit
 /// try loop.add(watcher, forMode: .common)
 /// ```
 ///
-/// A directory reports on what is directly in it, not on what is deeper. Events come in the order in which things
-/// happened, as many in one call as one read of the system's queue brings; those that come while no mode of the watcher
-/// runs wait. If more come than the queue holds, an event says so (``FileEvent/Kind/overflow``).
+/// A watched directory reports what is directly in it, not what is deeper. Events come in the order in which things
+/// happened, and one call delivers as many as one read of the system's queue brings. Events that come while no mode of
+/// the watcher runs wait in the queue. If the queue overflows, an event says so (``FileEvent/Kind/overflow``).
 ///
-/// The loop keeps the watcher as long as it is scheduled. A watcher belongs to its loop's thread.
+/// The loop keeps the watcher as long as it is scheduled. A watcher belongs to its loop's thread and is not `Sendable`.
 public final class FileWatcher {
     /// Whether the watcher can still report.
     public var isValid: Bool { handler != nil }
 
-    /// What is watched, in the order in which it was asked for.
+    /// The current watches, in the order in which they were made.
     public var watches: [FileWatch] { byNumber.values.sorted { $0.number < $1.number } }
 
     /// Where it was made.
@@ -29,20 +29,20 @@ public final class FileWatcher {
     private let descriptor: Int32
     private var handler: ((FileWatcher, [FileEvent]) -> Void)?
     private var byNumber: [Int32: FileWatch] = [:]
-    // The loop keeps the source and the source the watcher: so the loop keeps the watcher while it is scheduled, and
-    // one that is in no loop goes with its last reference.
+    // The loop keeps the source, and the source's handler keeps the watcher. So a watcher lives while it is scheduled,
+    // and one that is in no loop goes with its last reference.
     private weak var source: DescriptorSource?
 
-    /// Enough for some thousand events with short names, and for one with the longest name in any case.
+    /// Room for some thousand events with short names, and always for one with the longest name.
     private static let bufferSize = 65_536
 
-    /// A watcher, to be added with ``RunLoop/add(_:forMode:)-(FileWatcher,_)``. What happens to its files
-    /// before it is added waits in the system's queue.
+    /// Makes a watcher. Add it with ``Additions to RunLoopKit/RunLoop/add(_:forMode:)-(FileWatcher,_)``. Events that
+    /// come before that wait in the system's queue.
     ///
     /// - Parameters:
-    ///   - handler: called on the loop's thread with events, at least one; kept until the watcher is invalidated.
-    ///   - file: for ``origin``, as `line`.
-    /// - Throws: ``FileWatchError/tooManyWatchers``, or ``FileWatchError/system(_:)``.
+    ///   - handler: called on the loop's thread with at least one event; kept until the watcher is invalidated.
+    ///   - file: the place for ``origin``, with `line`.
+    /// - Throws: ``FileWatchError/tooManyWatchers`` or ``FileWatchError/system(_:)``.
     public init(
         handler: @escaping (FileWatcher, [FileEvent]) -> Void, file: StaticString = #fileID, line: UInt32 = #line
     ) throws(FileWatchError) {
@@ -61,18 +61,18 @@ public final class FileWatcher {
     /// Watches a file or a directory. Symbolic links are followed.
     ///
     /// - Parameters:
-    ///   - path: the path; a relative one is taken from the process's current directory, now.
+    ///   - path: the path. A relative one is resolved now, from the process's current directory.
     ///   - kinds: what to report; not empty.
-    /// - Returns: the watch, which events name, and with which it can be taken back.
-    /// - Throws: why it cannot be watched. The watcher goes on as it was.
+    /// - Returns: the watch. Events name it, and ``unwatch(_:)`` takes it back.
+    /// - Throws: ``FileWatchError`` if the path cannot be watched. The watcher is unchanged.
     /// - Precondition: the watcher is valid.
     @discardableResult
     public func watch(_ path: String, for kinds: FileEvent.Kinds = .all) throws(FileWatchError) -> FileWatch {
         require(isValid, "a file watcher that was invalidated watches nothing any more; make a new one")
         require(!kinds.isEmpty, "a watch reports something: give at least one kind of event")
-        // A zero byte would end the path early, and another file be watched.
+        // A zero byte would end the path early, so that another file would be watched.
         if path.utf8.contains(0) { throw .noSuchFile(path) }
-        // Without the last bit, a second watch of the same file would silently take the first one's place.
+        // Without the last bit, a second watch of the same file would silently replace the first.
         let mask = kinds.intersection(.all).rawValue | UInt32(IN_MASK_CREATE)
         let number = inotify_add_watch(descriptor, path, mask)
         if number < 0 {
@@ -90,7 +90,7 @@ public final class FileWatcher {
         return watch
     }
 
-    /// Takes a watch back: nothing more is reported for it, also not what has happened before, nor
+    /// Takes a watch back. Nothing more is reported for it: neither what has happened before nor
     /// ``FileEvent/Kind/ignored``. Harmless on a watch that has ended.
     public func unwatch(_ watch: FileWatch) {
         guard isValid, byNumber[watch.number] == watch else { return }
@@ -98,11 +98,11 @@ public final class FileWatcher {
         inotify_rm_watch(descriptor, watch.number)
     }
 
-    /// Takes the watcher out of its loop for good, ends its watches and lets its handler go. On its loop's thread;
-    /// harmless when repeated. Events that have not been delivered are dropped.
+    /// Takes the watcher out of its loop for good, ends its watches and lets its handler go. Events that were not
+    /// delivered are dropped. Call it on the loop's thread; harmless when repeated.
     public func invalidate() {
         guard let handler else { return }
-        // First: it traps on another thread, and a descriptor must not be closed while it is waited for.
+        // First, because it traps on another thread, and because a descriptor must not be closed while it is watched.
         source?.invalidate()
         self.handler = nil
         byNumber = [:]
@@ -112,7 +112,7 @@ public final class FileWatcher {
 
     // MARK: In a loop
 
-    /// The source through which the watcher is in a loop, made if there is none.
+    /// The source through which the watcher is in a loop; made if there is none.
     fileprivate func makeSource() -> DescriptorSource {
         if let source { return source }
         let made = DescriptorSource(fileDescriptor: descriptor, events: .readable, origin: origin) { _, _ in
@@ -125,12 +125,12 @@ public final class FileWatcher {
 
     fileprivate var scheduledSource: DescriptorSource? { source }
 
-    /// One read, one call. If more waits the descriptor stays ready, and the next pass goes on: however many events
+    /// One read, one call. If more waits, the descriptor stays ready and the next pass goes on: however many events
     /// there are, the loop's other sources have their turn.
     private func deliver() {
         let records = withUnsafeTemporaryAllocation(byteCount: FileWatcher.bufferSize, alignment: 8) { buffer in
             let count = read(descriptor, buffer.baseAddress, buffer.count)
-            // Nothing there, or interrupted: if there is something it will be reported again.
+            // Nothing is there, or a signal interrupted the read: if there is something it will be reported again.
             guard count > 0 else { return [InotifyRecord]() }
             return InotifyRecord.all(in: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
         }
@@ -141,7 +141,7 @@ public final class FileWatcher {
     private func events(of record: InotifyRecord) -> [FileEvent] {
         let watch = byNumber[record.watch]
         return record.kinds.compactMap { kind in
-            // What is still in the queue of a watch that was taken back.
+            // An event that was queued before its watch was taken back.
             guard kind == .overflow || watch != nil else { return nil }
             if kind == .ignored { byNumber[record.watch] = nil }
             return FileEvent(
@@ -157,16 +157,16 @@ extension FileWatcher: Sendable {}
 extension RunLoop {
     /// Schedules a file watcher in modes of this loop, which keeps it until it is invalidated or removed.
     ///
-    /// A watcher that is invalid or in another loop is ignored.
+    /// A watcher that is invalid or in another loop is ignored. Call it on the loop's thread.
     ///
-    /// - Throws: ``DescriptorError`` if the system has no room to wait for one more descriptor.
+    /// - Throws: ``/RunLoopKit/DescriptorError`` if the system cannot watch one more descriptor.
     public func add(_ watcher: FileWatcher, forMode modes: Modes) throws(DescriptorError) {
         guard watcher.isValid else { return }
         try add(watcher.makeSource(), forMode: modes)
     }
 
-    /// Takes a file watcher out of modes of this loop without invalidating it: its watches go on, and what happens
-    /// meanwhile waits in the system's queue.
+    /// Takes a file watcher out of modes of this loop without invalidating it. Its watches remain, and events wait in
+    /// the system's queue. Call it on the loop's thread.
     public func remove(_ watcher: FileWatcher, fromMode modes: Modes) {
         guard let source = watcher.scheduledSource else { return }
         remove(source, fromMode: modes)

@@ -5,14 +5,14 @@ struct InotifyRecord: Equatable {
     var watch: Int32
     var mask: UInt32
     var cookie: UInt32
-    /// Without the zeros that pad it.
+    /// The name without the zeros that pad it.
     var name: [UInt8]
 
     /// The size of a record without its name.
     static let headerSize = 16
 
-    /// The records of a buffer, in order. What does not fit into the buffer is not looked at: the system writes whole
-    /// records only, so there is nothing of the kind.
+    /// The records of a buffer, in order. The system writes whole records only, so there is never an incomplete one at
+    /// the end.
     static func all(in buffer: UnsafeRawBufferPointer) -> [InotifyRecord] {
         var records: [InotifyRecord] = []
         var rest = buffer[...]
@@ -33,8 +33,8 @@ struct InotifyRecord: Equatable {
         return records
     }
 
-    /// What the record reports. The system sets one of these bits in a record, so far; if ever it sets several, they
-    /// are reported one after the other.
+    /// What the record reports. Today the system sets one of these bits in a record; if it ever sets several, they are
+    /// reported one after the other.
     var kinds: [FileEvent.Kind] {
         InotifyRecord.kindsOfBits.compactMap { mask & UInt32(bitPattern: $0.bit) == 0 ? nil : $0.kind }
     }

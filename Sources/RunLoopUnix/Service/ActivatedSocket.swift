@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// A socket that the service manager opened and handed to this process: socket activation.
+/// A socket that the service manager opened and passed to this process: socket activation.
 ///
 /// ```swift
 /// for socket in try ActivatedSocket.all() {
@@ -9,9 +9,9 @@ internal import Glibc
 /// }
 /// ```
 ///
-/// The descriptor belongs to whoever takes it: it is not closed here.
+/// Whoever takes the descriptor owns it. It is not closed here.
 public struct ActivatedSocket: Sendable, Hashable {
-    /// How a socket sends.
+    /// What a socket transfers.
     public enum Kind: Int32, Sendable, Hashable {
         /// A stream of bytes.
         case stream = 1
@@ -21,11 +21,11 @@ public struct ActivatedSocket: Sendable, Hashable {
         case sequencedPackets = 5
         /// Another kind of socket.
         case otherSocket = -1
-        /// No socket: a FIFO, a file, a device.
+        /// Not a socket: a FIFO, a file, a device.
         case noSocket = -2
     }
 
-    /// What kind of addresses a socket has.
+    /// The kind of a socket's addresses.
     public enum Family: Int32, Sendable, Hashable {
         /// Paths and abstract names.
         case unix = 1
@@ -33,34 +33,35 @@ public struct ActivatedSocket: Sendable, Hashable {
         case inet = 2
         /// IPv6.
         case inet6 = 10
-        /// Another one, or none at all.
+        /// Another kind, or none.
         case other = -1
     }
 
-    /// The descriptor; it is closed when another program is executed.
+    /// The descriptor. It closes when this process executes another program.
     public let fileDescriptor: Int32
-    /// The name that the manager gives it (`FileDescriptorName=`); `unknown` if it gives none.
+    /// The name from the unit file (`FileDescriptorName=`); `unknown` if there is none.
     public let name: String
-    /// How it sends.
+    /// What it transfers.
     public let kind: Kind
-    /// What kind of addresses it has.
+    /// The kind of its addresses.
     public let family: Family
-    /// Whether it waits for connections, rather than being one.
+    /// Whether it waits for connections and is not a connection itself.
     public let isListening: Bool
 
-    /// The sockets that were handed to this process, in the manager's order. None without a manager, or if they are
-    /// meant for another process (`LISTEN_PID`).
+    /// The sockets that were passed to this process, in the manager's order. Empty if there is no manager, or if they
+    /// are meant for another process (`LISTEN_PID`).
     ///
-    /// The variables are removed from the process's environment, so that its children do not take the sockets for
-    /// theirs: a second call finds none. Before there are other threads, and before anything else opens descriptors.
+    /// This removes the variables from the process's environment, so that children do not take the sockets for theirs.
+    /// A second call finds none. Call it before the process has other threads and before anything else opens
+    /// descriptors.
     ///
-    /// - Parameter environment: the variables; the process's unless given.
-    /// - Throws: ``ServiceManagerError`` if the variables contradict each other or what is open.
+    /// - Parameter environment: the variables; the process's own unless given.
+    /// - Throws: ``ServiceManagerError`` if the variables contradict each other, or do not agree with what is open.
     public static func all(environment: [String: String]? = nil) throws(ServiceManagerError) -> [ActivatedSocket] {
         try all(environment: environment, first: 3)
     }
 
-    /// - Parameter first: the number of the first descriptor; the protocol says 3, tests have others.
+    /// - Parameter first: the number of the first descriptor: 3 in the protocol, others in tests.
     static func all(environment: [String: String]?, first: Int32) throws(ServiceManagerError) -> [ActivatedSocket] {
         let variables = ServiceEnvironment(environment)
         defer {
@@ -98,12 +99,12 @@ public struct ActivatedSocket: Sendable, Hashable {
         isListening = socketOption(SO_ACCEPTCONN, of: descriptor) == 1
     }
 
-    /// Throws unless the socket is what the program expects: a unit file is easily changed without the program.
+    /// Throws unless the socket is what the program expects. A unit file is easily changed without the program.
     ///
     /// - Parameters:
-    ///   - kind: how it is to send.
-    ///   - family: what addresses it is to have; any unless given.
-    ///   - listening: whether it is to wait for connections; either unless given.
+    ///   - kind: what it must transfer.
+    ///   - family: the kind of its addresses; any unless given.
+    ///   - listening: whether it must wait for connections; either unless given.
     public func expect(
         _ kind: Kind, _ family: Family? = nil, listening: Bool? = nil
     ) throws(ServiceManagerError) {

@@ -7,12 +7,12 @@ extension Daemon {
 
     /// Runs the loop until the daemon has stopped.
     ///
-    /// A stop of this run by ``RunLoop/stop()``, its remote or its ``LoopThread`` counts as a call of
-    /// ``stop(status:)``. A nested run that is the innermost when the daemon has stopped is stopped; those around it
-    /// are too, once each, if they run in the daemon's mode, and others are waited for.
+    /// If ``/RunLoopKit/RunLoop/stop()``, a remote or a ``/RunLoopKit/LoopThread`` stops this run, that counts as
+    /// ``stop(status:)``. When the daemon has stopped, it stops the innermost run, and each of the runs around it once
+    /// if they run in the daemon's mode. It waits for all others.
     ///
     /// - Parameter announcesReady: whether to tell the service manager in the first pass that the service is ready.
-    /// - Returns: the status to exit with: that of the first ``stop(status:)`` with one other than zero.
+    /// - Returns: the exit status: the first one other than zero that was given to ``stop(status:)``, or else zero.
     @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
     public func run(announcesReady: Bool = true) -> Int32 {
         let keepAlive = CustomSource()
@@ -36,13 +36,13 @@ extension Daemon {
         }
     }
 
-    /// Ends the daemon's run once it has stopped, from within: also a run that nested ones kept from noticing.
+    /// Ends the daemon's run from within once it has stopped, even if nested runs kept it from noticing.
     private func makeObserver() -> Observer {
         var depth = 0
         var lowestStopped = Int.max
         return Observer(activities: [.entry, .beforeTimers, .exit], repeats: true) { [self] _, activity in
             if activity == .entry { depth += 1 }
-            // Each run once: `RunLoop.run()` goes on after a stop, and would spin if it were stopped again and again.
+            // Each run once: `RunLoop.run()` goes on after a stop, so repeated stops would make it spin.
             if activity == .beforeTimers, case .stopped = state, depth < lowestStopped {
                 lowestStopped = depth
                 loop.stop()
@@ -53,11 +53,11 @@ extension Daemon {
 
     // MARK: Stopping
 
-    /// Begins to stop; when the daemon is stopping already, hurries.
+    /// Begins to stop. If the daemon is stopping already, this hurries it.
     ///
-    /// Returns at once. On the loop's thread; elsewhere ``Remote/stop(status:)``.
+    /// Returns at once. Call it on the loop's thread; from other threads use ``Remote/stop(status:)``.
     ///
-    /// - Parameter status: what ``run(announcesReady:)`` is to return; the first that is not zero counts.
+    /// - Parameter status: what ``run(announcesReady:)`` will return. The first one other than zero counts.
     public func stop(status: Int32 = 0) {
         if self.status == 0 { self.status = status }
         switch state {
@@ -73,8 +73,8 @@ extension Daemon {
         }
     }
 
-    /// Waits no longer: goes on to the last stage; in the last stage, ends. Nothing happens if the daemon is not
-    /// stopping. On the loop's thread; elsewhere ``Remote/hurry()``.
+    /// Stops waiting and goes to the last stage; in the last stage, ends. Does nothing if the daemon is not stopping.
+    /// Call it on the loop's thread; from other threads use ``Remote/hurry()``.
     public func hurry() {
         guard case .stopping(let stage) = state else { return }
         abandonPending()
@@ -86,7 +86,7 @@ extension Daemon {
         later { $0.begin(.exit) }
     }
 
-    /// Calls the hooks of a stage. They are let go, and with them what they hold.
+    /// Calls the hooks of a stage, and lets them go with everything they hold.
     private func begin(_ stage: Stage) {
         // Somebody was in a hurry before the stage began.
         guard state == .stopping(stage) else { return }
@@ -96,7 +96,7 @@ extension Daemon {
         goOn()
     }
 
-    /// Goes on to what comes next, if nothing is left to wait for.
+    /// Goes on to the next stage if nothing is left to wait for.
     private func goOn() {
         guard pending.isEmpty else { return }
         switch state {
@@ -137,8 +137,9 @@ extension Daemon {
 
     // MARK: Reloading
 
-    /// Calls the reload hooks; the service manager is told before and after. A request during a reload makes one more
-    /// follow; one during a stop is ignored. On the loop's thread; elsewhere ``Remote/reload()``.
+    /// Calls the reload hooks, and tells the service manager before and after. A request during a reload causes one
+    /// more reload afterwards; a request during a stop is ignored. Call it on the loop's thread; from other threads use
+    /// ``Remote/reload()``.
     public func reload() {
         switch state {
         case .running:
@@ -164,7 +165,7 @@ extension Daemon {
 
     // MARK: Means
 
-    /// Does something in the loop's next step: hooks are never called from within what asked for them.
+    /// Runs the body in a later step of the loop: hooks are never called from within the request for them.
     private func later(_ body: @escaping (Daemon) -> Void) {
         loop.perform(inModes: modes) { body(self) }
     }
@@ -175,7 +176,7 @@ extension Daemon {
 
     private func call(_ hooks: [Hook]) {
         let first = calls
-        // All are noted before the first is called, so that one that is done at once does not end the stage.
+        // All are noted before the first is called, so that one that finishes at once does not end the stage.
         for hook in hooks {
             pending[calls] = hook.name
             calls += 1

@@ -1,8 +1,8 @@
 internal import RunLoopKit
 
 extension Daemon {
-    /// What other threads may ask of a daemon. Each request wakes its loop, and is carried out on the loop's thread, in
-    /// the common modes and the daemon's own; once the daemon has gone nothing happens. Any thread.
+    /// What other threads may ask of a daemon. Each request wakes the loop, which carries it out on its own thread, in
+    /// the common modes and the daemon's own. Once the daemon has gone, requests do nothing. Any thread.
     public final class Remote: Sendable {
         private let loop: RunLoop.Remote
         private let modes: RunLoop.Modes
@@ -35,8 +35,8 @@ extension Daemon {
         }
     }
 
-    /// With which a hook says that it is done: `done()`. Any thread; harmless when repeated, and when the hook is not
-    /// waited for any more.
+    /// How a hook says that it has finished: `done()`. Any thread; harmless when repeated, and when nobody waits for
+    /// the hook any more.
     public struct Completion: Sendable {
         private let remote: Remote
         private let call: Int
@@ -46,7 +46,8 @@ extension Daemon {
             self.call = call
         }
 
-        /// The hook is done. What follows comes in a later step of the loop, never from within this call.
+        /// Says that the hook has finished. What follows happens in a later step of the loop, never from within this
+        /// call.
         public func callAsFunction() {
             remote.finished(call)
         }

@@ -11,17 +11,17 @@ public import RunLoopKit
 /// exit(daemon.run())
 /// ```
 ///
-/// The service manager is told when the daemon is ready, reloads and stops. Hooks are called on the loop's thread, never
-/// from within ``stop(status:)``, ``hurry()`` or ``reload()``, but in a later step of the loop, in the common modes and
-/// the daemon's own. A daemon belongs to its loop's thread; others use its ``remote``.
+/// The daemon tells the service manager when it is ready, reloads and stops. It calls hooks on the loop's thread, in a
+/// later step of the loop and never from within ``stop(status:)``, ``hurry()`` or ``reload()``, in the common modes and
+/// the daemon's own. A daemon belongs to its loop's thread and is not `Sendable`; other threads use its ``remote``.
 public final class Daemon {
-    /// The stages of a stop, in their order.
+    /// The stages of a stop, in order.
     public enum Stage: Int, CaseIterable, Sendable, Comparable {
-        /// Nothing new is let in: listeners close.
+        /// Nothing new is accepted: listeners close.
         case stopAccepting
-        /// What was begun is brought to its end.
+        /// Work that was begun is finished.
         case drain
-        /// What must be done in any case, and is done quickly: files are closed, locks given back.
+        /// What must be done in any case, and quickly: files are closed, locks are released.
         case exit
 
         public static func < (left: Stage, right: Stage) -> Bool { left.rawValue < right.rawValue }
@@ -29,37 +29,37 @@ public final class Daemon {
 
     /// Where the daemon is in its life.
     public enum State: Sendable, Hashable {
-        /// It works, or has not begun to.
+        /// It works, or has not begun yet.
         case running
-        /// Reload hooks are under way; it works meanwhile.
+        /// Reload hooks are running; the daemon keeps working.
         case reloading
-        /// It stops, and is in that stage.
+        /// It is stopping, and is in this stage.
         case stopping(Stage)
-        /// It has stopped, with that status.
+        /// It has stopped, with this status.
         case stopped(Int32)
     }
 
     /// The mode that ``run(announcesReady:)`` runs the loop in.
     public let mode: RunLoop.Mode
-    /// How long the stages before the last may take together, from the stop on.
+    /// How long all stages before the last may take together, counted from the stop.
     public let drainLimit: Duration
     /// How long the last stage may take.
     public let exitLimit: Duration
-    /// The service manager that is told.
+    /// The service manager that it reports to.
     public let manager: ServiceManager
 
     /// Where the daemon is in its life.
     public internal(set) var state = State.running
-    /// The hooks that were not waited for any longer, or not called any more, because a limit had come or somebody was
-    /// in a hurry: their names.
+    /// The names of hooks that were given up, running or not yet called, because a limit was reached or somebody was in
+    /// a hurry.
     public internal(set) var abandoned: [String] = []
-    /// Called when the service manager could not be told; the daemon goes on.
+    /// Called when the service manager could not be told. The daemon carries on.
     public var errorHandler: ((ServiceManagerError) -> Void)?
 
     let loop: RunLoop
     var stopHooks: [Hook] = []
     var reloadHooks: [Hook] = []
-    /// Hooks that were called and have not said that they are done, by the number of the call.
+    /// Hooks that were called and have not finished, by the number of the call.
     var pending: [Int: String] = [:]
     var calls = 0
     var status: Int32 = 0
@@ -79,10 +79,10 @@ public final class Daemon {
     ///
     /// - Parameters:
     ///   - loop: the loop that ``run(announcesReady:)`` runs.
-    ///   - manager: the service manager; one that is absent is told nothing.
+    ///   - manager: the service manager; an absent one is told nothing.
     ///   - mode: the mode to run in.
-    ///   - drainLimit: how long the stages before the last may take together; not negative. With `exitLimit` it is to
-    ///     be less than the unit's `TimeoutStopSec=`, after which the manager kills.
+    ///   - drainLimit: how long all stages before the last may take together; not negative. Together with `exitLimit`
+    ///     it should be less than the unit's `TimeoutStopSec=`, after which the manager kills the process.
     ///   - exitLimit: how long the last stage may take; not negative.
     public init(
         loop: RunLoop, manager: ServiceManager, mode: RunLoop.Mode = .default, drainLimit: Duration = .seconds(30),
@@ -104,15 +104,16 @@ public final class Daemon {
 
     /// Adds a hook to a stage of the stop.
     ///
-    /// The hooks of a stage are called one after another, by `order` and then as they were added, without waiting for
-    /// one another. The next stage begins when all of them are done.
+    /// The hooks of a stage are called one after another, by `order` and then as they were added. Each is called
+    /// without waiting for the one before to finish. The next stage begins when all of them have finished. Call this on
+    /// the loop's thread.
     ///
     /// - Parameters:
     ///   - stage: when to call it.
     ///   - order: smaller numbers are called earlier.
-    ///   - name: what ``abandoned`` calls it.
-    ///   - hook: called once, with what to call when it is done.
-    /// - Returns: `false` if the stage has begun: the hook will not be called.
+    ///   - name: its name in ``abandoned``.
+    ///   - hook: called once, with what it must call when it has finished.
+    /// - Returns: `false` if the stage has begun already: the hook will not be called.
     @discardableResult
     public func onStop(
         _ stage: Stage, order: Int = 0, name: String = "hook", _ hook: @escaping (Completion) -> Void
@@ -127,7 +128,7 @@ public final class Daemon {
         return true
     }
 
-    /// Adds a hook to a stage of the stop that is done when it returns.
+    /// Adds a hook to a stage of the stop that has finished when it returns.
     @discardableResult
     public func onStop(_ stage: Stage, order: Int = 0, name: String = "hook", _ hook: @escaping () -> Void) -> Bool {
         onStop(stage, order: order, name: name) { done in
@@ -136,13 +137,13 @@ public final class Daemon {
         }
     }
 
-    /// Adds a hook for reloads. Hooks are called one after another, as they were added; the reload is over when all
-    /// are done. There is no limit for it.
+    /// Adds a hook for reloads. Hooks are called one after another, as they were added. The reload is over when all
+    /// have finished; it has no time limit. Call this on the loop's thread.
     public func onReload(name: String = "hook", _ hook: @escaping (Completion) -> Void) {
         reloadHooks.append(Hook(stage: .stopAccepting, order: 0, name: name, body: hook))
     }
 
-    /// Adds a hook for reloads that is done when it returns.
+    /// Adds a hook for reloads that has finished when it returns.
     public func onReload(name: String = "hook", _ hook: @escaping () -> Void) {
         onReload(name: name) { done in
             hook()
@@ -152,13 +153,13 @@ public final class Daemon {
 
     // MARK: Means
 
-    /// What other threads may ask of the daemon.
+    /// What other threads may ask of the daemon. Any thread may use it.
     public var remote: Remote {
         if remoteBox == nil { remoteBox = Remote(self) }
         return remoteBox!
     }
 
-    /// Where the daemon's steps are made.
+    /// The modes in which the daemon's steps are made.
     var modes: RunLoop.Modes { [.common, RunLoop.Modes(mode)] }
 }
 

@@ -16,7 +16,7 @@ final class NotifySocket: Sendable {
         close(descriptor)
     }
 
-    /// A `sockaddr_un` of exactly the length that the name needs: an abstract name has no end but the length.
+    /// A `sockaddr_un` of exactly the length that the name needs: only the length ends an abstract name.
     static func address(of name: String) throws(ServiceManagerError) -> [UInt8] {
         func invalid(_ reason: String) -> ServiceManagerError {
             .invalidVariable(name: ServiceEnvironment.notifySocket, value: name, reason: reason)
@@ -43,7 +43,7 @@ final class NotifySocket: Sendable {
         var sent = -1
         repeat {
             sent = address.withUnsafeBytes { address in
-                // The bytes begin with the family and are as long as is said: that is what a socket address is.
+                // The bytes begin with the family and have the length that is passed, as a socket address does.
                 sendto(
                     descriptor, bytes, bytes.count, flags, address.assumingMemoryBound(to: sockaddr.self).baseAddress,
                     socklen_t(address.count))

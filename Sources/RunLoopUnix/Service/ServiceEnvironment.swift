@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// What a service manager says by way of the environment.
+/// What a service manager says through the environment.
 struct ServiceEnvironment {
     static let notifySocket = "NOTIFY_SOCKET"
     static let watchdogPeriod = "WATCHDOG_USEC"
@@ -19,7 +19,7 @@ struct ServiceEnvironment {
         self.variables = variables ?? ServiceEnvironment.ofProcess()
     }
 
-    /// The variable's value; one that is empty counts as absent.
+    /// The variable's value; an empty one counts as absent.
     subscript(name: String) -> String? {
         variables[name].flatMap { $0.isEmpty ? nil : $0 }
     }
@@ -27,14 +27,14 @@ struct ServiceEnvironment {
     /// The value of a variable as a number.
     func number(_ name: String) throws(ServiceManagerError) -> UInt64? {
         guard let text = self[name] else { return nil }
-        // Digits only: the initialiser would take a sign too.
+        // Digits only: the initialiser would accept a sign too.
         guard text.utf8.allSatisfy({ (48...57).contains($0) }), let number = UInt64(text) else {
             throw .invalidVariable(name: name, value: text, reason: "it is to be a number")
         }
         return number
     }
 
-    /// The process that a variable names, which is at least 1.
+    /// The process that a variable names; at least 1.
     func process(_ name: String) throws(ServiceManagerError) -> pid_t? {
         guard let number = try number(name) else { return nil }
         guard number > 0, let process = pid_t(exactly: number) else {

@@ -1,7 +1,7 @@
 internal import Glibc
 
-/// The service manager that started this process, and what it can be told: systemd's notification protocol, without
-/// its library.
+/// The service manager that started this process, and what it can be told: systemd's notification protocol without
+/// systemd's library.
 ///
 /// ```swift
 /// let manager = try ServiceManager()
@@ -9,18 +9,18 @@ internal import Glibc
 /// try manager.status("serving 12 clients")
 /// ```
 ///
-/// Where no manager is there, as in a terminal, nothing is sent: each call returns `false`, and ``remarks`` says why.
-/// May be used from any thread. The messages that change the service's state wait if the manager's queue is full, as
-/// `sd_notify` does; ``status(_:)`` and ``feedWatchdog()`` do not.
+/// Without a manager, as in a terminal, nothing is sent: every call returns `false`, and ``remarks`` says why. It is
+/// `Sendable`; any thread may use it. Messages that change the service's state wait if the manager's queue is full, as
+/// `sd_notify` does. ``status(_:)`` and ``feedWatchdog()`` do not wait.
 public final class ServiceManager: Sendable {
-    /// Whether there is somebody to notify.
+    /// Whether there is a manager to notify.
     public var isPresent: Bool { socket != nil }
 
-    /// How long the manager waits for a sign of life before it acts; `nil` if it does not wait for any, or for those of
-    /// another process. See ``Watchdog``.
+    /// How long the manager waits for a sign of life before it acts. `nil` if it does not expect any, or expects them
+    /// of another process. See ``Watchdog``.
     public let watchdogPeriod: Duration?
 
-    /// What of the environment is not used, and why, a line each; for a log.
+    /// What was ignored in the environment and why, one line each, for a log.
     public let remarks: [String]
 
     private let socket: NotifySocket?
@@ -28,10 +28,10 @@ public final class ServiceManager: Sendable {
     /// Reads and checks the environment.
     ///
     /// - Parameters:
-    ///   - environment: the variables; the process's unless given.
-    ///   - unsetEnvironment: whether to remove the variables from the process's environment afterwards, so that its
-    ///     children do not speak in its name. Before there are other threads: the C library's environment is not safe
-    ///     among threads. Nothing is removed if `environment` was given.
+    ///   - environment: the variables; the process's own unless given.
+    ///   - unsetEnvironment: whether to remove the variables from the process's environment afterwards, so that
+    ///     children cannot speak in its name. Only before there are other threads: the C library's environment is not
+    ///     thread-safe. Nothing is removed if `environment` was given.
     /// - Throws: ``ServiceManagerError/invalidVariable(name:value:reason:)``, or an error of the system.
     public init(environment: [String: String]? = nil, unsetEnvironment: Bool = false) throws(ServiceManagerError) {
         let variables = ServiceEnvironment(environment)
@@ -69,14 +69,14 @@ public final class ServiceManager: Sendable {
 
     // MARK: What it can be told
 
-    /// The service has started, or has finished reloading.
+    /// Says that the service has started, or has finished reloading.
     ///
-    /// - Returns: whether somebody was told.
+    /// - Returns: whether a manager was told.
     @discardableResult
     public func ready() throws(ServiceManagerError) -> Bool { try send("READY=1") }
 
-    /// The service begins to reload its configuration; ``ready()`` ends it. What `Type=notify-reload` needs: the
-    /// message carries the time of the system's monotonic clock.
+    /// Says that the service begins to reload its configuration; ``ready()`` ends that. This is what
+    /// `Type=notify-reload` needs: the message carries the time of the system's monotonic clock.
     @discardableResult
     public func reloading() throws(ServiceManagerError) -> Bool {
         var time = timespec()
@@ -84,13 +84,13 @@ public final class ServiceManager: Sendable {
         return try send("RELOADING=1\nMONOTONIC_USEC=\(time.tv_sec * 1_000_000 + time.tv_nsec / 1000)")
     }
 
-    /// The service begins to stop.
+    /// Says that the service begins to stop.
     @discardableResult
     public func stopping() throws(ServiceManagerError) -> Bool { try send("STOPPING=1") }
 
-    /// What the service is doing, in a line for people; `systemctl status` shows it.
+    /// Says in one line for people what the service is doing; `systemctl status` shows it.
     ///
-    /// - Throws: ``ServiceManagerError/invalidMessage(_:reason:)`` if it has more than one line;
+    /// - Throws: ``ServiceManagerError/invalidMessage(_:reason:)`` if the text has more than one line;
     ///   ``ServiceManagerError/busy`` if the manager's queue is full.
     @discardableResult
     public func status(_ text: String) throws(ServiceManagerError) -> Bool {
@@ -100,15 +100,15 @@ public final class ServiceManager: Sendable {
         return try send("STATUS=\(text)", waits: false)
     }
 
-    /// Which process is the service's main one, where that is not the one that was started.
+    /// Says which process is the service's main one, if it is not the one that was started.
     @discardableResult
     public func mainPID(_ process: Int32) throws(ServiceManagerError) -> Bool {
         guard process > 0 else { throw .invalidMessage("MAINPID=\(process)", reason: "it is to be a process") }
         return try send("MAINPID=\(process)")
     }
 
-    /// Starting, reloading or stopping takes longer: the manager is to wait this much from now on for the next message,
-    /// also beyond the time that the unit allows.
+    /// Says that starting, reloading or stopping takes longer. From now on the manager waits this long for the next
+    /// message, even beyond the time that the unit allows.
     @discardableResult
     public func extendTimeout(_ duration: Duration) throws(ServiceManagerError) -> Bool {
         let microseconds = duration / .microseconds(1)
@@ -118,7 +118,7 @@ public final class ServiceManager: Sendable {
         return try send("EXTEND_TIMEOUT_USEC=\(Int64(microseconds))")
     }
 
-    /// A sign of life. A ``Watchdog`` sends it in time.
+    /// Sends a sign of life. A ``Watchdog`` does so in time.
     ///
     /// - Throws: ``ServiceManagerError/busy`` if the manager's queue is full.
     @discardableResult

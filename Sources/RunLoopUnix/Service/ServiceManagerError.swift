@@ -1,16 +1,16 @@
-/// Why the service manager cannot be told something, or what it said cannot be understood.
+/// Why the service manager cannot be told something, or why what it said makes no sense.
 public enum ServiceManagerError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// A variable of the environment is not what the protocol says.
+    /// A variable of the environment does not follow the protocol.
     case invalidVariable(name: String, value: String, reason: String)
-    /// A message cannot be sent as it is.
+    /// The message cannot be sent as it is.
     case invalidMessage(String, reason: String)
-    /// The manager has not taken its earlier messages yet; this one was not sent.
+    /// The manager has not taken earlier messages yet. This one was not sent.
     case busy
-    /// The number of names is not that of the sockets.
+    /// There are more or fewer names than sockets.
     case namesDoNotMatch(names: Int, sockets: Int)
-    /// A descriptor that the manager announced is not open.
+    /// The manager announced a descriptor that is not open.
     case notOpen(Int32)
-    /// A socket is of another kind than was asked for.
+    /// A socket is not of the expected kind.
     case unexpectedSocket(name: String, expected: String, found: String)
     /// An error of the system.
     case system(SystemError)

@@ -1,27 +1,27 @@
 public import RunLoopKit
 
-/// Tells the service manager that the loop makes progress, twice in each of its watchdog's periods.
+/// Tells the service manager that the loop makes progress, twice in each period of the manager's watchdog.
 ///
-/// The sign of life is sent by a timer of the loop, in the modes that are given, and by nothing else. So it stays out
+/// A timer of the loop sends the sign of life, in the given modes, and nothing else does. So there is none
 /// - while a handler does not return, whatever it waits for;
-/// - while the loop runs in other modes than the given ones, as in a nested run that does not end;
-/// - while the loop's thread does not run it at all;
-/// - while ``isHealthy`` says no.
+/// - while the loop runs in another mode, for example in a nested run that does not end;
+/// - while the loop's thread does not run the loop at all;
+/// - while ``isHealthy`` returns `false`.
 ///
-/// A loop that sleeps because nothing is due is well: the timer wakes it. What is not seen: a loop that goes round
-/// without getting anywhere, as when the same error comes in every pass, and whatever other threads do. For such there
-/// is ``isHealthy``.
+/// A loop that sleeps because nothing is due is healthy: the timer wakes it. The watchdog does not see a loop that goes
+/// round without progress, for example because the same error comes in every pass, nor what other threads do. Check
+/// such things in ``isHealthy``.
 ///
-/// The loop keeps the watchdog until it is invalidated. It belongs to its loop's thread.
+/// The loop keeps the watchdog until it is invalidated. It belongs to its loop's thread and is not `Sendable`.
 public final class Watchdog {
     /// The time between signs of life: half of the manager's period.
     public let interval: Duration
 
-    /// How often the manager was told.
+    /// How many signs of life were sent.
     public private(set) var feedings = 0
 
-    /// Asked before each sign of life, which is sent only if the answer is yes; for what the application knows better
-    /// than its loop. It is to answer at once.
+    /// Asked before each sign of life, which is sent only if it returns `true`: for what the application knows better
+    /// than its loop. It should return at once.
     public var isHealthy: (() -> Bool)?
 
     /// Called when the manager could not be told. The watchdog tries again an interval later.
@@ -30,13 +30,13 @@ public final class Watchdog {
     private let manager: ServiceManager
     private weak var timer: Timer?
 
-    /// Begins to feed the manager's watchdog; the first time half a period from now.
+    /// Begins to feed the manager's watchdog, for the first time half a period from now.
     ///
     /// - Parameters:
     ///   - manager: the service manager.
-    ///   - loop: the calling thread's loop, whose progress is shown.
-    ///   - modes: the modes in which it counts as progress that the loop runs.
-    /// - Returns: `nil` if the manager does not ask for signs of life, or cannot be told.
+    ///   - loop: the calling thread's loop, whose progress is reported.
+    ///   - modes: the modes in which running the loop counts as progress.
+    /// - Returns: `nil` if the manager does not expect signs of life, or cannot be told.
     public init?(_ manager: ServiceManager, loop: RunLoop, modes: RunLoop.Modes = .common) {
         guard let period = manager.watchdogPeriod, manager.isPresent else { return nil }
         self.manager = manager
@@ -50,7 +50,7 @@ public final class Watchdog {
     /// Whether signs of life are still sent.
     public var isValid: Bool { timer?.isValid == true }
 
-    /// Sends no more signs of life; the manager will act. On its loop's thread; harmless when repeated.
+    /// Stops the signs of life, so that the manager will act. Call it on the loop's thread; harmless when repeated.
     public func invalidate() {
         timer?.invalidate()
     }

@@ -2,20 +2,20 @@ internal import Glibc
 public import RunLoopKit
 
 extension RunLoop {
-    /// Has a signal dump the loop: what it waits for, in which modes, and what it has done.
+    /// Dumps the loop whenever a signal comes: what it waits for, in which modes, and what it has done.
     ///
     /// ```swift
     /// try loop.dump(on: .user1)
     /// ```
     ///
-    /// Then `kill -USR1` shows on standard error what the loop is at. The dump is made in the pass after the signal, in
-    /// whatever mode that is; of a handler that does not return a ``RunLoopCore/StallMonitor`` tells. It lasts as long
-    /// as the loop, and keeps no run from finishing. On the loop's thread.
+    /// After that, `kill -USR1` prints the loop's state to standard error. The dump is made in the next pass, in
+    /// whatever mode that is. A handler that does not return delays it; a ``/RunLoopKit/StallMonitor`` reports such a
+    /// handler. The dump lasts as long as the loop and keeps no run from finishing. Call it on the loop's thread.
     ///
     /// - Parameters:
     ///   - signal: the signal.
-    ///   - report: what to do with the dump, on the loop's thread; unless given, it is written to standard error as text.
-    /// - Throws: ``SignalError`` for a signal that cannot be handled; ``SystemError`` if there is no descriptor left.
+    ///   - report: what to do with the dump, on the loop's thread. Writes it to standard error as text unless given.
+    /// - Throws: ``SignalError`` if the signal cannot be handled; ``SystemError`` if there is no descriptor left.
     public func dump(
         on signal: Signal, _ report: @escaping (Dump) -> Void = RunLoop.writeToStandardError,
         file: StaticString = #fileID,
@@ -27,7 +27,7 @@ extension RunLoop {
         try add(source, forMode: .every)
     }
 
-    /// Writes a dump to standard error, as text.
+    /// Writes a dump to standard error as text. Any thread.
     public static func writeToStandardError(_ dump: Dump) {
         var rest = "\(dump)\n".utf8[...]
         while !rest.isEmpty {

@@ -11,12 +11,12 @@ public struct Signal: RawRepresentable, Hashable, Sendable, CustomStringConverti
     /// The number, as in `signal.h`.
     public let rawValue: Int32
 
-    /// The signal of that number. Whether the system has it is found out where it is used.
+    /// The signal of that number. Whether the system has such a signal shows when it is used.
     public init(rawValue: Int32) {
         self.rawValue = rawValue
     }
 
-    /// SIGHUP: the terminal has gone; for a service, by custom: read the configuration again.
+    /// SIGHUP: the terminal has gone. By custom it tells a service to read its configuration again.
     public static let hangUp = Signal(rawValue: SIGHUP)
     /// SIGINT: Control-C.
     public static let interrupt = Signal(rawValue: SIGINT)
@@ -30,11 +30,11 @@ public struct Signal: RawRepresentable, Hashable, Sendable, CustomStringConverti
     public static let user1 = Signal(rawValue: SIGUSR1)
     /// SIGUSR2: for the program's own use.
     public static let user2 = Signal(rawValue: SIGUSR2)
-    /// SIGPIPE: something was written that nobody can read.
+    /// SIGPIPE: something was written to a pipe or socket that nobody can read.
     public static let pipe = Signal(rawValue: SIGPIPE)
     /// SIGALRM: the time of `alarm` has come.
     public static let alarm = Signal(rawValue: SIGALRM)
-    /// SIGTERM: please end.
+    /// SIGTERM: a request to end.
     public static let terminate = Signal(rawValue: SIGTERM)
     /// SIGCHLD: a child has ended, stopped or gone on.
     public static let child = Signal(rawValue: SIGCHLD)
@@ -54,23 +54,23 @@ public struct Signal: RawRepresentable, Hashable, Sendable, CustomStringConverti
     public static let illegalInstruction = Signal(rawValue: SIGILL)
     /// SIGTRAP: a breakpoint; a trap in Swift on ARM.
     public static let trap = Signal(rawValue: SIGTRAP)
-    /// SIGBUS: an address that memory does not answer.
+    /// SIGBUS: an access to memory that is not there.
     public static let busError = Signal(rawValue: SIGBUS)
     /// SIGFPE: a division that has no result.
     public static let arithmetic = Signal(rawValue: SIGFPE)
-    /// SIGSEGV: an address that is not the process's.
+    /// SIGSEGV: an access to an address outside of the process's memory.
     public static let segmentationFault = Signal(rawValue: SIGSEGV)
     /// SIGSYS: a system call that is not allowed.
     public static let badSystemCall = Signal(rawValue: SIGSYS)
 
-    /// The first signal for free use that is queued: as many deliveries as were sent.
+    /// The first real-time signal for a program's own use. Real-time signals are queued: each one sent is delivered.
     public static var firstRealTime: Signal { Signal(rawValue: __libc_current_sigrtmin()) }
-    /// The last signal for free use that is queued.
+    /// The last real-time signal.
     public static var lastRealTime: Signal { Signal(rawValue: __libc_current_sigrtmax()) }
 
-    /// A signal for free use that is queued, counted from the first: SIGRTMIN + `offset`.
+    /// A real-time signal, counted from the first: SIGRTMIN + `offset`.
     ///
-    /// - Precondition: it is not beyond ``lastRealTime``.
+    /// - Precondition: `offset` is not negative, and the signal is not beyond ``lastRealTime``.
     public static func realTime(_ offset: Int32) -> Signal {
         let signal = Signal(rawValue: firstRealTime.rawValue &+ max(0, offset))
         require(
@@ -79,7 +79,8 @@ public struct Signal: RawRepresentable, Hashable, Sendable, CustomStringConverti
         return signal
     }
 
-    /// Whether it is queued: as many deliveries as were sent. Of the others the system keeps one that waits.
+    /// Whether it is queued, so that each one sent is delivered. Of any other signal the system keeps at most one
+    /// waiting.
     public var isRealTime: Bool { rawValue >= Self.firstRealTime.rawValue && rawValue <= Self.lastRealTime.rawValue }
 
     /// The system's name, such as `SIGTERM` or `SIGRTMIN+3`.
@@ -91,12 +92,12 @@ public struct Signal: RawRepresentable, Hashable, Sendable, CustomStringConverti
     /// The ``name``.
     public var description: String { name }
 
-    /// Has the process ignore a signal, as its children do that are made by `exec` alone; those of ``ChildProcess`` begin
-    /// with the defaults.
+    /// Makes the process ignore a signal. Children started by `exec` alone ignore it too; those of ``ChildProcess``
+    /// begin with the defaults.
     ///
-    /// While there are sources for the signal they go on to hear of it; it is ignored once they have gone. Any thread.
+    /// Sources for the signal still hear of it. It is ignored once they are gone. Any thread.
     ///
-    /// - Throws: ``SignalError`` for a signal that cannot be ignored.
+    /// - Throws: ``SignalError`` if the signal cannot be ignored.
     public static func ignore(_ signal: Signal) throws(SignalError) {
         try SignalError.check(signal)
         if rlk_signal_ignore(signal.rawValue) != 0 { throw .noSuchSignal(signal.rawValue) }

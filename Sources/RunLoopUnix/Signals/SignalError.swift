@@ -6,7 +6,7 @@ public enum SignalError: Error, Equatable, Sendable, CustomStringConvertible {
     case noSuchSignal(Int32)
     /// SIGKILL and SIGSTOP always do what they do.
     case cannotBeHandled(Signal)
-    /// The signal says that an instruction has failed. A handler that returns would have it fail again, for ever.
+    /// The signal reports that an instruction has failed. After a handler it would fail again, for ever.
     case isFault(Signal)
 
     public var description: String {

@@ -3,9 +3,9 @@ internal import Glibc
 
 /// An entry in the process's table of who hears of which signal, with the event descriptor that counts.
 ///
-/// From the handler's side the descriptor is a counter that any number of threads may add to at any time; from the
-/// loop's side it is a descriptor like any other. So what is not read yet waits in the kernel, and a sleeping loop
-/// wakes, without a lock or a thread between them.
+/// To the signal handler the descriptor is a counter that any number of threads may add to at any time. To the loop it
+/// is a descriptor like any other. So deliveries that were not read yet wait in the kernel and wake a sleeping loop,
+/// without a lock or another thread.
 final class SignalRegistration {
     /// Readable while there are deliveries that were not taken.
     let descriptor: Int32
@@ -28,7 +28,7 @@ final class SignalRegistration {
         end()
     }
 
-    /// Counts no more; with the last registration for a signal its former disposition comes back.
+    /// Stops counting. When the last registration for a signal ends, its former disposition comes back.
     func end() {
         guard let entry else { return }
         self.entry = nil
@@ -38,7 +38,7 @@ final class SignalRegistration {
         close(descriptor)
     }
 
-    /// How many deliveries there were since this was last asked.
+    /// The number of deliveries since this was last asked.
     func take() -> Int {
         var count: UInt64 = 0
         guard entry != nil, read(descriptor, &count, 8) == 8 else { return 0 }

@@ -1,26 +1,28 @@
 public import RunLoopCore
 
-/// Calls its handler on the loop's thread when the process has received a signal.
+/// Calls its handler on the loop's thread when the process receives a signal.
 ///
-/// The handler is ordinary code: it runs in a pass of the loop, not in the middle of something else. A delivery that
-/// comes while the loop runs in a mode that the source is not in waits, with those before it, until it does.
+/// The handler is ordinary code: it runs in a pass of the loop and not in the middle of something else. Deliveries that
+/// come while the loop runs in another mode wait until one of the source's modes runs.
 ///
 /// ```swift
 /// let source = try SignalSource(signal: .terminate) { _ in loop.stop() }
 /// try loop.add(source, forMode: .common)
 /// ```
 ///
-/// Any number of sources, in any number of loops, may be there for one signal; each hears of every delivery. The first
-/// one of the process takes the place of the signal's disposition, which comes back when the last one goes. A source
-/// belongs to its loop's thread; it is kept by its loop until it is invalidated or removed.
+/// There may be any number of sources for one signal, in any number of loops, and each hears of every delivery. The
+/// first source in the process replaces the signal's disposition; it comes back when the last source goes.
+///
+/// The loop keeps a source until it is invalidated or removed. A source belongs to its loop's thread and is not
+/// `Sendable`.
 public final class SignalSource {
     /// The signal that it hears of.
     public let signal: Signal
 
-    /// How many deliveries there were since the handler was called before; set when it is called.
+    /// The number of deliveries since the handler was last called. Set just before each call.
     ///
-    /// Of a signal that is not a real-time signal the system itself keeps no more than one that waits: ten that were
-    /// sent at once may be one delivery.
+    /// Unless the signal is a real-time signal, the system keeps at most one that waits: ten sent at once may be one
+    /// delivery.
     public private(set) var count = 0
 
     /// Whether the source can still be called.
@@ -32,15 +34,15 @@ public final class SignalSource {
     private var handler: ((SignalSource) -> Void)?
     private let inner = InnerSource()
 
-    /// A source, to be added with ``RunLoopCore/RunLoop/add(_:forMode:)-(SignalSource,_)``. Until then nothing of the
-    /// process changes.
+    /// Makes a source. Nothing changes in the process until it is added with ``Additions to
+    /// RunLoopKit/RunLoop/add(_:forMode:)-(SignalSource,_)``.
     ///
     /// - Parameters:
     ///   - signal: the signal.
-    ///   - handler: called on the loop's thread; kept until the source is invalidated.
-    ///   - file: for ``origin``, as `line`.
-    /// - Throws: ``SignalError`` for a signal that cannot be handled: SIGKILL and SIGSTOP, those that tell of a fault,
-    ///   and numbers that are no signal.
+    ///   - handler: called on the loop's thread with the source; kept until the source is invalidated.
+    ///   - file: the place for ``origin``, with `line`.
+    /// - Throws: ``SignalError`` if the signal cannot be handled: SIGKILL, SIGSTOP, signals that report a fault, and
+    ///   numbers that are no signal.
     public init(
         signal: Signal, handler: @escaping (SignalSource) -> Void, file: StaticString = #fileID, line: UInt32 = #line
     ) throws(SignalError) {
@@ -50,17 +52,18 @@ public final class SignalSource {
         origin = RunLoop.Origin(file: file, line: line)
     }
 
-    /// Takes the source out of its loop for good and lets its handler go. On its loop's thread. What was delivered and
-    /// not handled yet is dropped.
+    /// Takes the source out of its loop for good and lets its handler go. Deliveries that were not handled yet are
+    /// dropped. Call it on the loop's thread; harmless when repeated.
     public func invalidate() {
         guard let handler else { return }
-        // First, for it traps on a thread that is not the loop's.
+        // First, because it traps on any thread but the loop's.
         inner.invalidate()
         self.handler = nil
         withExtendedLifetime(handler) {}
     }
 
-    /// Whether a run in one of its modes goes on for it; see ``RunLoopCore/RunLoop/Source/keepsModesAlive``.
+    /// Whether the source keeps runs in its modes from finishing; see ``/RunLoopKit/RunLoop/Source/keepsModesAlive``.
+    /// Set it before the source is added.
     public var keepsModesAlive = true
 
     fileprivate func schedule(in loop: RunLoop, _ modes: RunLoop.Modes) throws(SystemError) {
@@ -90,10 +93,10 @@ public final class SignalSource {
 extension SignalSource: Sendable {}
 
 extension RunLoop {
-    /// Has a source hear of its signal in modes of this loop. Every delivery from the moment that this returns counts.
+    /// Schedules a signal source in modes of this loop. Every delivery from the moment that this returns counts.
     ///
-    /// A source that is invalid or in another loop is ignored. Threads must not block the signal, or at least one of
-    /// them must not; a source changes no thread's signal mask. O(number of sources of the process).
+    /// A source that is invalid or in another loop is ignored. At least one thread must not block the signal; a source
+    /// changes no thread's signal mask. Call it on the loop's thread. O(number of sources in the process).
     ///
     /// - Throws: ``SystemError`` if there is no descriptor left; the source is then not scheduled.
     public func add(_ source: SignalSource, forMode modes: Modes) throws(SystemError) {
@@ -101,8 +104,8 @@ extension RunLoop {
         try source.schedule(in: self, modes)
     }
 
-    /// Takes a source out of modes of this loop without invalidating it. Out of its last mode it hears of nothing any
-    /// more, and what was delivered and not handled yet is dropped.
+    /// Takes a signal source out of modes of this loop without invalidating it. Once it is out of its last mode it
+    /// hears of nothing, and deliveries that were not handled yet are dropped. Call it on the loop's thread.
     public func remove(_ source: SignalSource, fromMode modes: Modes) {
         source.unschedule(from: self, modes)
     }

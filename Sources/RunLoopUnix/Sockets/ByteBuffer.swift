@@ -1,8 +1,8 @@
 internal import RunLoopKit
 
-/// Bytes that come in at the end and go at the front, in one piece of memory.
+/// Bytes that enter at the end and leave at the front, in one piece of memory.
 ///
-/// The memory is the C library's, since system calls fill it and its bytes need no initial value.
+/// The memory is allocated without initial values: system calls fill it.
 final class ByteBuffer {
     // Unchecked as in `Connection`: one thread, and no access is open while `fill` runs.
     @exclusivity(unchecked) private var memory: UnsafeMutableRawPointer
@@ -22,10 +22,10 @@ final class ByteBuffer {
     var count: Int { end - start }
     var isEmpty: Bool { start == end }
 
-    /// The bytes, oldest first. Valid until the buffer is next changed.
+    /// The bytes, oldest first. Valid until the buffer changes.
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: memory + start, count: end - start) }
 
-    /// Takes bytes away from the front.
+    /// Removes bytes from the front.
     func discard(_ count: Int) {
         start += count
         if start == end { (start, end) = (0, 0) }
@@ -40,7 +40,7 @@ final class ByteBuffer {
 
     /// Lets `fill` write into the free memory at the end, at least `room` bytes.
     ///
-    /// - Parameter fill: returns how many bytes it has written, or a negative number for none.
+    /// - Parameter fill: returns the number of bytes written, or a negative number for none.
     func fill(room: Int, _ fill: (_ into: UnsafeMutableRawBufferPointer) -> Int) -> Int {
         reserve(room)
         let written = fill(UnsafeMutableRawBufferPointer(start: memory + end, count: capacity - end))
@@ -48,7 +48,7 @@ final class ByteBuffer {
         return written
     }
 
-    /// Makes room at the end: by moving the bytes to the front, or into a larger piece of memory.
+    /// Makes room at the end: moves the bytes to the front, or moves them into a larger piece of memory.
     private func reserve(_ room: Int) {
         guard capacity - end < room else { return }
         if capacity - count >= room && count <= capacity / 2 {
@@ -68,9 +68,9 @@ final class ByteBuffer {
     }
 }
 
-/// Buffers that the connections of a loop share: one that has nothing to keep holds no memory.
+/// Buffers that the connections of a loop share, so that a connection with nothing to keep holds no memory.
 ///
-/// A buffer is taken out while a handler looks at it, so that a nested run takes another.
+/// A buffer is taken out while a handler looks at it, so that a nested run takes another one.
 final class BufferPool {
     static func shared(of loop: RunLoop) -> BufferPool {
         loop[pools]
@@ -78,7 +78,7 @@ final class BufferPool {
 
     private static let pools = RunLoop.Local { _ in BufferPool() }
 
-    /// How much a connection reads at a time.
+    /// The most that a connection reads at a time.
     static let size = 64 * 1024
     private static let most = 64
 
@@ -89,7 +89,7 @@ final class BufferPool {
         free.popLast() ?? ByteBuffer(capacity: BufferPool.size)
     }
 
-    /// Takes a buffer back, unless it has grown, or there are enough.
+    /// Takes a buffer back unless it has grown or there are enough.
     func put(_ buffer: ByteBuffer) {
         guard buffer.capacity == BufferPool.size, free.count < BufferPool.most else { return }
         buffer.removeAll()

@@ -1,7 +1,8 @@
 internal import Glibc
 public import RunLoopKit
 
-/// An attempt to connect; to be kept only to cancel it.
+/// An attempt to connect. Keep it only if you may want to cancel it. It belongs to the loop's thread and is not
+/// `Sendable`.
 public final class ConnectionAttempt {
     private var source: DescriptorSource?
     private var timer: Timer?
@@ -13,10 +14,10 @@ public final class ConnectionAttempt {
         self.completion = completion
     }
 
-    /// Whether the outcome is still to come.
+    /// Whether the outcome is still open.
     public var isPending: Bool { completion != nil }
 
-    /// Gives up; nothing is called. Harmless when there is an outcome already. On the loop's thread.
+    /// Gives up without calling anything. Harmless once there is an outcome. Call it on the loop's thread.
     public func cancel() {
         end()
         if descriptor >= 0 { close(descriptor) }
@@ -73,18 +74,18 @@ public final class ConnectionAttempt {
 extension ConnectionAttempt: Sendable {}
 
 extension Connection {
-    /// Connects to an address without blocking.
+    /// Connects to an address without blocking. Call it on the loop's thread.
     ///
     /// - Parameters:
-    ///   - address: where to.
+    ///   - address: where to connect.
     ///   - loop: the loop that serves the connection.
-    ///   - modes: the modes that it is served in.
-    ///   - limits: its bounds.
-    ///   - timeout: how long connecting may take; then it fails with `ETIMEDOUT`.
+    ///   - modes: the modes in which it is served.
+    ///   - limits: its limits.
+    ///   - timeout: how long connecting may take before it fails with `ETIMEDOUT`; 30 s unless given.
     ///   - receive: the connection's receive handler.
-    ///   - completion: called once, on the loop's thread, never before this call has returned: with the connection,
-    ///     which is to be started, or with the reason why there is none.
-    /// - Returns: the attempt, to be kept only to cancel it.
+    ///   - completion: called once, on the loop's thread, and never before this call has returned: with a connection
+    ///     for you to start, or with the error.
+    /// - Returns: the attempt. Keep it only if you may want to cancel it.
     @discardableResult
     public static func connect(
         to address: SocketAddress, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
@@ -99,7 +100,7 @@ extension Connection {
         }
     }
 
-    /// Connects, and lets `make` make a connection of the descriptor.
+    /// Connects, and calls `make` to make a connection of the descriptor.
     package static func connect(
         to address: SocketAddress, on loop: RunLoop, modes: RunLoop.Modes, timeout: Duration, origin: RunLoop.Origin,
         completion: @escaping (Result<Connection, SystemError>) -> Void, make: @escaping (Int32) -> Connection

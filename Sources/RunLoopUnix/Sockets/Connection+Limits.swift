@@ -1,40 +1,40 @@
 extension Connection {
-    /// The bounds of a connection.
+    /// The limits of a connection.
     public struct Limits: Sendable {
-        /// How many bytes may wait to go out before reading stops.
+        /// Reading stops when more bytes than this wait to be sent; 256 KiB unless set.
         public var highWatermark = 256 * 1024
-        /// How few must wait for reading to go on.
+        /// Reading resumes when no more bytes than this wait; 64 KiB unless set.
         public var lowWatermark = 64 * 1024
-        /// How many bytes may wait to go out at all; with more the connection closes. `nil` for no bound.
+        /// The connection closes when more bytes than this wait to be sent; 64 MiB unless set, `nil` for no limit.
         public var maximumOutput: Int? = 64 * 1024 * 1024
-        /// How many bytes the receive handler may leave unused; with more the connection closes.
+        /// The connection closes when the receive handler leaves more bytes than this unused; 1 MiB unless set.
         public var maximumInput = 1024 * 1024
-        /// How long nothing may come or go before the connection closes; `nil` for ever.
+        /// The connection closes when nothing was received or sent for this long; `nil`, the default, for never.
         public var idleTimeout: Duration?
-        /// How long the connection may last; `nil` for ever.
+        /// The connection closes after this time; `nil`, the default, for never.
         public var totalTimeout: Duration?
 
-        /// The usual bounds.
+        /// The defaults.
         public init() {}
     }
 
     /// Why a connection was closed.
     public enum CloseReason: Sendable, Equatable {
-        /// By ``Connection/close()`` or ``Connection/finish()``.
+        /// ``Connection/close()`` or ``Connection/finish(within:)`` was called.
         case closed
-        /// The peer has ended the stream.
+        /// The peer ended the stream.
         case ended
-        /// Nothing came or went for the idle timeout.
+        /// Nothing was received or sent for the idle timeout.
         case idleTimeout
-        /// It lasted as long as it may.
+        /// The total timeout has passed.
         case totalTimeout
-        /// The peer reads too slowly: more waited to go out than may.
+        /// The peer reads too slowly: more bytes waited to be sent than the limit allows.
         case outputLimit
-        /// The receive handler left more unused than may wait.
+        /// The receive handler left more bytes unused than the limit allows.
         case inputLimit
-        /// The system reports an error, as a reset by the peer.
+        /// The system reported an error, for example that the peer reset the connection.
         case failed(SystemError)
-        /// TLS could not be agreed upon, or was broken off.
+        /// The TLS handshake failed, or TLS was broken off.
         case tls(TLSError)
     }
 }

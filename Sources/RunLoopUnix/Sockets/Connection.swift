@@ -1,7 +1,7 @@
 internal import Glibc
 public import RunLoopKit
 
-/// One end of a stream: a connected TCP or Unix socket, read and written without blocking, with back-pressure.
+/// One end of a stream: a connected TCP or Unix socket that is read and written without blocking, with back-pressure.
 ///
 /// ```swift
 /// let connection = Connection(adopting: descriptor, on: loop) { connection, bytes in
@@ -12,45 +12,48 @@ public import RunLoopKit
 /// try connection.start()
 /// ```
 ///
-/// What comes is read in pieces and given to the receive handler, which says how much of it it has used; the rest comes
-/// again together with what comes next. What is written during a handler goes out in one piece when the handler
-/// returns, at once as far as the system takes it, and the rest when it takes more.
+/// The receive handler gets what has arrived and returns how many bytes it has used. The rest comes again, together
+/// with what arrives next. What is written during a handler is sent in one piece when the handler returns. What the
+/// system does not take at once is sent when it takes more.
 ///
-/// When more than ``Limits/highWatermark`` bytes wait to go out, the connection stops reading until no more than
-/// ``Limits/lowWatermark`` wait: a peer that does not read is not read either. A pass reads at most 64 KiB of a
-/// connection, so that a chatty one does not keep others waiting.
+/// When more than ``Limits/highWatermark`` bytes wait to be sent, the connection stops reading until no more than
+/// ``Limits/lowWatermark`` wait: a peer that does not read is not read either. A pass reads at most 64 KiB from a
+/// connection, so that a busy one does not keep others waiting.
 ///
-/// The loop keeps a connection until it is closed. It belongs to the loop's thread.
+/// A started connection keeps itself until it is closed, by the handlers of its sources; you need not keep it. Close it
+/// before its loop ends: the end of a loop lets a connection go without a call of ``closeHandler``. A connection
+/// belongs to the loop's thread and is not `Sendable`.
 public final class Connection {
-    /// Called with what has come; returns how many bytes of it it has used.
+    /// Called with what has arrived; returns how many bytes of it were used.
     public typealias ReceiveHandler = (Connection, Span<UInt8>) -> Int
 
     /// Where it was made.
     public let origin: RunLoop.Origin
 
-    /// The descriptor; it is the connection's, which closes it.
+    /// The descriptor. The connection owns and closes it.
     public let fileDescriptor: Int32
-    /// The modes that the connection is served in.
+    /// The modes in which the connection is served.
     public let modes: RunLoop.Modes
-    /// The bounds; timeouts count from ``start()``.
+    /// Its limits; timeouts count from ``start()``.
     public let limits: Limits
 
-    /// Called once, when the connection is closed, whatever the reason; last.
+    /// Called once, as the last handler, when the connection is closed, for whatever reason.
     public var closeHandler: ((Connection, CloseReason) -> Void)?
-    /// Called when the peer has ended its side. Without a handler the connection is finished then: what waits still goes
-    /// out. With one, writing goes on until ``finish()``.
+    /// Called when the peer has ended its side. Without this handler the connection then finishes: it sends what waits
+    /// and closes. With it, you may keep writing until ``finish(within:)``.
     public var endHandler: ((Connection) -> Void)?
-    /// Called when no more than the low watermark waits to go out, after it was more than the high one.
+    /// Called when the bytes that wait to be sent have come down to the low watermark after they were above the high
+    /// one.
     public var drainHandler: ((Connection) -> Void)?
-    /// Called once when TLS has been agreed upon, before anything is read; never on a connection without TLS.
+    /// Called once when the TLS handshake is done, before anything is read. Never called without TLS.
     public var handshakeHandler: ((Connection) -> Void)?
 
     /// What lies between the connection and its socket; `nil` if it reads and writes the socket itself.
     package let transport: (any Transport)?
 
-    /// Whether it is open.
+    /// Whether it is not closed yet.
     public var isOpen: Bool { state != .closed }
-    /// How many bytes wait to go out.
+    /// The number of bytes that wait to be sent.
     public var pendingOutput: Int { output?.count ?? 0 }
 
     let loop: RunLoop
@@ -66,14 +69,14 @@ public final class Connection {
 
     enum State {
         case new, open
-        /// Nothing is read any more; when all has gone out it is closed.
+        /// Nothing is read any more; the connection closes when everything is sent.
         case finishing
-        /// All has gone out through a transport, and the peer is given a moment to end its side.
+        /// Everything is sent through a transport, and the peer has a moment to end its side.
         case lingering
         case closed
     }
     @exclusivity(unchecked) var state = State.new
-    /// Writing waits until a handler has returned, or a handshake is done.
+    /// Writing waits until a handler has returned, or until a handshake is done.
     @exclusivity(unchecked) var isCorked = false
     private var isPausedByUser = false
     @exclusivity(unchecked) private var isPausedByOutput = false
@@ -84,18 +87,20 @@ public final class Connection {
     @exclusivity(unchecked) private var isAwaitingRoom = false
     @exclusivity(unchecked) var isHandshaking = false
     @exclusivity(unchecked) var isReceiving = false
-    /// Has what the transport holds read in the next pass.
+    /// Has the next pass read what the transport holds.
     @exclusivity(unchecked) var heldInput: CustomSource?
     @exclusivity(unchecked) var lastPassOfHeldInput = -1
 
-    /// A connection on a descriptor, which it makes non-blocking and from now on owns.
+    /// A connection on a descriptor, which it makes non-blocking and owns from now on. Call ``start()`` when the
+    /// handlers are set.
     ///
     /// - Parameters:
     ///   - descriptor: a connected stream socket.
     ///   - loop: the loop that serves it.
-    ///   - modes: the modes that it is served in.
-    ///   - limits: its bounds.
-    ///   - receive: called with what has come; returns how many bytes it has used. Kept until the connection is closed.
+    ///   - modes: the modes in which it is served.
+    ///   - limits: its limits.
+    ///   - receive: called with what has arrived; returns how many bytes it has used. Kept until the connection is
+    ///     closed.
     public convenience init(
         adopting descriptor: Int32, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
         receive: @escaping ReceiveHandler, file: StaticString = #fileID, line: UInt32 = #line
@@ -124,9 +129,10 @@ public final class Connection {
         if state == .new { Glibc.close(fileDescriptor) }
     }
 
-    /// Begins to read and to count timeouts. On a connection that was closed before, nothing happens.
+    /// Begins to read and to count timeouts. Does nothing on a connection that is closed already. Call it once, on the
+    /// loop's thread.
     ///
-    /// - Throws: ``DescriptorError`` if the descriptor cannot be watched; the connection is closed then.
+    /// - Throws: ``/RunLoopKit/DescriptorError`` if the descriptor cannot be watched; the connection is closed then.
     public func start() throws(DescriptorError) {
         guard state != .closed else { return }
         require(state == .new, "a connection is started once")
@@ -176,14 +182,14 @@ public final class Connection {
         }
     }
 
-    /// - Returns: how many bytes have come, 0 at the end, or the negative number of an error.
+    /// - Returns: how many bytes were read, 0 at the end, or the negative number of an error.
     private func read(into room: UnsafeMutableRawBufferPointer) -> Int {
         if let transport { return transport.read(into: room) }
         let count = recv(fileDescriptor, room.baseAddress, min(room.count, BufferPool.size), 0)
         return count < 0 ? -Int(errno) : count
     }
 
-    /// Gives the handler what there is, and takes away what it has used.
+    /// Gives the handler what is there, and removes what it has used.
     private func offer(_ buffer: ByteBuffer) {
         guard let receive else { return }
         let used = corked { receive(self, Span(_unsafeBytes: buffer.bytes)) }
@@ -216,13 +222,14 @@ public final class Connection {
         corked { endHandler(self) }
     }
 
-    /// Stops reading until ``resumeReading()``; what comes waits in the system, and then at the peer.
+    /// Stops reading until ``resumeReading()``. What arrives waits in the system, and then at the peer. On the loop's
+    /// thread.
     public func pauseReading() {
         isPausedByUser = true
         updateReading()
     }
 
-    /// Goes on reading; what the receive handler had left unused is offered in the next pass.
+    /// Reads again. The next pass offers what the receive handler has left unused. On the loop's thread.
     public func resumeReading() {
         guard isPausedByUser else { return }
         isPausedByUser = false
@@ -234,7 +241,7 @@ public final class Connection {
         }
     }
 
-    /// Whether what comes is to be read now.
+    /// Whether what arrives is to be read now.
     var wantsInput: Bool {
         (state == .open && !hasEnded && !isPausedByUser && !isPausedByOutput) || state == .lingering
     }
@@ -259,9 +266,9 @@ public final class Connection {
 
     // MARK: Writing
 
-    /// Sends bytes: at once as far as the system takes them, the rest when it takes more. During a handler of this
-    /// connection they go out when it returns, together with whatever else it writes. On a closed connection, or after
-    /// ``finish()``, nothing happens.
+    /// Sends bytes. The system takes what it can at once and the rest when it can take more. Bytes that are written
+    /// during a handler of this connection are sent together when the handler returns. Does nothing on a closed
+    /// connection or after ``finish(within:)``. Never blocks. On the loop's thread, O(bytes).
     public func write(_ bytes: Span<UInt8>) {
         bytes.withUnsafeBytes { write($0) }
     }
@@ -271,7 +278,7 @@ public final class Connection {
         bytes.withUnsafeBytes { write($0) }
     }
 
-    /// Sends the text as UTF-8; see ``write(_:)-(Span<UInt8>)``.
+    /// Sends a text as UTF-8; see ``write(_:)-(Span<UInt8>)``.
     public func write(_ text: String) {
         var text = text
         text.withUTF8 { write(UnsafeRawBufferPointer($0)) }
@@ -281,7 +288,7 @@ public final class Connection {
         guard state == .open || state == .new, !endsAfterOutput, !bytes.isEmpty else { return }
         var rest = bytes
         if !isCorked, state == .open, output == nil {
-            // Nothing waits: straight from where they are.
+            // Nothing waits, so the bytes are sent from where they are.
             let sent = transmit(bytes)
             if sent < 0, -sent != Int(EAGAIN), -sent != Int(EINTR) {
                 return close(failure("write to the connection", sent))
@@ -295,7 +302,7 @@ public final class Connection {
         if !isCorked { checkOutput() }
     }
 
-    /// - Returns: how many bytes the system has taken, or the negative number of an error.
+    /// - Returns: how many bytes the system took, or the negative number of an error.
     private func transmit(_ bytes: UnsafeRawBufferPointer) -> Int {
         if let transport { return transport.write(bytes) }
         let sent = send(fileDescriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
@@ -327,7 +334,7 @@ public final class Connection {
         checkOutput()
     }
 
-    /// Draws the consequences of how much waits to go out.
+    /// Acts on how much waits to be sent.
     private func checkOutput() {
         let pending = pendingOutput
         if pending == 0, let empty = output {
@@ -350,7 +357,8 @@ public final class Connection {
         }
     }
 
-    /// Whether something is to go out as soon as there is room: bytes, or a transport's word that there are no more.
+    /// Whether something is to be sent as soon as there is room: bytes, or a transport's message that there are no
+    /// more.
     var wantsRoom: Bool { pendingOutput > 0 || (state == .finishing || endsAfterOutput) && !hasEndedOutput }
 
     /// Has the descriptor watched for room exactly while something waits for it.
@@ -381,10 +389,11 @@ public final class Connection {
 
     private var finishReason = CloseReason.closed
 
-    /// Reads no more, sends what waits, and closes: what has been written is not lost while the peer reads. Under TLS,
-    /// and where the peer has sent what was not read, it is then given up to 2 s to end its side.
+    /// Stops reading, sends what waits, and closes. What was written is not lost as long as the peer reads. Under TLS,
+    /// and if the peer has sent something that was not read, the peer then has up to 2 s to end its side. On the loop's
+    /// thread.
     ///
-    /// - Parameter deadline: how long that may take; then the connection is closed whatever waits.
+    /// - Parameter deadline: how long that may take. After that the connection closes even if something still waits.
     public func finish(within deadline: Duration? = nil) {
         if let deadline { timers?.limit(to: deadline) }
         finish(.closed)
@@ -401,14 +410,15 @@ public final class Connection {
         if !isCorked { flush() }
     }
 
-    /// Ends this side of the stream and goes on reading: what waits goes out first, then the peer sees the end.
+    /// Ends this side of the stream and keeps reading. What waits is sent first; then the peer sees the end. On the
+    /// loop's thread.
     public func finishWriting() {
         guard state == .open, !endsAfterOutput else { return }
         endsAfterOutput = true
         if pendingOutput == 0, !isCorked { checkOutput() }
     }
 
-    /// Nothing waits to go out any more: tells the peer that this was all, and closes if nothing is to come either.
+    /// Everything is sent: tells the peer that this was all, and closes if nothing more can come either.
     private func endOutput() {
         if !hasEndedOutput {
             if let transport {
@@ -431,8 +441,9 @@ public final class Connection {
         return recv(fileDescriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
     }
 
-    /// A descriptor that is closed while something unread has come, as the tickets of TLS 1.3, is reset, and what the
-    /// system has yet to send is lost: what comes is read until the peer ends its side, too.
+    /// If a descriptor is closed while something that has arrived is unread, such as the tickets of TLS 1.3, the
+    /// connection is reset, and what the system has still to send is lost. So this reads until the peer ends its side
+    /// too.
     private func linger() {
         state = .lingering
         shutdown(fileDescriptor, Int32(SHUT_WR))
@@ -440,7 +451,7 @@ public final class Connection {
         updateReading()
     }
 
-    /// Closes at once; what waits to go out is lost. Harmless when repeated.
+    /// Closes at once; what waits to be sent is lost. On the loop's thread; harmless when repeated.
     public func close() {
         close(.closed)
     }

@@ -2,8 +2,8 @@ internal import RunLoopKit
 
 /// The timeouts of a connection.
 ///
-/// Activity only notes the time. The idle timer finds out when it fires, and is set anew for the rest: to push the
-/// timeout back at every byte costs a reading of the clock.
+/// Activity only notes the time. The idle timer looks at it when it fires, and is armed again for the rest: each byte
+/// costs a reading of the clock and moves no timer.
 final class ConnectionTimers {
     private let loop: RunLoop
     private let modes: RunLoop.Modes
@@ -46,7 +46,7 @@ final class ConnectionTimers {
         if idle != nil { lastActivity = loop.now }
     }
 
-    /// The connection lasts no longer than this from now, unless it is to end earlier anyway.
+    /// Ends the connection no later than this from now.
     func limit(to timeout: Duration) {
         let end = loop.now + timeout
         if let total {
@@ -56,7 +56,7 @@ final class ConnectionTimers {
         }
     }
 
-    /// The handshake is to be done by then.
+    /// Ends the connection if the handshake takes longer than this.
     func limitHandshake(to timeout: Duration) {
         handshake = schedule("handshake timeout", timeout) { [unowned self] _ in
             expired(.tls(TLSError(.handshakeTimeout, "nothing came of it in \(timeout)")))

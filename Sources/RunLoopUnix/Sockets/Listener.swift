@@ -10,33 +10,36 @@ public import RunLoopKit
 /// }
 /// ```
 ///
-/// When the process or the system has no descriptor left, accepting neither spins nor dies: the connection at hand is
-/// refused with a descriptor that was kept in reserve, the error handler is told, and accepting pauses for a while.
+/// When the process or the system has no descriptor left, the listener neither spins nor fails: it refuses the waiting
+/// connection with a descriptor that it kept in reserve, tells the error handler, and pauses for ``Options/pause``.
 ///
-/// The loop keeps a listener until it is closed. It belongs to the loop's thread.
+/// A listener keeps itself until it is closed, by the handler of its source; you need not keep it. Close it before its
+/// loop ends: the end of a loop lets it go without closing the descriptor. A listener belongs to the loop's thread and
+/// is not `Sendable`.
 public final class Listener {
     /// How to listen.
     public struct Options: Sendable {
-        /// How many connections may wait to be accepted.
+        /// How many connections may wait to be accepted; 511 unless set.
         public var backlog: Int32 = 511
-        /// Whether other processes may listen on the same port, which the system then spreads connections over.
+        /// Whether other processes may listen on the same port. The system then spreads connections over them.
         public var reusesPort = false
-        /// Whether an IPv6 socket takes IPv4 connections as well.
+        /// Whether an IPv6 socket accepts IPv4 connections as well.
         public var isDualStack = true
-        /// Whether what is written goes out at once, without waiting to be joined by more (`TCP_NODELAY`).
+        /// Whether writes are sent at once and do not wait to be joined by more (`TCP_NODELAY`).
         public var hasNoDelay = true
-        /// Whether a Unix socket's path that nobody listens on any more is taken over.
+        /// Whether to take over the path of a Unix socket if nobody listens there any more.
         public var replacesStalePath = true
-        /// How many connections a pass accepts.
+        /// The most connections that a pass accepts; 64 unless set.
         public var budget = 64
-        /// How long accepting pauses when there is no descriptor left.
+        /// How long the listener pauses when there is no descriptor left; 100 ms unless set.
         public var pause = Duration.milliseconds(100)
 
-        /// The usual ones.
+        /// The defaults.
         public init() {}
     }
 
-    /// Called with a connected descriptor, which is non-blocking and from now on the handler's, and with its peer.
+    /// Called with a connected, non-blocking descriptor, which the handler owns from now on, and with the peer's
+    /// address.
     public typealias AcceptHandler = (Listener, Int32, SocketAddress) -> Void
 
     /// Where it was made.
@@ -44,11 +47,12 @@ public final class Listener {
 
     /// The listening descriptor.
     public let fileDescriptor: Int32
-    /// Called when a connection could not be accepted; accepting goes on, after a pause if descriptors are short.
+    /// Called when a connection could not be accepted. The listener keeps accepting, after a pause if descriptors are
+    /// short.
     public var errorHandler: ((Listener, SystemError) -> Void)?
-    /// How many connections were accepted, and how many refused for want of a descriptor.
+    /// How many connections the handler was given.
     public private(set) var accepted = 0
-    /// How many connections were refused for want of a descriptor.
+    /// How many connections were refused because no descriptor was left.
     public private(set) var refused = 0
 
     private let loop: RunLoop
@@ -59,18 +63,18 @@ public final class Listener {
     private var source: DescriptorSource?
     private var resumption: Timer?
     private var reserve: Int32 = -1
-    /// The path to be removed at the end.
+    /// The path to remove when the listener closes.
     private let path: String?
 
-    /// Listens on an address.
+    /// Listens on an address. Call it on the loop's thread.
     ///
     /// - Parameters:
-    ///   - address: where; with port 0 the system chooses one, see ``address``.
+    ///   - address: where to listen. With port 0 the system chooses a port; see ``address``.
     ///   - loop: the loop that accepts.
-    ///   - modes: the modes that it accepts in.
+    ///   - modes: the modes in which it accepts.
     ///   - options: how to listen.
     ///   - handler: called with each connection; kept until the listener is closed.
-    /// - Throws: ``SystemError`` as `EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`.
+    /// - Throws: ``SystemError``, for example with `EADDRINUSE`, `EACCES` or `EADDRNOTAVAIL`.
     public convenience init(
         address: SocketAddress, on loop: RunLoop, modes: RunLoop.Modes = .common, options: Options = Options(),
         handler: @escaping AcceptHandler, file: StaticString = #fileID, line: UInt32 = #line
@@ -82,9 +86,11 @@ public final class Listener {
             file: file, line: line)
     }
 
-    /// Accepts on a descriptor that listens already, as one that a service manager has handed over.
+    /// Accepts on a descriptor that listens already, for example one from a service manager. The listener owns it from
+    /// now on.
     ///
-    /// - Throws: ``SystemError`` with `EINVAL` if the descriptor does not listen, and ``DescriptorError``.
+    /// - Throws: ``SystemError`` with `EINVAL` if the descriptor does not listen; ``/RunLoopKit/DescriptorError`` if it
+    ///   cannot be watched.
     public convenience init(
         inherited descriptor: Int32, on loop: RunLoop, modes: RunLoop.Modes = .common, options: Options = Options(),
         handler: @escaping AcceptHandler, file: StaticString = #fileID, line: UInt32 = #line
@@ -123,7 +129,7 @@ public final class Listener {
         self.source = source
     }
 
-    /// Where it listens: with the port that the system chose.
+    /// The address that it listens on, with the port that the system chose.
     public var address: SocketAddress { SocketAddress.local(of: fileDescriptor) }
 
     /// Whether it still listens.
@@ -146,7 +152,7 @@ public final class Listener {
             }
             switch reason {
             case EAGAIN: return
-            // The peer has gone already, or a signal came: the next one may be there.
+            // The peer has gone already, or a signal interrupted the call: there may be another connection.
             case ECONNABORTED, EINTR, EPROTO, EPERM: continue
             case EMFILE, ENFILE, ENOBUFS, ENOMEM: return refuse(reason)
             default:
@@ -156,8 +162,8 @@ public final class Listener {
         }
     }
 
-    /// No descriptor is left. The one in reserve lets the connection at hand be taken and closed, so that its peer is
-    /// not left waiting; then accepting pauses.
+    /// No descriptor is left. The one in reserve makes it possible to accept the waiting connection and to close it, so
+    /// that its peer is not left waiting. Then accepting pauses.
     private func refuse(_ reason: Int32) {
         if reserve >= 0 {
             Glibc.close(reserve)
@@ -185,8 +191,8 @@ public final class Listener {
         loop.add(timer, forMode: modes)
     }
 
-    /// Stops accepting and closes the descriptor; a Unix socket's path is removed. Connections stay. Harmless when
-    /// repeated.
+    /// Stops accepting and closes the descriptor; the path of a Unix socket is removed. Connections stay open. On the
+    /// loop's thread; harmless when repeated.
     public func close() {
         guard let handler else { return }
         self.handler = nil

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// Opening and checking sockets that listen.
+/// Opens and checks sockets that listen.
 enum ListeningSocket {
     static func open(_ address: SocketAddress, _ options: Listener.Options) throws(SystemError) -> Int32 {
         let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
@@ -38,7 +38,7 @@ enum ListeningSocket {
         }
     }
 
-    /// Removes a path that a process left behind: nobody answers there any more.
+    /// Removes a path that a process left behind, where nobody answers any more.
     private static func removeStalePath(of address: SocketAddress) {
         guard let path = address.path, !path.hasPrefix("@") else { return }
         let probe = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)

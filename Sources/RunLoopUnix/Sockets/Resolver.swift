@@ -7,28 +7,29 @@ public enum Resolver {
     public struct Failure: Error, Sendable, Equatable, CustomStringConvertible {
         /// The name that was looked up.
         public let name: String
-        /// What the resolver says, as `Name or service not known`.
+        /// What the resolver said, for example `Name or service not known`.
         public let reason: String
 
         public var description: String { "\(name): \(reason)" }
     }
 
-    /// Finds the addresses of `name`, in the order in which they should be tried.
+    /// Finds the addresses of `name`, in the order in which to try them. While it looks, the loop has something to wait
+    /// for.
     ///
     /// - Parameters:
     ///   - name: a name, or an address in digits.
-    ///   - port: the port that the addresses shall have.
-    ///   - loop: the calling thread's loop, which is told.
-    ///   - modes: the modes that it is told in.
-    ///   - completion: called once, on the loop's thread, never before this call has returned.
+    ///   - port: the port of the addresses.
+    ///   - loop: the calling thread's loop.
+    ///   - modes: the modes in which the completion may be called.
+    ///   - completion: called once, on the loop's thread, and never before this call has returned.
     public static func resolve(
         _ name: String, port: UInt16, on loop: RunLoop, modes: RunLoop.Modes = .common,
         completion: @escaping (Result<[SocketAddress], Failure>) -> Void, file: StaticString = #fileID,
         line: UInt32 = #line
     ) {
-        // The completion stays on its thread, under a number; only the number travels.
+        // The completion stays on its thread, under a number. Only the number travels.
         let number = Waiting.of(loop).insert(completion)
-        // While it waits for the answer the loop has something to wait for.
+        // Keeps the loop's runs from finishing until the answer comes.
         let idle = CustomSource(file: file, line: line)
         idle.name = "resolving \(name)"
         loop.add(idle, forMode: modes)

@@ -1,9 +1,9 @@
 internal import Glibc
 internal import RunLoopKit
 
-/// Where a socket is, or is to be: an IPv4 or IPv6 address with a port, or the path of a Unix socket.
+/// The address of a socket: an IPv4 or IPv6 address with a port, or the path of a Unix socket.
 ///
-/// Names of hosts are not addresses; to find the addresses of a name is ``Resolver``'s part, off the loop.
+/// A host name is not an address; ``Resolver`` finds the addresses of a name without blocking the loop.
 public struct SocketAddress: Sendable, CustomStringConvertible {
     private var storage = sockaddr_storage()
     private(set) var length: socklen_t = 0
@@ -11,7 +11,8 @@ public struct SocketAddress: Sendable, CustomStringConvertible {
     /// An IPv4 or IPv6 address.
     ///
     /// - Parameters:
-    ///   - address: an address in digits, as `127.0.0.1` or `::1`; an IPv6 one may name its interface, as `fe80::1%eth0`.
+    ///   - address: an address in digits, for example `127.0.0.1` or `::1`. An IPv6 one may name its interface:
+    ///     `fe80::1%eth0`.
     ///   - port: the port; 0 lets the system choose one.
     /// - Throws: ``SystemError`` with `EINVAL` if it is not an address in digits.
     public init(_ address: String, port: UInt16) throws(SystemError) {
@@ -31,9 +32,9 @@ public struct SocketAddress: Sendable, CustomStringConvertible {
         self.init(first.pointee.ai_addr, first.pointee.ai_addrlen)
     }
 
-    /// The address of a Unix socket: a path, or, with `@` in front, a name in the abstract namespace.
+    /// The address of a Unix socket: a path, or `@` and a name in the abstract namespace.
     ///
-    /// - Throws: ``SystemError`` with `ENAMETOOLONG` for more than 107 bytes, and `EINVAL` for none.
+    /// - Throws: ``SystemError`` with `ENAMETOOLONG` for more than 107 bytes, and with `EINVAL` for an empty path.
     public init(path: String) throws(SystemError) {
         let isAbstract = path.hasPrefix("@")
         let bytes = isAbstract ? [0] + Array(path.utf8.dropFirst()) : Array(path.utf8)
@@ -51,7 +52,7 @@ public struct SocketAddress: Sendable, CustomStringConvertible {
         }
     }
 
-    /// Copies an address of the system.
+    /// A copy of an address from the system.
     init(_ address: UnsafePointer<sockaddr>, _ length: socklen_t) {
         self.length = min(length, socklen_t(MemoryLayout<sockaddr_storage>.size))
         withUnsafeMutableBytes(of: &storage) {
@@ -94,8 +95,8 @@ public struct SocketAddress: Sendable, CustomStringConvertible {
         }
     }
 
-    /// The path of a Unix socket, with `@` in front for an abstract name; `nil` for other addresses, and empty for a
-    /// socket without a name.
+    /// The path of a Unix socket, or `@` and an abstract name. Empty for a socket without a name, and `nil` for other
+    /// addresses.
     public var path: String? {
         guard family == AF_UNIX else { return nil }
         let header = MemoryLayout<sockaddr_un>.offset(of: \.sun_path)!
@@ -107,7 +108,7 @@ public struct SocketAddress: Sendable, CustomStringConvertible {
         }
     }
 
-    /// `127.0.0.1:80`, `[::1]:80`, or a path.
+    /// For example `127.0.0.1:80`, `[::1]:80`, or a path.
     public var description: String {
         if let path { return path.isEmpty ? "unnamed" : path }
         let host = withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(NI_MAXHOST)) { buffer -> String? in

@@ -1,32 +1,32 @@
-/// What is wrong with a certificate or a key, or why TLS could not be agreed upon or was broken off.
+/// What is wrong with a certificate or a key, or why a TLS handshake failed or a connection was broken off.
 public struct TLSError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What went wrong, as far as a program may want to tell.
+    /// What went wrong, as far as a program may need to know.
     public enum Kind: Sendable, Hashable, CaseIterable {
-        /// A certificate, a key, or a setting of one's own cannot be used.
+        /// One's own certificate, key or setting cannot be used.
         case configuration
-        /// The handshake took longer than it may.
+        /// The handshake took too long.
         case handshakeTimeout
         /// The peer does not speak TLS.
         case notTLS
-        /// The two sides have no version, cipher or application protocol in common.
+        /// The two sides share no version, no cipher or no application protocol.
         case nothingInCommon
         /// The peer's certificate has expired.
         case certificateExpired
         /// The peer's certificate is not valid yet.
         case certificateNotYetValid
-        /// The certificate is not for the host that was asked for.
+        /// The certificate is for another host.
         case wrongHost
         /// Nobody who is trusted has signed the peer's certificate.
         case unknownIssuer
         /// Something else is wrong with the peer's certificate.
         case certificateRejected
-        /// The client has shown no certificate, and one is required.
+        /// The client has shown no certificate, though one is required.
         case certificateMissing
         /// The peer has broken off, and says why.
         case refusedByPeer
-        /// The stream ended before the peer has said that it is complete: something may be missing.
+        /// The stream ended before the peer said that it was complete, so something may be missing.
         case truncated
-        /// The peer, or somebody between, has sent what TLS does not allow.
+        /// The peer, or somebody in between, sent what TLS does not allow.
         case protocolViolation
     }
 
@@ -40,7 +40,7 @@ public struct TLSError: Error, Sendable, Hashable, CustomStringConvertible {
         self.reason = reason
     }
 
-    /// What happened and what to do about it, with the library's reason.
+    /// What happened, what to do about it, and the library's reason.
     public var description: String { "\(kind.advice) (\(reason))" }
 }
 

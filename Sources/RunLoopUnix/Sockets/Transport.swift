@@ -1,36 +1,37 @@
 package import RunLoopKit
 
-/// What lies between a connection and its socket, as TLS does: it turns the bytes of the one into those of the other.
+/// A layer between a connection and its socket, such as TLS: it turns the bytes of the one into those of the other.
 ///
-/// It never blocks and calls nobody; it belongs to the connection's loop and thread. The calls return what they have
-/// done, or the negative number of an error: `-EAGAIN` when they have to wait, and after any other one ``failure`` says
-/// why nothing goes on.
+/// It never blocks and calls nobody. It belongs to the connection's loop and thread. Each call returns what it has
+/// done, or the negative number of an error: `-EAGAIN` if it has to wait. After any other error ``failure`` says why
+/// nothing goes on.
 package protocol Transport: AnyObject {
     /// How long the handshake may take.
     var handshakeTimeout: Duration { get }
-    /// Goes on with the handshake; 0 when it is done.
+    /// Goes on with the handshake; returns 0 when it is done.
     func handshake() -> Int
-    /// Fills the room with what has come; 0 when the peer has ended its side.
+    /// Fills the room with what has arrived; returns 0 when the peer has ended its side.
     func read(into room: UnsafeMutableRawBufferPointer) -> Int
-    /// Sends as much as the socket takes. After `-EAGAIN` the same bytes are to be given again, at whatever place, with
-    /// or without more behind them.
+    /// Sends as much as the socket takes. After `-EAGAIN` the same bytes must be given again, at any address, with or
+    /// without more behind them.
     func write(_ bytes: UnsafeRawBufferPointer) -> Int
-    /// Tells the peer that this side has ended; 0 when it has been told, or there is nothing to tell: without a
-    /// handshake, after a failure, or once more.
+    /// Tells the peer that this side has ended. Returns 0 once the peer is told or need not be: without a handshake,
+    /// after a failure, or on a second call.
     func end() -> Int
 
-    /// What the socket has to be for the handshake or the reading to go on; reading may have to send something first.
+    /// What the socket must be ready for before the handshake or the reading can go on; reading may have to send
+    /// something first.
     var readAwaits: DescriptorEvents { get }
-    /// What the socket has to be for the writing to go on.
+    /// What the socket must be ready for before the writing can go on.
     var writeAwaits: DescriptorEvents { get }
-    /// Whether bytes may have come that the socket does not tell of any more.
+    /// Whether bytes may have arrived that the socket no longer reports.
     var mayHoldInput: Bool { get }
     /// Why nothing goes on.
     var failure: Connection.CloseReason? { get }
 }
 
 extension Connection {
-    /// What a call that has returned `status` has failed for.
+    /// Why a call that returned `status` has failed.
     func failure(_ operation: String, _ status: Int) -> CloseReason {
         transport?.failure ?? .failed(SystemError(operation, errno: Int32(-status)))
     }
@@ -42,7 +43,7 @@ extension Connection {
         updateWatching()
     }
 
-    /// The descriptor is ready for something: whatever has waited for this goes on.
+    /// The descriptor is ready for something: whatever has waited for that goes on.
     func serve(_ transport: any Transport, _ ready: DescriptorEvents) {
         if isHandshaking {
             continueHandshake(transport)
@@ -66,7 +67,7 @@ extension Connection {
         handshakeHandler?(self)
         isCorked = false
         flush()
-        // What came along with the end of the handshake is in the transport already.
+        // What arrived together with the end of the handshake is in the transport already.
         readThrough()
     }
 
@@ -83,15 +84,15 @@ extension Connection {
         watchForWriting(if: wantsRoom)
     }
 
-    /// Whether the descriptor is to be watched for `events`. While a handler is given what has come, a nested run has
-    /// to leave it alone.
+    /// Whether the descriptor is to be watched for `events`. While a handler looks at what has arrived, a nested run
+    /// must leave it alone.
     func watches(_ transport: any Transport, for events: DescriptorEvents) -> Bool {
         let reads = isHandshaking || (wantsInput && !isReceiving)
         let writes = !isHandshaking && wantsRoom
         return (reads && transport.readAwaits == events) || (writes && transport.writeAwaits == events)
     }
 
-    /// What the transport holds is read in the next pass: the descriptor does not tell of it.
+    /// Has the next pass read what the transport holds, because the descriptor does not report it.
     func scheduleReading(_ transport: any Transport) {
         guard transport.mayHoldInput, wantsInput, !isHandshaking, !isReceiving, heldInput == nil else { return }
         let source = CustomSource(origin: origin) { [unowned self] source in
