@@ -35,7 +35,7 @@ extension RunLoop {
         }
 
         /// Whether it can still be called. Permanently false once it has been invalidated.
-        public final var isValid: Bool { hasHandler && extras?.link?.isInvalidated != true }
+        public final var isValid: Bool { hasHandler && extras?.link?.gate.isClosed != true }
 
         /// Called once when the item becomes invalid, before its handler and target are let go: the counterpart of a GCD
         /// source's cancel handler. On the loop's thread.
@@ -59,7 +59,7 @@ extension RunLoop {
         private func retire() {
             home?.with { withdraw(from: $0) }
             guard let extras else { return }
-            extras.link?.markInvalidated()
+            extras.link?.gate.close()
             let handler = extras.invalidationHandler
             extras.invalidationHandler = nil
             handler?()
@@ -96,11 +96,26 @@ extension RunLoop {
         }
 
         /// Calls its handler, and says so to those who watch the loop.
+        ///
+        /// - Returns: whether it was called: another thread may have stopped it just before.
+        @discardableResult
         @inline(__always)
-        final func dispatch(in loop: RunLoop, _ call: () -> Void) {
+        final func dispatch(in loop: RunLoop, _ handler: () -> Void) -> Bool {
+            var wasCalled = false
+            loop.dispatch(kind, name, origin) { wasCalled = call(in: loop, handler) }
+            return wasCalled
+        }
+
+        /// Calls its handler, unless another thread has stopped it.
+        @inline(__always)
+        final func call(in loop: RunLoop?, _ handler: () -> Void) -> Bool {
             isCalling = true
-            loop.dispatch(kind, name, origin, call)
-            isCalling = false
+            defer { isCalling = false }
+            guard let link = extras?.link else {
+                handler()
+                return true
+            }
+            return link.gate.pass(on: loop?.threadNumber ?? CallGate.thisThread, handler)
         }
 
         // MARK: What subclasses say

@@ -26,6 +26,8 @@ public final class RunLoop {
     /// Tells this loop from every other of the process, also from those that have gone.
     let number = loopCount.wrappingAdd(1, ordering: .relaxed).newValue
     private let thread: pthread_t
+    /// The same as the kernel names it.
+    private(set) lazy var threadNumber = CallGate.thisThread
 
     // The state that every pass touches opts out of run-time exclusivity checks: they were 44 % of the instructions of
     // a timer's fire (619 to 345 million for a virtual day of 86,400). It is safe because only the loop's thread gets
