@@ -35,7 +35,7 @@ extension RunLoop {
         }
 
         /// Whether it can still be called. Permanently false once it has been invalidated.
-        public final var isValid: Bool { hasHandler && extras?.link?.gate.isClosed != true }
+        public final var isValid: Bool { hasHandler && extras?.link?.isInvalidated != true }
 
         /// Called once when the item becomes invalid, before its handler and target are let go: the counterpart of a GCD
         /// source's cancel handler. On the loop's thread.
@@ -59,7 +59,7 @@ extension RunLoop {
         private func retire() {
             home?.with { withdraw(from: $0) }
             guard let extras else { return }
-            extras.link?.gate.close()
+            extras.link?.markInvalidated()
             let handler = extras.invalidationHandler
             extras.invalidationHandler = nil
             handler?()
@@ -115,7 +115,7 @@ extension RunLoop {
                 handler()
                 return true
             }
-            return link.gate.pass(on: loop?.threadNumber ?? CallGate.thisThread, handler)
+            return link.call(on: loop?.threadNumber ?? CallGate.thisThread, handler)
         }
 
         // MARK: What subclasses say

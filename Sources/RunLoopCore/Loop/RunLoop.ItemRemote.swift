@@ -21,11 +21,11 @@ extension RunLoop {
         /// The item's loop is woken, and lets go of the handler and the target on its own thread soon after, in whatever
         /// mode it runs. An item that is in no loop is let go of by its owner. Harmless when repeated. Any thread.
         public func invalidate() {
-            if link.gate.close() { link.ask { $0.invalidate() } }
-            link.gate.waitForBegin()
+            if link.markInvalidated() { link.ask { $0.invalidate() } }
+            link.waitForBegin()
         }
 
         /// Whether the item has been stopped, here or on its own thread. Any thread.
-        public var isInvalidated: Bool { link.gate.isClosed }
+        public var isInvalidated: Bool { link.isInvalidated }
     }
 }
