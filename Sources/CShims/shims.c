@@ -2,7 +2,9 @@
 
 #include "cshims.h"
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
@@ -25,6 +27,28 @@ int rlk_timerfd_set(int descriptor, int64_t nanoseconds) {
 }
 
 int rlk_is_main_thread(void) { return getpid() == gettid(); }
+
+int rlk_thread_id(void) { return gettid(); }
+
+int64_t rlk_thread_time(int thread) {
+    // The clock that pthread_getcpuclockid names; that function takes no thread that may have ended.
+    struct timespec time;
+    if (clock_gettime(((clockid_t)~thread << 3) | 6, &time) != 0) return -1;
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+int rlk_thread_sleeps(int thread) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) return 0;
+    // The number, the name in parentheses, the state.
+    char text[64] = {0};
+    ssize_t length = read(descriptor, text, sizeof text - 1);
+    close(descriptor);
+    char *end = length > 0 ? strrchr(text, ')') : NULL;
+    return end && strncmp(end, ") S", 3) == 0;
+}
 
 void rlk_set_thread_name(const char *name) {
     char kept[16] = {0};

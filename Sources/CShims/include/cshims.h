@@ -20,6 +20,16 @@ int rlk_timerfd_set(int descriptor, int64_t nanoseconds);
 /// Whether the caller is the process's first thread.
 int rlk_is_main_thread(void);
 
+/// The kernel's number of the calling thread.
+int rlk_thread_id(void);
+
+/// For how long a thread of this process has computed, in nanoseconds; -1 if it has ended.
+int64_t rlk_thread_time(int thread);
+
+/// Whether a thread of this process waits for something other than a processor or a page of memory; 0 also if the
+/// system does not tell.
+int rlk_thread_sleeps(int thread);
+
 /// Names the calling thread; the system keeps 15 bytes.
 void rlk_set_thread_name(const char *name);
 

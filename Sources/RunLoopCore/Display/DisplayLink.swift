@@ -226,11 +226,11 @@ public final class DisplayLink: RunLoop.TimedItem {
         timestamp = schedule.clock.date(of: frame)
         targetTimestamp = schedule.target(of: frame)
         if loop.trace != nil { loop.emit(.called(kind, name: name, origin: origin, words)) }
-        dispatch(in: loop) { block?(self) }
+        let wasCalled = dispatch(in: loop) { block?(self) }
         let end = loop.recentTime()
         guard isValid else {
             invalidate()
-            return true
+            return wasCalled
         }
         // It may have been taken out meanwhile, and added to another loop.
         guard let home = self.loop, !isPaused else { return true }

@@ -96,11 +96,26 @@ extension RunLoop {
         }
 
         /// Calls its handler, and says so to those who watch the loop.
+        ///
+        /// - Returns: whether it was called: another thread may have stopped it just before.
+        @discardableResult
         @inline(__always)
-        final func dispatch(in loop: RunLoop, _ call: () -> Void) {
+        final func dispatch(in loop: RunLoop, _ handler: () -> Void) -> Bool {
+            var wasCalled = false
+            loop.dispatch(kind, name, origin) { wasCalled = call(in: loop, handler) }
+            return wasCalled
+        }
+
+        /// Calls its handler, unless another thread has stopped it.
+        @inline(__always)
+        final func call(in loop: RunLoop?, _ handler: () -> Void) -> Bool {
             isCalling = true
-            loop.dispatch(kind, name, origin, call)
-            isCalling = false
+            defer { isCalling = false }
+            guard let link = extras?.link else {
+                handler()
+                return true
+            }
+            return link.call(on: loop?.threadNumber ?? CallGate.thisThread, handler)
         }
 
         // MARK: What subclasses say

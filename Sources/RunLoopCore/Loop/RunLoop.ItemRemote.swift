@@ -11,12 +11,18 @@ extension RunLoop {
             self.link = link
         }
 
-        /// Stops the item for good. It takes effect at once for calls that have not begun; the item's loop is woken, and
-        /// lets go of the handler and the target on its own thread soon after, in whatever mode it runs. An item that is
-        /// in no loop is let go of by its owner. Harmless when repeated. Any thread.
+        /// Stops the item for good: no call of its handler begins once this has returned.
+        ///
+        /// A call that is under way goes on, and is not waited for to its end. Only when another thread is just about to
+        /// begin one, or cannot be told from such, this waits until it has begun: for microseconds as a rule, for a
+        /// millisecond beside a handler that computes for so long, and for about a second at the very most, should that
+        /// thread be given no processor. On the item's own thread it never waits.
+        ///
+        /// The item's loop is woken, and lets go of the handler and the target on its own thread soon after, in whatever
+        /// mode it runs. An item that is in no loop is let go of by its owner. Harmless when repeated. Any thread.
         public func invalidate() {
-            guard !link.markInvalidated() else { return }
-            link.ask { $0.invalidate() }
+            if link.markInvalidated() { link.ask { $0.invalidate() } }
+            link.waitForBegin()
         }
 
         /// Whether the item has been stopped, here or on its own thread. Any thread.

@@ -1,8 +1,7 @@
-internal import Synchronization
-
 /// What an item and its remotes share: which item it is, where its loop takes mail, and whether it has been stopped.
 final class RemoteLink<Item: AnyObject, Loop: AnyObject>: Sendable {
-    private let invalidated = Atomic(false)
+    /// Closed when the item has been stopped, here or on its own thread.
+    private let gate = CallGate()
     private let mailbox: Locked<Mailbox<Loop>?>
     // Set once, here, and read only on the thread of the item's loop, when the loop carries out a request.
     nonisolated(unsafe) weak let item: Item?
@@ -12,14 +11,21 @@ final class RemoteLink<Item: AnyObject, Loop: AnyObject>: Sendable {
         self.mailbox = Locked(mailbox)
     }
 
-    /// Whether the item has been stopped, here or on its own thread.
-    var isInvalidated: Bool { invalidated.load(ordering: .acquiring) }
+    var isInvalidated: Bool { gate.isClosed }
 
-    /// - Returns: whether it had been stopped before.
+    /// - Returns: whether it was valid.
     @discardableResult
-    func markInvalidated() -> Bool {
-        invalidated.exchange(true, ordering: .acquiringAndReleasing)
-    }
+    func markInvalidated() -> Bool { gate.close() }
+
+    /// Waits until a call that another thread is just beginning has begun.
+    func waitForBegin() { gate.waitForBegin() }
+
+    /// Calls the item's handler, unless it has been stopped.
+    ///
+    /// - Parameter thread: the calling thread.
+    /// - Returns: whether it was called.
+    @inline(__always)
+    func call(on thread: UInt32, _ handler: () -> Void) -> Bool { gate.pass(on: thread, handler) }
 
     func loopChanged(to mailbox: Mailbox<Loop>?) {
         self.mailbox.withLock { $0 = mailbox }

@@ -54,8 +54,7 @@ public final class CustomSource: RunLoop.Source {
     override func serve(_ found: DescriptorEvents, in loop: RunLoop) -> Bool {
         guard let handler, passesLimit(in: loop) else { return false }
         signalNumber = 0
-        dispatch(in: loop) { handler(self) }
-        return true
+        return dispatch(in: loop) { handler(self) }
     }
 
     // MARK: As an item

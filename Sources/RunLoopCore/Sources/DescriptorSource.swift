@@ -75,8 +75,7 @@ public final class DescriptorSource: RunLoop.Source {
             loop.park(self)
             return false
         }
-        dispatch(in: loop) { handler(self, wanted) }
-        return true
+        return dispatch(in: loop) { handler(self, wanted) }
     }
 
     // MARK: Watching

@@ -11,6 +11,8 @@ final class TimerSourceCore: RunLoop.TimedItem, @unchecked Sendable {
     /// What it is armed for: the latest and the earliest moment.
     private var armed = (deadline: RunLoop.Instant.distantFuture, earliest: RunLoop.Instant.distantFuture)
     private var state = State()
+    /// What deliveries to the event handler pass; closed when the source is cancelled.
+    private let gate = CallGate()
 
     init(_ queue: DeliveryQueue, _ name: String?, _ origin: RunLoop.Origin) {
         self.queue = queue
@@ -195,6 +197,8 @@ extension TimerSourceCore {
             state.owesCancelCall = state.belongings.cancelHandler != nil
             return true
         }
+        gate.close()
+        gate.waitForBegin()
     }
 
     /// The source is gone. If it was cancelled, it still owes a call of its cancel handler.
@@ -350,7 +354,7 @@ extension TimerSourceCore {
                 let words = "deliver \(name ?? "source") data \(data)"
                 loop.emit(.called(kind, name: name, origin: origin, words))
             }
-            loop.dispatch(kind, name, origin) { handler(source!) }
+            loop.dispatch(kind, name, origin) { _ = gate.pass(on: loop.threadNumber) { handler(source!) } }
         case .cancel(let handler):
             loop.dispatch(kind, name, origin, handler)
         case nil:

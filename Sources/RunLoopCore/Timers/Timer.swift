@@ -257,10 +257,10 @@ public final class Timer: RunLoop.TimedItem {
         }
         lastFireDate = grid.date
         let passed = repeats ? countMissed(at: loop.recentTime()) : 0
-        callBlock(in: loop, isManual: false)
+        let wasCalled = callBlock(in: loop, isManual: false)
         guard canFire, repeats || own?.firesAgain == true else {
             invalidate()
-            return true
+            return wasCalled
         }
         let now = loop.recentTime()
         if !wasMoved { advance(past: now, after: passed) }
@@ -273,16 +273,12 @@ public final class Timer: RunLoop.TimedItem {
         return true
     }
 
-    private func callBlock(in loop: RunLoop?, isManual: Bool) {
+    @discardableResult
+    private func callBlock(in loop: RunLoop?, isManual: Bool) -> Bool {
         if let own { (own.change, own.firesAgain) = (.none, false) }
-        guard let loop else {
-            isCalling = true
-            handler?.block(self)
-            isCalling = false
-            return
-        }
+        guard let loop else { return call(in: nil) { handler?.block(self) } }
         if loop.trace != nil { loop.emit(.called(kind, name: name, origin: origin, words(isManual: isManual))) }
-        dispatch(in: loop) { handler?.block(self) }
+        return dispatch(in: loop) { handler?.block(self) }
     }
 
     private func words(isManual: Bool) -> String {
