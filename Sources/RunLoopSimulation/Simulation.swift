@@ -85,22 +85,23 @@ public final class Simulation: Sendable {
         let (loop, index) = place
         var othersRan = true
         while now < date || othersRan {
+            let (isPoll, callouts) = (now >= date, loop.statistics.callouts)
             switch loop.run(in: .default, until: date) {
             case .starved: return
             // Only another thread can cause something before the date.
             case .finished where now < date: sleep(loop, until: date)
-            // A run whose limit has come makes one pass; there may be more to do.
-            case .timedOut: settle(loop, at: date)
-            case .finished, .stopped, .handledSource: break
+            // A run whose limit has come makes a single pass, which may leave more to do.
+            case .timedOut where isPoll: settle(loop, at: date, since: callouts)
+            case .finished, .timedOut, .stopped, .handledSource: break
             }
             // What is due at the date in other threads happens too, and may give this one more to do.
             if now >= date { othersRan = timeline.yield(index) }
         }
     }
 
-    /// Makes passes as long as they find anything to do.
-    private func settle(_ loop: RunLoop, at date: RunLoop.Instant) {
-        var before = loop.statistics.callouts - 1
+    /// Makes passes as long as the one before has found anything to do.
+    private func settle(_ loop: RunLoop, at date: RunLoop.Instant, since callouts: Int) {
+        var before = callouts
         while loop.statistics.callouts != before && now <= date {
             before = loop.statistics.callouts
             guard loop.poll() == .timedOut else { return }
