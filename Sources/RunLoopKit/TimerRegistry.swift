@@ -80,10 +80,11 @@ public final class TimerRegistry: Sendable {
         entry?.action()
     }
 
-    /// Cancels the timer of that name: once this has returned on the thread that would call it, its action does not
-    /// begin any more; from another thread, one call that has been decided already may still come.
+    /// Cancels the timer of that name: once this has returned, on whatever thread, its action does not begin any more.
+    /// One that runs finishes, and may wait for the calling thread; see ``TimerSource/cancel()``.
     ///
-    /// - Returns: `false` if there was none.
+    /// - Returns: `false` if there was none. A timer that does not repeat is none from the moment that its call is
+    ///   decided, a little before the action begins.
     @discardableResult
     public func cancel(_ name: String) -> Bool {
         let entry = state.withLock { $0.entries.removeValue(forKey: name) }

@@ -39,7 +39,8 @@ public enum TimerSourceError: Error, Equatable, CustomStringConvertible {
 /// if it had been cancelled its cancel handler is called after all. A ``resume()`` without a suspend is ignored (R182).
 ///
 /// A source that is active and has something to deliver keeps every run of its queue's loop from finishing, in whatever
-/// mode. All methods may be called from any thread; none blocks. Each is O(1) but for arming, which is O(log n).
+/// mode. All methods may be called from any thread. None blocks, except that ``cancel()`` may wait for a call to begin. Each is
+/// O(1) but for arming, which is O(log n).
 public final class TimerSource: Sendable {
     /// Where the handlers are called.
     public let queue: DeliveryQueue
@@ -156,12 +157,16 @@ public final class TimerSource: Sendable {
         core.resume()
     }
 
-    /// Stops the source for good: once this has returned no event handler begins any more (R185).
+    /// Stops the source for good: once this has returned, on whatever thread, no event handler begins any more (R185).
     ///
-    /// One that is running finishes, and for another thread than the one that delivers a handler runs from the moment
-    /// that the delivery was decided, a few instructions before its own first; then the cancel handler is called, if
-    /// there is one, and the handlers are let go (R186, R189). While the source is suspended or inactive the cancel
-    /// handler waits (R187). Without a cancel handler the event handler is let go at once, on its loop's thread.
+    /// One that is running finishes; then the cancel handler is called, if there is one, and the handlers are let go
+    /// (R186, R189). While the source is suspended or inactive the cancel handler waits (R187). Without a cancel handler
+    /// the event handler is let go at once, on its loop's thread.
+    ///
+    /// If a handler is running on another thread, this waits until it has certainly begun, but not until it ends, so the
+    /// handler may itself wait for the calling thread. That takes microseconds, and up to about a millisecond while the
+    /// handler computes. After about a second it gives up, which happens only if that thread is given no processor all
+    /// the while.
     public func cancel() {
         core.cancel()
     }
