@@ -15,7 +15,7 @@ asan-short: TARGETS = DriverTests RunLoopKitTests RunLoopUnixTests RunLoopTLSTes
 SHORT_SKIPPED = ModelTests|TTLStoreTests\.Daemon
 DEBUG_BIN = $$($(SWIFT) build --show-bin-path)
 
-.PHONY: bench check-costs record-costs bench-deps costs-deps bench-ttlstore fuzz
+.PHONY: bench check-costs record-costs bench-deps costs-deps bench-ttlstore fuzz stress
 .PHONY: demo test deps build lint format tsan asan tsan-short asan-short compile-checks dependent-checks check-api record-api docs help
 
 help:
@@ -29,6 +29,7 @@ help:
 	@echo "make check-costs  counts instructions, allocations and system calls   make record-costs  records them"
 	@echo "make bench-ttlstore  TTLStore beside redis-server"
 	@echo "make fuzz    a minute of fuzzing of TTLStore's parser"
+	@echo "make stress  five million calls, raced by threads that stop what is called"
 	@echo "make tsan    tests under ThreadSanitizer  make asan  tests under AddressSanitizer"
 
 # Installs what a fresh Debian or Ubuntu lacks.
@@ -138,6 +139,10 @@ fuzz:
 	swiftc -O -parse-as-library -sanitize=fuzzer,address -o .build/fuzzing/parser \
 	  Examples/TTLStore/RequestParser.swift Tests/Fuzzing/RequestParserFuzzer.swift
 	.build/fuzzing/parser -max_total_time=60 -max_len=512 -print_final_stats=1
+
+# Five kinds of items, a million calls of each.
+stress:
+	RACED_CALLS=1000000 $(TEST) --filter StopRaceTests/race
 
 # All tests under a sanitizer.
 tsan asan: deps

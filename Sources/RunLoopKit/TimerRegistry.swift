@@ -81,10 +81,11 @@ public final class TimerRegistry: Sendable {
         entry?.action()
     }
 
-    /// Cancels the timer of that name. Once this has returned on the thread that would call the action, the action does
-    /// not begin any more. From another thread, one call that was already decided may still come.
+    /// Cancels the timer of that name. Once this has returned, on any thread, its action does not begin. One that is
+    /// running finishes, and may wait for the calling thread; see ``TimerSource/cancel()``.
     ///
-    /// - Returns: `false` if there was no such timer.
+    /// - Returns: `false` if there was no such timer. A timer that does not repeat is none from the moment its call is
+    ///   decided, a little before the action begins.
     @discardableResult
     public func cancel(_ name: String) -> Bool {
         let entry = state.withLock { $0.entries.removeValue(forKey: name) }

@@ -13,10 +13,10 @@ extension RunLoop {
 
         /// Stops the item for good: no call of its handler begins once this has returned.
         ///
-        /// A call that is under way goes on, and is not waited for to its end. Only when another thread is just about to
-        /// begin one, or cannot be told from such, this waits until it has begun: for microseconds as a rule, for a
-        /// millisecond beside a handler that computes for so long, and for about a second at the very most, should that
-        /// thread be given no processor. On the item's own thread it never waits.
+        /// A call that is under way goes on. If there is one on another thread, this waits until it has certainly begun,
+        /// but not until it ends, so the handler may itself wait for the calling thread. That takes microseconds, and up
+        /// to about a millisecond while the handler computes. After about a second it gives up, which happens only if
+        /// the item's thread is given no processor all the while. On the item's own thread this never waits.
         ///
         /// The item's loop is woken, and lets go of the handler and the target on its own thread soon after, in whatever
         /// mode it runs. An item that is in no loop is let go of by its owner. Harmless when repeated. Any thread.

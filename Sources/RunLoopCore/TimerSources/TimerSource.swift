@@ -39,8 +39,8 @@ public enum TimerSourceError: Error, Equatable, CustomStringConvertible {
 /// had been cancelled, its cancel handler is called after all. A ``resume()`` without a ``suspend()`` is ignored.
 ///
 /// While a source is active and has something to deliver, it keeps every run of its queue's loop from finishing, in any
-/// mode. It is `Sendable`: any thread may call its methods, and none of them blocks. Each is O(1), except that arming
-/// is O(log n).
+/// mode. It is `Sendable`: any thread may call its methods. None of them blocks, except that ``cancel()`` may wait for a
+/// call to begin. Each is O(1), except that arming is O(log n).
 ///
 /// Source: Apple's page on `DispatchSourceTimer`.
 public final class TimerSource: Sendable {
@@ -158,12 +158,16 @@ public final class TimerSource: Sendable {
         core.resume()
     }
 
-    /// Stops the source for good. On the thread that delivers, no event handler begins once this has returned; from
-    /// another thread, one delivery that was already decided may still come.
+    /// Stops the source for good. Once this has returned, on any thread, no event handler begins.
     ///
     /// A handler that is already running finishes. Then the cancel handler is called, if there is one, and the handlers
     /// are let go. While the source is suspended or inactive the cancel handler waits. Without a cancel handler the
     /// event handler is let go at once, on its loop's thread.
+    ///
+    /// If a handler is running on another thread, this waits until it has certainly begun, but not until it ends: the
+    /// handler may itself wait for the calling thread. That takes microseconds, and up to about a millisecond while the
+    /// handler computes. After about a second it gives up, which happens only if that thread is given no processor all
+    /// the while.
     public func cancel() {
         core.cancel()
     }

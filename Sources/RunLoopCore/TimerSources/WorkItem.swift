@@ -14,9 +14,9 @@ public struct WorkItem: Sendable {
     /// Whether ``cancel()`` has been called, before or after the block was called.
     public var isCancelled: Bool { source.isCancelled }
 
-    /// Once this has returned on the thread that would call it, the block does not begin any more; from another thread,
-    /// a call that has been decided already may still come. One that runs finishes. It is let go of at once, on
-    /// its loop's thread. Harmless when repeated. O(1).
+    /// Once this has returned, on whatever thread, the block does not begin any more. One that runs finishes, and may
+    /// wait for the calling thread; see ``TimerSource/cancel()``. The block is let go of at once, on its loop's thread.
+    /// Harmless when repeated. O(1).
     public func cancel() {
         source.cancel()
     }
