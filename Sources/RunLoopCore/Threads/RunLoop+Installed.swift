@@ -36,3 +36,11 @@ extension RunLoop {
         return key
     }()
 }
+
+extension RunLoop.Remote {
+    /// The loop itself, if it is the calling thread's.
+    package var installed: RunLoop? {
+        guard let loop = RunLoop.installed, loop.mailbox === mailbox else { return nil }
+        return loop
+    }
+}
