@@ -22,7 +22,7 @@ extension RunLoop {
         package init() {}
 
         /// The counters, by the names that reports give them.
-        public var counters: [(name: String, value: Int)] {
+        package var counters: [(name: String, value: Int)] {
             [
                 ("passes", passes), ("waits", waits), ("fires", fires), ("savedWakeUps", savedWakeUps),
                 ("sources", sources), ("blocks", blocks), ("parks", parks),
