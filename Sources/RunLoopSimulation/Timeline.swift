@@ -219,7 +219,9 @@ final class Timeline: Sendable {
             gate.isOpen.store(true, ordering: .relaxed)
             guard case .gate(let current) = state.participants[gate.index].rest, current === gate else { return nil }
             // Who opens it may be none of the simulation's threads; then nobody else hands on the turn.
-            let isSomebodyAtWork = state.participants.contains { if case .none = $0.rest { true } else { false } }
+            let isSomebodyAtWork = state.living.contains {
+                if case .none = state.participants[$0].rest { true } else { false }
+            }
             state.participants[gate.index].rest = .none
             return isSomebodyAtWork ? nil : state.participants[gate.index].turn
         }
