@@ -134,7 +134,7 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "RunLoopKitTests",
-            dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopSimulation", "TestSupport", "CShims"],
+            dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopSimulation", "TestSupport", "CShims", "FrameRate"],
             swiftSettings: strict),
         .testTarget(
             name: "RunLoopCoreTests",

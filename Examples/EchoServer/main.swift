@@ -3,7 +3,7 @@
 import RunLoopKit
 import RunLoopUnix
 
-func serve(_ address: SocketAddress, on loop: RunLoop) throws -> Listener {
+func serve(_ address: Endpoint, on loop: RunLoop) throws -> Listener {
     try Listener(address: address, on: loop) { _, descriptor, peer in
         var limits = Connection.Limits()
         limits.idleTimeout = .seconds(60)
@@ -21,13 +21,13 @@ let arguments = CommandLine.arguments.dropFirst()
 
 var listeners: [Listener] = []
 if let port = arguments.first.flatMap(UInt16.init) {
-    listeners.append(try serve(SocketAddress("127.0.0.1", port: port), on: loop))
+    listeners.append(try serve(Endpoint("127.0.0.1", port: port), on: loop))
 }
-if let path = arguments.dropFirst().first { listeners.append(try serve(SocketAddress(path: path), on: loop)) }
+if let path = arguments.dropFirst().first { listeners.append(try serve(Endpoint(path: path), on: loop)) }
 for listener in listeners { print("listening on \(listener.address)") }
 
 if listeners.isEmpty {
-    let listener = try serve(SocketAddress("127.0.0.1", port: 0), on: loop)
+    let listener = try serve(Endpoint("127.0.0.1", port: 0), on: loop)
     Connection.connect(to: listener.address, on: loop) { connection, bytes in
         print("echoed: \(bytes.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) })")
         connection.finish()

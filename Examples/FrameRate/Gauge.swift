@@ -22,7 +22,7 @@ final class Gauge {
     }
 
     func show(_ link: DisplayLink) {
-        let figure = reading?.text ?? "-- FPS"
+        let figure = reading?.description ?? "-- FPS"
         let rest = "load \(load) ms, \(link.totalDroppedFrames) frames dropped"
         guard let terminal else { return print("\(figure), \(rest)") }
         let (red, green, blue) = reading?.rgb ?? (128, 128, 128)

@@ -20,7 +20,7 @@ let port = arguments.dropFirst(3).first.flatMap(UInt16.init)
 
 do {
     let server = try TLSServerContext(identity: TLSIdentity(chain: .file(arguments[1]), key: .file(arguments[2])))
-    let listener = try Listener(address: SocketAddress("127.0.0.1", port: port ?? 0), on: loop) { _, descriptor, peer in
+    let listener = try Listener(address: Endpoint("127.0.0.1", port: port ?? 0), on: loop) { _, descriptor, peer in
         let connection = Connection(adopting: descriptor, on: loop, tls: server) { connection, bytes in
             connection.write(bytes)
             return bytes.count

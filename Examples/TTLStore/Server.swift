@@ -50,7 +50,7 @@ final class Server {
         }
     }
 
-    func listen(on address: SocketAddress) throws -> SocketAddress {
+    func listen(on address: Endpoint) throws -> Endpoint {
         let listener = try Listener(address: address, on: loop) { [unowned self] _, descriptor, peer in
             accept(descriptor, peer)
         }
@@ -58,20 +58,20 @@ final class Server {
     }
 
     /// Listens on a socket that the service manager has opened.
-    func listen(onInherited descriptor: Int32) throws -> SocketAddress {
+    func listen(onInherited descriptor: Int32) throws -> Endpoint {
         let listener = try Listener(inherited: descriptor, on: loop) { [unowned self] _, descriptor, peer in
             accept(descriptor, peer)
         }
         return add(listener)
     }
 
-    private func add(_ listener: Listener) -> SocketAddress {
+    private func add(_ listener: Listener) -> Endpoint {
         listener.errorHandler = { [log] _, error in log.warning("\(error)") }
         listeners.append(listener)
         return listener.address
     }
 
-    private func accept(_ descriptor: Int32, _ peer: SocketAddress) {
+    private func accept(_ descriptor: Int32, _ peer: Endpoint) {
         var limits = Connection.Limits()
         limits.maximumInput = parser.limits.argumentSize + parser.limits.inlineSize
         limits.idleTimeout = settings.idleTimeout
@@ -94,7 +94,7 @@ final class Server {
         }
     }
 
-    private func closed(_ client: Connection, _ peer: SocketAddress, _ reason: Connection.CloseReason) {
+    private func closed(_ client: Connection, _ peer: Endpoint, _ reason: Connection.CloseReason) {
         clients[ObjectIdentifier(client)] = nil
         switch reason {
         case .closed, .ended: break

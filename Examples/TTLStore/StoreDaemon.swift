@@ -79,12 +79,12 @@ final class StoreDaemon {
 
     private func listen() throws {
         do {
-            var addresses: [SocketAddress] = []
+            var addresses: [Endpoint] = []
             for socket in inherited { addresses.append(try server.listen(onInherited: socket.fileDescriptor)) }
             if inherited.isEmpty, options.port > 0 {
-                addresses.append(try server.listen(on: SocketAddress(options.bind, port: options.port)))
+                addresses.append(try server.listen(on: Endpoint(options.bind, port: options.port)))
             }
-            if let path = options.unix { addresses.append(try server.listen(on: SocketAddress(path: path))) }
+            if let path = options.unix { addresses.append(try server.listen(on: Endpoint(path: path))) }
             guard !addresses.isEmpty else {
                 throw Refusal(text: "there is nothing to listen on: give --port or --unix", status: Status.usage)
             }

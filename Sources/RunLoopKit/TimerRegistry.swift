@@ -41,13 +41,13 @@ public final class TimerRegistry: Sendable {
     ///   - repeats: whether the action is called more than once. If not, the name is free before the action is called.
     ///   - fireInstantly: whether a repeating timer also calls its action at once, on its queue.
     ///   - action: what to do; kept until it is replaced, cancelled or done.
-    /// - Throws: ``TimerSourceError`` for an empty name, a bad interval or no action; then nothing has changed.
+    /// - Throws: ``TimerSourceError`` for an empty name or a bad interval; then nothing has changed.
     public func schedule(
         _ name: String, interval: Duration, queue: DeliveryQueue = .background, repeats: Bool,
-        fireInstantly: Bool = false, action: (@Sendable () -> Void)?, file: StaticString = #fileID, line: UInt32 = #line
+        fireInstantly: Bool = false, action: @escaping @Sendable () -> Void, file: StaticString = #fileID,
+        line: UInt32 = #line
     ) throws(TimerSourceError) {
         guard !name.isEmpty else { throw .emptyName }
-        guard let action else { throw .noHandler }
         guard interval > .zero || !repeats else { throw .nonPositiveInterval(interval) }
         guard interval >= .zero else { throw .negativeStart(interval) }
         let replaced = state.withLock { state in

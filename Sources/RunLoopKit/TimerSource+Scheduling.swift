@@ -11,17 +11,17 @@ extension TimerSource {
     ///   - interval: the time between fires, above zero; used only if the source repeats.
     ///   - repeats: whether it fires more than once; if not, it cancels itself after its handler.
     ///   - handler: called at every delivery.
-    /// - Throws: ``TimerSourceError`` for no handler, a negative start, or an interval that is not above zero.
+    /// - Throws: ``TimerSourceError`` for a negative start, or an interval that is not above zero.
     @available(*, noasync, message: "a task may change its thread; give a queue")
     public convenience init(
-        start: Duration, interval: Duration, repeats: Bool, handler: ((TimerSource) -> Void)?,
+        start: Duration, interval: Duration, repeats: Bool, handler: @escaping (TimerSource) -> Void,
         file: StaticString = #fileID, line: UInt32 = #line
     ) throws(TimerSourceError) {
-        try TimerSource.check(start, interval, repeats, hasHandler: handler != nil)
+        try TimerSource.check(start, interval, repeats)
         let loop = RunLoop.current
         self.init(queue: .loop(loop.remote), file: file, line: line)
         setEventHandler(on: loop) { source in
-            handler?(source)
+            handler(source)
             if !repeats { source.cancel() }
         }
         schedule(after: start, repeating: repeats ? interval : nil)
@@ -35,15 +35,15 @@ extension TimerSource {
     ///   - queue: where the handler is called.
     ///   - repeats: whether it fires more than once; if not, it cancels itself after its handler.
     ///   - handler: called at every delivery.
-    /// - Throws: ``TimerSourceError`` for no handler, a negative start, or an interval that is not above zero.
+    /// - Throws: ``TimerSourceError`` for a negative start, or an interval that is not above zero.
     public convenience init(
         start: Duration, interval: Duration, queue: DeliveryQueue, repeats: Bool,
-        handler: (@Sendable (TimerSource) -> Void)?, file: StaticString = #fileID, line: UInt32 = #line
+        handler: @escaping @Sendable (TimerSource) -> Void, file: StaticString = #fileID, line: UInt32 = #line
     ) throws(TimerSourceError) {
-        try TimerSource.check(start, interval, repeats, hasHandler: handler != nil)
+        try TimerSource.check(start, interval, repeats)
         self.init(queue: queue, file: file, line: line)
         setEventHandler { source in
-            handler?(source)
+            handler(source)
             if !repeats { source.cancel() }
         }
         schedule(after: start, repeating: repeats ? interval : nil)
@@ -79,9 +79,8 @@ extension TimerSource {
     }
 
     private static func check(
-        _ start: Duration, _ interval: Duration, _ repeats: Bool, hasHandler: Bool
+        _ start: Duration, _ interval: Duration, _ repeats: Bool
     ) throws(TimerSourceError) {
-        guard hasHandler else { throw .noHandler }
         guard start >= .zero else { throw .negativeStart(start) }
         guard !repeats || interval > .zero else { throw .nonPositiveInterval(interval) }
     }
@@ -96,7 +95,7 @@ extension TimerSource {
     /// A source of the calling thread's loop, active at once. Keep it: when it goes, it stops.
     @available(*, noasync, message: "a task may change its thread; give a queue")
     public static func scheduled(
-        start: Duration, interval: Duration, repeats: Bool, handler: ((TimerSource) -> Void)?,
+        start: Duration, interval: Duration, repeats: Bool, handler: @escaping (TimerSource) -> Void,
         file: StaticString = #fileID, line: UInt32 = #line
     ) throws(TimerSourceError) -> TimerSource {
         try TimerSource(
@@ -107,7 +106,7 @@ extension TimerSource {
     /// A source of any queue, active at once. Keep it: when it goes, it stops. Any thread.
     public static func scheduled(
         start: Duration, interval: Duration, queue: DeliveryQueue, repeats: Bool,
-        handler: (@Sendable (TimerSource) -> Void)?, file: StaticString = #fileID, line: UInt32 = #line
+        handler: @escaping @Sendable (TimerSource) -> Void, file: StaticString = #fileID, line: UInt32 = #line
     ) throws(TimerSourceError) -> TimerSource {
         try TimerSource(
             start: start, interval: interval, queue: queue, repeats: repeats, handler: handler, file: file, line: line

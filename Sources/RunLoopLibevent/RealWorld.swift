@@ -17,7 +17,22 @@ package final class RealWorld: World {
 
     package func makeSeat(named name: String, isService: Bool) -> any Seat { RealSeat() }
 
+    package func makeGate(openedBy waker: any Waker) -> any Gate { RealGate() }
+
     package let shared = SharedLocals()
+}
+
+private struct RealGate: Gate {
+    private let handoff = Handoff()
+
+    func open() {
+        handoff.signal()
+    }
+
+    func wait() -> Bool {
+        handoff.wait()
+        return true
+    }
 }
 
 private struct RealSeat: Seat {

@@ -17,6 +17,24 @@ final class SimulatedWorld: World {
     func makeSeat(named name: String, isService: Bool) -> any Seat {
         VirtualSeat(owner: self, index: timeline.enter(named: name, isService: isService))
     }
+
+    func makeGate(openedBy waker: any Waker) -> any Gate {
+        let isOutside = (waker as? VirtualWaker)?.timeline !== timeline
+        return VirtualGate(
+            timeline: timeline, state: .init(index: RunLoop.installed?.virtualDriver?.index ?? 0, isOutside: isOutside))
+    }
+}
+
+/// A gate at which a thread rests in virtual time.
+private struct VirtualGate: Gate {
+    let timeline: Timeline
+    let state: Timeline.GateState
+
+    func open() {
+        timeline.open(state)
+    }
+
+    func wait() -> Bool { timeline.wait(at: state) != .starved }
 }
 
 private struct VirtualSeat: Seat {

@@ -19,14 +19,33 @@ final class Timeline: Sendable {
         case calm
         /// The end of another thread.
         case join(Int)
+        /// That another thread opens the gate.
+        case gate(GateState)
         case ended
+    }
+
+    /// A gate, as those who pass it share it. What changes, changes under the lock.
+    final class GateState: Sendable {
+        /// The thread that waits at it.
+        let index: Int
+        /// Whether a thread of another world opens it: then nobody can tell what may still happen.
+        let isOutside: Bool
+        fileprivate let isOpen = Atomic(false)
+        /// Whether the thread has been told that nobody will open it.
+        fileprivate let isTold = Atomic(false)
+
+        init(index: Int, isOutside: Bool) {
+            self.index = index
+            self.isOutside = isOutside
+        }
     }
 
     private struct Participant {
         let name: String
         /// It only serves the others, so it is told last that nothing can happen any more.
         let isService: Bool
-        let turn = Turn()
+        /// Lets the thread go on when its turn comes.
+        let turn = Handoff()
         var rest = Rest.none
         var isWoken = false
         var outcome = WaitOutcome.woke
@@ -106,7 +125,7 @@ final class Timeline: Sendable {
 
     /// Called first on a thread that was entered.
     func awaitTurn(_ index: Int) {
-        state.withLock { $0.participants[index].turn }.await()
+        state.withLock { $0.participants[index].turn }.wait()
     }
 
     /// Called last on a thread.
@@ -119,7 +138,7 @@ final class Timeline: Sendable {
             }
             return Self.chooseNext(&state)
         }
-        next?.begin()
+        next?.signal()
     }
 
     /// Rests until another thread has ended.
@@ -185,22 +204,44 @@ final class Timeline: Sendable {
         change { $0.participants[index].isWoken = true }
     }
 
+    func wait(at gate: GateState) -> WaitOutcome {
+        rest(gate.index) { state in
+            state.participants[gate.index].outcome = .woke
+            guard !gate.isOpen.load(ordering: .relaxed) else { return false }
+            state.participants[gate.index].rest = .gate(gate)
+            return true
+        }
+        return state.withLock { $0.participants[gate.index].outcome }
+    }
+
+    func open(_ gate: GateState) {
+        let next = change { state -> Handoff? in
+            gate.isOpen.store(true, ordering: .relaxed)
+            guard case .gate(let current) = state.participants[gate.index].rest, current === gate else { return nil }
+            // Who opens it may be none of the simulation's threads; then nobody else hands on the turn.
+            let isSomebodyAtWork = state.participants.contains { if case .none = $0.rest { true } else { false } }
+            state.participants[gate.index].rest = .none
+            return isSomebodyAtWork ? nil : state.participants[gate.index].turn
+        }
+        next?.signal()
+    }
+
     /// - Returns: whether another thread ran meanwhile.
     @discardableResult
     private func rest(_ index: Int, _ begin: (inout State) -> Bool) -> Bool {
-        let (next, own) = change { state -> (Turn?, Turn?) in
+        let (next, own) = change { state -> (Handoff?, Handoff?) in
             guard begin(&state) else { return (nil, nil) }
             let own = state.participants[index].turn
             let next = Self.chooseNext(&state)
             return next === own ? (nil, nil) : (next, own)
         }
-        next?.begin()
-        own?.await()
+        next?.signal()
+        own?.wait()
         return own != nil
     }
 
     /// Chooses whose turn it is now, and moves the time there.
-    private static func chooseNext(_ state: inout State) -> Turn? {
+    private static func chooseNext(_ state: inout State) -> Handoff? {
         var earliest: (index: Int, deadline: RunLoop.Instant)?
         var calm: Int?
         for index in state.living {
@@ -217,7 +258,7 @@ final class Timeline: Sendable {
                 if earliest == nil || deadline < earliest!.deadline { earliest = (index, deadline) }
             case .calm:
                 calm = calm ?? index
-            case .until, .join, .ended:
+            case .until, .join, .gate, .ended:
                 continue
             }
         }
@@ -227,15 +268,33 @@ final class Timeline: Sendable {
             state.clock.now = max(state.clock.now, deadline)
             return begin(index, &state, .woke)
         }
-        // Nothing can ever happen any more. The first thread that can be told is told.
-        let waiting = state.living.filter {
+        if waitsOutside(state) { return nil }
+        // Nothing can ever happen any more. The first thread that can be told is told: one that serves nobody, then one
+        // that waits for another in vain, then any.
+        let sleepers = state.living.filter {
             if case .until(_, wakeable: true) = state.participants[$0].rest { true } else { false }
         }
-        let starved = waiting.first { !state.participants[$0].isService } ?? waiting.first
+        let starved =
+            sleepers.first { !state.participants[$0].isService } ?? tellOfGate(state) ?? sleepers.first
         return starved.flatMap { begin($0, &state, .starved) }
     }
 
-    private static func begin(_ index: Int, _ state: inout State, _ outcome: WaitOutcome) -> Turn? {
+    /// Whether a thread waits for one that is none of the simulation's.
+    private static func waitsOutside(_ state: State) -> Bool {
+        state.living.contains {
+            if case .gate(let gate) = state.participants[$0].rest { gate.isOutside } else { false }
+        }
+    }
+
+    /// The first thread that waits at a gate and has not been told that nobody will open it.
+    private static func tellOfGate(_ state: State) -> Int? {
+        state.living.first {
+            guard case .gate(let gate) = state.participants[$0].rest else { return false }
+            return !gate.isTold.exchange(true, ordering: .relaxed)
+        }
+    }
+
+    private static func begin(_ index: Int, _ state: inout State, _ outcome: WaitOutcome) -> Handoff? {
         state.participants[index].rest = .none
         state.participants[index].outcome = outcome
         return state.participants[index].turn
@@ -299,28 +358,5 @@ final class Timeline: Sendable {
             events.formIntersection(watch.value.events)
             return events.isEmpty ? nil : (watch.key, events)
         }
-    }
-}
-
-/// Lets one thread go on when its turn comes.
-private final class Turn: Sendable {
-    // Unsafe, because it is a pointer: a C semaphore needs a fixed address, and its contract lets any thread use it.
-    private nonisolated(unsafe) let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
-
-    init() {
-        sem_init(semaphore, 0, 0)
-    }
-
-    deinit {
-        sem_destroy(semaphore)
-        semaphore.deallocate()
-    }
-
-    func begin() {
-        sem_post(semaphore)
-    }
-
-    func await() {
-        while sem_wait(semaphore) != 0 {}
     }
 }

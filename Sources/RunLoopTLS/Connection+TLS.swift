@@ -66,7 +66,7 @@ extension Connection {
     /// - Returns: the attempt. Keep it only if you may want to cancel it.
     @discardableResult
     public static func connect(
-        to address: SocketAddress, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
+        to address: Endpoint, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
         timeout: Duration = .seconds(30), tls client: TLSClientContext, serverName: String,
         receive: @escaping ReceiveHandler, completion: @escaping (Result<Connection, SystemError>) -> Void,
         file: StaticString = #fileID, line: UInt32 = #line

@@ -17,7 +17,7 @@ struct TLSInteroperationTests {
             let loop = simulation.loop
             let contexts = try Contexts(options)
             var sides: [Side] = []
-            let listener = try Listener(address: SocketAddress("127.0.0.1", port: 0), on: loop) { _, descriptor, _ in
+            let listener = try Listener(address: Endpoint("127.0.0.1", port: 0), on: loop) { _, descriptor, _ in
                 guard let side = try? Side.server(descriptor, on: loop, contexts.server) else { return }
                 side.receive = { side, bytes in
                     bytes.withUnsafeBufferPointer { side.received += $0 }
@@ -82,7 +82,7 @@ struct TLSInteroperationTests {
             let contexts = try Contexts()
             var wereResumed: [Bool] = []
             var sides: [Side] = []
-            let listener = try Listener(address: SocketAddress("127.0.0.1", port: 0), on: loop) { _, descriptor, _ in
+            let listener = try Listener(address: Endpoint("127.0.0.1", port: 0), on: loop) { _, descriptor, _ in
                 guard let side = try? Side.server(descriptor, on: loop, contexts.server) else { return }
                 side.connection.handshakeHandler = { connection in
                     wereResumed.append(connection.tls!.isResumed)
@@ -125,7 +125,7 @@ struct TLSInteroperationTests {
                 ["s_server", "-accept", "127.0.0.1:0", "-cert", chainFile.path, "-key", keyFile.path, "-rev"], on: loop)
             simulation.settle { command.output.contains("ACCEPT 127.0.0.1:") || command.hasEnded }
             let port = command.output.split(separator: "ACCEPT 127.0.0.1:").last?.prefix { $0.isNumber }
-            let address = try SocketAddress("127.0.0.1", port: try #require(port.flatMap { UInt16($0) }))
+            let address = try Endpoint("127.0.0.1", port: try #require(port.flatMap { UInt16($0) }))
             let client = Side()
             let context = try TLSClientContext(roots: authority.roots)
             Connection.connect(to: address, on: loop, tls: context, serverName: "localhost") {

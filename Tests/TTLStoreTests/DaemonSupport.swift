@@ -169,7 +169,7 @@ struct Client {
     let descriptor: Int32
 
     init(_ path: String) throws {
-        let address = try SocketAddress(path: path)
+        let address = try Endpoint(path: path)
         descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard address.connects(descriptor) else {
             let reason = errno
@@ -209,7 +209,7 @@ struct Client {
     }
 }
 
-extension SocketAddress {
+extension Endpoint {
     fileprivate func connects(_ descriptor: Int32) -> Bool {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)

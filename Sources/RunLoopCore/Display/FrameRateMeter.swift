@@ -5,7 +5,7 @@
 /// ```swift
 /// var meter = FrameRateMeter()
 /// DisplayLink.scheduledDisplayLink { link in
-///     if let reading = meter.frame(at: link.timestamp) { print(reading.text) }
+///     if let reading = meter.frame(at: link.timestamp) { print(reading) }
 /// }
 /// ```
 ///
@@ -45,32 +45,12 @@ public struct FrameRateMeter: Sendable {
         return Reading(framesPerSecond: Double(count) / (delta / second))
     }
 
-    /// A measured rate, with a text and a colour to show it: red at 12 frames per second or fewer, green at 60.
-    public struct Reading: Sendable, Hashable {
+    /// A measured rate.
+    public struct Reading: Sendable, Hashable, CustomStringConvertible {
         /// Frames per second.
         public let framesPerSecond: Double
 
-        /// The rate, rounded: "60 FPS".
-        public var text: String { "\(Int(framesPerSecond.rounded())) FPS" }
-
-        /// The colour's hue, from 0 to 1: 0.27 × (rate / 60 − 0.2).
-        public var hue: Double { min(max(0.27 * (framesPerSecond / 60 - 0.2), 0), 1) }
-
-        /// The colour's saturation, from 0 to 1.
-        public var saturation: Double { 1 }
-
-        /// The colour's brightness, from 0 to 1.
-        public var brightness: Double { 0.9 }
-
-        /// The colour as red, green and blue.
-        public var rgb: (red: UInt8, green: UInt8, blue: UInt8) {
-            // The hue is a circle: each component is full on one third of it and fades on the sixths beside that.
-            func component(_ shift: Double) -> UInt8 {
-                let angle = (hue * 6 + shift).truncatingRemainder(dividingBy: 6)
-                let fade = min(max(min(angle, 4 - angle), 0), 1)
-                return UInt8((brightness * (1 - saturation * fade) * 255).rounded())
-            }
-            return (component(5), component(3), component(1))
-        }
+        /// The rate, rounded: `60 FPS`.
+        public var description: String { "\(Int(framesPerSecond.rounded())) FPS" }
     }
 }

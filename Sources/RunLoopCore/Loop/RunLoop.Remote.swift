@@ -13,6 +13,9 @@ extension RunLoop {
             mailbox = Mailbox(waker: waker)
         }
 
+        /// What wakes the loop.
+        package var waker: any Waker { mailbox.waker }
+
         init(_ mailbox: Mailbox<RunLoop>) {
             self.mailbox = mailbox
         }

@@ -117,5 +117,5 @@ public final class LoopThread: Sendable {
         }
     }
 
-    private var isCurrent: Bool { RunLoop.installed?.mailbox === remote.mailbox }
+    private var isCurrent: Bool { remote.installed != nil }
 }

@@ -56,3 +56,11 @@ extension UnownedReference<RunLoop> {
         with { $0.add(timer, forMode: .default) }
     }
 }
+
+extension RunLoop.Remote {
+    /// The loop itself, if it is the calling thread's.
+    package var installed: RunLoop? {
+        guard let loop = RunLoop.installed, loop.mailbox === mailbox else { return nil }
+        return loop
+    }
+}

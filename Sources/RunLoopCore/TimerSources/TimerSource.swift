@@ -1,7 +1,5 @@
 /// Why a timer source was refused.
 public enum TimerSourceError: Error, Equatable, CustomStringConvertible {
-    /// There is no handler, so nothing would ever be called.
-    case noHandler
     /// The time until the first fire is negative.
     case negativeStart(Duration)
     /// The interval of a repeating timer is zero or negative.
@@ -11,7 +9,6 @@ public enum TimerSourceError: Error, Equatable, CustomStringConvertible {
 
     public var description: String {
         switch self {
-        case .noHandler: "a timer needs a handler; nothing would ever be called"
         case .negativeStart(let start): "a timer cannot start \(start) from now; for at once give zero"
         case .nonPositiveInterval(let interval):
             "a repeating timer cannot have an interval of \(interval); give one above zero, or repeats: false"

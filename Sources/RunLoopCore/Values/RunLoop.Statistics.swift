@@ -23,7 +23,7 @@ extension RunLoop {
         package init() {}
 
         /// The counters with their names in reports.
-        public var counters: [(name: String, value: Int)] {
+        package var counters: [(name: String, value: Int)] {
             [
                 ("passes", passes), ("waits", waits), ("fires", fires), ("savedWakeUps", savedWakeUps),
                 ("sources", sources), ("blocks", blocks), ("parks", parks),

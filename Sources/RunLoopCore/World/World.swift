@@ -12,8 +12,22 @@ package protocol World: AnyObject, Sendable {
     ///   any more.
     func makeSeat(named name: String, isService: Bool) -> any Seat
 
+    /// A gate for the calling thread to wait at until the thread of that waker, of this world or of another, opens it.
+    func makeGate(openedBy waker: any Waker) -> any Gate
+
     /// What the threads of this world share.
     var shared: SharedLocals { get }
+}
+
+/// Has the thread that made it wait until another opens it.
+package protocol Gate: Sendable {
+    /// Lets the thread pass, now or when it comes. Any thread; harmless when repeated.
+    func open()
+
+    /// Waits until the gate is open.
+    ///
+    /// - Returns: `false` on virtual time, if nothing can ever happen any more that would open it. Said once.
+    func wait() -> Bool
 }
 
 /// A thread's seat in a world: made on one thread, and handed to the one that takes it.

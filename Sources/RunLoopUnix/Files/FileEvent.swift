@@ -100,6 +100,18 @@ public struct FileEvent: Sendable, Hashable {
     }
 }
 
+extension FileEvent.Kinds: CustomStringConvertible {
+    /// For example `created, moved`; `none` for an empty set.
+    public var description: String {
+        let names: [(Self, String)] = [
+            (.created, "created"), (.modified, "modified"), (.closedAfterWriting, "closedAfterWriting"),
+            (.attributesChanged, "attributesChanged"), (.moved, "moved"), (.deleted, "deleted"),
+            (.ownFate, "ownFate"),
+        ]
+        return isEmpty ? "none" : names.filter { contains($0.0) }.map(\.1).joined(separator: ", ")
+    }
+}
+
 extension FileEvent: CustomStringConvertible {
     /// For example `movedTo /tmp/new.txt (7)`.
     public var description: String {

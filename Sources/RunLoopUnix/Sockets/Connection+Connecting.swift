@@ -34,7 +34,7 @@ public final class ConnectionAttempt {
     }
 
     fileprivate func begin(
-        on loop: RunLoop, _ modes: RunLoop.Modes, _ timeout: Duration, _ address: SocketAddress,
+        on loop: RunLoop, _ modes: RunLoop.Modes, _ timeout: Duration, _ address: Endpoint,
         _ origin: RunLoop.Origin,
         make: @escaping (Int32) -> Connection
     ) {
@@ -57,7 +57,7 @@ public final class ConnectionAttempt {
         loop.add(timer, forMode: modes)
     }
 
-    private func finish(_ reason: Int32, _ address: SocketAddress, _ make: (Int32) -> Connection) {
+    private func finish(_ reason: Int32, _ address: Endpoint, _ make: (Int32) -> Connection) {
         guard let completion else { return }
         end()
         guard reason == 0 else {
@@ -88,7 +88,7 @@ extension Connection {
     /// - Returns: the attempt. Keep it only if you may want to cancel it.
     @discardableResult
     public static func connect(
-        to address: SocketAddress, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
+        to address: Endpoint, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
         timeout: Duration = .seconds(30), receive: @escaping ReceiveHandler,
         completion: @escaping (Result<Connection, SystemError>) -> Void, file: StaticString = #fileID,
         line: UInt32 = #line
@@ -102,12 +102,12 @@ extension Connection {
 
     /// Connects, and calls `make` to make a connection of the descriptor.
     package static func connect(
-        to address: SocketAddress, on loop: RunLoop, modes: RunLoop.Modes, timeout: Duration, origin: RunLoop.Origin,
+        to address: Endpoint, on loop: RunLoop, modes: RunLoop.Modes, timeout: Duration, origin: RunLoop.Origin,
         completion: @escaping (Result<Connection, SystemError>) -> Void, make: @escaping (Int32) -> Connection
     ) -> ConnectionAttempt {
         let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
         let descriptor = socket(address.family, kind, 0)
-        let status = descriptor < 0 ? -1 : address.withSocketAddress { Glibc.connect(descriptor, $0, $1) }
+        let status = descriptor < 0 ? -1 : address.withSystemAddress { Glibc.connect(descriptor, $0, $1) }
         let reason = errno
         let attempt = ConnectionAttempt(descriptor, completion)
         guard descriptor >= 0, status == 0 || reason == EINPROGRESS else {

@@ -5,7 +5,7 @@ public import RunLoopKit
 /// Accepts connections on a TCP or Unix socket.
 ///
 /// ```swift
-/// let listener = try Listener(address: SocketAddress("127.0.0.1", port: 7000), on: loop) { listener, descriptor, peer in
+/// let listener = try Listener(address: Endpoint("127.0.0.1", port: 7000), on: loop) { listener, descriptor, peer in
 ///     …
 /// }
 /// ```
@@ -40,7 +40,7 @@ public final class Listener {
 
     /// Called with a connected, non-blocking descriptor, which the handler owns from now on, and with the peer's
     /// address.
-    public typealias AcceptHandler = (Listener, Int32, SocketAddress) -> Void
+    public typealias AcceptHandler = (Listener, Int32, Endpoint) -> Void
 
     /// Where it was made.
     public let origin: RunLoop.Origin
@@ -76,7 +76,7 @@ public final class Listener {
     ///   - handler: called with each connection; kept until the listener is closed.
     /// - Throws: ``SystemError``, for example with `EADDRINUSE`, `EACCES` or `EADDRNOTAVAIL`.
     public convenience init(
-        address: SocketAddress, on loop: RunLoop, modes: RunLoop.Modes = .common, options: Options = Options(),
+        address: Endpoint, on loop: RunLoop, modes: RunLoop.Modes = .common, options: Options = Options(),
         handler: @escaping AcceptHandler, file: StaticString = #fileID, line: UInt32 = #line
     ) throws {
         let descriptor = try ListeningSocket.open(address, options)
@@ -112,13 +112,13 @@ public final class Listener {
         self.modes = modes
         self.options = options
         self.handler = handler
-        isTCP = SocketAddress.local(of: descriptor).path == nil
+        isTCP = Endpoint.local(of: descriptor).path == nil
         setNonBlocking(descriptor)
         reserve = open("/dev/null", O_RDONLY | O_CLOEXEC)
         let source = DescriptorSource(fileDescriptor: descriptor, events: .readable, origin: origin) { [self] _, _ in
             acceptSome()
         }
-        source.name = "listener \(SocketAddress.local(of: descriptor))"
+        source.name = "listener \(Endpoint.local(of: descriptor))"
         do {
             try loop.add(source, forMode: modes)
         } catch {
@@ -130,7 +130,7 @@ public final class Listener {
     }
 
     /// The address that it listens on, with the port that the system chose.
-    public var address: SocketAddress { SocketAddress.local(of: fileDescriptor) }
+    public var address: Endpoint { Endpoint.local(of: fileDescriptor) }
 
     /// Whether it still listens.
     public var isOpen: Bool { handler != nil }
@@ -140,7 +140,7 @@ public final class Listener {
             guard let handler else { return }
             var descriptor: Int32 = -1
             var reason: Int32 = 0
-            let peer = SocketAddress { address, length in
+            let peer = Endpoint { address, length in
                 descriptor = rlk_accept(fileDescriptor, address, &length)
                 reason = errno
             }

@@ -2,7 +2,7 @@ internal import Glibc
 
 /// Opens and checks sockets that listen.
 enum ListeningSocket {
-    static func open(_ address: SocketAddress, _ options: Listener.Options) throws(SystemError) -> Int32 {
+    static func open(_ address: Endpoint, _ options: Listener.Options) throws(SystemError) -> Int32 {
         let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
         let descriptor = socket(address.family, kind, 0)
         guard descriptor >= 0 else { throw .last("open a socket for \(address)") }
@@ -16,7 +16,7 @@ enum ListeningSocket {
             if address.family == AF_INET6 {
                 setOption(descriptor, Int32(IPPROTO_IPV6), IPV6_V6ONLY, options.isDualStack ? 0 : 1)
             }
-            guard address.withSocketAddress({ bind(descriptor, $0, $1) }) == 0 else {
+            guard address.withSystemAddress({ bind(descriptor, $0, $1) }) == 0 else {
                 throw .last("bind to \(address)")
             }
             guard listen(descriptor, options.backlog) == 0 else { throw .last("listen on \(address)") }
@@ -39,20 +39,20 @@ enum ListeningSocket {
     }
 
     /// Removes a path that a process left behind, where nobody answers any more.
-    private static func removeStalePath(of address: SocketAddress) {
+    private static func removeStalePath(of address: Endpoint) {
         guard let path = address.path, !path.hasPrefix("@") else { return }
         let probe = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
         guard probe >= 0 else { return }
         defer { close(probe) }
-        let status = address.withSocketAddress { connect(probe, $0, $1) }
+        let status = address.withSystemAddress { connect(probe, $0, $1) }
         if status != 0, errno == ECONNREFUSED { unlink(path) }
     }
 }
 
-extension SocketAddress {
+extension Endpoint {
     /// The address that a socket is bound to.
-    static func local(of descriptor: Int32) -> SocketAddress {
-        SocketAddress { address, length in _ = getsockname(descriptor, address, &length) }
+    static func local(of descriptor: Int32) -> Endpoint {
+        Endpoint { address, length in _ = getsockname(descriptor, address, &length) }
     }
 }
 

@@ -130,7 +130,7 @@ extension Performance {
                     name: entry.name, count: count, mode: mode, timestamp: times.time(of: link.timestamp),
                     dropped: Int64(link.droppedFrames)))
             if entry.hasMeter, let reading = meter.frame(at: link.timestamp) {
-                emit(.reading(name: entry.name, text: reading.text))
+                emit(.reading(name: entry.name, text: reading.description))
             }
             times.work(for: entry.busy)
         }

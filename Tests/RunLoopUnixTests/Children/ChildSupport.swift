@@ -32,8 +32,9 @@ func text(of pipe: PipeEnd?) throws -> String {
 func end(of child: ChildProcess) throws -> ChildProcess.ExitStatus {
     var result: ChildProcess.ExitStatus?
     let loop = RunLoop.current
-    try loop.add(ChildSource(child) { result = $1 }, forMode: "ending")
-    precondition(loop.run(in: "ending", until: loop.now + .seconds(30)) == .finished, "the child does not end")
+    let ending: RunLoop.Mode = "ending"
+    try loop.add(ChildSource(child) { result = $1 }, forMode: ending)
+    precondition(loop.run(in: ending, until: loop.now + .seconds(30)) == .finished, "the child does not end")
     return result!
 }
 

@@ -124,20 +124,22 @@ struct FileWatcherLifeTests {
     @Test("on the real clock an event wakes the loop")
     func realLoop() throws {
         let loop = RunLoop.current
+        let files: RunLoop.Mode = "files"
         var names: [String?] = []
         let watcher = try FileWatcher { _, events in
             names += events.map(\.name)
             loop.stop()
         }
         try watcher.watch(directory.path, for: .created)
-        try loop.add(watcher, forMode: "files")
+        try loop.add(watcher, forMode: files)
         let writer = Timer(timeInterval: .milliseconds(5), repeats: false) { [directory] _ in
             directory.write("", to: "file")
         }
-        loop.add(writer, forMode: "files")
-        #expect(loop.run(in: "files", until: loop.now + .seconds(30)) == .stopped)
+        loop.add(writer, forMode: files)
+        #expect(loop.run(in: files, until: loop.now + .seconds(30)) == .stopped)
         #expect(names == ["file"])
-        watcher.invalidate()
+        loop.remove(watcher, fromMode: files)
+        #expect(loop.run(in: files) == .finished)
     }
 
     @Test("a watch on an invalidated watcher is a mistake that ends the process")

@@ -190,4 +190,11 @@ struct FileWatcherTests {
         let count = read(file, &text, text.count)
         return Int(String(decoding: text.prefix(max(0, count)).prefix { $0 != 10 }, as: UTF8.self)) ?? 16_384
     }
+
+    @Test("a set of kinds says what it holds")
+    func kindsInWords() {
+        #expect("\(FileEvent.Kinds([.moved, .created]))" == "created, moved")
+        #expect("\(FileEvent.Kinds())" == "none")
+        #expect("\(FileEvent.Kinds.all)".split(separator: ",").count == 7)
+    }
 }

@@ -240,7 +240,7 @@ struct ConnectionTests {
             let answer = [UInt8](repeating: 7, count: 4 << 20)
             var connection: Connection?
             var reason: Connection.CloseReason?
-            let listener = try Listener(address: SocketAddress("127.0.0.1", port: 0), on: loop) { _, descriptor, _ in
+            let listener = try Listener(address: Endpoint("127.0.0.1", port: 0), on: loop) { _, descriptor, _ in
                 connection = Connection(adopting: descriptor, on: loop) { connection, bytes in
                     connection.write(answer)
                     connection.finish()
@@ -335,7 +335,7 @@ struct ConnectionTests {
         try withSimulation { simulation in
             let loop = simulation.loop
             var reason: Connection.CloseReason?
-            let listener = try Listener(address: SocketAddress("127.0.0.1", port: 0), on: loop) { _, descriptor, _ in
+            let listener = try Listener(address: Endpoint("127.0.0.1", port: 0), on: loop) { _, descriptor, _ in
                 let connection = Connection(adopting: descriptor, on: loop) { $1.count }
                 connection.closeHandler = { reason = $1 }
                 try? connection.start()

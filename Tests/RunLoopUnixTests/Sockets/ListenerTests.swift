@@ -8,7 +8,7 @@ import Testing
 @Suite("Listeners")
 struct ListenerTests {
     /// Accepts a few peers on an address, and says what each of them is sent back.
-    private func greet(_ address: SocketAddress, _ simulation: Simulation) throws -> String? {
+    private func greet(_ address: Endpoint, _ simulation: Simulation) throws -> String? {
         let loop = simulation.loop
         let listener = try Listener(address: address, on: loop) { _, descriptor, _ in
             let connection = Connection(adopting: descriptor, on: loop) { $1.count }
@@ -31,10 +31,10 @@ struct ListenerTests {
         try withSimulation { simulation in
             let path = "/tmp/rlk-listener-\(getpid())"
             let greetings = [
-                try greet(SocketAddress("127.0.0.1", port: 0), simulation),
-                try greet(SocketAddress("::1", port: 0), simulation),
-                try greet(SocketAddress(path: path), simulation),
-                try greet(SocketAddress(path: "@rlk-\(getpid())"), simulation),
+                try greet(Endpoint("127.0.0.1", port: 0), simulation),
+                try greet(Endpoint("::1", port: 0), simulation),
+                try greet(Endpoint(path: path), simulation),
+                try greet(Endpoint(path: "@rlk-\(getpid())"), simulation),
             ]
             #expect(greetings == ["welcome", "welcome", "welcome", "welcome"])
             #expect(access(path, F_OK) != 0, "the path is removed at the end")
@@ -44,7 +44,7 @@ struct ListenerTests {
     @Test("a port in use is an error that says so")
     func inUse() throws {
         try withSimulation { simulation in
-            let first = try Listener(address: SocketAddress("127.0.0.1", port: 0), on: simulation.loop) {
+            let first = try Listener(address: Endpoint("127.0.0.1", port: 0), on: simulation.loop) {
                 close($1); _ = $2
             }
             let error = #expect(throws: SystemError.self) {
@@ -62,9 +62,9 @@ struct ListenerTests {
     func stalePath() throws {
         try withSimulation { simulation in
             let loop = simulation.loop
-            let address = try SocketAddress(path: "/tmp/rlk-stale-\(getpid())")
+            let address = try Endpoint(path: "/tmp/rlk-stale-\(getpid())")
             let stale = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
-            #expect(address.withSocketAddress { bind(stale, $0, $1) } == 0)
+            #expect(address.withSystemAddress { bind(stale, $0, $1) } == 0)
             close(stale)
             let listener = try Listener(address: address, on: loop) {
                 close($1); _ = $2
@@ -118,7 +118,7 @@ struct ListenerTests {
             var options = Listener.Options()
             options.budget = 3
             var perPass: [Int: Int] = [:]
-            let listener = try Listener(address: SocketAddress("127.0.0.1", port: 0), on: loop, options: options) {
+            let listener = try Listener(address: Endpoint("127.0.0.1", port: 0), on: loop, options: options) {
                 perPass[loop.statistics.passes, default: 0] += 1
                 close($1)
                 _ = $2
@@ -138,7 +138,7 @@ private func runWithoutDescriptors() throws {
     try withSimulation { simulation in
         let loop = simulation.loop
         var kept: [Int32] = []
-        let listener = try Listener(address: SocketAddress("127.0.0.1", port: 0), on: loop) {
+        let listener = try Listener(address: Endpoint("127.0.0.1", port: 0), on: loop) {
             _, descriptor, _ in
             kept.append(descriptor)
         }
@@ -177,7 +177,7 @@ struct ConnectingTests {
     func success() throws {
         try withSimulation { simulation in
             let loop = simulation.loop
-            let listener = try Listener(address: SocketAddress("127.0.0.1", port: 0), on: loop) { _, descriptor, _ in
+            let listener = try Listener(address: Endpoint("127.0.0.1", port: 0), on: loop) { _, descriptor, _ in
                 let connection = Connection(adopting: descriptor, on: loop) { connection, bytes in
                     connection.write(bytes)
                     return bytes.count
@@ -204,7 +204,7 @@ struct ConnectingTests {
     func refused() throws {
         try withSimulation { simulation in
             let loop = simulation.loop
-            let listener = try Listener(address: SocketAddress("127.0.0.1", port: 0), on: loop) {
+            let listener = try Listener(address: Endpoint("127.0.0.1", port: 0), on: loop) {
                 close($1); _ = $2
             }
             let address = listener.address
@@ -225,7 +225,7 @@ struct ConnectingTests {
     func cancelled() throws {
         try withSimulation { simulation in
             let loop = simulation.loop
-            let listener = try Listener(address: SocketAddress("127.0.0.1", port: 0), on: loop) {
+            let listener = try Listener(address: Endpoint("127.0.0.1", port: 0), on: loop) {
                 close($1); _ = $2
             }
             var outcomes = 0
@@ -248,7 +248,7 @@ struct ConnectingTests {
             var found: [String] = []
             var failed: [String] = []
             for name in ["localhost", "127.0.0.1", "no such name.invalid"] {
-                Resolver.resolve(name, port: 80, on: simulation.loop) { result in
+                HostResolver.resolve(name, port: 80, on: simulation.loop) { result in
                     switch result {
                     case .success(let addresses): found += addresses.map(\.description)
                     case .failure(let failure): failed.append(failure.name)
@@ -264,26 +264,26 @@ struct ConnectingTests {
 }
 
 @Suite("Socket addresses")
-struct SocketAddressTests {
+struct EndpointTests {
     @Test("addresses print as they are written")
     func descriptions() throws {
-        #expect(try SocketAddress("127.0.0.1", port: 80).description == "127.0.0.1:80")
-        #expect(try SocketAddress("::1", port: 80).description == "[::1]:80")
-        #expect(try SocketAddress(path: "/run/x").description == "/run/x")
-        #expect(try SocketAddress(path: "@x").description == "@x")
-        #expect(try SocketAddress("::1", port: 8080).port == 8080)
-        #expect(try SocketAddress(path: "/run/x").port == nil)
+        #expect(try Endpoint("127.0.0.1", port: 80).description == "127.0.0.1:80")
+        #expect(try Endpoint("::1", port: 80).description == "[::1]:80")
+        #expect(try Endpoint(path: "/run/x").description == "/run/x")
+        #expect(try Endpoint(path: "@x").description == "@x")
+        #expect(try Endpoint("::1", port: 8080).port == 8080)
+        #expect(try Endpoint(path: "/run/x").port == nil)
     }
 
     @Test("what is no address is refused", arguments: ["localhost", "", "1.2.3", "1.2.3.4.5", ":::1"])
     func refused(text: String) {
-        #expect(throws: SystemError.self) { try SocketAddress(text, port: 1) }
+        #expect(throws: SystemError.self) { try Endpoint(text, port: 1) }
     }
 
     @Test("a path must have 1 to 107 bytes")
     func paths() throws {
-        #expect(throws: SystemError.self) { try SocketAddress(path: "") }
-        #expect(throws: SystemError.self) { try SocketAddress(path: String(repeating: "x", count: 108)) }
-        #expect(try SocketAddress(path: String(repeating: "x", count: 107)).path?.count == 107)
+        #expect(throws: SystemError.self) { try Endpoint(path: "") }
+        #expect(throws: SystemError.self) { try Endpoint(path: String(repeating: "x", count: 108)) }
+        #expect(try Endpoint(path: String(repeating: "x", count: 107)).path?.count == 107)
     }
 }

@@ -15,9 +15,9 @@ final class Peer {
     }
 
     /// A peer that has connected to an address.
-    convenience init(connectedTo address: SocketAddress) {
+    convenience init(connectedTo address: Endpoint) {
         let descriptor = socket(address.family, Int32(SOCK_STREAM.rawValue), 0)
-        let status = address.withSocketAddress { connect(descriptor, $0, $1) }
+        let status = address.withSystemAddress { connect(descriptor, $0, $1) }
         precondition(status == 0, "cannot connect to \(address): errno \(errno)")
         self.init(descriptor)
     }

@@ -3,8 +3,8 @@ internal import RunLoopKit
 
 /// The address of a socket: an IPv4 or IPv6 address with a port, or the path of a Unix socket.
 ///
-/// A host name is not an address; ``Resolver`` finds the addresses of a name without blocking the loop.
-public struct SocketAddress: Sendable, CustomStringConvertible {
+/// A host name is not an address; ``HostResolver`` finds the addresses of a name without blocking the loop.
+public struct Endpoint: Sendable, CustomStringConvertible {
     private var storage = sockaddr_storage()
     private(set) var length: socklen_t = 0
 
@@ -48,7 +48,7 @@ public struct SocketAddress: Sendable, CustomStringConvertible {
         let header = MemoryLayout<sockaddr_un>.offset(of: \.sun_path)!
         let size = socklen_t(header + bytes.count + (isAbstract ? 0 : 1))
         self = withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { SocketAddress($0, size) }
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { Endpoint($0, size) }
         }
     }
 
@@ -70,7 +70,7 @@ public struct SocketAddress: Sendable, CustomStringConvertible {
         self.length = length
     }
 
-    func withSocketAddress<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
+    func withSystemAddress<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
         withUnsafePointer(to: storage) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, length) }
         }
@@ -82,11 +82,11 @@ public struct SocketAddress: Sendable, CustomStringConvertible {
     public var port: UInt16? {
         switch family {
         case AF_INET:
-            withSocketAddress { address, _ in
+            withSystemAddress { address, _ in
                 address.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { UInt16(bigEndian: $0.pointee.sin_port) }
             }
         case AF_INET6:
-            withSocketAddress { address, _ in
+            withSystemAddress { address, _ in
                 address.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) {
                     UInt16(bigEndian: $0.pointee.sin6_port)
                 }
@@ -112,7 +112,7 @@ public struct SocketAddress: Sendable, CustomStringConvertible {
     public var description: String {
         if let path { return path.isEmpty ? "unnamed" : path }
         let host = withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(NI_MAXHOST)) { buffer -> String? in
-            let status = withSocketAddress {
+            let status = withSystemAddress {
                 getnameinfo($0, $1, buffer.baseAddress!, socklen_t(buffer.count), nil, 0, NI_NUMERICHOST)
             }
             return status == 0 ? String(cString: buffer.baseAddress!) : nil

@@ -2,7 +2,7 @@ internal import Glibc
 public import RunLoopKit
 
 /// Finds the addresses of a name on a background thread, so that a slow name server blocks no loop.
-public enum Resolver {
+public enum HostResolver {
     /// Why there are no addresses, in the words of the system's resolver.
     public struct Failure: Error, Sendable, Equatable, CustomStringConvertible {
         /// The name that was looked up.
@@ -24,7 +24,7 @@ public enum Resolver {
     ///   - completion: called once, on the loop's thread, and never before this call has returned.
     public static func resolve(
         _ name: String, port: UInt16, on loop: RunLoop, modes: RunLoop.Modes = .common,
-        completion: @escaping (Result<[SocketAddress], Failure>) -> Void, file: StaticString = #fileID,
+        completion: @escaping (Result<[Endpoint], Failure>) -> Void, file: StaticString = #fileID,
         line: UInt32 = #line
     ) {
         // The completion stays on its thread, under a number. Only the number travels.
@@ -41,7 +41,7 @@ public enum Resolver {
         }
     }
 
-    private static func lookUp(_ name: String, _ port: UInt16) -> Result<[SocketAddress], Failure> {
+    private static func lookUp(_ name: String, _ port: UInt16) -> Result<[Endpoint], Failure> {
         var hints = addrinfo()
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         hints.ai_flags = AI_NUMERICSERV | AI_ADDRCONFIG
@@ -49,10 +49,10 @@ public enum Resolver {
         let status = getaddrinfo(name, String(port), &hints, &found)
         guard status == 0 else { return .failure(Failure(name: name, reason: String(cString: gai_strerror(status)))) }
         defer { freeaddrinfo(found) }
-        var addresses: [SocketAddress] = []
+        var addresses: [Endpoint] = []
         var next = found
         while let info = next {
-            addresses.append(SocketAddress(info.pointee.ai_addr, info.pointee.ai_addrlen))
+            addresses.append(Endpoint(info.pointee.ai_addr, info.pointee.ai_addrlen))
             next = info.pointee.ai_next
         }
         return .success(addresses)
@@ -60,7 +60,7 @@ public enum Resolver {
 
     /// The look-ups of a loop that are under way.
     private final class Waiting {
-        private var completions: [Int: (Result<[SocketAddress], Failure>) -> Void] = [:]
+        private var completions: [Int: (Result<[Endpoint], Failure>) -> Void] = [:]
         private var idle: [Int: CustomSource] = [:]
         private var last = 0
 
@@ -70,7 +70,7 @@ public enum Resolver {
 
         private static let local = RunLoop.Local { _ in Waiting() }
 
-        func insert(_ completion: @escaping (Result<[SocketAddress], Failure>) -> Void) -> Int {
+        func insert(_ completion: @escaping (Result<[Endpoint], Failure>) -> Void) -> Int {
             last += 1
             completions[last] = completion
             return last
@@ -80,7 +80,7 @@ public enum Resolver {
             idle[number] = source
         }
 
-        func complete(_ number: Int, _ result: Result<[SocketAddress], Failure>) {
+        func complete(_ number: Int, _ result: Result<[Endpoint], Failure>) {
             idle.removeValue(forKey: number)?.invalidate()
             completions.removeValue(forKey: number)?(result)
         }

@@ -1,0 +1,116 @@
+public import RunLoopCore
+
+extension RunLoop {
+    /// Why ``Remote/performAndWait(inModes:_:file:line:)`` has no result.
+    public enum WaitError: Error, Sendable, Hashable, CustomStringConvertible {
+        /// The loop has ended, and the block has not run.
+        case loopEnded
+        /// On virtual time: nothing can ever happen any more, and the block has not run. For example, two threads wait
+        /// one for the other.
+        case starved
+
+        public var description: String {
+            switch self {
+            case .loopEnded: "the loop ended before it ran the block"
+            case .starved: "the loop can never run the block, because nothing can happen any more"
+            }
+        }
+    }
+}
+
+extension RunLoop.Remote {
+    /// Runs `block` on the loop's thread, waits until it has returned, and returns what it returned.
+    ///
+    /// On the loop's own thread the block runs at once, so that nothing waits for itself. Elsewhere it is posted as by
+    /// ``perform(inModes:_:)``, and the calling thread does nothing else meanwhile. If that thread has a loop, the loop
+    /// does not run. So two loops that wait one for the other wait forever; on virtual time the first of them gets an
+    /// error.
+    ///
+    /// - Parameters:
+    ///   - modes: the modes in which the block may run; whatever mode the loop runs in, unless given. The caller waits
+    ///     until the loop runs in one of them.
+    ///   - block: called once; what it throws is thrown here.
+    /// - Throws: ``RunLoop/WaitError`` if the loop has ended or ends before it runs the block, or what the block throws.
+    @available(*, noasync, message: "it blocks the calling thread; use perform(inModes:_:) and a continuation")
+    @discardableResult
+    public func performAndWait<Result: Sendable>(
+        inModes modes: RunLoop.Modes = .every, _ block: @escaping @Sendable (RunLoop) throws -> Result,
+        file: StaticString = #fileID, line: UInt32 = #line
+    ) throws -> Result {
+        if let installed { return try block(installed) }
+        let call = WaitedCall(block, gate: RunLoop.currentWorld.makeGate(openedBy: waker))
+        post(PostedCall(call), inModes: modes, file: file, line: line)
+        return try call.wait()
+    }
+
+    /// In a function of its own: while somebody waits, only the loop keeps the call.
+    private func post<Result>(
+        _ call: consuming PostedCall<Result>, inModes modes: RunLoop.Modes, file: StaticString, line: UInt32
+    ) {
+        perform(inModes: modes, { [call] in call.run(in: $0) }, file: file, line: line)
+    }
+}
+
+/// A block and its result, between the thread that waits and the one that runs it.
+private final class WaitedCall<Result: Sendable>: Sendable {
+    private enum State {
+        case posted(@Sendable (RunLoop) throws -> Result)
+        case running
+        case done(Swift.Result<Result, any Error>)
+        case withdrawn
+    }
+
+    private let state: Locked<State>
+    let gate: any Gate
+
+    init(_ block: @escaping @Sendable (RunLoop) throws -> Result, gate: any Gate) {
+        state = Locked(.posted(block))
+        self.gate = gate
+    }
+
+    func run(in loop: RunLoop) {
+        let block = state.withLock { state -> (@Sendable (RunLoop) throws -> Result)? in
+            guard case .posted(let block) = state else { return nil }
+            state = .running
+            return block
+        }
+        guard let block else { return }
+        let result = Swift.Result { try block(loop) }
+        state.withLock { $0 = .done(result) }
+    }
+
+    func wait() throws -> Result {
+        while true {
+            let isOpen = gate.wait()
+            let last = state.withLock { state in
+                let last = state
+                if case .posted = last { state = .withdrawn }
+                return last
+            }
+            switch last {
+            case .done(let result): return try result.get()
+            // The block is under way and waits for others; they will be told, too.
+            case .running: continue
+            case .posted, .withdrawn: throw isOpen ? RunLoop.WaitError.loopEnded : .starved
+            }
+        }
+    }
+}
+
+/// What the loop keeps of a call. When the loop lets it go, with or without having run it, the wait is over.
+private final class PostedCall<Result: Sendable>: Sendable {
+    private let call: WaitedCall<Result>
+
+    init(_ call: WaitedCall<Result>) {
+        self.call = call
+    }
+
+    deinit {
+        call.gate.open()
+    }
+
+    func run(in loop: RunLoop) {
+        call.run(in: loop)
+        call.gate.open()
+    }
+}

@@ -1,0 +1,254 @@
+import Glibc
+import RunLoopCore
+import RunLoopKit
+import RunLoopSimulation
+import TestSupport
+import Testing
+
+/// `performAndWait` brings a result from another loop's thread, and never leaves its caller waiting for nothing.
+@Suite("Waiting for a block's result", .timeLimit(.minutes(2)))
+struct PerformAndWaitTests {
+    enum World: CaseIterable { case real, simulated }
+
+    struct Refusal: Error {}
+
+    /// Calls `body` on a thread of its own, in a world.
+    private func inWorld(_ world: World, _ body: @escaping @Sendable () throws -> Void) {
+        onThread {
+            #expect(throws: Never.self) {
+                switch world {
+                case .real: try body()
+                case .simulated: try withSimulation { _ in try body() }
+                }
+            }
+        }
+    }
+
+    /// A thread whose loop goes on until it is stopped.
+    private static func idleThread() -> LoopThread {
+        LoopThread { $0.add(CustomSource(), forMode: .default) }
+    }
+
+    @Test("on the loop's own thread the block runs at once", arguments: World.allCases)
+    func ownThread(world: World) {
+        inWorld(world) {
+            let loop = RunLoop.current
+            let number = try loop.remote.performAndWait { inner in
+                #expect(inner === RunLoop.current)
+                return try inner.remote.performAndWait { _ in threadNumber() }
+            }
+            #expect(number == threadNumber())
+        }
+    }
+
+    @Test("on another thread the block runs on the loop's", arguments: World.allCases)
+    func otherThread(world: World) {
+        inWorld(world) {
+            let thread = Self.idleThread()
+            let results = try (0..<100).map { number in
+                try thread.remote.performAndWait { loop in
+                    #expect(loop === RunLoop.current)
+                    return (number, threadNumber())
+                }
+            }
+            #expect(results.map(\.0) == Array(0..<100))
+            #expect(!results.contains { $0.1 == threadNumber() })
+            thread.stop()
+            thread.join()
+        }
+    }
+
+    @Test("what the block throws is thrown, here and there", arguments: World.allCases)
+    func error(world: World) {
+        inWorld(world) {
+            let thread = Self.idleThread()
+            for remote in [thread.remote, RunLoop.current.remote] {
+                #expect(throws: Refusal.self) { try remote.performAndWait { _ in throw Refusal() } }
+            }
+            thread.stop()
+            thread.join()
+        }
+    }
+
+    @Test("a loop that has ended", arguments: World.allCases)
+    func ended(world: World) {
+        inWorld(world) {
+            let thread = LoopThread { _ in }
+            thread.join()
+            #expect(throws: RunLoop.WaitError.loopEnded) { try thread.remote.performAndWait { _ in } }
+        }
+    }
+
+    @Test("a loop that ends before it has run the block", arguments: World.allCases)
+    func endsMeanwhile(world: World) {
+        inWorld(world) {
+            let began = RunLoop.current.now
+            let thread = LoopThread { loop in
+                loop.perform(afterDelay: .milliseconds(20)) { loop.stop() }
+                loop.add(CustomSource(), forMode: .default)
+            }
+            #expect(throws: RunLoop.WaitError.loopEnded) {
+                try thread.remote.performAndWait(inModes: "a mode that nobody runs") { _ in }
+            }
+            #expect(RunLoop.current.now >= began + .milliseconds(20))
+            thread.stop()
+            thread.join()
+        }
+    }
+
+    @Test("the caller waits for a mode of the block", arguments: World.allCases)
+    func modes(world: World) {
+        inWorld(world) {
+            let panel: RunLoop.Mode = "panel"
+            let thread = LoopThread { loop in
+                loop.add(CustomSource(), forMode: .default)
+                loop.perform(afterDelay: .milliseconds(5)) {
+                    loop.add(CustomSource(), forMode: panel)
+                    loop.run(in: panel)
+                }
+            }
+            let mode = try thread.remote.performAndWait(inModes: RunLoop.Modes(panel)) { loop in
+                loop.stop()
+                return loop.currentMode
+            }
+            #expect(mode == panel)
+            thread.stop()
+            thread.join()
+        }
+    }
+
+    @Test("the waiting thread rests in virtual time")
+    func virtualTime() throws {
+        try withSimulation { simulation in
+            let thread = LoopThread { loop in
+                loop.perform { simulation.spend(.seconds(5)) }
+                loop.add(CustomSource(), forMode: .default)
+            }
+            let when = try thread.remote.performAndWait { loop in
+                simulation.spend(.seconds(2))
+                return loop.now
+            }
+            #expect(when == simulation.now)
+            #expect(simulation.now.nanoseconds == 7_000_000_000)
+        }
+    }
+
+    @Test("two simulated threads that wait one for the other are told")
+    func deadlock() {
+        let errors = Log<RunLoop.WaitError>()
+        withSimulation { simulation in
+            let loop = simulation.loop
+            let main = loop.remote
+            let thread = LoopThread { loop in
+                loop.add(CustomSource(), forMode: .default)
+                loop.perform(afterDelay: .seconds(1)) {
+                    do { try main.performAndWait { _ in } } catch { errors.append(error as! RunLoop.WaitError) }
+                }
+            }
+            loop.perform(afterDelay: .seconds(1)) {
+                do { try thread.remote.performAndWait { _ in } } catch { errors.append(error as! RunLoop.WaitError) }
+            }
+            simulation.advance(by: .seconds(2))
+            #expect(simulation.now.nanoseconds == 2_000_000_000)
+        }
+        #expect(errors.entries == [.starved])
+    }
+
+    @Test("a thread that waits for a block under way is not told: what the block waits for is")
+    func chainOfWaits() {
+        let errors = Log<String>()
+        withSimulation { simulation in
+            let loop = simulation.loop
+            let main = loop.remote
+            let thread = Self.idleThread()
+            loop.perform {
+                do {
+                    let result = try thread.remote.performAndWait { _ in
+                        do {
+                            try main.performAndWait { _ in }
+                        } catch {
+                            errors.append("inner: \(error)")
+                        }
+                        return "outer: done"
+                    }
+                    errors.append(result)
+                } catch {
+                    errors.append("outer: \(error)")
+                }
+            }
+            simulation.advance(by: .seconds(1))
+        }
+        #expect(errors.entries == ["inner: \(RunLoop.WaitError.starved)", "outer: done"])
+    }
+
+    @Test("a simulation ends while one of its threads waits for its first loop")
+    func simulationEnds() {
+        let errors = Log<RunLoop.WaitError>()
+        withSimulation { simulation in
+            let main = simulation.loop.remote
+            _ = LoopThread { _ in
+                do {
+                    try main.performAndWait(inModes: "a mode that nobody runs") { _ in }
+                } catch {
+                    errors.append(error as! RunLoop.WaitError)
+                }
+            }
+            simulation.advance(by: .seconds(1))
+            #expect(errors.entries == [])
+        }
+        #expect(errors.entries == [.starved])
+    }
+
+    @Test("a simulated thread waits for a loop of the real world, and the other way round")
+    func acrossWorlds() throws {
+        let real = Self.idleThread()
+        try withSimulation { simulation in
+            let numbers = try (0..<200).map { number in try real.remote.performAndWait { _ in number } }
+            #expect(numbers == Array(0..<200))
+            let main = simulation.loop.remote
+            let isDone = Flag()
+            let other = PlainThread {
+                for number in 0..<200 {
+                    #expect((try? main.performAndWait { _ in number }) == number)
+                }
+                isDone.set()
+            }
+            let source = CustomSource()
+            simulation.loop.add(source, forMode: .default)
+            #expect(
+                eventually("the other thread has its results") {
+                    simulation.loop.poll()
+                    return isDone.isSet
+                })
+            other.join()
+        }
+        real.stop()
+        real.join()
+    }
+
+    @Test("many threads wait for one loop that ends some time: each has a result or an error")
+    func race() {
+        for _ in 0..<20 {
+            let thread = Self.idleThread()
+            let results = Counter()
+            let errors = Counter()
+            let waiters = (0..<4).map { _ in
+                PlainThread {
+                    for _ in 0..<500 {
+                        do {
+                            try thread.remote.performAndWait { _ in results.add() }
+                        } catch {
+                            #expect(error as? RunLoop.WaitError == .loopEnded)
+                            errors.add()
+                        }
+                    }
+                }
+            }
+            usleep(500)
+            thread.stop()
+            thread.join()
+            for waiter in waiters { waiter.join() }
+            #expect(results.value + errors.value == 2000)
+        }
+    }
+}
