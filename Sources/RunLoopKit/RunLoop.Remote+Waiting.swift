@@ -22,9 +22,9 @@ extension RunLoop.Remote {
     /// Runs `block` on the loop's thread, waits until it has returned, and returns its result.
     ///
     /// On the loop's own thread the block runs at once, so that the thread does not wait for itself. From any other
-    /// thread it is posted as by ``perform(inModes:_:file:line:)``, and the calling thread blocks; if it has a loop,
-    /// that loop does not run meanwhile. So two loops that wait for each other wait forever. On virtual time the first
-    /// of them gets an error.
+    /// thread it is posted as by `perform(inModes:_:)`, and the calling thread blocks; if it has a loop, that loop does
+    /// not run meanwhile. So two loops that wait for each other wait forever. On virtual time the first of them gets an
+    /// error.
     ///
     /// - Parameters:
     ///   - modes: the modes in which the block may run; any mode unless given. The caller waits until the loop runs in

@@ -51,7 +51,7 @@ extension DeliveryQueue {
 
 extension RunLoop {
     /// Calls `block` once, on this loop's thread, in whatever mode it then runs, `delay` from now at the earliest. To
-    /// choose modes use ``perform(afterDelay:inModes:_:file:line:)``. On the loop's thread, O(log n).
+    /// choose modes use `perform(afterDelay:inModes:_:)`. On the loop's thread, O(log n).
     @discardableResult
     public func asyncAfter(
         _ delay: Duration, leeway: Duration = .zero, _ block: @escaping () -> Void, file: StaticString = #fileID,
