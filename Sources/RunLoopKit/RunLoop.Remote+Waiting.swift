@@ -3,10 +3,10 @@ public import RunLoopCore
 extension RunLoop {
     /// Why ``Remote/performAndWait(inModes:_:file:line:)`` has no result.
     public enum WaitError: Error, Sendable, Hashable, CustomStringConvertible {
-        /// The loop has ended, and the block has not run.
+        /// The loop has ended without running the block.
         case loopEnded
         /// On virtual time: nothing can ever happen any more, and the block has not run. For example, two threads wait
-        /// one for the other.
+        /// for each other.
         case starved
 
         public var description: String {
@@ -19,18 +19,19 @@ extension RunLoop {
 }
 
 extension RunLoop.Remote {
-    /// Runs `block` on the loop's thread, waits until it has returned, and returns what it returned.
+    /// Runs `block` on the loop's thread, waits until it has returned, and returns its result.
     ///
-    /// On the loop's own thread the block runs at once, so that nothing waits for itself. Elsewhere it is posted as by
-    /// ``perform(inModes:_:)``, and the calling thread does nothing else meanwhile. If that thread has a loop, the loop
-    /// does not run. So two loops that wait one for the other wait forever; on virtual time the first of them gets an
+    /// On the loop's own thread the block runs at once, so that the thread does not wait for itself. From any other
+    /// thread it is posted as by `perform(inModes:_:)`, and the calling thread blocks; if it has a loop, that loop does
+    /// not run meanwhile. So two loops that wait for each other wait forever. On virtual time the first of them gets an
     /// error.
     ///
     /// - Parameters:
-    ///   - modes: the modes in which the block may run; whatever mode the loop runs in, unless given. The caller waits
-    ///     until the loop runs in one of them.
-    ///   - block: called once; what it throws is thrown here.
-    /// - Throws: ``RunLoop/WaitError`` if the loop has ended or ends before it runs the block, or what the block throws.
+    ///   - modes: the modes in which the block may run; any mode unless given. The caller waits until the loop runs in
+    ///     one of them.
+    ///   - block: called once. An error that it throws is thrown here.
+    /// - Throws: ``RunLoop/WaitError`` if the loop has ended, or ends before it runs the block; otherwise what the
+    ///   block throws.
     @available(*, noasync, message: "it blocks the calling thread; use perform(inModes:_:) and a continuation")
     @discardableResult
     public func performAndWait<Result: Sendable>(
@@ -43,7 +44,7 @@ extension RunLoop.Remote {
         return try call.wait()
     }
 
-    /// In a function of its own: while somebody waits, only the loop keeps the call.
+    /// A function of its own: while the caller waits, only the loop keeps the call.
     private func post<Result>(
         _ call: consuming PostedCall<Result>, inModes modes: RunLoop.Modes, file: StaticString, line: UInt32
     ) {
@@ -51,7 +52,7 @@ extension RunLoop.Remote {
     }
 }
 
-/// A block and its result, between the thread that waits and the one that runs it.
+/// A block and its result, between the thread that waits and the one that runs the block.
 private final class WaitedCall<Result: Sendable>: Sendable {
     private enum State {
         case posted(@Sendable (RunLoop) throws -> Result)
@@ -89,7 +90,7 @@ private final class WaitedCall<Result: Sendable>: Sendable {
             }
             switch last {
             case .done(let result): return try result.get()
-            // The block is under way and waits for others; they will be told, too.
+            // The block is running and waits for others, which will be told too.
             case .running: continue
             case .posted, .withdrawn: throw isOpen ? RunLoop.WaitError.loopEnded : .starved
             }
@@ -97,7 +98,7 @@ private final class WaitedCall<Result: Sendable>: Sendable {
     }
 }
 
-/// What the loop keeps of a call. When the loop lets it go, with or without having run it, the wait is over.
+/// What the loop keeps of a call. When the loop lets it go, whether the block ran or not, the wait is over.
 private final class PostedCall<Result: Sendable>: Sendable {
     private let call: WaitedCall<Result>
 

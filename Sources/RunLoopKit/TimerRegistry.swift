@@ -81,10 +81,10 @@ public final class TimerRegistry: Sendable {
         entry?.action()
     }
 
-    /// Cancels the timer of that name. Once this has returned, on any thread, its action does not begin. One that is
-    /// running finishes, and may wait for the calling thread; see ``TimerSource/cancel()``.
+    /// Cancels the timer of that name. Once this has returned, on any thread, its action does not begin. An action that
+    /// is running finishes, and may wait for the calling thread; see ``TimerSource/cancel()``.
     ///
-    /// - Returns: `false` if there was no such timer. A timer that does not repeat is none from the moment its call is
+    /// - Returns: `false` if there was no such timer. A timer that does not repeat loses its name when its call is
     ///   decided, a little before the action begins.
     @discardableResult
     public func cancel(_ name: String) -> Bool {

@@ -19,16 +19,16 @@ final class Timeline: Sendable {
         case calm
         /// The end of another thread.
         case join(Int)
-        /// That another thread opens the gate.
+        /// The moment when another thread opens the gate.
         case gate(GateState)
         case ended
     }
 
-    /// A gate, as those who pass it share it. What changes, changes under the lock.
+    /// A gate, shared by those who use it. Its state changes under the lock.
     final class GateState: Sendable {
         /// The thread that waits at it.
         let index: Int
-        /// Whether a thread of another world opens it: then nobody can tell what may still happen.
+        /// Whether a thread of another world opens it. Then nobody can tell what may still happen.
         let isOutside: Bool
         fileprivate let isOpen = Atomic(false)
         /// Whether the thread has been told that nobody will open it.
@@ -70,7 +70,7 @@ final class Timeline: Sendable {
         var isHorizonInTheWay = false
         var isClosing = false
         var participants: [Participant] = []
-        /// Those that have not ended, in the order in which they were started: what is over costs nothing.
+        /// Those that have not ended, in the order in which they were started. Threads that have ended cost nothing.
         var living: [Int] = []
         var lines: [String] = []
     }
@@ -218,7 +218,7 @@ final class Timeline: Sendable {
         let next = change { state -> Handoff? in
             gate.isOpen.store(true, ordering: .relaxed)
             guard case .gate(let current) = state.participants[gate.index].rest, current === gate else { return nil }
-            // Who opens it may be none of the simulation's threads; then nobody else hands on the turn.
+            // A thread outside of the simulation may open it; then nobody else hands on the turn.
             let isSomebodyAtWork = state.living.contains {
                 if case .none = state.participants[$0].rest { true } else { false }
             }
@@ -271,8 +271,8 @@ final class Timeline: Sendable {
             return begin(index, &state, .woke)
         }
         if waitsOutside(state) { return nil }
-        // Nothing can ever happen any more. The first thread that can be told is told: one that serves nobody, then one
-        // that waits for another in vain, then any.
+        // Nothing can ever happen any more. The first thread that can be told is told: first threads that are no
+        // service, then those that wait for another thread in vain, then any.
         let sleepers = state.living.filter {
             if case .until(_, wakeable: true) = state.participants[$0].rest { true } else { false }
         }
@@ -281,7 +281,7 @@ final class Timeline: Sendable {
         return starved.flatMap { begin($0, &state, .starved) }
     }
 
-    /// Whether a thread waits for one that is none of the simulation's.
+    /// Whether a thread waits for one outside of the simulation.
     private static func waitsOutside(_ state: State) -> Bool {
         state.living.contains {
             if case .gate(let gate) = state.participants[$0].rest { gate.isOutside } else { false }

@@ -1,5 +1,5 @@
-// A mode in a variable, given as it is where modes are taken. Disfavoured, so that a literal such as `.default` or
-// "panel" goes on to mean `Modes`.
+// Lets a `Mode` in a variable stand where modes are taken. Disfavoured, so that a literal such as `.default` or "panel"
+// still means `Modes`.
 
 extension RunLoop {
     /// Schedules a timer in one mode of this loop.
@@ -8,7 +8,7 @@ extension RunLoop {
         add(timer, forMode: Modes(mode))
     }
 
-    /// Has an observer called in one mode of this loop.
+    /// Schedules an observer in one mode of this loop.
     @_disfavoredOverload
     public func add(_ observer: Observer, forMode mode: Mode) {
         add(observer, forMode: Modes(mode))
@@ -32,13 +32,13 @@ extension RunLoop {
         remove(item, fromMode: Modes(mode))
     }
 
-    /// Whether an item is scheduled in a mode.
+    /// Whether an item is scheduled in one mode.
     @_disfavoredOverload
     public func contains(_ item: Item, inMode mode: Mode) -> Bool {
         contains(item, inMode: Modes(mode))
     }
 
-    /// Runs `block` in the next pass of the loop in one mode, once.
+    /// Runs `block` once, in the next pass of the loop in one mode.
     @_disfavoredOverload
     public func perform(
         inModes mode: Mode, _ block: @escaping () -> Void, file: StaticString = #fileID, line: UInt32 = #line
@@ -92,9 +92,9 @@ extension RunLoop {
 }
 
 extension RunLoop.Remote {
-    /// Runs `block` on the loop's thread in its next pass in one mode, once.
+    /// Runs `block` once, on the loop's thread, in its next pass in one mode.
     ///
-    /// - Returns: `false` if the loop has ended; the block will not run.
+    /// - Returns: `false` if the loop has ended and the block will not run.
     @_disfavoredOverload
     @discardableResult
     public func perform(
@@ -106,7 +106,7 @@ extension RunLoop.Remote {
 }
 
 extension DisplayLink {
-    /// Has the link called while `loop` runs in a mode.
+    /// Adds the link to one mode of `loop`.
     @_disfavoredOverload
     public func add(to loop: RunLoop, forMode mode: RunLoop.Mode) {
         add(to: loop, forMode: RunLoop.Modes(mode))

@@ -180,7 +180,7 @@ public final class DisplayLink: RunLoop.TimedItem {
     }
 
     /// Takes the link out of modes of `loop` without invalidating it; it can be added again. The same as
-    /// ``RunLoop/remove(_:fromMode:)``.
+    /// `RunLoop.remove(_:fromMode:)`.
     public func remove(from loop: RunLoop, forMode modes: RunLoop.Modes) {
         loop.remove(self, fromMode: modes)
     }

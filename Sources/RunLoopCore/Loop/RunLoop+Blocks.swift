@@ -1,6 +1,6 @@
 extension RunLoop {
     /// Runs `block` in the next pass of the loop in the default mode. On the loop's thread; from other threads use
-    /// ``Remote/perform(inModes:_:file:line:)``.
+    /// `perform(inModes:_:)` of the loop's ``remote``.
     public func perform(_ block: @escaping () -> Void, file: StaticString = #fileID, line: UInt32 = #line) {
         perform(inModes: .default, block, file: file, line: line)
     }

@@ -95,9 +95,9 @@ extension RunLoop {
             extras?.link?.loopChanged(to: loop?.mailbox)
         }
 
-        /// Calls its handler, and says so to those who watch the loop.
+        /// Calls its handler, and notes that for those who watch the loop.
         ///
-        /// - Returns: whether it was called: another thread may have stopped it just before.
+        /// - Returns: whether it was called. Another thread may have stopped it just before.
         @discardableResult
         @inline(__always)
         final func dispatch(in loop: RunLoop, _ handler: () -> Void) -> Bool {
@@ -106,7 +106,7 @@ extension RunLoop {
             return wasCalled
         }
 
-        /// Calls its handler, unless another thread has stopped it.
+        /// Calls its handler unless another thread has stopped it.
         @inline(__always)
         final func call(in loop: RunLoop?, _ handler: () -> Void) -> Bool {
             isCalling = true

@@ -11,15 +11,16 @@ extension RunLoop {
             self.link = link
         }
 
-        /// Stops the item for good: no call of its handler begins once this has returned.
+        /// Stops the item for good: once this has returned, no call of its handler begins.
         ///
-        /// A call that is under way goes on. If there is one on another thread, this waits until it has certainly begun,
-        /// but not until it ends, so the handler may itself wait for the calling thread. That takes microseconds, and up
-        /// to about a millisecond while the handler computes. After about a second it gives up, which happens only if
-        /// the item's thread is given no processor all the while. On the item's own thread this never waits.
+        /// A call that is under way is not interrupted. If it is on another thread, this waits until the handler has
+        /// certainly begun, but not until it ends, so the handler may itself wait for the calling thread. That takes
+        /// microseconds, or up to about a millisecond if the handler computes. It gives up after about a second, which
+        /// happens only if the item's thread gets no processor all that time. On the item's own thread this never
+        /// waits.
         ///
-        /// The item's loop is woken, and lets go of the handler and the target on its own thread soon after, in whatever
-        /// mode it runs. An item that is in no loop is let go of by its owner. Harmless when repeated. Any thread.
+        /// The item's loop is woken and lets the handler and the target go on its own thread soon after, in any mode.
+        /// If the item is in no loop, whoever keeps it lets them go. Harmless when repeated. Any thread.
         public func invalidate() {
             if link.markInvalidated() { link.ask { $0.invalidate() } }
             link.waitForBegin()

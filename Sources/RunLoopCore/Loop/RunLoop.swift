@@ -29,7 +29,7 @@ public final class RunLoop {
     /// Distinguishes this loop from every other of the process, even from those that have gone.
     let number = loopCount.wrappingAdd(1, ordering: .relaxed).newValue
     private let thread: pthread_t
-    /// The same as the kernel names it.
+    /// The kernel's number of that thread.
     private(set) lazy var threadNumber = CallGate.thisThread
 
     // The state that every pass touches is not checked for exclusive access. The checks were 44 % of the instructions

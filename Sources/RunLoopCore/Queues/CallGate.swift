@@ -2,27 +2,28 @@ internal import CShims
 internal import Glibc
 internal import Synchronization
 
-/// What the calls of a handler pass one by one, and any thread may close: none begins once it has been closed.
+/// A gate that every call of a handler passes and any thread may close. Once it is closed, no call begins.
 ///
-/// Its thread writes down that it calls, and then calls. Between the two it may lose the processor, and another thread
-/// cannot see whether the handler's first instruction has been reached. So whoever closes the gate meanwhile waits until
-/// that is certain: the call has ended, its thread has slept, which the way to the handler does not, or has computed for
-/// much longer than the way takes. It does not wait for the end of a handler, which may be waiting for this very thread.
+/// The calling thread notes that it calls, and then calls. In between it may lose the processor, and no other thread
+/// can see whether it has reached the handler's first instruction. So a thread that closes the gate during a call waits
+/// until it can be sure: the call has ended, or the calling thread has slept, which it does not do on the way to the
+/// handler, or it has computed for much longer than that way takes. It does not wait for the handler to end, because
+/// the handler may be waiting for this very thread.
 struct CallGate: ~Copyable, Sendable {
     private static let closed: UInt32 = 1
 
-    /// The lowest bit says whether it is closed; the others are the kernel's number of the thread that calls, or 0.
+    /// The lowest bit says whether the gate is closed. The others are the kernel's number of the calling thread, or 0.
     private let word = Atomic<UInt32>(0)
 
-    /// The calling thread, as calls name it.
+    /// The calling thread's number in the word.
     static var thisThread: UInt32 { UInt32(rlk_thread_id()) }
 
     var isClosed: Bool { word.load(ordering: .acquiring) & Self.closed != 0 }
 
-    /// Calls `body`, unless the gate has been closed. Not to be used again from within.
+    /// Calls `body` unless the gate has been closed. Do not use the gate again from within.
     ///
     /// - Parameter thread: the calling thread.
-    /// - Returns: whether it was called.
+    /// - Returns: whether `body` was called.
     @inline(__always)
     func pass(on thread: UInt32, _ body: () -> Void) -> Bool {
         guard word.compareExchange(expected: 0, desired: thread << 1, ordering: .acquiringAndReleasing).exchanged else {
@@ -41,8 +42,8 @@ struct CallGate: ~Copyable, Sendable {
         word.bitwiseOr(Self.closed, ordering: .acquiringAndReleasing).oldValue & Self.closed == 0
     }
 
-    /// Once it is closed: waits until a call that has passed it on another thread has begun. Gives up after about a
-    /// second, which takes a thread that could run and is given no processor all the while.
+    /// After the gate was closed: waits until a call that has passed it on another thread has begun. It gives up after
+    /// about a second, which happens only if that thread could run but gets no processor all that time.
     func waitForBegin() {
         let thread = word.load(ordering: .acquiring) >> 1
         guard thread != 0, thread != Self.thisThread else { return }

@@ -31,8 +31,7 @@ final class RemoteLink<Item: AnyObject, Loop: AnyObject>: Sendable {
         self.mailbox.withLock { $0 = mailbox }
     }
 
-    /// Has the item's loop carry out a request on its thread, in whatever mode it runs; none does while the item is in
-    /// no loop.
+    /// Has the item's loop carry out a request on its thread, in any mode. Does nothing while the item is in no loop.
     func ask(_ request: @escaping @Sendable (Item) -> Void) {
         _ = mailbox.withLock { $0 }?.post(.urgent { [self] _ in item.map(request) })
     }

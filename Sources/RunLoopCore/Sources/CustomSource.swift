@@ -19,7 +19,7 @@ public final class CustomSource: RunLoop.Source {
 
     @exclusivity(unchecked) private var handler: ((CustomSource) -> Void)?
 
-    /// Makes a source. Add it with ``RunLoop/add(_:forMode:)-(CustomSource,_)``.
+    /// Makes a source. Add it with `RunLoop.add(_:forMode:)`.
     ///
     /// A source whose handler does nothing is the usual way to keep a run from finishing.
     public convenience init(

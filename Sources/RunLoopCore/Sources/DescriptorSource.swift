@@ -30,7 +30,7 @@ public final class DescriptorSource: RunLoop.Source {
 
     @exclusivity(unchecked) private var handler: ((DescriptorSource, DescriptorEvents) -> Void)?
 
-    /// Makes a source. Add it with ``RunLoop/add(_:forMode:)-(DescriptorSource,_)``.
+    /// Makes a source. Add it with `RunLoop.add(_:forMode:)`.
     ///
     /// - Parameters:
     ///   - fileDescriptor: an open descriptor that can be waited for: a socket, a pipe, a terminal, a timer descriptor

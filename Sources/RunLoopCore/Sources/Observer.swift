@@ -15,7 +15,7 @@ public final class Observer: RunLoop.UntimedItem {
 
     @exclusivity(unchecked) private var handler: ((Observer, RunLoop.Activity) -> Void)?
 
-    /// Makes an observer. Add it with ``RunLoop/add(_:forMode:)-(Observer,_)``.
+    /// Makes an observer. Add it with `RunLoop.add(_:forMode:)`.
     public init(
         activities: RunLoop.Activity, repeats: Bool = true, order: Int = 0,
         handler: @escaping (Observer, RunLoop.Activity) -> Void, file: StaticString = #fileID, line: UInt32 = #line

@@ -9,16 +9,16 @@ internal import Synchronization
 /// }
 /// ```
 ///
-/// Any thread may hold it, hand it on and let it go. Only the loop's thread gets at the value. The loop keeps the value
-/// for as long as anybody holds this object, and lets it go on its own thread: soon after the last reference has gone,
-/// or when the loop ends. From then on there is no value, and asking for it traps.
+/// Any thread may hold it, pass it on and release it; it is `Sendable`. Only the loop's thread can reach the value. The
+/// loop keeps the value as long as anybody holds this object. It lets the value go on its own thread, soon after the
+/// last reference has gone or when the loop ends. After the end of the loop there is no value, and asking for it traps.
 public final class LoopBound<Value>: Sendable {
     /// What any thread may ask of the loop.
     public let remote: RunLoop.Remote
 
     private let number = lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
 
-    /// Binds a value to a loop. On the loop's thread.
+    /// Binds a value to a loop. Call it on the loop's thread.
     public init(_ value: Value, loop: RunLoop) {
         remote = loop.remote
         loop[boundValues].set(value, number)
@@ -32,7 +32,7 @@ public final class LoopBound<Value>: Sendable {
         }
     }
 
-    /// The value. On the loop's thread, while the loop lives; elsewhere it traps.
+    /// The value. Traps on any thread but the loop's, and after the loop has ended.
     public var value: Value {
         get { table.value(number) as! Value }
         set { table.set(newValue, number) }
@@ -51,7 +51,7 @@ public final class LoopBound<Value>: Sendable {
 private let lastNumber = Atomic(0)
 private let boundValues = RunLoop.Local { _ in BoundValues() }
 
-/// The values that a loop keeps for others. What goes, goes when the table is in order: its deinit may do anything.
+/// The values that a loop keeps for others. A value is let go when the table is in order: its deinit may do anything.
 private final class BoundValues {
     private var values: [Int: Any] = [:]
 

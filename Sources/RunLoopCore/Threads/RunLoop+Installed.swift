@@ -9,7 +9,7 @@ extension RunLoop {
         pthread_getspecific(installedKey).map { UnownedReference(address: $0) }
     }
 
-    /// The same, if it can be used here: after a fork the loop of the real world is the parent's.
+    /// The same if it can be used here: after a fork, a loop of the real world is the parent's.
     package static var usableReference: UnownedReference<RunLoop>? {
         guard let reference = installedReference, !reference.with({ $0.isForked }) else { return nil }
         return reference
@@ -47,7 +47,7 @@ extension RunLoop {
 }
 
 extension UnownedReference<RunLoop> {
-    /// When a timer fires first that is made now.
+    /// When a timer that is made now fires first.
     package func date(after interval: Duration) -> RunLoop.Instant {
         with { $0.now } + (interval > .zero ? interval : Timer.usualInterval)
     }

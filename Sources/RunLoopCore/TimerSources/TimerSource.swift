@@ -162,9 +162,9 @@ public final class TimerSource: Sendable {
     /// event handler is let go at once, on its loop's thread.
     ///
     /// If a handler is running on another thread, this waits until it has certainly begun, but not until it ends: the
-    /// handler may itself wait for the calling thread. That takes microseconds, and up to about a millisecond while the
-    /// handler computes. After about a second it gives up, which happens only if that thread is given no processor all
-    /// the while.
+    /// handler may itself wait for the calling thread. That takes microseconds, or up to about a millisecond if the
+    /// handler computes. It gives up after about a second, which happens only if that thread gets no processor all that
+    /// time.
     public func cancel() {
         core.cancel()
     }

@@ -14,8 +14,8 @@ public struct WorkItem: Sendable {
     /// Whether ``cancel()`` has been called, before or after the block was called.
     public var isCancelled: Bool { source.isCancelled }
 
-    /// Once this has returned, on whatever thread, the block does not begin any more. One that runs finishes, and may
-    /// wait for the calling thread; see ``TimerSource/cancel()``. The block is let go of at once, on its loop's thread.
+    /// Once this has returned, on any thread, the block does not begin. A block that is running finishes, and may wait
+    /// for the calling thread; see ``TimerSource/cancel()``. The block is let go at once, on its loop's thread.
     /// Harmless when repeated. O(1).
     public func cancel() {
         source.cancel()
@@ -51,7 +51,7 @@ extension DeliveryQueue {
 
 extension RunLoop {
     /// Calls `block` once, on this loop's thread, in whatever mode it then runs, `delay` from now at the earliest. To
-    /// choose modes use ``perform(afterDelay:inModes:_:file:line:)``. On the loop's thread, O(log n).
+    /// choose modes use `perform(afterDelay:inModes:_:)`. On the loop's thread, O(log n).
     @discardableResult
     public func asyncAfter(
         _ delay: Duration, leeway: Duration = .zero, _ block: @escaping () -> Void, file: StaticString = #fileID,

@@ -94,7 +94,7 @@ extension RunLoop {
         return schedule(timer, modes, target: target, named: name)
     }
 
-    /// Calls a method of `target` with an argument; see ``perform(_:target:named:afterDelay:inModes:file:line:)``.
+    /// Calls a method of `target` with an argument. Everything else is as without one.
     @discardableResult
     public func perform<Target: AnyObject, Argument: Hashable>(
         _ selector: @escaping (Target) -> (Argument) -> Void, target: Target, with argument: Argument,

@@ -12,21 +12,22 @@ package protocol World: AnyObject, Sendable {
     ///   any more.
     func makeSeat(named name: String, isService: Bool) -> any Seat
 
-    /// A gate for the calling thread to wait at until the thread of that waker, of this world or of another, opens it.
+    /// A gate at which the calling thread waits until the thread of that waker opens it. That thread may be in another
+    /// world.
     func makeGate(openedBy waker: any Waker) -> any Gate
 
     /// What the threads of this world share.
     var shared: SharedLocals { get }
 }
 
-/// Has the thread that made it wait until another opens it.
+/// Makes the thread that made it wait until another thread opens it.
 package protocol Gate: Sendable {
-    /// Lets the thread pass, now or when it comes. Any thread; harmless when repeated.
+    /// Lets the thread pass, now or as soon as it waits. Any thread; harmless when repeated.
     func open()
 
     /// Waits until the gate is open.
     ///
-    /// - Returns: `false` on virtual time, if nothing can ever happen any more that would open it. Said once.
+    /// - Returns: `false` on virtual time, once, if nothing that would open it can ever happen any more.
     func wait() -> Bool
 }
 

@@ -24,7 +24,7 @@ public final class ChildSource {
     private var handler: ((ChildProcess, ChildProcess.ExitStatus) -> Void)?
     private let inner = InnerSource()
 
-    /// Makes a source. Add it with ``Additions to RunLoopKit/RunLoop/add(_:forMode:)-(ChildSource,_)``.
+    /// Makes a source. Add it with `RunLoop.add(_:forMode:)`.
     ///
     /// - Parameters:
     ///   - child: the child to wait for.

@@ -1,28 +1,28 @@
 public import RunLoopKit
 
-// A mode in a variable, given as it is where modes are taken. Disfavoured, so that a literal such as `.default` or
-// "panel" goes on to mean `Modes`.
+// Lets a `Mode` in a variable stand where modes are taken. Disfavoured, so that a literal such as `.default` or "panel"
+// still means `Modes`.
 
 extension RunLoop {
-    /// Has a source hear of its signal in one mode of this loop.
+    /// Schedules a signal source in one mode of this loop.
     @_disfavoredOverload
     public func add(_ source: SignalSource, forMode mode: Mode) throws(SystemError) {
         try add(source, forMode: Modes(mode))
     }
 
-    /// Takes a source out of one mode of this loop without invalidating it.
+    /// Takes a signal source out of one mode of this loop without invalidating it.
     @_disfavoredOverload
     public func remove(_ source: SignalSource, fromMode mode: Mode) {
         remove(source, fromMode: Modes(mode))
     }
 
-    /// Has a source wait for its child in one mode of this loop.
+    /// Schedules a child source in one mode of this loop.
     @_disfavoredOverload
     public func add(_ source: ChildSource, forMode mode: Mode) throws(SystemError) {
         try add(source, forMode: Modes(mode))
     }
 
-    /// Takes a source out of one mode of this loop without invalidating it.
+    /// Takes a child source out of one mode of this loop without invalidating it.
     @_disfavoredOverload
     public func remove(_ source: ChildSource, fromMode mode: Mode) {
         remove(source, fromMode: Modes(mode))

@@ -36,8 +36,7 @@ public final class FileWatcher {
     /// Room for some thousand events with short names, and always for one with the longest name.
     private static let bufferSize = 65_536
 
-    /// Makes a watcher. Add it with ``Additions to RunLoopKit/RunLoop/add(_:forMode:)-(FileWatcher,_)``. Events that
-    /// come before that wait in the system's queue.
+    /// Makes a watcher. Add it with `RunLoop.add(_:forMode:)`. Events that come before that wait in the system's queue.
     ///
     /// - Parameters:
     ///   - handler: called on the loop's thread with at least one event; kept until the watcher is invalidated.

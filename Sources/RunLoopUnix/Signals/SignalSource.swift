@@ -34,8 +34,7 @@ public final class SignalSource {
     private var handler: ((SignalSource) -> Void)?
     private let inner = InnerSource()
 
-    /// Makes a source. Nothing changes in the process until it is added with ``Additions to
-    /// RunLoopKit/RunLoop/add(_:forMode:)-(SignalSource,_)``.
+    /// Makes a source. Nothing changes in the process until it is added with `RunLoop.add(_:forMode:)`.
     ///
     /// - Parameters:
     ///   - signal: the signal.
