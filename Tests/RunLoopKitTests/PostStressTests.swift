@@ -158,4 +158,44 @@ struct PostStressTests {
         }
         #expect(alive == [3, 2, 1, 0])
     }
+
+    @Test("under a flood of posts timers fire, runs end at their limits, and nothing is lost")
+    func flood() {
+        let faults = onThread {
+            let loop = RunLoop.current
+            let remote = loop.remote
+            var faults: [String] = []
+            let (posted, performed, isOver) = (Counter(), Counter(), Flag())
+            func post(_ number: Int) {
+                for _ in 0..<number { remote.perform { _ in performed.add() } }
+                posted.add(number)
+            }
+            // However slow the other thread is, the first turn is a long one.
+            post(10_000)
+            let poster = PlainThread {
+                while !isOver.isSet && posted.value < 1_000_000 {
+                    for _ in 0..<100 { remote.perform { _ in performed.add() } }
+                    posted.add(100)
+                }
+            }
+            var fires = 0
+            let timer = Timer(timeInterval: .milliseconds(1), repeats: true) { _ in fires += 1 }
+            loop.add(timer, forMode: .default)
+            for index in 1...9 {
+                let result = loop.run(in: .default, until: loop.now + .milliseconds(10))
+                if result != .timedOut { faults.append("run \(index) ended with \(result)") }
+            }
+            // Two turns of 1,024 blocks in each pass.
+            let statistics = loop.statistics
+            if statistics.blocks > 2048 * statistics.passes { faults.append("a pass ran too many: \(statistics)") }
+            if fires == 0 { faults.append("the timer never fired") }
+            isOver.set()
+            poster.join()
+            timer.invalidate()
+            loop.run(in: .default)
+            if performed.value != posted.value { faults.append("\(performed.value) of \(posted.value) ran") }
+            return faults
+        }
+        #expect(faults == [])
+    }
 }

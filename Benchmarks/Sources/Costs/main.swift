@@ -219,8 +219,9 @@ private let operations: [(name: String, run: () -> Never)] = [
             let remote = loop.remote
             loop.add(CustomSource(), forMode: .default)
             let post = {
+                let goal = loop.statistics.blocks + count
                 for number in 0..<count { remote.perform { _ in observe(number) } }
-                pass()
+                while loop.statistics.blocks < goal { pass() }
                 return count
             }
             _ = post()

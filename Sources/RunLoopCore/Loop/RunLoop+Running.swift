@@ -152,11 +152,7 @@ extension RunLoop {
 
     private func openMail() {
         mailbox.collect(into: &mail)
-        if blocks.isEmpty {
-            swap(&blocks, &mail.blocks)
-        } else {
-            while let block = mail.blocks.popFirst() { blocks.append(block) }
-        }
+        blocks.append(contentsOf: &mail.blocks)
         guard !mail.requests.isEmpty else { return }
         var requests: [Mailbox<RunLoop>.Request] = []
         swap(&requests, &mail.requests)
@@ -168,7 +164,7 @@ extension RunLoop {
             }
         }
         freshTime = nil
-        requests.removeAll(keepingCapacity: true)
+        requests.removeAll(keepingCapacity: requests.count < 1024)
         if mail.requests.isEmpty { swap(&requests, &mail.requests) }
     }
 

@@ -21,7 +21,8 @@ extension RunLoop {
         }
 
         /// Runs `block` once, on the loop's thread, in its next pass in one of `modes`. Blocks from one thread run in
-        /// the order in which they were posted.
+        /// the order in which they were posted. After 1,024 blocks, or about 5 ms, timers and sources have their turn
+        /// before the rest goes on, so a flood of posts starves nobody.
         ///
         /// - Returns: `false` if the loop has ended and the block will not run.
         @discardableResult

@@ -65,7 +65,7 @@ public final class RunLoop {
 
     @exclusivity(unchecked) var blocks = BlockQueue<RunLoop>()
     let ready = ReadyQueue()
-    /// Where mail is collected. Empty while nobody does, but for the room that it has; a batch of blocks borrows it.
+    /// Where mail is collected. Empty while nobody does, but for the room that it has.
     @exclusivity(unchecked) var mail = Mailbox<RunLoop>.Mail()
 
     /// What the loop is calling now, while a monitor looks.

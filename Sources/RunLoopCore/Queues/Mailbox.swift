@@ -21,7 +21,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     }
 
     struct Mail: ~Copyable {
-        var blocks = BlockQueue<Loop>()
+        var blocks = FIFO<Block<Loop>>()
         var requests: [Request] = []
 
         var isEmpty: Bool { blocks.isEmpty && requests.isEmpty }
@@ -77,7 +77,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
         return isOpen
     }
 
-    /// The loop takes what has come, and leaves what it has emptied in exchange: it keeps its size.
+    /// The loop takes what has come, and leaves what it has emptied in exchange, with the room that it keeps.
     func collect(into mail: inout Mail) {
         state.withLock { state in
             signal.store(Signal.none, ordering: .releasing)

@@ -52,8 +52,10 @@ public final class LoopThread: Sendable {
                 setUp?(loop)
                 repeat {
                     loop.run(in: .default)
-                    // A nested run in another mode may have taken in the stop, and blocks that were posted before it.
-                    if loop.hasBlocks(for: .default) { loop.poll() }
+                    // A nested run in another mode may have taken in the stop, and blocks that were posted before it: they
+                    // all run in the one pass of a run that is stopped.
+                    loop.isStopPending = loop.hasBlocks(for: .default)
+                    if loop.isStopPending { loop.run(in: .default) }
                 } while !remote.mailbox.closeIfEmpty()
                 setUp = nil
                 // Before the loop is uninstalled, so that deinits that ask for a queue or start a thread stay in its

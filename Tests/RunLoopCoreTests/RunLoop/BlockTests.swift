@@ -232,4 +232,184 @@ struct BlockTests {
             #expect(count.value == 1)
         }
     }
+
+    // MARK: Turns
+
+    @Test("a turn of blocks is cut after 1,024, timers and sources have theirs, and the rest goes on in order")
+    func cutByCount() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            var performed: [Int] = []
+            var (atFire, atSource) = (0, 0)
+            let source = CustomSource { source in
+                atSource = performed.count
+                source.invalidate()
+            }
+            loop.add(source, forMode: .default)
+            source.signal()
+            loop.timer(0) { _ in atFire = performed.count }
+            for number in 0..<5000 { loop.perform { performed.append(number) } }
+            #expect(loop.run(in: .default) == .finished)
+            #expect(atSource == RunLoop.blocksPerTurn)
+            #expect(atFire == 2 * RunLoop.blocksPerTurn)
+            #expect(performed == Array(0..<5000))
+            #expect(loop.statistics.waits == 0)
+        }
+    }
+
+    @Test("a turn of slow blocks is cut by the clock, and their run ends when its limit has passed")
+    func cutByTime() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            var count = 0
+            for _ in 0..<1000 {
+                loop.perform {
+                    count += 1
+                    simulation.spend(.milliseconds(1))
+                }
+            }
+            var atFire = 0
+            loop.timer(20) { _ in atFire = count }
+            for index in 1...9 {
+                let begin = loop.now
+                #expect(loop.run(in: .default, until: begin + .milliseconds(50)) == .timedOut)
+                #expect(loop.now - begin < .milliseconds(70), "run \(index)")
+            }
+            #expect((20...40).contains(atFire))
+            #expect(loop.run(in: .default) == .finished)
+            #expect(count == 1000)
+        }
+    }
+
+    @Test("a poll leaves what is beyond its turns for the next")
+    func cutPoll() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            for _ in 0..<5000 { loop.perform {} }
+            for done in [2048, 4096, 5000] {
+                loop.poll()
+                #expect(loop.statistics.blocks == done)
+            }
+            #expect(loop.poll() == .finished)
+        }
+    }
+
+    @Test("however many blocks were posted before a stop, they run before the run ends (R84)")
+    func manyBeforeStop() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            loop.keepAlive()
+            for _ in 0..<5000 { loop.remote.perform { _ in } }
+            loop.remote.stop()
+            #expect(loop.run(in: .default) == .stopped)
+            #expect(loop.statistics.blocks == 5000)
+
+            loop.perform { loop.stop() }
+            for _ in 1..<5000 { loop.perform {} }
+            #expect(loop.run(in: .default) == .stopped)
+            #expect(loop.statistics.blocks == 10_000)
+        }
+    }
+
+    @Test("a nested run sees nothing of a batch that is longer than a turn, and runs what is posted in it (R80)")
+    func nestedRunInLongBatch() {
+        withSimulation { simulation in
+            let (loop, log) = (simulation.loop, Log())
+            loop.perform {
+                #expect(loop.run(in: .default) == .finished)
+                loop.perform { log("new") }
+                #expect(loop.run(in: .default) == .finished)
+                #expect(loop.statistics.blocks == 1)
+                log("outer")
+            }
+            for _ in 0..<3000 { loop.perform {} }
+            loop.perform { log("last") }
+            loop.run(in: .default)
+            #expect(log.text == "new outer last")
+        }
+    }
+
+    @Test("a thread's loop runs what was posted before its stop, though a nested run took both in")
+    func stopTakenInByNestedRun() {
+        withSimulation { _ in
+            let count = Counter()
+            let thread = LoopThread(name: "worker") { loop in
+                loop.keepAlive()
+                let remote = loop.remote
+                // In the last turn of a pass.
+                loop.timer(0) { _ in
+                    loop.perform {
+                        for _ in 0..<5000 { remote.perform { _ in count.add() } }
+                        remote.stop()
+                        loop.keepAlive(in: .tracking)
+                        loop.run(in: .tracking, until: .distantPast)
+                    }
+                }
+            }
+            thread.join()
+            #expect(count.value == 5000)
+        }
+    }
+
+    // MARK: What waits
+
+    @Test("however many blocks wait for another mode, a pass has one lane to look at")
+    func oneLane() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            loop.keepAlive()
+            for _ in 0..<100_000 { loop.perform(inModes: .tracking) {} }
+            loop.run(in: .default, until: ms(10))
+            let (lanes, count) = (loop.blocks.laneCount, loop.blocks.count)
+            #expect(lanes == 1)
+            #expect(count == 100_000)
+            loop.run(in: .tracking)
+            #expect(loop.statistics.blocks == 100_000)
+        }
+    }
+
+    @Test("blocks for a thousand different modes leave few lanes behind")
+    func lanesGoAgain() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            let modes = (0..<1000).map { RunLoop.Mode("lane \($0)") }
+            for mode in modes { loop.perform(inModes: RunLoop.Modes(mode)) {} }
+            loop.run(in: modes[0])
+            let most = loop.blocks.laneCount
+            #expect(most == 1000)
+            for mode in modes { loop.run(in: mode) }
+            #expect(loop.statistics.blocks == 1000)
+            let left = loop.blocks.laneCount
+            #expect(left <= BlockQueue<RunLoop>.keptLanes)
+        }
+    }
+
+    @Test("what a burst of posts took is given back when they have run")
+    func memoryOfBurst() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            // Of each of the two that the mailbox and the loop exchange.
+            for _ in 0..<2 {
+                for _ in 0..<100_000 { loop.remote.perform(inModes: .default) { _ in } }
+                loop.run(in: .default)
+                let (mail, blocks) = (loop.mail.blocks.capacity, loop.blocks.capacity)
+                #expect(mail <= FIFO<Block<RunLoop>>.keptCapacity)
+                #expect(blocks <= 2 * FIFO<Block<RunLoop>>.keptCapacity)
+            }
+            #expect(loop.statistics.blocks == 200_000)
+        }
+    }
+
+    @Test("a queue that is never quite empty takes no more room than what waits in it")
+    func queueStaysSmall() {
+        var queue = FIFO<Int>()
+        for number in 0..<3 { queue.append(number) }
+        for number in 3..<2000 {
+            queue.append(number)
+            let first = queue.popFirst()
+            #expect(first == number - 3)
+        }
+        let capacity = queue.capacity
+        #expect(capacity == 8)
+    }
 }
