@@ -119,7 +119,9 @@ private final class Program {
 
     func run() {
         for _ in 0..<12 {
-            for _ in 0..<roll(chance(0.3) ? 4000 : 20) { post() }
+            // Blocks for the same modes take another way than those for many.
+            let modes = chance(0.7) ? Self.sets[roll(Self.sets.count)] : nil
+            for _ in 0..<roll(chance(0.3) ? 4000 : 20) { post(modes) }
             runLoop()
         }
         // What is left, without more of it.
@@ -127,10 +129,10 @@ private final class Program {
         for mode in Self.modes + Self.modes { events.append("\(loop.run(in: mode, isPoll: false)) in \(mode)") }
     }
 
-    private func post() {
+    private func post(_ modes: RunLoop.Modes? = nil) {
         posted += 1
         let number = posted
-        loop.post(Self.sets[roll(Self.sets.count)], isMail: chance(0.5)) { [unowned self] in perform(number) }
+        loop.post(modes ?? Self.sets[roll(Self.sets.count)], isMail: chance(0.5)) { [unowned self] in perform(number) }
     }
 
     private func perform(_ number: Int) {
