@@ -39,7 +39,7 @@ extension RunLoop.Remote {
         file: StaticString = #fileID, line: UInt32 = #line
     ) throws -> Result {
         if let installed { return try block(installed) }
-        let call = WaitedCall(block, gate: RunLoop.currentWorld.makeGate(openedBy: waker))
+        let call = WaitedCall(block, latch: RunLoop.currentWorld.makeLatch(openedBy: waker))
         post(PostedCall(call), inModes: modes, file: file, line: line)
         return try call.wait()
     }
@@ -62,11 +62,11 @@ private final class WaitedCall<Result: Sendable>: Sendable {
     }
 
     private let state: Locked<State>
-    let gate: any Gate
+    let latch: any Latch
 
-    init(_ block: @escaping @Sendable (RunLoop) throws -> Result, gate: any Gate) {
+    init(_ block: @escaping @Sendable (RunLoop) throws -> Result, latch: any Latch) {
         state = Locked(.posted(block))
-        self.gate = gate
+        self.latch = latch
     }
 
     func run(in loop: RunLoop) {
@@ -82,7 +82,7 @@ private final class WaitedCall<Result: Sendable>: Sendable {
 
     func wait() throws -> Result {
         while true {
-            let isOpen = gate.wait()
+            let isOpen = latch.wait()
             let last = state.withLock { state in
                 let last = state
                 if case .posted = last { state = .withdrawn }
@@ -107,11 +107,11 @@ private final class PostedCall<Result: Sendable>: Sendable {
     }
 
     deinit {
-        call.gate.open()
+        call.latch.open()
     }
 
     func run(in loop: RunLoop) {
         call.run(in: loop)
-        call.gate.open()
+        call.latch.open()
     }
 }

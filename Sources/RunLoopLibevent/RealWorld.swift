@@ -17,12 +17,12 @@ package final class RealWorld: World {
 
     package func makeSeat(named name: String, isService: Bool) -> any Seat { RealSeat() }
 
-    package func makeGate(openedBy waker: any Waker) -> any Gate { RealGate() }
+    package func makeLatch(openedBy waker: any Waker) -> any Latch { RealLatch() }
 
     package let shared = SharedLocals()
 }
 
-private struct RealGate: Gate {
+private struct RealLatch: Latch {
     private let handoff = Handoff()
 
     func open() {

@@ -18,17 +18,17 @@ final class SimulatedWorld: World {
         VirtualSeat(owner: self, index: timeline.enter(named: name, isService: isService))
     }
 
-    func makeGate(openedBy waker: any Waker) -> any Gate {
+    func makeLatch(openedBy waker: any Waker) -> any Latch {
         let isOutside = (waker as? VirtualWaker)?.timeline !== timeline
-        return VirtualGate(
+        return VirtualLatch(
             timeline: timeline, state: .init(index: RunLoop.installed?.virtualDriver?.index ?? 0, isOutside: isOutside))
     }
 }
 
-/// A gate at which a thread rests in virtual time.
-private struct VirtualGate: Gate {
+/// A latch at which a thread rests in virtual time.
+private struct VirtualLatch: Latch {
     let timeline: Timeline
-    let state: Timeline.GateState
+    let state: Timeline.LatchState
 
     func open() {
         timeline.open(state)

@@ -19,13 +19,13 @@ final class Timeline: Sendable {
         case calm
         /// The end of another thread.
         case join(Int)
-        /// The moment when another thread opens the gate.
-        case gate(GateState)
+        /// The moment when another thread opens the latch.
+        case latch(LatchState)
         case ended
     }
 
-    /// A gate, shared by those who use it. Its state changes under the lock.
-    final class GateState: Sendable {
+    /// A latch, shared by those who use it. Its state changes under the lock.
+    final class LatchState: Sendable {
         /// The thread that waits at it.
         let index: Int
         /// Whether a thread of another world opens it. Then nobody can tell what may still happen.
@@ -204,26 +204,26 @@ final class Timeline: Sendable {
         change { $0.participants[index].isWoken = true }
     }
 
-    func wait(at gate: GateState) -> WaitOutcome {
-        rest(gate.index) { state in
-            state.participants[gate.index].outcome = .woke
-            guard !gate.isOpen.load(ordering: .relaxed) else { return false }
-            state.participants[gate.index].rest = .gate(gate)
+    func wait(at latch: LatchState) -> WaitOutcome {
+        rest(latch.index) { state in
+            state.participants[latch.index].outcome = .woke
+            guard !latch.isOpen.load(ordering: .relaxed) else { return false }
+            state.participants[latch.index].rest = .latch(latch)
             return true
         }
-        return state.withLock { $0.participants[gate.index].outcome }
+        return state.withLock { $0.participants[latch.index].outcome }
     }
 
-    func open(_ gate: GateState) {
+    func open(_ latch: LatchState) {
         let next = change { state -> Handoff? in
-            gate.isOpen.store(true, ordering: .relaxed)
-            guard case .gate(let current) = state.participants[gate.index].rest, current === gate else { return nil }
+            latch.isOpen.store(true, ordering: .relaxed)
+            guard case .latch(let current) = state.participants[latch.index].rest, current === latch else { return nil }
             // A thread outside of the simulation may open it; then nobody else hands on the turn.
             let isSomebodyAtWork = state.living.contains {
                 if case .none = state.participants[$0].rest { true } else { false }
             }
-            state.participants[gate.index].rest = .none
-            return isSomebodyAtWork ? nil : state.participants[gate.index].turn
+            state.participants[latch.index].rest = .none
+            return isSomebodyAtWork ? nil : state.participants[latch.index].turn
         }
         next?.signal()
     }
@@ -260,7 +260,7 @@ final class Timeline: Sendable {
                 if earliest == nil || deadline < earliest!.deadline { earliest = (index, deadline) }
             case .calm:
                 calm = calm ?? index
-            case .until, .join, .gate, .ended:
+            case .until, .join, .latch, .ended:
                 continue
             }
         }
@@ -277,22 +277,22 @@ final class Timeline: Sendable {
             if case .until(_, wakeable: true) = state.participants[$0].rest { true } else { false }
         }
         let starved =
-            sleepers.first { !state.participants[$0].isService } ?? tellOfGate(state) ?? sleepers.first
+            sleepers.first { !state.participants[$0].isService } ?? tellOfLatch(state) ?? sleepers.first
         return starved.flatMap { begin($0, &state, .starved) }
     }
 
     /// Whether a thread waits for one outside of the simulation.
     private static func waitsOutside(_ state: State) -> Bool {
         state.living.contains {
-            if case .gate(let gate) = state.participants[$0].rest { gate.isOutside } else { false }
+            if case .latch(let latch) = state.participants[$0].rest { latch.isOutside } else { false }
         }
     }
 
-    /// The first thread that waits at a gate and has not been told that nobody will open it.
-    private static func tellOfGate(_ state: State) -> Int? {
+    /// The first thread that waits at a latch and has not been told that nobody will open it.
+    private static func tellOfLatch(_ state: State) -> Int? {
         state.living.first {
-            guard case .gate(let gate) = state.participants[$0].rest else { return false }
-            return !gate.isTold.exchange(true, ordering: .relaxed)
+            guard case .latch(let latch) = state.participants[$0].rest else { return false }
+            return !latch.isTold.exchange(true, ordering: .relaxed)
         }
     }
 

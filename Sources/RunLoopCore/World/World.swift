@@ -12,20 +12,20 @@ package protocol World: AnyObject, Sendable {
     ///   any more.
     func makeSeat(named name: String, isService: Bool) -> any Seat
 
-    /// A gate at which the calling thread waits until the thread of that waker opens it. That thread may be in another
+    /// A latch at which the calling thread waits until the thread of that waker opens it. That thread may be in another
     /// world.
-    func makeGate(openedBy waker: any Waker) -> any Gate
+    func makeLatch(openedBy waker: any Waker) -> any Latch
 
     /// What the threads of this world share.
     var shared: SharedLocals { get }
 }
 
 /// Makes the thread that made it wait until another thread opens it.
-package protocol Gate: Sendable {
+package protocol Latch: Sendable {
     /// Lets the thread pass, now or as soon as it waits. Any thread; harmless when repeated.
     func open()
 
-    /// Waits until the gate is open.
+    /// Waits until the latch is open.
     ///
     /// - Returns: `false` on virtual time, once, if nothing that would open it can ever happen any more.
     func wait() -> Bool
