@@ -61,13 +61,14 @@ final class DispatchRecord: Sendable {
 extension RunLoop {
     /// Calls a handler, and notes that for those who watch the loop.
     @inline(__always)
-    func dispatch(
-        _ kind: @autoclosure () -> ItemKind, _ name: @autoclosure () -> String?, _ origin: Origin, _ call: () -> Void
-    ) {
+    func dispatch<Result>(
+        _ kind: @autoclosure () -> ItemKind, _ name: @autoclosure () -> String?, _ origin: Origin,
+        _ call: () -> Result
+    ) -> Result {
         defer { freshTime = nil }
         guard let record, let mode = innermostRun?.mode else { return call() }
         record.begin(kind(), name(), origin, mode, at: now)
-        call()
-        record.end(at: now)
+        defer { record.end(at: now) }
+        return call()
     }
 }

@@ -34,7 +34,17 @@ extension RunLoop {
     /// The turn of a run that has been stopped runs them all, for they were posted before the stop.
     func performBlocks(in mode: Mode) -> Bool {
         guard !blocks.isEmpty else { return false }
-        let taken = blocks.beginBatch(of: mode, isCommon: commonModes.contains(mode))
+        let isCommon = commonModes.contains(mode)
+        if let block = blocks.popAlone(for: mode, isCommon: isCommon) {
+            dispatch(.block, nil, block.origin) { block.body(self) }
+            statistics.blocks += 1
+            return true
+        }
+        return performBatch(in: mode, isCommon: isCommon)
+    }
+
+    private func performBatch(in mode: Mode, isCommon: Bool) -> Bool {
+        let taken = blocks.beginBatch(of: mode, isCommon: isCommon)
         guard taken > 0 else { return false }
         // Looked at after 1, 2, 4 … 64 blocks, and then after every 64: slow blocks are found out soon, and quick ones do
         // not pay for the clock.

@@ -53,7 +53,6 @@ extension RunLoop {
     /// will report again.
     @inline(__always)
     private func serve(_ source: Source, _ found: DescriptorEvents, in mode: Mode) -> Bool {
-        guard source.isValid else { return false }
         guard source.membership.contains(mode) else {
             // Which mode runs next is not known here: whichever it is, it has to look at what is parked.
             parked.lookAgain()

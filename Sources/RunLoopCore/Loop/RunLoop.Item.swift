@@ -101,9 +101,7 @@ extension RunLoop {
         @discardableResult
         @inline(__always)
         final func dispatch(in loop: RunLoop, _ handler: () -> Void) -> Bool {
-            var wasCalled = false
-            loop.dispatch(kind, name, origin) { wasCalled = call(in: loop, handler) }
-            return wasCalled
+            loop.dispatch(kind, name, origin) { call(in: loop, handler) }
         }
 
         /// Calls its handler unless another thread has stopped it.

@@ -117,6 +117,15 @@ struct BlockQueue<Loop: AnyObject>: ~Copyable {
         return false
     }
 
+    /// Takes the only block that waits, if it is for `mode`: it needs no batch, and most blocks come alone.
+    @inline(__always)
+    mutating func popAlone(for mode: RunLoop.Mode, isCommon: Bool) -> Block<Loop>? {
+        guard fresh.count == 1, countInLanes == 0, fresh[0].runs(in: mode, isCommon: isCommon) else { return nil }
+        known.count = 0
+        nextNumber += 1
+        return fresh.popFirst()
+    }
+
     /// Begins a batch: takes what waits for `mode`.
     ///
     /// - Returns: how many blocks that is; if there are none, no batch has begun.

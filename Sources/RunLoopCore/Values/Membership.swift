@@ -11,7 +11,7 @@ struct Membership: Hashable {
     var isEmpty: Bool { modes.isEmpty && !isCommon && !isEverywhere }
 
     @inline(__always)
-    func contains(_ mode: RunLoop.Mode) -> Bool { isEverywhere || modes.contains(mode) }
+    func contains(_ mode: RunLoop.Mode) -> Bool { modes.contains(mode) || isEverywhere }
 
     /// Whether it is in all of `other`; for the common modes and for every mode, whether it was added to these.
     func contains(_ other: RunLoop.Modes) -> Bool {
