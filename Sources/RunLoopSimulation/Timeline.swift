@@ -123,6 +123,9 @@ final class Timeline: Sendable {
         }
     }
 
+    /// How many threads have not ended: all that is looked at when one rests.
+    var livingCount: Int { state.withLock { $0.living.count } }
+
     /// Called first on a thread that was entered.
     func awaitTurn(_ index: Int) {
         state.withLock { $0.participants[index].turn }.wait()

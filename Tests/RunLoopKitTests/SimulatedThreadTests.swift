@@ -1,9 +1,10 @@
 import Glibc
 import RunLoopKit
-import RunLoopSimulation
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import RunLoopSimulation
 
 @Suite("Several threads on one virtual timeline", .timeLimit(.minutes(3)))
 struct SimulatedThreadTests {
@@ -326,6 +327,19 @@ struct SimulatedThreadTests {
             thread.join()
             #expect(fires.value == 2)
             #expect(simulation.now == Self.seconds(2.5))
+        }
+    }
+
+    @Test("threads that have ended are not looked at any more, however many there were")
+    func endedThreads() {
+        withSimulation { simulation in
+            for _ in 0..<100 { LoopThread { _ in }.join() }
+            #expect(simulation.timeline.livingCount == 1)
+            let thread = LoopThread { $0.add(CustomSource(), forMode: .default) }
+            #expect(simulation.timeline.livingCount == 2)
+            thread.stop()
+            thread.join()
+            #expect(simulation.timeline.livingCount == 1)
         }
     }
 }

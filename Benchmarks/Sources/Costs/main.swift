@@ -402,19 +402,6 @@ private let operations: [(name: String, run: () -> Never)] = [
         }
     ),
     (
-        "a thread that begins and ends, after 2,000 others, on virtual time",
-        {
-            withSimulation { simulation in
-                let threads = { (count: Int) in
-                    for _ in 0..<count { LoopThread { _ in observe(1) }.join() }
-                    return count
-                }
-                _ = threads(2_000)
-                measured { threads(100) }
-            }
-        }
-    ),
-    (
         "a timer source's event, on virtual time",
         {
             withSimulation { simulation in

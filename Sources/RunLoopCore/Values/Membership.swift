@@ -15,7 +15,7 @@ struct Membership: Hashable {
 
     /// Whether it is in all of `other`; for the common modes and for every mode, whether it was added to these.
     func contains(_ other: RunLoop.Modes) -> Bool {
-        other.explicit.subtracting(modes).isEmpty && (isCommon || !other.includesCommon)
+        (isEverywhere || other.explicit.subtracting(modes).isEmpty) && (isCommon || !other.includesCommon)
             && (isEverywhere || !other.includesEvery)
     }
 

@@ -133,6 +133,7 @@ struct ItemLifetimeTests {
                 #expect(loop.isEmpty(mode) == !item.keepsAlive)
             }
             #expect(loop.contains(item, inMode: .every))
+            #expect(loop.contains(item, inMode: "early"))
             loop.remove(item, fromMode: [.every, .default])
             #expect(loop.isEmpty("early") && loop.isEmpty(.default))
             #expect(item.loop == nil)
