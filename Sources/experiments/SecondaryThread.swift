@@ -17,7 +17,7 @@ func secondaryThread(on clock: Testbed.Clock) -> [Observation] {
             // What the thread keeps until it ends: the proxy, and the owner behind it.
             withExtendedLifetime(ThreadMain(note)) { main in
                 let timer = Timer(
-                    timeInterval: times.duration(2_000_000_000), target: main.proxy, selector: Proxy.tick,
+                    timeInterval: times.duration(2_000_000_000), target: main.proxy!, selector: Proxy.tick,
                     repeats: true)
                 timer.invalidationHandler = { note("T is invalidated") }
                 loop.add(timer, forMode: .default)
@@ -31,12 +31,19 @@ func secondaryThread(on clock: Testbed.Clock) -> [Observation] {
 }
 
 private final class ThreadMain {
-    let proxy: Proxy
-    let owner: Owner
+    private(set) var proxy: Proxy?
+    private var owner: Owner?
 
     init(_ note: @escaping (String) -> Void) {
-        owner = Owner(note)
+        let owner = Owner(note)
+        self.owner = owner
         proxy = Proxy(owner, note)
+    }
+
+    /// In this order, which an optimizer need not keep for fields that go with their object.
+    deinit {
+        proxy = nil
+        owner = nil
     }
 }
 
