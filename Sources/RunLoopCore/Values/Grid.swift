@@ -79,11 +79,5 @@ struct Grid {
         date = RunLoop.Instant(nanoseconds: Int64(clamping: Int128(date.nanoseconds) + distance))
     }
 
-    /// Begins again at a date. Those of the old grid are forgotten and do not count as missed.
-    mutating func restart(at date: RunLoop.Instant, _ fraction: inout Fraction?) {
-        self.date = date
-        fraction?.rest = 0
-    }
-
     private static let billion: Int128 = 1_000_000_000
 }
