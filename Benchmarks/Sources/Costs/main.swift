@@ -353,6 +353,42 @@ private let operations: [(name: String, run: () -> Never)] = [
         }
     ),
     (
+        "add and remove in the mode of a variable",
+        {
+            let mode = RunLoop.Mode("panel")
+            let timer = Timer(at: loop.now + hour) { _ in }
+            let turn = {
+                loop.add(timer, forMode: mode)
+                loop.remove(timer, fromMode: mode)
+            }
+            turn()
+            measured {
+                for _ in 0..<count { turn() }
+                return count
+            }
+        }
+    ),
+    (
+        "read and set a value that is bound to the loop",
+        {
+            let bound = LoopBound(0, loop: loop)
+            measured {
+                for _ in 0..<count { bound.value += 1 }
+                return count
+            }
+        }
+    ),
+    (
+        "ask for a result on the loop's own thread",
+        {
+            let remote = loop.remote
+            measured {
+                for number in 0..<count { try? remote.performAndWait { _ in observe(number) } }
+                return count
+            }
+        }
+    ),
+    (
         "fire on virtual time",
         {
             withSimulation { simulation in

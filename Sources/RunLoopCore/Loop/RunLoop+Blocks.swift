@@ -44,29 +44,22 @@ extension RunLoop {
     }
 
     private func performBatch(in mode: Mode, isCommon: Bool) -> Bool {
-        let taken = blocks.beginBatch(of: mode, isCommon: isCommon)
-        guard taken > 0 else { return false }
-        // Looked at after 1, 2, 4 … 64 blocks, and then after every 64: slow blocks are found out soon, and quick ones do
-        // not pay for the clock.
-        let end = taken > 1 ? recentTime() + Self.timePerTurn : .distantFuture
-        var nextLook = 1
-        var count = 0
-        var isCut = false
-        var first = FIFO<Block<RunLoop>>()
-        while count < taken && !isCut {
-            let loan = blocks.lendFirst(&first)
-            let begin = count
-            while count < begin &+ loan.count, !isCut, let block = first.popFirst() {
-                dispatch(.block, nil, block.origin) { block.body(self) }
-                count &+= 1
-                guard count == nextLook else { continue }
-                nextLook += min(nextLook, 64)
-                isCut = count < taken && isTurnOver(count, end)
-            }
-            blocks.takeBack(&first, loan, done: count - begin, of: mode)
+        guard var batch = blocks.takeBatch(of: mode, isCommon: isCommon) else { return false }
+        let total = batch.count
+        let end = total > 1 ? recentTime() + Self.timePerTurn : .distantFuture
+        // Time is looked at after 1, 2, 4 … 64 blocks, and then after every 64: slow blocks are found out soon, and quick
+        // ones do not pay for the clock.
+        var untilLook = 1
+        while let block = batch.popFirst() {
+            dispatch(.block, nil, block.origin) { block.body(self) }
+            untilLook &-= 1
+            guard untilLook == 0 else { continue }
+            let count = total - batch.count
+            if isTurnOver(count, end) && batch.count > 0 { break }
+            untilLook = min(count, 64)
         }
-        blocks.endBatch()
-        statistics.blocks += count
+        statistics.blocks += total - batch.count
+        blocks.putBack(batch)
         return true
     }
 

@@ -13,12 +13,17 @@ struct Buffer<Element: ~Copyable>: ~Copyable {
     private static var leastCapacity: Int { 1024 }
 
     init() {
-        base = .allocate(capacity: 0)
+        base = Self.nowhere
     }
 
     deinit {
         base.deinitialize(count: count)
-        base.deallocate()
+        if capacity > 0 { base.deallocate() }
+    }
+
+    /// Where nothing is: a buffer that holds nothing needs no memory.
+    private static var nowhere: UnsafeMutablePointer<Element> {
+        UnsafeMutablePointer(bitPattern: MemoryLayout<Element>.alignment)!
     }
 
     var isEmpty: Bool { count == 0 }
@@ -59,7 +64,7 @@ struct Buffer<Element: ~Copyable>: ~Copyable {
     private mutating func resize(to newCapacity: Int) {
         let larger = UnsafeMutablePointer<Element>.allocate(capacity: newCapacity)
         larger.moveInitialize(from: base, count: count)
-        base.deallocate()
+        if capacity > 0 { base.deallocate() }
         (base, capacity) = (larger, newCapacity)
     }
 }

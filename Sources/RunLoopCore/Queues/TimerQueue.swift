@@ -147,12 +147,12 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
             takeOut(UnownedReference(node))
             return insert(UnownedReference(node), at: deadline, order: order)
         }
-        node.queueOrder = order
-        node.laterOrder = 0
+        node.noteArmed(at: deadline, order)
         lanes[node.lane].heap.move(at: Int(node.queueIndex), to: deadline)
     }
 
     /// Notes that an armed node is due later than it was, or at the same time, and has a new place in the order.
+    @inline(__always)
     mutating func postpone(_ node: Node, order: UInt64) {
         guard node.queuePlace == .heap else { return arm(node, at: node.deadline, order: order) }
         node.laterOrder = order
@@ -167,8 +167,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
     @inline(__always)
     private mutating func insert(_ node: UnownedReference<Node>, at deadline: RunLoop.Instant, order: UInt64) {
         let lane = node.with { node in
-            node.queueOrder = order
-            node.laterOrder = 0
+            node.noteArmed(at: deadline, order)
             return node.lane
         }
         lanes[lane].heap.insert(.init(deadline: deadline, node: node))
@@ -235,7 +234,9 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
     ) -> (node: UnownedReference<Node>, deadline: RunLoop.Instant)? {
         while let lane = head(of: mode) {
             let top = lanes[lane].heap.top
-            guard top.deadline <= now || top.node.with({ $0.earliest }) <= now else { return nil }
+            // Most nodes have no tolerance, and need not be asked.
+            let mayCome = top.deadline <= now || top.node.with { $0.hasTolerance && $0.earliest <= now }
+            guard mayCome else { return nil }
             lanes[lane].heap.removeTop()
             guard top.node.with({ $0.queueOrder }) < mark, joined(top.node, mode, before: mark) else {
                 top.node.with { $0.setPlace(.aside, aside.count) }
@@ -295,9 +296,9 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
             let node = lanes[lane].heap.top.node
             let deadline: RunLoop.Instant? = node.with { node in
                 guard node.laterOrder != 0 else { return nil }
-                node.queueOrder = node.laterOrder
-                node.laterOrder = 0
-                return node.deadline
+                let deadline = node.deadline
+                node.noteArmed(at: deadline, node.laterOrder)
+                return deadline
             }
             guard let deadline else { return }
             lanes[lane].heap.move(at: 0, to: deadline)

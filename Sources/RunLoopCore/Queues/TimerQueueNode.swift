@@ -9,6 +9,8 @@ protocol TimerQueueNode: AnyObject {
     // other fields of a node: 8 bytes of each timer.
 
     var queuePlace: TimerQueuePlace { get set }
+    /// Whether it may be called before its deadline, as the queue saw it when it was last armed.
+    var hasTolerance: Bool { get set }
     /// Where it is there.
     var queueIndex: Int32 { get set }
     /// Its place among equal deadlines.
@@ -46,6 +48,13 @@ extension TimerQueueNode {
     var laterOrder: UInt64 {
         get { laneAndLaterOrder >> 16 }
         set { laneAndLaterOrder = laneAndLaterOrder & 0xffff | newValue << 16 }
+    }
+
+    @inline(__always)
+    func noteArmed(at deadline: RunLoop.Instant, _ order: UInt64) {
+        queueOrder = order
+        laterOrder = 0
+        hasTolerance = earliest < deadline
     }
 
     var isArmed: Bool { queuePlace != .resting }

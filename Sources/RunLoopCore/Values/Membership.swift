@@ -15,19 +15,19 @@ struct Membership: Hashable {
 
     /// Whether it is in all of `other`; for the common modes and for every mode, whether it was added to these.
     func contains(_ other: RunLoop.Modes) -> Bool {
-        (isEverywhere || other.explicit.subtracting(modes).isEmpty) && (isCommon || !other.includesCommon)
-            && (isEverywhere || !other.includesEvery)
+        (isEverywhere || other.explicit.subtracting(modes).isEmpty) && (isCommon || !other.groups.contains(.common))
+            && (isEverywhere || !other.groups.contains(.every))
     }
 
     /// The membership after adding to `added`. Common means every mode of `common` now, and those that join it.
     func joining(_ added: RunLoop.Modes, common: ModeSet) -> Membership {
         var result = self
         result.modes.formUnion(added.explicit)
-        if added.includesCommon {
+        if added.groups.contains(.common) {
             result.isCommon = true
             result.modes.formUnion(common)
         }
-        if added.includesEvery { result.isEverywhere = true }
+        if added.groups.contains(.every) { result.isEverywhere = true }
         return result
     }
 
@@ -35,11 +35,11 @@ struct Membership: Hashable {
     /// to them; removing from a single mode leaves it a common item.
     func leaving(_ removed: RunLoop.Modes, common: ModeSet) -> Membership {
         var result = self
-        if removed.includesCommon && isCommon {
+        if removed.groups.contains(.common) && isCommon {
             result.isCommon = false
             result.modes.subtract(common)
         }
-        if removed.includesEvery { result.isEverywhere = false }
+        if removed.groups.contains(.every) { result.isEverywhere = false }
         result.modes.subtract(removed.explicit)
         return result
     }

@@ -9,8 +9,19 @@ extension RunLoop {
     /// Where something is scheduled, you may also give a ``Mode-swift.struct`` in a variable. A value and `Sendable`.
     public struct Modes: Sendable, Hashable, ExpressibleByArrayLiteral, ExpressibleByStringLiteral {
         package var explicit: ModeSet
-        package var includesCommon = false
-        package var includesEvery = false
+        package var groups = Groups()
+
+        /// Modes that are included without being named. One byte, not two flags: a post copies it at every step.
+        package struct Groups: OptionSet, Sendable, Hashable {
+            package let rawValue: UInt8
+
+            package init(rawValue: UInt8) {
+                self.rawValue = rawValue
+            }
+
+            package static let common = Groups(rawValue: 1)
+            package static let every = Groups(rawValue: 2)
+        }
 
         static let commonName = "common"
 
@@ -34,8 +45,7 @@ extension RunLoop {
             explicit = ModeSet()
             for element in elements {
                 explicit.formUnion(element.explicit)
-                includesCommon = includesCommon || element.includesCommon
-                includesEvery = includesEvery || element.includesEvery
+                groups.formUnion(element.groups)
             }
         }
 
@@ -54,18 +64,18 @@ extension RunLoop {
         /// Every mode that the loop counts as common, including those added later.
         public static let common = {
             var modes = Modes([Mode]())
-            modes.includesCommon = true
+            modes.groups = .common
             return modes
         }()
 
         /// Whatever mode the loop runs in, as for a ``TimerSource``.
         public static let every = {
             var modes = Modes([Mode]())
-            modes.includesEvery = true
+            modes.groups = .every
             return modes
         }()
 
-        package var isEmpty: Bool { explicit.isEmpty && !includesCommon && !includesEvery }
+        package var isEmpty: Bool { explicit.isEmpty && groups.isEmpty }
     }
 }
 
@@ -73,8 +83,8 @@ extension RunLoop.Modes: CustomStringConvertible {
     /// The names, for example `[default, panel]`, `common` or `[default, common]`.
     public var description: String {
         var names = explicit.all.map(\.name)
-        if includesCommon { names.append(Self.commonName) }
-        if includesEvery { names.append("every mode") }
+        if groups.contains(.common) { names.append(Self.commonName) }
+        if groups.contains(.every) { names.append("every mode") }
         return names.count == 1 ? names[0] : "[" + names.joined(separator: ", ") + "]"
     }
 }

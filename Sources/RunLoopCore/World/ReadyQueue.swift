@@ -34,7 +34,7 @@ package final class ReadyQueue {
     package func append(_ token: SourceToken, _ events: DescriptorEvents) {
         if end == capacity { makeRoom() }
         (entries + end).initialize(to: (token, events))
-        end += 1
+        end &+= 1
     }
 
     @inline(never)
@@ -57,7 +57,7 @@ package final class ReadyQueue {
     package func popFirst() -> (token: SourceToken, events: DescriptorEvents)? {
         guard head < end else { return nil }
         let entry = entries[head]
-        head += 1
+        head &+= 1
         if head == end { (head, end) = (0, 0) }
         return entry
     }

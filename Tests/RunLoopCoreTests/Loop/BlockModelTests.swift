@@ -90,8 +90,8 @@ private final class NaiveLoop: BlockLoop {
     }
 
     private func matches(_ waiting: Waiting, _ mode: RunLoop.Mode) -> Bool {
-        waiting.modes.includesEvery || waiting.modes.explicit.contains(mode)
-            || (waiting.modes.includesCommon && commonModes.contains(mode))
+        waiting.modes.groups.contains(.every) || waiting.modes.explicit.contains(mode)
+            || (waiting.modes.groups.contains(.common) && commonModes.contains(mode))
     }
 
     func stop() { runs[runs.count - 1] = true }

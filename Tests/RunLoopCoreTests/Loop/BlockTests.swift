@@ -380,7 +380,7 @@ struct BlockTests {
             for mode in modes { loop.run(in: mode) }
             #expect(loop.statistics.blocks == 1000)
             let left = loop.blocks.laneCount
-            #expect(left <= BlockQueue<RunLoop>.keptLanes)
+            #expect(left <= BlockLanes<RunLoop>.keptLanes)
         }
     }
 

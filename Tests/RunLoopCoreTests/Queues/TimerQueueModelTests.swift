@@ -119,6 +119,7 @@ private final class Node: TimerQueueNode {
     var earliest: RunLoop.Instant { deadline - tolerance }
 
     var queuePlace = TimerQueuePlace.resting
+    var hasTolerance = false
     var queueIndex: Int32 = -1
     var queueOrder: UInt64 = 0
     var laneAndLaterOrder: UInt64 = 0
