@@ -11,7 +11,7 @@ SANITIZED_TEST = $(TEST) --sanitize=$(if $(findstring tsan,$@),thread,address) -
 ROOT = $$([ "$$(id -u)" = 0 ] || echo sudo)
 # What crosses threads, and what beside that touches C; models of one thread, and races under AddressSanitizer, are for the
 # whole runs.
-tsan-short: TARGETS = DriverTests RunLoopKitTests RunLoopUnixTests
+tsan-short: TARGETS = DriverTests RunLoopKitTests RunLoopSimulationTests RunLoopUnixTests
 asan-short: TARGETS = DriverTests RunLoopKitTests RunLoopUnixTests RunLoopTLSTests TTLStoreTests
 SHORT_SKIPPED = ModelTests|TTLStoreTests\.Daemon$(if $(findstring asan,$@),|StopRaceTests|PostStressTests)
 DEBUG_BIN = $$($(SWIFT) build --show-bin-path)

@@ -125,7 +125,9 @@ let package = Package(
             path: "Examples/TTLStore", exclude: ["ttlstore.service", "demo"], swiftSettings: strict),
 
         // What several of the tests need.
-        .target(name: "TestSupport", dependencies: ["RunLoopCore"], path: "Tests/TestSupport", swiftSettings: strict),
+        .target(
+            name: "TestSupport", dependencies: ["RunLoopCore", "RunLoopSimulation"], path: "Tests/TestSupport",
+            swiftSettings: strict),
         .testTarget(
             name: "DriverTests",
             dependencies: [
@@ -137,6 +139,10 @@ let package = Package(
             dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopSimulation", "TestSupport", "CShims", "FrameRate"],
             swiftSettings: strict),
         .testTarget(
+            name: "RunLoopSimulationTests",
+            dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopSimulation", "TestSupport"],
+            swiftSettings: strict),
+        .testTarget(
             name: "RunLoopCoreTests",
             dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopLibevent", "RunLoopSimulation", "TestSupport"],
             swiftSettings: strict),
@@ -146,26 +152,28 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "RunLoopTLSTests",
-            dependencies: ["RunLoopTLS", "RunLoopUnix", "RunLoopKit", "RunLoopSimulation", "COpenSSL"],
+            dependencies: ["RunLoopTLS", "RunLoopUnix", "RunLoopKit", "RunLoopSimulation", "TestSupport", "COpenSSL"],
             swiftSettings: strict),
         .testTarget(
             name: "RunLoopFoundationTests", dependencies: ["RunLoopFoundation", "RunLoopSimulation"],
             swiftSettings: strict),
         .testTarget(
-            name: "TTLStoreTests", dependencies: ["TTLStore", "RunLoopKit", "RunLoopUnix", "RunLoopSimulation"],
+            name: "TTLStoreTests",
+            dependencies: ["TTLStore", "RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "TestSupport"],
             exclude: ["record-transcript", "redis-7.0.transcript"], swiftSettings: strict),
         .testTarget(
             name: "AdapterTests",
             dependencies: [
                 "RunLoopKit", "RunLoopUnix", "RunLoopLibevent", "RunLoopSimulation", "RunLoopLogging", "RunLoopMetrics",
-                "RunLoopServiceLifecycle",
+                "RunLoopServiceLifecycle", "TestSupport",
                 product("Logging", of: "swift-log", if: "Logging"),
                 product("MetricsTestKit", of: "swift-metrics", if: "Metrics"),
                 product("ServiceLifecycle", of: "swift-service-lifecycle", if: "ServiceLifecycle"),
                 product("ServiceLifecycleTestKit", of: "swift-service-lifecycle", if: "ServiceLifecycle"),
             ],
             swiftSettings: strict),
-        .testTarget(name: "ScenariosTests", dependencies: ["Scenarios", "experiments"], swiftSettings: strict),
+        .testTarget(
+            name: "ScenariosTests", dependencies: ["Scenarios", "experiments", "TestSupport"], swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
 )

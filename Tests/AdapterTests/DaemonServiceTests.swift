@@ -6,30 +6,25 @@ import RunLoopServiceLifecycle
 import RunLoopUnix
 import ServiceLifecycle
 import ServiceLifecycleTestKit
+import TestSupport
 import Testing
 
 @Suite("A daemon as a service", .timeLimit(.minutes(3)))
 struct DaemonServiceTests {
     struct Refused: Error {}
 
-    private final class Steps: Sendable {
-        private let state = Locked<[String]>([])
-        var all: [String] { state.withLock { $0 } }
-        func add(_ step: String) { state.withLock { $0.append(step) } }
-    }
-
     /// A daemon that notes its stages, and whose drain ends only by hurry if it is to.
     private func makeService(
-        _ steps: Steps, status: Int32 = 0, drains: Bool = true, ready: @escaping @Sendable () -> Void = {}
+        _ steps: Log<String>, status: Int32 = 0, drains: Bool = true, ready: @escaping @Sendable () -> Void = {}
     ) -> DaemonService {
         DaemonService { loop in
             let daemon = Daemon(loop: loop, manager: try ServiceManager(environment: [:]))
-            daemon.onStop(.stopAccepting) { steps.add("stop accepting") }
+            daemon.onStop(.stopAccepting) { steps("stop accepting") }
             daemon.onStop(.drain, name: "drain") { done in
-                steps.add("drain")
+                steps("drain")
                 if drains { done() }
             }
-            daemon.onStop(.exit) { steps.add("exit") }
+            daemon.onStop(.exit) { steps("exit") }
             if status != 0 { loop.perform { daemon.stop(status: status) } }
             loop.perform { ready() }
             // Something that is left in the loop does not keep the thread.
@@ -40,56 +35,56 @@ struct DaemonServiceTests {
 
     @Test("a graceful shutdown stops the daemon in its stages")
     func graceful() async throws {
-        let steps = Steps()
+        let steps = Log<String>()
         let (isReady, ready) = AsyncStream.makeStream(of: Void.self)
         try await testGracefulShutdown { trigger in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await makeService(steps, ready: { ready.yield() }).run() }
                 for await _ in isReady { break }
-                #expect(steps.all.isEmpty)
+                #expect(steps.entries.isEmpty)
                 trigger.triggerGracefulShutdown()
                 try await group.waitForAll()
             }
         }
-        #expect(steps.all == ["stop accepting", "drain", "exit"])
+        #expect(steps.entries == ["stop accepting", "drain", "exit"])
     }
 
     @Test("a shutdown that comes before the daemon is there is not lost")
     func early() async throws {
-        let steps = Steps()
+        let steps = Log<String>()
         try await testGracefulShutdown { trigger in
             trigger.triggerGracefulShutdown()
             try await makeService(steps).run()
         }
-        #expect(steps.all == ["stop accepting", "drain", "exit"])
+        #expect(steps.entries == ["stop accepting", "drain", "exit"])
     }
 
     @Test("a cancellation hurries: what does not come to its end is not waited for")
     func cancelled() async throws {
-        let steps = Steps()
+        let steps = Log<String>()
         let (isReady, ready) = AsyncStream.makeStream(of: Void.self)
         let task = Task { try await makeService(steps, drains: false, ready: { ready.yield() }).run() }
         for await _ in isReady { break }
         task.cancel()
         try await task.value
-        #expect(steps.all.last == "exit")
+        #expect(steps.entries.last == "exit")
     }
 
     @Test("a cancellation before there is a daemon has it do no more than its last stage")
     func cancelledEarly() async throws {
-        let steps = Steps()
+        let steps = Log<String>()
         let task = Task {
             while !Task.isCancelled { await Task.yield() }
             try await makeService(steps).run()
         }
         task.cancel()
         try await task.value
-        #expect(steps.all == ["exit"])
+        #expect(steps.entries == ["exit"])
     }
 
     @Test("a cancellation after a graceful shutdown ends the drain, and the last stage is still waited for")
     func cancelledWhileItDrains() async throws {
-        let steps = Steps()
+        let steps = Log<String>()
         let (drains, draining) = AsyncStream.makeStream(of: Void.self)
         let service = DaemonService { loop in
             let daemon = Daemon(loop: loop, manager: try ServiceManager(environment: [:]))
@@ -97,7 +92,7 @@ struct DaemonServiceTests {
             daemon.onStop(.exit) { done in
                 // Some passes later: whoever does not wait for the stage has gone by then.
                 loop.perform(afterDelay: .milliseconds(20)) {
-                    steps.add("exit")
+                    steps("exit")
                     done()
                 }
             }
@@ -110,37 +105,37 @@ struct DaemonServiceTests {
             task.cancel()
             try await task.value
         }
-        #expect(steps.all == ["exit"])
+        #expect(steps.entries == ["exit"])
     }
 
     @Test("what a set-up that fails has left in the loop has gone when the service ends")
     func leftovers() async {
         final class Slow: Sendable {
-            let steps: Steps
-            init(_ steps: Steps) { self.steps = steps }
+            let steps: Log<String>
+            init(_ steps: Log<String>) { self.steps = steps }
             deinit {
                 usleep(20_000)
-                steps.add("gone")
+                steps("gone")
             }
         }
-        let steps = Steps()
+        let steps = Log<String>()
         let service = DaemonService { loop in
             let slow = Slow(steps)
             loop.add(CustomSource { _ in withExtendedLifetime(slow) {} }, forMode: .common)
             throw Refused()
         }
         await #expect(throws: Refused.self) { try await service.run() }
-        #expect(steps.all == ["gone"])
+        #expect(steps.entries == ["gone"])
     }
 
     @Test("a status other than zero and a set-up that fails end the service with an error")
     func failures() async {
-        let steps = Steps()
+        let steps = Log<String>()
         let failure = await #expect(throws: DaemonService.Failure.self) {
             try await makeService(steps, status: 3).run()
         }
         #expect(failure?.status == 3)
-        #expect(steps.all.last == "exit")
+        #expect(steps.entries.last == "exit")
         await #expect(throws: Refused.self) { try await DaemonService { _ in throw Refused() }.run() }
     }
 
@@ -149,7 +144,7 @@ struct DaemonServiceTests {
         struct Brief: Service {
             func run() async throws {}
         }
-        let steps = Steps()
+        let steps = Log<String>()
         let group = ServiceGroup(
             configuration: .init(
                 services: [
@@ -157,6 +152,6 @@ struct DaemonServiceTests {
                     .init(service: Brief(), successTerminationBehavior: .gracefullyShutdownGroup),
                 ], logger: Logger(label: "group") { _ in SwiftLogNoOpLogHandler() }))
         try await group.run()
-        #expect(steps.all == ["stop accepting", "drain", "exit"])
+        #expect(steps.entries == ["stop accepting", "drain", "exit"])
     }
 }

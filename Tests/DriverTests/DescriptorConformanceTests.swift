@@ -1,5 +1,6 @@
 import Glibc
 import RunLoopCore
+import TestSupport
 import Testing
 
 @Suite("Every driver: descriptors", .timeLimit(.minutes(3)))
@@ -9,9 +10,9 @@ struct DescriptorConformanceTests {
     @Test("a quiet descriptor is not reported", arguments: DriverKind.allCases)
     func quiet(kind: DriverKind) throws {
         try kind.run { driver in
-            let pipe = Pipe()
+            let pipe = DescriptorPair()
             defer { withExtendedLifetime(pipe) {} }
-            try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(0))
+            try driver.watch(pipe.reader, for: .readable, token: SourceToken(0))
             let deadline = driver.now + .milliseconds(2)
             #expect(driver.look(for: .milliseconds(2)) == [])
             #expect(driver.now >= deadline)
@@ -21,9 +22,9 @@ struct DescriptorConformanceTests {
     @Test("a readable descriptor ends a wait and is reported", arguments: DriverKind.allCases)
     func readable(kind: DriverKind) throws {
         try kind.run { driver in
-            let pipe = Pipe()
+            let pipe = DescriptorPair()
             defer { withExtendedLifetime(pipe) {} }
-            try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(0))
+            try driver.watch(pipe.reader, for: .readable, token: SourceToken(0))
             pipe.write()
             #expect(driver.look(for: Self.patience) == [Found(0, .readable)])
         }
@@ -32,10 +33,10 @@ struct DescriptorConformanceTests {
     @Test("a descriptor that becomes readable during a wait ends it", arguments: DriverKind.allCases)
     func becomesReadable(kind: DriverKind) throws {
         try kind.run { driver, world in
-            let pipe = Pipe()
+            let pipe = DescriptorPair()
             defer { withExtendedLifetime(pipe) {} }
-            let writeEnd = pipe.writeEnd
-            try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(0))
+            let writeEnd = pipe.writer
+            try driver.watch(pipe.reader, for: .readable, token: SourceToken(0))
             let thread = LoopThread(name: "writer", in: world) { loop in
                 _ = loop.driver.wait(until: loop.now + .milliseconds(10), into: ReadyQueue())
                 _ = write(writeEnd, "x", 1)
@@ -48,9 +49,9 @@ struct DescriptorConformanceTests {
     @Test("a writable descriptor is reported, a full one is not", arguments: DriverKind.allCases)
     func writable(kind: DriverKind) throws {
         try kind.run { driver in
-            let pipe = Pipe()
+            let pipe = DescriptorPair()
             defer { withExtendedLifetime(pipe) {} }
-            try driver.watch(pipe.writeEnd, for: .writable, token: SourceToken(0))
+            try driver.watch(pipe.writer, for: .writable, token: SourceToken(0))
             #expect(driver.look(for: Self.patience) == [Found(0, .writable)])
             pipe.fill()
             #expect(driver.look(for: .milliseconds(2)) == [])
@@ -62,9 +63,9 @@ struct DescriptorConformanceTests {
     @Test("a descriptor can be watched for both, and what it is ready for is told", arguments: DriverKind.allCases)
     func both(kind: DriverKind) throws {
         try kind.run { driver in
-            let sockets = SocketPair()
+            let sockets = DescriptorPair(.socketPair)
             defer { withExtendedLifetime(sockets) {} }
-            try driver.watch(sockets.left, for: [.readable, .writable], token: SourceToken(0))
+            try driver.watch(sockets.reader, for: [.readable, .writable], token: SourceToken(0))
             #expect(driver.look(for: Self.patience) == [Found(0, .writable)])
             sockets.write()
             #expect(driver.look(for: Self.patience) == [Found(0, [.readable, .writable])])
@@ -74,9 +75,9 @@ struct DescriptorConformanceTests {
     @Test("a descriptor is reported again as long as it is ready", arguments: DriverKind.allCases)
     func levelTriggered(kind: DriverKind) throws {
         try kind.run { driver in
-            let pipe = Pipe()
+            let pipe = DescriptorPair()
             defer { withExtendedLifetime(pipe) {} }
-            try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(0))
+            try driver.watch(pipe.reader, for: .readable, token: SourceToken(0))
             pipe.write()
             for _ in 0..<3 { #expect(driver.look(for: Self.patience) == [Found(0, .readable)]) }
             pipe.drain()
@@ -87,9 +88,9 @@ struct DescriptorConformanceTests {
     @Test("a look without sleeping finds what is ready", arguments: DriverKind.allCases)
     func look(kind: DriverKind) throws {
         try kind.run { driver in
-            let pipe = Pipe()
+            let pipe = DescriptorPair()
             defer { withExtendedLifetime(pipe) {} }
-            try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(0))
+            try driver.watch(pipe.reader, for: .readable, token: SourceToken(0))
             pipe.write()
             let ready = ReadyQueue()
             #expect(driver.wait(until: .distantPast, into: ready) == .woke)
@@ -100,10 +101,10 @@ struct DescriptorConformanceTests {
     @Test("what was ready before it was watched is reported", arguments: DriverKind.allCases)
     func readyBefore(kind: DriverKind) throws {
         try kind.run { driver in
-            let pipe = Pipe()
+            let pipe = DescriptorPair()
             defer { withExtendedLifetime(pipe) {} }
             pipe.write()
-            try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(0))
+            try driver.watch(pipe.reader, for: .readable, token: SourceToken(0))
             #expect(driver.look(for: Self.patience) == [Found(0, .readable)])
         }
     }
@@ -111,9 +112,9 @@ struct DescriptorConformanceTests {
     @Test("nothing is reported after unwatch", arguments: DriverKind.allCases)
     func unwatched(kind: DriverKind) throws {
         try kind.run { driver in
-            let pipe = Pipe()
+            let pipe = DescriptorPair()
             defer { withExtendedLifetime(pipe) {} }
-            try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(0))
+            try driver.watch(pipe.reader, for: .readable, token: SourceToken(0))
             pipe.write()
             driver.unwatch(SourceToken(0))
             let deadline = driver.now + .milliseconds(2)
@@ -125,9 +126,9 @@ struct DescriptorConformanceTests {
     @Test("what was collected before unwatch is not taken back", arguments: DriverKind.allCases)
     func collected(kind: DriverKind) throws {
         try kind.run { driver in
-            let pipe = Pipe()
+            let pipe = DescriptorPair()
             defer { withExtendedLifetime(pipe) {} }
-            try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(0))
+            try driver.watch(pipe.reader, for: .readable, token: SourceToken(0))
             pipe.write()
             let ready = ReadyQueue()
             _ = driver.wait(until: .distantPast, into: ready)
@@ -139,12 +140,12 @@ struct DescriptorConformanceTests {
     @Test("a descriptor can be watched again after unwatch, many times", arguments: DriverKind.allCases)
     func watchedAgain(kind: DriverKind) throws {
         try kind.run { driver in
-            let pipe = Pipe()
+            let pipe = DescriptorPair()
             defer { withExtendedLifetime(pipe) {} }
             pipe.write()
             for version in 0..<100 as Range<UInt32> {
                 let token = SourceToken(slot: 0, version: version)
-                try driver.watch(pipe.readEnd, for: .readable, token: token)
+                try driver.watch(pipe.reader, for: .readable, token: token)
                 #expect(driver.look(for: Self.patience) == [Found(token: token, events: .readable)])
                 driver.unwatch(token)
                 #expect(driver.look() == [])
@@ -155,10 +156,10 @@ struct DescriptorConformanceTests {
     @Test("a token that was never watched may be unwatched", arguments: DriverKind.allCases)
     func unwatchUnknown(kind: DriverKind) throws {
         try kind.run { driver in
-            let pipe = Pipe()
+            let pipe = DescriptorPair()
             defer { withExtendedLifetime(pipe) {} }
             driver.unwatch(SourceToken(3))
-            try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(0))
+            try driver.watch(pipe.reader, for: .readable, token: SourceToken(0))
             pipe.write()
             #expect(driver.look(for: Self.patience) == [Found(0, .readable)])
         }
@@ -167,10 +168,10 @@ struct DescriptorConformanceTests {
     @Test("a hang-up is reported to who reads", arguments: DriverKind.allCases)
     func hangUpOfWriter(kind: DriverKind) throws {
         try kind.run { driver in
-            let pipe = Pipe()
+            let pipe = DescriptorPair()
             defer { withExtendedLifetime(pipe) {} }
-            try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(0))
-            pipe.closeWriteEnd()
+            try driver.watch(pipe.reader, for: .readable, token: SourceToken(0))
+            pipe.closeWriter()
             for _ in 0..<2 { #expect(driver.look(for: Self.patience) == [Found(0, .readable)]) }
         }
     }
@@ -178,12 +179,12 @@ struct DescriptorConformanceTests {
     @Test("a hang-up is reported to who writes", arguments: DriverKind.allCases)
     func hangUpOfReader(kind: DriverKind) throws {
         try kind.run { driver in
-            let pipe = Pipe()
+            let pipe = DescriptorPair()
             defer { withExtendedLifetime(pipe) {} }
             pipe.fill()
-            try driver.watch(pipe.writeEnd, for: .writable, token: SourceToken(0))
+            try driver.watch(pipe.writer, for: .writable, token: SourceToken(0))
             #expect(driver.look() == [])
-            pipe.closeReadEnd()
+            pipe.closeReader()
             for _ in 0..<2 { #expect(driver.look(for: Self.patience) == [Found(0, .writable)]) }
         }
     }
@@ -191,11 +192,11 @@ struct DescriptorConformanceTests {
     @Test("the end of a socket is reported to who reads", arguments: DriverKind.allCases)
     func hangUpOfSocket(kind: DriverKind) throws {
         try kind.run { driver in
-            let sockets = SocketPair()
+            let sockets = DescriptorPair(.socketPair)
             defer { withExtendedLifetime(sockets) {} }
-            try driver.watch(sockets.left, for: .readable, token: SourceToken(0))
+            try driver.watch(sockets.reader, for: .readable, token: SourceToken(0))
             #expect(driver.look() == [])
-            sockets.closeRight()
+            sockets.closeWriter()
             #expect(driver.look(for: Self.patience) == [Found(0, .readable)])
         }
     }
@@ -211,10 +212,10 @@ struct DescriptorConformanceTests {
             #expect(throws: DescriptorError.notOpen(-1)) {
                 try driver.watch(-1, for: .readable, token: SourceToken(0))
             }
-            let pipe = Pipe()
+            let pipe = DescriptorPair()
             defer { withExtendedLifetime(pipe) {} }
             pipe.write()
-            try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(0))
+            try driver.watch(pipe.reader, for: .readable, token: SourceToken(0))
             #expect(driver.look(for: Self.patience) == [Found(0, .readable)])
         }
     }
@@ -236,11 +237,11 @@ struct DescriptorConformanceTests {
     @Test("two tokens of one descriptor are both reported, and end one by one", arguments: DriverKind.allCases)
     func twoTokens(kind: DriverKind) throws {
         try kind.run { driver in
-            let pipe = Pipe()
+            let pipe = DescriptorPair()
             defer { withExtendedLifetime(pipe) {} }
             pipe.write()
-            try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(0))
-            try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(1))
+            try driver.watch(pipe.reader, for: .readable, token: SourceToken(0))
+            try driver.watch(pipe.reader, for: .readable, token: SourceToken(1))
             #expect(driver.look(for: Self.patience) == [Found(0, .readable), Found(1, .readable)])
             driver.unwatch(SourceToken(0))
             #expect(driver.look(for: Self.patience) == [Found(1, .readable)])
@@ -252,10 +253,10 @@ struct DescriptorConformanceTests {
     @Test("two tokens of one descriptor may watch for different things", arguments: DriverKind.allCases)
     func readerAndWriter(kind: DriverKind) throws {
         try kind.run { driver in
-            let sockets = SocketPair()
+            let sockets = DescriptorPair(.socketPair)
             defer { withExtendedLifetime(sockets) {} }
-            try driver.watch(sockets.left, for: .readable, token: SourceToken(0))
-            try driver.watch(sockets.left, for: .writable, token: SourceToken(1))
+            try driver.watch(sockets.reader, for: .readable, token: SourceToken(0))
+            try driver.watch(sockets.reader, for: .writable, token: SourceToken(1))
             #expect(driver.look(for: Self.patience) == [Found(1, .writable)])
             sockets.write()
             #expect(driver.look(for: Self.patience) == [Found(0, .readable), Found(1, .writable)])
@@ -267,10 +268,10 @@ struct DescriptorConformanceTests {
     @Test("of many descriptors exactly the ready ones are reported", arguments: DriverKind.allCases)
     func many(kind: DriverKind) throws {
         try kind.run { driver in
-            let pipes = (0..<100).map { _ in Pipe() }
+            let pipes = (0..<100).map { _ in DescriptorPair() }
             defer { withExtendedLifetime(pipes) {} }
             for (slot, pipe) in pipes.enumerated() {
-                try driver.watch(pipe.readEnd, for: .readable, token: SourceToken(UInt32(slot)))
+                try driver.watch(pipe.reader, for: .readable, token: SourceToken(UInt32(slot)))
             }
             for slot in stride(from: 0, to: 100, by: 7) { pipes[slot].write() }
             let expected = stride(from: 0, to: 100, by: 7).map { Found(UInt32($0), .readable) }

@@ -65,7 +65,7 @@ struct RealLoopTests {
         let counting = CountingWaker(waker)
         let remote = RunLoop.Remote(waker: counting)
         let allPosted = Flag()
-        let waitsSeen = Locked<[Int]>([])
+        let waitsSeen = Log<Int>()
         let thread = PlainThread {
             let loop = RunLoop.real(waker: waker, remote: remote)
             loop.add(CustomSource(), forMode: .default)
@@ -76,13 +76,13 @@ struct RealLoopTests {
             remote.perform { loop in
                 // The first one holds the loop until all are there, so that it cannot fall asleep between two of them.
                 while number == 0 && !allPosted.isSet { sched_yield() }
-                waitsSeen.withLock { $0.append(loop.statistics.waits) }
+                waitsSeen.append(loop.statistics.waits)
             }
         }
         allPosted.set()
-        while waitsSeen.withLock({ $0.count }) < 10 { sched_yield() }
+        while waitsSeen.entries.count < 10 { sched_yield() }
         #expect(counting.count == 1)
-        #expect(Set(waitsSeen.withLock { $0 }) == [1])
+        #expect(Set(waitsSeen.entries) == [1])
         remote.stop()
         thread.join()
     }
@@ -90,11 +90,11 @@ struct RealLoopTests {
     @Test("a readable descriptor out of its mode does not spin the loop, and is served when its mode runs")
     func outOfMode() throws {
         let loop = RunLoop.real()
-        let pipe = Pipe()
+        let pipe = DescriptorPair()
         defer { withExtendedLifetime(pipe) {} }
         pipe.write()
         var served = 0
-        let source = DescriptorSource(fileDescriptor: pipe.readEnd, events: .readable) { source, _ in
+        let source = DescriptorSource(fileDescriptor: pipe.reader, events: .readable) { source, _ in
             served += 1
             source.invalidate()
         }
@@ -113,10 +113,10 @@ struct RealLoopTests {
     @Test("a hang-up out of its mode does not spin the loop")
     func hangUpOutOfMode() throws {
         let loop = RunLoop.real()
-        let pipe = Pipe()
+        let pipe = DescriptorPair()
         defer { withExtendedLifetime(pipe) {} }
-        pipe.closeWriteEnd()
-        let source = DescriptorSource(fileDescriptor: pipe.readEnd, events: .readable) { _, _ in }
+        pipe.closeWriter()
+        let source = DescriptorSource(fileDescriptor: pipe.reader, events: .readable) { _, _ in }
         try loop.add(source, forMode: .tracking)
         loop.add(CustomSource(), forMode: .default)
         for _ in 0..<5 { loop.run(in: .default, until: loop.now + .milliseconds(20)) }
@@ -128,14 +128,14 @@ struct RealLoopTests {
     @Test("a descriptor whose handler runs the loop does not spin that run, and is served again afterwards")
     func nestedRun() throws {
         let loop = RunLoop.real()
-        let pipe = Pipe()
+        let pipe = DescriptorPair()
         defer { withExtendedLifetime(pipe) {} }
         pipe.write()
         var depth = 0
         var deepest = 0
         var served = 0
         var waitsInside = 0
-        let source = DescriptorSource(fileDescriptor: pipe.readEnd, events: .readable) { source, _ in
+        let source = DescriptorSource(fileDescriptor: pipe.reader, events: .readable) { source, _ in
             depth += 1
             deepest = max(deepest, depth)
             served += 1
@@ -179,11 +179,11 @@ struct RealLoopTests {
                     thread.join()
                     // A loop that goes with its thread, with a source that is still watched.
                     PlainThread {
-                        let pipe = Pipe()
+                        let pipe = DescriptorPair()
                         defer { withExtendedLifetime(pipe) {} }
                         let loop = RunLoop.real()
                         RunLoop.install(loop)
-                        let source = DescriptorSource(fileDescriptor: pipe.readEnd, events: .readable) { _, _ in }
+                        let source = DescriptorSource(fileDescriptor: pipe.reader, events: .readable) { _, _ in }
                         try? loop.add(source, forMode: .default)
                         loop.run(in: .default, until: .distantPast)
                         source.invalidate()

@@ -1,12 +1,13 @@
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @Suite("Pauses of a countdown that is late", .timeLimit(.minutes(3)))
 struct CountdownPauseTests {
     /// What a countdown ticks in so many seconds, as seconds and what remains.
     private func ticks(
-        seconds: Int, from count: Int, _ pausing: Countdown.Pausing,
+        seconds length: Int, from count: Int, _ pausing: Countdown.Pausing,
         _ play: (Countdown, Simulation) -> Void
     ) -> [[Int]] {
         withSimulation { simulation in
@@ -15,7 +16,7 @@ struct CountdownPauseTests {
                 ticks.append([Int(simulation.now.nanoseconds / 1_000_000_000), countdown.remaining!])
             }
             play(countdown, simulation)
-            simulation.advance(to: RunLoop.Instant(nanoseconds: 0) + .seconds(seconds))
+            simulation.advance(to: seconds(Double(length)))
             return ticks
         }
     }

@@ -167,13 +167,13 @@ struct PerformAndWaitTests {
                         do {
                             try main.performAndWait { _ in }
                         } catch {
-                            errors.append("inner: \(error)")
+                            errors("inner: \(error)")
                         }
                         return "outer: done"
                     }
-                    errors.append(result)
+                    errors(result)
                 } catch {
-                    errors.append("outer: \(error)")
+                    errors("outer: \(error)")
                 }
             }
             simulation.advance(by: .seconds(1))

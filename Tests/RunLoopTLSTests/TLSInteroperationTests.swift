@@ -3,6 +3,7 @@ import RunLoopKit
 import RunLoopSimulation
 import RunLoopTLS
 import RunLoopUnix
+import TestSupport
 import Testing
 
 /// The command `openssl` as the other side.
@@ -76,7 +77,7 @@ struct TLSInteroperationTests {
 
     @Test("a session is taken up again")
     func resumption() throws {
-        let session = TemporaryFile([])
+        let session = TemporaryFile()
         try withSimulation { simulation in
             let loop = simulation.loop
             let contexts = try Contexts()
@@ -179,19 +180,4 @@ private final class Command {
     func end() { child.standardInput!.close() }
 
     func kill() { _ = try? child.kill(.kill) }
-}
-
-/// A file that goes with its last reference.
-private final class TemporaryFile {
-    let path: String
-
-    init(_ bytes: [UInt8]) {
-        var template = Array("/tmp/runloopkit.XXXXXX".utf8CString)
-        let file = mkstemp(&template)
-        precondition(file >= 0 && write(file, bytes, bytes.count) == bytes.count, "no file (errno \(errno))")
-        close(file)
-        path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    }
-
-    deinit { unlink(path) }
 }

@@ -3,6 +3,7 @@ import RunLoopKit
 import RunLoopSimulation
 import RunLoopTLS
 import RunLoopUnix
+import TestSupport
 import Testing
 
 /// Random conversations: whatever is written, in whatever pieces, arrives as it was, whoever pauses and whichever modes
@@ -13,11 +14,11 @@ struct TLSModelTests {
     func conversations(round: UInt64) throws {
         let seed = UInt64.random(in: 0...UInt64(UInt32.max)) << 8 | round
         try withSimulation { simulation in
-            var random = Generator(state: seed)
+            var random = SeededGenerator(seed: seed)
             let loop = simulation.loop
             let contexts = try Contexts()
             var limits = Connection.Limits()
-            limits.highWatermark = random.next(below: 200_000)
+            limits.highWatermark = Int.random(in: 0..<200_000, using: &random)
             limits.lowWatermark = limits.highWatermark / 2
             // Two sides that do not read while they cannot write would wait for each other for ever.
             var clientLimits = Connection.Limits()
@@ -32,20 +33,22 @@ struct TLSModelTests {
                 side.connection.endHandler = { _ in }
                 side.receive = { side, bytes in
                     // Sometimes only a part is used before a pause; the rest comes again after it.
-                    let pauses = random.next(below: 10) == 0
-                    let used = pauses ? random.next(below: bytes.count + 1) : bytes.count
+                    let pauses = Int.random(in: 0..<10, using: &random) == 0
+                    let used = pauses ? Int.random(in: 0...bytes.count, using: &random) : bytes.count
                     bytes.extracting(0..<used).withUnsafeBufferPointer { side.received += $0 }
                     if pauses { side.connection.pauseReading() }
                     return used
                 }
             }
             for _ in 0..<300 {
-                let index = random.next(below: 2)
+                let index = Int.random(in: 0..<2, using: &random)
                 let connection = sides[index].connection!
-                switch random.next(below: 8) {
+                switch Int.random(in: 0..<8, using: &random) {
                 case 0...2:
-                    let most = [10, 1_000, 20_000, 150_000][random.next(below: 4)]
-                    let bytes = (0..<random.next(below: most)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+                    let most = [10, 1_000, 20_000, 150_000][Int.random(in: 0..<4, using: &random)]
+                    let bytes = (0..<Int.random(in: 0..<most, using: &random)).map { _ in
+                        UInt8.random(in: .min ... .max, using: &random)
+                    }
                     written[index] += bytes
                     connection.write(bytes)
                 case 3: connection.pauseReading()
@@ -68,19 +71,4 @@ struct TLSModelTests {
             }
         }
     }
-}
-
-/// Xorshift64*: the same numbers for the same seed.
-private struct Generator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        if state == 0 { state = 1 }
-        state ^= state >> 12
-        state ^= state << 25
-        state ^= state >> 27
-        return state &* 2_685_821_657_736_338_717
-    }
-
-    mutating func next(below bound: Int) -> Int { Int((next() >> 16) % UInt64(bound)) }
 }

@@ -3,6 +3,7 @@ import RunLoopKit
 import RunLoopSimulation
 import RunLoopTLS
 import RunLoopUnix
+import TestSupport
 import Testing
 
 /// One side of a conversation, and what happened to it.
@@ -61,13 +62,6 @@ final class Side {
     }
 }
 
-/// Two connected sockets.
-func makeSockets() -> (Int32, Int32) {
-    var descriptors: [Int32] = [-1, -1]
-    precondition(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &descriptors) == 0)
-    return (descriptors[0], descriptors[1])
-}
-
 /// Two sockets connected by TCP, whose resets lose what is under way.
 func makeTCPSockets() -> (Int32, Int32) {
     let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
@@ -108,16 +102,5 @@ struct Contexts {
             try .server(one, on: loop, server, modes: modes, limits: limits),
             try .client(other, on: loop, client, host: host, modes: modes, limits: clientLimits ?? limits)
         )
-    }
-}
-
-extension Simulation {
-    /// Lets the loop do what there is to do until something has happened: the world outside takes real time.
-    func settle(until hasHappened: () -> Bool) {
-        for _ in 0..<20_000 {
-            advance(by: .zero)
-            if hasHappened() { return }
-            usleep(500)
-        }
     }
 }

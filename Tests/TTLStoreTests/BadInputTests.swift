@@ -1,6 +1,7 @@
 import Glibc
 import RunLoopKit
 import RunLoopUnix
+import TestSupport
 import Testing
 
 @Suite("The daemon and what goes wrong", .serialized)

@@ -1,6 +1,7 @@
 import Glibc
 import RunLoopKit
 import RunLoopUnix
+import TestSupport
 import Testing
 
 /// Runs a program to its end on the calling thread's loop.
@@ -83,13 +84,7 @@ final class StoreUnderTest {
         unlink(logPath)
     }
 
-    /// Beside the tests' own program.
-    static let program: String = {
-        var buffer = [UInt8](repeating: 0, count: 4096)
-        let count = readlink("/proc/self/exe", &buffer, buffer.count)
-        let own = String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
-        return own[..<(own.lastIndex(of: "/") ?? own.startIndex)] + "/TTLStore"
-    }()
+    static let program = pathOfProgram("TTLStore")
 
     func kill(_ signal: Signal) throws {
         _ = try child.kill(signal)
@@ -151,17 +146,6 @@ final class StoreUnderTest {
         let words = contents(of: "/proc/\(child.processIdentifier)/statm").split(separator: " ")
         return (words.count > 1 ? Int(words[1]) ?? 0 : 0) * Int(sysconf(Int32(_SC_PAGESIZE)))
     }
-}
-
-/// The text of a file; empty if there is none.
-func contents(of path: String) -> String {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { return "" }
-    defer { close(descriptor) }
-    var text: [UInt8] = []
-    var buffer = [UInt8](repeating: 0, count: 1 << 16)
-    while case let count = read(descriptor, &buffer, buffer.count), count > 0 { text += buffer[..<count] }
-    return String(decoding: text, as: UTF8.self)
 }
 
 /// A blocking client on a Unix socket.

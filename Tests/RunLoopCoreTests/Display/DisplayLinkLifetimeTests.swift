@@ -1,5 +1,6 @@
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @testable import RunLoopCore
@@ -98,20 +99,20 @@ struct DisplayLinkLifetimeTests {
     func invalidatedInside() {
         withSimulation { simulation in
             let loop = simulation.loop
-            weak var weakProbe: Probe?
+            weak var weakToken: Token?
             do {
-                let probe = Probe()
-                weakProbe = probe
+                let token = Token()
+                weakToken = token
                 DisplayLink.scheduledDisplayLink { link in
                     link.invalidate()
-                    #expect(weakProbe != nil)
-                    probe.touch()
+                    #expect(weakToken != nil)
+                    token.touch()
                 }
             }
             loop.run(in: .default, until: ns(16_666_665))
-            #expect(weakProbe != nil)
+            #expect(weakToken != nil)
             #expect(loop.run(in: .default) == .finished)
-            #expect(weakProbe == nil)
+            #expect(weakToken == nil)
         }
     }
 
@@ -136,7 +137,7 @@ struct DisplayLinkLifetimeTests {
     @Test("the invalidation handler is called once, before what the link holds is let go")
     func invalidationHandler() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let link: DisplayLink
             do { link = DisplayLink(target: Stepper { log("released") }, selector: Stepper.step) }
             link.add(to: loop, forMode: .default)
@@ -157,7 +158,7 @@ struct DisplayLinkLifetimeTests {
     @Test("a deinit that a link's end sets off may use the loop and the link")
     func deinitUsesLoop() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             var link: DisplayLink?
             do {
                 let stepper = Stepper {
@@ -199,7 +200,7 @@ struct DisplayLinkLifetimeTests {
     @Test("remote.invalidate from another thread wakes the loop, which lets the target go on its own thread (R195)")
     func remoteInvalidate() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let remote: DisplayLink.Remote
             do {
                 let stepper = Stepper { log("released at \(loop.now.word)") }

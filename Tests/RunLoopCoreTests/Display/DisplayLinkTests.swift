@@ -249,20 +249,20 @@ struct DisplayLinkTests {
 
     @Test("on the real clock a call is never early, and comes on the grid")
     func realClock() {
-        let dates = Dates()
+        let dates = Log<(Int, RunLoop.Instant)>()
         let early = Counter()
         let thread = LoopThread(name: "frames") { loop in
             let clock = FrameClock(framesPerSecond: 240, start: loop.now)
             DisplayLink.scheduledDisplayLink(clock: clock) { link in
                 if loop.now < link.timestamp { early.add(1) }
                 if clock.date(of: clock.frame(at: link.timestamp)) != link.timestamp { early.add(1) }
-                dates.add(0, link.timestamp)
-                if dates.all.count == 40 { link.invalidate() }
+                dates.append((0, link.timestamp))
+                if dates.entries.count == 40 { link.invalidate() }
             }
         }
         thread.join()
         #expect(early.value == 0)
-        #expect(dates.all.count == 40)
-        #expect(zip(dates.all, dates.all.dropFirst()).allSatisfy { $0.1 < $1.1 })
+        #expect(dates.entries.count == 40)
+        #expect(zip(dates.entries, dates.entries.dropFirst()).allSatisfy { $0.1 < $1.1 })
     }
 }

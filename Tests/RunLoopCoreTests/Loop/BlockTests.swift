@@ -10,7 +10,7 @@ struct BlockTests {
     @Test("perform means the default mode only (R74)")
     func defaultMode() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.perform { log("B") }
             loop.keepAlive(in: .tracking)
             loop.run(in: .tracking, until: ms(10))
@@ -23,7 +23,7 @@ struct BlockTests {
     @Test("a block of several modes runs once, in whichever runs first (R74, R76)")
     func severalModes() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.perform(inModes: [.default, .tracking]) { log("B:\(loop.currentMode!)") }
             #expect(loop.run(in: .tracking) == .finished)
             #expect(loop.run(in: .default) == .finished)
@@ -34,7 +34,7 @@ struct BlockTests {
     @Test("a common block runs once in whichever common mode runs first (R24)")
     func commonModes() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.perform(inModes: .common) { log("B:\(loop.currentMode!)") }
             #expect(loop.run(in: .tracking) == .finished)
             #expect(log.text == "")
@@ -48,7 +48,7 @@ struct BlockTests {
     @Test("blocks run in the order given; those for other modes keep their place (R75)")
     func order() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.perform(inModes: .default) { log("1d") }
             loop.perform(inModes: .tracking) { log("2t") }
             loop.perform(inModes: [.default, .tracking]) { log("3dt") }
@@ -65,7 +65,7 @@ struct BlockTests {
     @Test("a block is never run inside perform (R78)")
     func neverSynchronous() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.perform {
                 log("A<")
                 loop.perform { log("B") }
@@ -93,7 +93,7 @@ struct BlockTests {
     @Test("a block for no mode at all is not queued (R156)")
     func noModes() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.perform(inModes: []) { log("B") }
             loop.keepAlive()
             loop.run(in: .default, until: ms(10))
@@ -114,7 +114,7 @@ struct BlockTests {
             #expect(loop.run(in: .default, until: ms(10)) == .timedOut)
             #expect(links == 100)
             #expect(loop.statistics.waits == 1)
-            #expect(log.words.count { $0 == "BW" } == 1)
+            #expect(log.entries.count { $0 == "BW" } == 1)
         }
     }
 
@@ -136,7 +136,7 @@ struct BlockTests {
     @Test("a run nested in a block does not see the rest of the batch, but sees what is queued in it (R80)")
     func nestedRunInBlock() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.perform {
                 log("1<")
                 #expect(loop.run(in: .default) == .finished)
@@ -156,7 +156,7 @@ struct BlockTests {
     @Test("a block runs before the timers of its pass, however long they are due (R52)")
     func beforeTimers() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.timer(0) { _ in log("T") }
             simulation.spend(.milliseconds(10))
             loop.perform { log("B") }
@@ -167,13 +167,13 @@ struct BlockTests {
 
     @Test("blocks of a loop that has ended are let go without running (R81)")
     func endedLoop() {
-        let log = Log()
-        weak var kept: Probe?
+        let log = Log<String>()
+        weak var kept: Token?
         withSimulation { simulation in
-            let probe = Probe()
-            kept = probe
+            let token = Token()
+            kept = token
             simulation.loop.perform {
-                probe.touch()
+                token.touch()
                 log("B")
             }
         }
@@ -186,11 +186,11 @@ struct BlockTests {
         withSimulation { simulation in
             let loop = simulation.loop
             loop.keepAlive()
-            weak var kept: Probe?
+            weak var kept: Token?
             do {
-                let probe = Probe()
-                kept = probe
-                loop.perform { probe.touch() }
+                let token = Token()
+                kept = token
+                loop.perform { token.touch() }
             }
             #expect(kept != nil)
             loop.perform(inModes: .tracking) {}
@@ -205,15 +205,15 @@ struct BlockTests {
             let loop = simulation.loop
             loop.keepAlive()
             let remote = loop.remote
-            let dates = Dates()
+            let dates = Log<(Int, RunLoop.Instant)>()
             let thread = LoopThread(name: "other") { other in
                 other.perform(at: ms(20)) {
-                    for index in 0..<5 { remote.perform { dates.add(index, $0.now) } }
+                    for index in 0..<5 { remote.perform { dates.append((index, $0.now)) } }
                 }
             }
             loop.run(in: .default, until: ms(100))
-            #expect(dates.all.map(\.0) == [0, 1, 2, 3, 4])
-            #expect(dates.all.allSatisfy { $0.1 == ms(20) })
+            #expect(dates.entries.map(\.0) == [0, 1, 2, 3, 4])
+            #expect(dates.entries.allSatisfy { $0.1 == ms(20) })
             thread.join()
         }
     }
@@ -314,7 +314,7 @@ struct BlockTests {
     @Test("a nested run sees nothing of a batch that is longer than a turn, and runs what is posted in it (R80)")
     func nestedRunInLongBatch() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.perform {
                 #expect(loop.run(in: .default) == .finished)
                 loop.perform { log("new") }

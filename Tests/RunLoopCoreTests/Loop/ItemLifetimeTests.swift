@@ -8,49 +8,49 @@ import Testing
 /// What holds for all items alike.
 @Suite("The life of an item")
 struct ItemLifetimeTests {
-    /// Makes one item of a kind, whose handler keeps it and the probe, and adds it to a loop.
+    /// Makes one item of a kind, whose handler keeps it and the token, and adds it to a loop.
     struct Maker: Sendable, CustomTestStringConvertible {
         let testDescription: String
-        let make: @Sendable (RunLoop, Probe) throws -> RunLoop.Item
+        let make: @Sendable (RunLoop, Token) throws -> RunLoop.Item
     }
 
     static let makers = [
-        Maker(testDescription: "a timer") { loop, probe in
+        Maker(testDescription: "a timer") { loop, token in
             nonisolated(unsafe) var own: Timer?
             let timer = Timer(fire: ms(1000), interval: .seconds(1), repeats: true) { _ in
-                withExtendedLifetime((own, probe)) {}
+                withExtendedLifetime((own, token)) {}
             }
             own = timer
             loop.add(timer, forMode: .default)
             return timer
         },
-        Maker(testDescription: "a display link") { loop, probe in
+        Maker(testDescription: "a display link") { loop, token in
             nonisolated(unsafe) var own: DisplayLink?
-            let link = DisplayLink { _ in withExtendedLifetime((own, probe)) {} }
+            let link = DisplayLink { _ in withExtendedLifetime((own, token)) {} }
             own = link
             link.add(to: loop, forMode: .default)
             return link
         },
-        Maker(testDescription: "an observer") { loop, probe in
+        Maker(testDescription: "an observer") { loop, token in
             nonisolated(unsafe) var own: Observer?
-            let observer = Observer(activities: .entry) { _, _ in withExtendedLifetime((own, probe)) {} }
+            let observer = Observer(activities: .entry) { _, _ in withExtendedLifetime((own, token)) {} }
             own = observer
             loop.add(observer, forMode: .default)
             return observer
         },
-        Maker(testDescription: "a custom source") { loop, probe in
+        Maker(testDescription: "a custom source") { loop, token in
             nonisolated(unsafe) var own: CustomSource?
-            let source = CustomSource { _ in withExtendedLifetime((own, probe)) {} }
+            let source = CustomSource { _ in withExtendedLifetime((own, token)) {} }
             own = source
             loop.add(source, forMode: .default)
             source.signal()
             return source
         },
-        Maker(testDescription: "a descriptor source") { loop, probe in
-            let pair = PipePair()
+        Maker(testDescription: "a descriptor source") { loop, token in
+            let pair = DescriptorPair()
             nonisolated(unsafe) var own: DescriptorSource?
             let source = DescriptorSource(fileDescriptor: pair.reader, events: .readable) { _, _ in
-                withExtendedLifetime((own, probe, pair)) {}
+                withExtendedLifetime((own, token, pair)) {}
             }
             own = source
             try loop.add(source, forMode: .default)
@@ -63,17 +63,17 @@ struct ItemLifetimeTests {
         arguments: makers)
     func endOfLoop(maker: Maker) throws {
         weak var weakItem: RunLoop.Item?
-        weak var weakProbe: Probe?
+        weak var weakToken: Token?
         var invalidations = 0
         try withSimulation { simulation in
-            let probe = Probe()
-            let item = try maker.make(simulation.loop, probe)
+            let token = Token()
+            let item = try maker.make(simulation.loop, token)
             item.invalidationHandler = { invalidations += 1 }
-            (weakItem, weakProbe) = (item, probe)
+            (weakItem, weakToken) = (item, token)
             simulation.loop.run(in: .tracking, until: ms(10))
         }
         #expect(weakItem == nil)
-        #expect(weakProbe == nil)
+        #expect(weakToken == nil)
         #expect(invalidations == 1)
     }
 
@@ -81,7 +81,7 @@ struct ItemLifetimeTests {
     func endOfThread(maker: Maker) {
         let ends = Counter()
         let thread = LoopThread { loop in
-            do { _ = try maker.make(loop, Probe { ends.add() }) } catch { Issue.record(error) }
+            do { _ = try maker.make(loop, Token { ends.add() }) } catch { Issue.record(error) }
             loop.stop()
             loop.remote.stop()
         }
@@ -96,7 +96,7 @@ struct ItemLifetimeTests {
             let loop = simulation.loop
             var ignored: [String] = []
             loop.trace = { if case .ignored(let what) = $0 { ignored.append(what) } }
-            let item = try maker.make(loop, Probe())
+            let item = try maker.make(loop, Token())
             item.name = "it"
             #expect(item.description.hasPrefix("\(item.kind) \"it\" (RunLoopCoreTests/ItemLifetimeTests.swift:"))
             item.invalidate()
@@ -111,7 +111,7 @@ struct ItemLifetimeTests {
     func otherLoop(maker: Maker) throws {
         try withSimulation { simulation in
             let other = RunLoop(driver: simulation.loop.driver, world: simulation.loop.world)
-            let item = try maker.make(simulation.loop, Probe())
+            let item = try maker.make(simulation.loop, Token())
             var ignored: [String] = []
             other.trace = { if case .ignored(let what) = $0 { ignored.append(what) } }
             other.enrol(item, .default)
@@ -127,7 +127,7 @@ struct ItemLifetimeTests {
     func everyMode(maker: Maker) throws {
         try withSimulation { simulation in
             let loop = simulation.loop
-            let item = try maker.make(loop, Probe())
+            let item = try maker.make(loop, Token())
             loop.enrol(item, .every)
             for mode in ["early", .default, .tracking] as [RunLoop.Mode] {
                 #expect(loop.isEmpty(mode) == !item.keepsAlive)
@@ -145,7 +145,7 @@ struct ItemLifetimeTests {
     func remote(maker: Maker) throws {
         try withSimulation { simulation in
             let loop = simulation.loop
-            let item = try maker.make(loop, Probe())
+            let item = try maker.make(loop, Token())
             let keepAlive = loop.keepAlive()
             let remote = RunLoop.ItemRemote<RunLoop.Item>(item.link)
             let thread = LoopThread(name: "other") { _ in remote.invalidate() }

@@ -1,5 +1,6 @@
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @testable import RunLoopCore
@@ -20,7 +21,7 @@ struct ModeTests {
     @Test("a process may name more modes than a word has bits")
     func manyModes() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let modes = (0..<200).map { RunLoop.Mode("one of many \($0)") }
             let timer = loop.timer(10, every: 10, in: RunLoop.Modes(modes.map { RunLoop.Modes($0) })) { _ in
                 log(loop.currentMode!.name)
@@ -31,7 +32,7 @@ struct ModeTests {
                 loop.checkInvariants()
             }
             let names = [modes[0], modes[63], modes[64], modes[150], modes[199]].map(\.name)
-            #expect(log.words == names.prefix(3) + ["only here"] + names.suffix(2))
+            #expect(log.entries == names.prefix(3) + ["only here"] + names.suffix(2))
             loop.remove(timer, fromMode: RunLoop.Modes(modes[199]))
             #expect(loop.isEmpty(modes[199]))
             #expect(!loop.isEmpty(modes[198]))
@@ -42,7 +43,7 @@ struct ModeTests {
     @Test("only items of the running mode take part; the others are held, not lost (R8)")
     func onlyTheRunningMode() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.timer(10) { _ in log("default timer") }
             loop.timer(10, in: .tracking) { _ in log("tracking timer") }
             let source = CustomSource { _ in log("default source") }
@@ -50,9 +51,9 @@ struct ModeTests {
             source.signal()
             loop.perform { log("default block") }
             loop.run(in: .tracking)
-            #expect(log.words == ["tracking timer"])
+            #expect(log.entries == ["tracking timer"])
             loop.run(in: .default, until: ms(20))
-            #expect(log.words == ["tracking timer", "default block", "default source", "default timer"])
+            #expect(log.entries == ["tracking timer", "default block", "default source", "default timer"])
         }
     }
 
@@ -95,7 +96,7 @@ struct ModeTests {
     @Test("an item added to common is in every common mode, also those made common later (R17, R18)")
     func commonItems() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.addCommonMode("panel")
             loop.timer(10, every: 10, in: .common) { _ in log("T:\(loop.currentMode!)") }
             let source = CustomSource { _ in log("S:\(loop.currentMode!)") }
@@ -113,7 +114,7 @@ struct ModeTests {
     @Test("a mode that is made common twice changes nothing (R19)")
     func commonTwice() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let source = CustomSource()
             source.scheduleHandler = { _, mode in log("schedule:\(mode)") }
             loop.add(source, forMode: .common)
@@ -166,7 +167,7 @@ struct ModeTests {
     @Test("a common item that was removed from every common mode joins modes made common later (R21)")
     func commonItemInNoMode() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.timer(10, in: .common) { _ in log("T") }
             let timer = loop.timer(10, in: .common) { _ in log("U") }
             loop.remove(timer, fromMode: .default)
@@ -181,7 +182,7 @@ struct ModeTests {
     @Test("an observer removed from one common mode goes on in the others (R21)")
     func observerRemovedFromOne() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.addCommonMode(.tracking)
             let observer = loop.observe(.entry, in: .common) { log(loop.currentMode!.name) }
             loop.remove(observer, fromMode: .default)
@@ -209,7 +210,7 @@ struct ModeTests {
     @Test("an item in default and in common fires once per due time (R23)")
     func defaultAndCommon() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let timer = loop.timer(10, every: 10, in: [.default, .common]) { _ in log("T\(loop.now.word)") }
             loop.add(timer, forMode: .default)
             loop.add(timer, forMode: .common)
@@ -227,7 +228,7 @@ struct ModeTests {
     @Test("default-mode timers rest while the loop is in tracking, common ones go on (R25)")
     func tracking() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.addCommonMode(.tracking)
             loop.timer(10, every: 10) { _ in log("d\(loop.now.word)") }
             loop.timer(10, every: 10, in: .common) { _ in log("c\(loop.now.word)") }
@@ -240,7 +241,7 @@ struct ModeTests {
     @Test("a mode switch inside a pass fires only what is in the inner mode")
     func switchInsidePass() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.timer(10) { _ in
                 log("A<")
                 loop.run(in: .tracking, until: loop.now)

@@ -1,5 +1,6 @@
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @testable import RunLoopCore
@@ -33,7 +34,7 @@ struct NestedRunTests {
     @Test("fifty due timers, each of which runs the loop nested, fire inside one another, once each (R89, R93)")
     func fiftyDeepInTimers() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             for level in 1...50 {
                 loop.timer(10) { _ in
                     log("\(level)<")
@@ -43,7 +44,7 @@ struct NestedRunTests {
                 }
             }
             #expect(loop.run(in: .default) == .finished)
-            #expect(log.words == (1...50).map { "\($0)<" } + (1...50).reversed().map { "\($0)>" })
+            #expect(log.entries == (1...50).map { "\($0)<" } + (1...50).reversed().map { "\($0)>" })
             #expect(loop.statistics.fires == 50)
             #expect(loop.now == ms(10))
         }
@@ -71,7 +72,7 @@ struct NestedRunTests {
     @Test("the inner mode is live: its items and observers are called, those of the outer are not (R90)")
     func innerModeIsLive() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.observe(log, prefix: "default:")
             loop.observe(log, in: .tracking, prefix: "tracking:")
             let source = CustomSource { _ in log("S:\(loop.currentMode!)") }
@@ -101,7 +102,7 @@ struct NestedRunTests {
     @Test("a nested run sees timers left due by the outer pass")
     func seesDueTimers() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.timer(10) { _ in
                 log("A<")
                 loop.run(in: .default, until: .distantPast)
@@ -116,7 +117,7 @@ struct NestedRunTests {
     @Test("a timer is not re-entered, however overdue, and its next date is found when its callback returns (R91)")
     func timerIsNotReentered() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.keepAlive()
             loop.timer(10, every: 10) { timer in
                 log("\(loop.now.word)<")
@@ -145,7 +146,7 @@ struct NestedRunTests {
     @Test("what fired in the nested run is not fired again by the outer pass (R93)")
     func notFiredTwice() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.timer(10) { _ in
                 log("A<")
                 loop.run(in: .default, until: ms(15))
@@ -160,7 +161,7 @@ struct NestedRunTests {
     @Test("an outer limit that passes during a nested run takes effect when control returns (R94)")
     func outerLimit() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.keepAlive()
             loop.keepAlive(in: .tracking)
             loop.timer(70) { _ in log("T70") }
@@ -170,16 +171,16 @@ struct NestedRunTests {
             }
             #expect(loop.run(in: .default, until: ms(50)) == .timedOut)
             #expect(loop.now == ms(100))
-            #expect(log.words == ["nested ended at 100"])
+            #expect(log.entries == ["nested ended at 100"])
             loop.run(in: .default, until: .distantPast)
-            #expect(log.words == ["nested ended at 100", "T70"])
+            #expect(log.entries == ["nested ended at 100", "T70"])
         }
     }
 
     @Test("a run nested in an observer or a source is as good as any (R89)")
     func nestedElsewhere() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.timer(5, in: .tracking) { _ in log("T") }
             loop.observe(.beforeTimers, repeats: false) {
                 log("O<")

@@ -1,5 +1,6 @@
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @testable import RunLoopCore
@@ -70,7 +71,7 @@ struct PassTests {
     func nestedInTimer() {
         withObservedLoop { _, loop, log in
             loop.keepAlive()
-            let inner = Log()
+            let inner = Log<String>()
             loop.observe(inner)
             loop.timer(20) { _ in
                 log("T<")
@@ -185,7 +186,7 @@ struct PassTests {
     @Test("beforeSources follows beforeTimers in every pass, also without timers and sources (R53)")
     func beforeSourcesFollows() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.observe(.beforeTimers) { log("BT") }
             loop.observe(.beforeSources) { log("BS") }
             loop.perform { log("B") }
@@ -224,7 +225,7 @@ struct PassTests {
     @Test("the time of a pass stands still while its callbacks take time, and goes on with the next pass")
     func passTime() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             #expect(loop.passTime == ms(0))
             for name in ["A", "B"] {
                 loop.timer(10) { _ in

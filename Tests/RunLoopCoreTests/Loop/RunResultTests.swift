@@ -1,5 +1,6 @@
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @testable import RunLoopCore
@@ -172,7 +173,7 @@ struct RunResultTests {
     @Test("a timer due exactly at the limit fires before the run returns (R35)")
     func dueAtLimit() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.timer(10, every: 10) { _ in log(loop.now.word) }
             #expect(loop.run(in: .default, until: ms(30)) == .timedOut)
             #expect(log.text == "10 20 30")
@@ -183,7 +184,7 @@ struct RunResultTests {
     @Test("a timer due a nanosecond after the limit does not fire (R35)")
     func dueAfterLimit() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.add(Timer(fire: ns(30_000_001), interval: .zero, repeats: false) { _ in log("T") }, forMode: .default)
             #expect(loop.run(in: .default, until: ms(30)) == .timedOut)
             #expect(log.text == "")

@@ -1,5 +1,6 @@
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @testable import RunLoopCore
@@ -40,7 +41,7 @@ struct RunWrapperTests {
     @Test("timers fire any number of times before the first source ends run(mode:before:) (R42)")
     func timersMeanwhile() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let source = CustomSource { _ in log("S") }
             loop.add(source, forMode: .default)
             loop.timer(10, every: 10) { _ in log("T") }
@@ -77,7 +78,7 @@ struct RunWrapperTests {
     @Test("run(until:) goes on after sources, to the date (R45)")
     func runUntil() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let source = CustomSource { _ in log("S\(loop.now.word)") }
             loop.add(source, forMode: .default)
             loop.timer(30, every: 30) { _ in source.signal() }
@@ -90,7 +91,7 @@ struct RunWrapperTests {
     @Test("run(until:) makes at least one pass when the date is past (R45)")
     func runUntilPast() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.timer(10, every: 10) { _ in log("T") }
             simulation.spend(.milliseconds(15))
             loop.run(until: ms(5))
@@ -115,7 +116,7 @@ struct RunWrapperTests {
     @Test("stop ends neither run(until:) nor run() (R46)")
     func stopDoesNotEnd() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let timer = loop.timer(10, every: 10) { timer in
                 log(loop.now.word)
                 loop.stop()
@@ -134,7 +135,7 @@ struct RunWrapperTests {
     @Test("run() returns at once when the default mode is empty, and runs no other mode (R47, R48)")
     func runOnlyDefault() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.timer(10, in: .tracking) { _ in log("tracking") }
             loop.run()
             loop.run(until: ms(50))
@@ -149,7 +150,7 @@ struct RunWrapperTests {
     @Test("limitDate fires what is due, never blocks, and tells the earliest date (R49)")
     func limitDate() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.timer(10) { _ in log("T10") }
             loop.timer(40) { _ in log("T40") }
             loop.timer(30) { _ in log("T30") }
@@ -165,7 +166,7 @@ struct RunWrapperTests {
     @Test("limitDate is nil for an empty mode, also one that has just become empty (R49)")
     func limitDateOfEmptyMode() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             #expect(loop.limitDate(forMode: .default) == nil)
             loop.timer(0) { _ in log("T") }
             #expect(loop.limitDate(forMode: .default) == nil)
@@ -176,7 +177,7 @@ struct RunWrapperTests {
     @Test("limitDate with sources only is the distant future, and serves one of them (R49)")
     func limitDateWithSources() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             for name in ["S1", "S2"] {
                 let source = CustomSource { _ in log(name) }
                 loop.add(source, forMode: .default)

@@ -12,7 +12,7 @@ struct StopTests {
     @Test("stop ends the innermost run only (R82)")
     func innermostOnly() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.keepAlive()
             loop.timer(10) { _ in
                 loop.timer(20) { _ in
@@ -24,7 +24,7 @@ struct StopTests {
                 log("inner ended at \(loop.now.word)")
             }
             #expect(loop.run(in: .default, until: ms(200)) == .timedOut)
-            #expect(log.words == ["inner ended at 20"])
+            #expect(log.entries == ["inner ended at 20"])
             #expect(loop.now == ms(200))
         }
     }
@@ -97,7 +97,7 @@ struct StopTests {
     @Test("stop from another thread ends only the innermost run")
     func remoteStopIsInnermost() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.keepAlive()
             let remote = loop.remote
             let thread = LoopThread(name: "other") { other in
@@ -108,7 +108,7 @@ struct StopTests {
                 log("inner ended at \(loop.now.word)")
             }
             #expect(loop.run(in: .default, until: ms(100)) == .timedOut)
-            #expect(log.words == ["inner ended at 20"])
+            #expect(log.entries == ["inner ended at 20"])
             thread.join()
         }
     }

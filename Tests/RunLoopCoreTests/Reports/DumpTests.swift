@@ -3,16 +3,11 @@ import Glibc
 import RunLoopCore
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @Suite("Dumps")
 struct DumpTests {
-    private func makePipe() throws -> (reading: Int32, writing: Int32) {
-        var ends: [Int32] = [0, 0]
-        try #require(pipe(&ends) == 0)
-        return (ends[0], ends[1])
-    }
-
     @Test("everything that is scheduled is there, with its kind, name, place, modes and date")
     func items() throws {
         try withSimulation { simulation in
@@ -27,8 +22,8 @@ struct DumpTests {
             link.add(to: loop, forMode: .tracking)
             let custom = CustomSource()
             loop.add(custom, forMode: .common)
-            let ends = try makePipe()
-            let descriptor = DescriptorSource(fileDescriptor: ends.reading, events: .readable) { _, _ in }
+            let pipe = DescriptorPair()
+            let descriptor = DescriptorSource(fileDescriptor: pipe.reader, events: .readable) { _, _ in }
             try loop.add(descriptor, forMode: ["default", "panel"])
             loop.add(Observer(activities: .all) { _, _ in }, forMode: .common)
             loop.perform(inModes: "panel") {}
@@ -54,7 +49,7 @@ struct DumpTests {
             #expect(item(.source)?.modes == [.default])
             #expect(item(.source)?.origin.line == line + 8)
             #expect(item(.descriptor)?.modes.map(\.name) == ["default", "panel"])
-            #expect(item(.descriptor)?.detail == "descriptor \(ends.reading), readable")
+            #expect(item(.descriptor)?.detail == "descriptor \(pipe.reader), readable")
             #expect(item(.descriptor)?.origin.line == line + 11)
             #expect(item(.observer)?.keepsAlive == false)
             #expect(item(.observer)?.origin.line == line + 13)
@@ -62,8 +57,6 @@ struct DumpTests {
             #expect(items.filter { $0.kind == .timer }.last?.origin.line == line + 16, "a delayed call is a timer")
             #expect(items.allSatisfy { $0.origin.file == "RunLoopCoreTests/DumpTests.swift" })
             descriptor.invalidate()
-            close(ends.reading)
-            close(ends.writing)
             withExtendedLifetime(source) {}
         }
     }
@@ -166,16 +159,14 @@ struct DumpTests {
         try withSimulation { simulation in
             let loop = simulation.loop
             loop.add(Timer(fire: .distantFuture, interval: .zero, repeats: false) { _ in }, forMode: .default)
-            let ends = try makePipe()
+            let pipe = DescriptorPair()
             try loop.add(
-                DescriptorSource(fileDescriptor: ends.reading, events: .readable) { _, _ in }, forMode: .tracking)
-            _ = write(ends.writing, "x", 1)
+                DescriptorSource(fileDescriptor: pipe.reader, events: .readable) { _, _ in }, forMode: .tracking)
+            pipe.write()
             loop.run(in: .default, until: loop.now)
             let dump = loop.dump()
-            close(ends.reading)
-            close(ends.writing)
             #expect(dump.items.map(\.deadline) == [nil, nil])
-            #expect(dump.items.last?.detail == "descriptor \(ends.reading), readable, ready and parked")
+            #expect(dump.items.last?.detail == "descriptor \(pipe.reader), readable, ready and parked")
         }
     }
 
@@ -201,9 +192,10 @@ struct DumpTests {
             link.add(to: loop, forMode: .default)
             let custom = CustomSource { _ in dump("source") }
             loop.add(custom, forMode: .default)
-            let ends = try makePipe()
-            _ = write(ends.writing, "x", 1)
-            let descriptor = DescriptorSource(fileDescriptor: ends.reading, events: .readable) { source, _ in
+            let pipe = DescriptorPair()
+            defer { withExtendedLifetime(pipe) {} }
+            pipe.write()
+            let descriptor = DescriptorSource(fileDescriptor: pipe.reader, events: .readable) { source, _ in
                 source.invalidate()
                 dump("descriptor")
             }
@@ -213,8 +205,6 @@ struct DumpTests {
             loop.perform {}
             custom.signal()
             simulation.advance(by: .seconds(1))
-            close(ends.reading)
-            close(ends.writing)
             withExtendedLifetime(source) {}
 
             // While something is called it still has the date that it is called for, behind those that are waited for.

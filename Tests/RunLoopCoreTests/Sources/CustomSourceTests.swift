@@ -1,12 +1,15 @@
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @testable import RunLoopCore
 
 @Suite("Custom sources")
 struct CustomSourceTests {
-    private func source(_ log: Log, _ name: String, order: Int = 0, in loop: RunLoop, _ modes: RunLoop.Modes = .default)
+    private func source(
+        _ log: Log<String>, _ name: String, order: Int = 0, in loop: RunLoop, _ modes: RunLoop.Modes = .default
+    )
         -> CustomSource
     {
         let source = CustomSource(order: order) { _ in log(name) }
@@ -17,7 +20,7 @@ struct CustomSourceTests {
     @Test("signalled many times, served once (R66)")
     func servedOnce() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let source = source(log, "S", in: loop)
             for _ in 0..<5 { source.signal() }
             #expect(source.isSignalled)
@@ -34,7 +37,7 @@ struct CustomSourceTests {
             let source = CustomSource { source in
                 log("S")
                 #expect(!source.isSignalled)
-                if log.words.count(where: { $0 == "S" }) < 3 { source.signal() }
+                if log.entries.count(where: { $0 == "S" }) < 3 { source.signal() }
             }
             loop.add(source, forMode: .default)
             source.signal()
@@ -46,7 +49,7 @@ struct CustomSourceTests {
     @Test("signal without a wake-up waits for the next pass; remote.signal wakes (R65)")
     func remoteSignalWakes() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let source = CustomSource { _ in log("S\(loop.now.word)") }
             loop.add(source, forMode: .default)
             let remote = source.remote
@@ -62,7 +65,7 @@ struct CustomSourceTests {
     @Test("ready sources are served by order, equal ones as they were first signalled (R67)")
     func order() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let sources = [("5", 5), ("-1", -1), ("0a", 0), ("0b", 0), ("max", Int.max)].map {
                 source(log, $0.0, order: $0.1, in: loop)
             }
@@ -75,7 +78,7 @@ struct CustomSourceTests {
     @Test("a run that returns after a source serves the first ready one, the others stay signalled (R67)")
     func onlyFirst() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let second = source(log, "second", order: 2, in: loop)
             let first = source(log, "first", order: 1, in: loop)
             second.signal()
@@ -93,7 +96,7 @@ struct CustomSourceTests {
     @Test("of the ready sources one invalidated meanwhile is skipped, one removed meanwhile is served (R68)")
     func removedMeanwhile() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             var victims: [CustomSource] = []
             let killer = CustomSource { _ in
                 log("killer")
@@ -128,7 +131,7 @@ struct CustomSourceTests {
     @Test("a source of several modes is served in the first that runs, once (R69)")
     func severalModes() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let source = CustomSource { _ in log("S:\(loop.currentMode!)") }
             loop.add(source, forMode: [.default, .tracking])
             source.signal()
@@ -141,7 +144,7 @@ struct CustomSourceTests {
     @Test("a signal out of its mode waits for it, and does not keep the loop awake (R8)")
     func waitsForMode() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let source = source(log, "S", in: loop, .tracking)
             loop.keepAlive()
             source.signal()
@@ -156,7 +159,7 @@ struct CustomSourceTests {
     @Test("a source signalled before it is added is served once it is in a mode")
     func signalledBeforeAdded() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let source = CustomSource { _ in log("S") }
             source.signal()
             #expect(source.isSignalled)
@@ -169,7 +172,7 @@ struct CustomSourceTests {
     @Test("a source that was removed while signalled keeps the signal for the mode it is added to next")
     func removedWhileSignalled() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let source = source(log, "S", in: loop)
             source.signal()
             loop.remove(source, fromMode: .default)
@@ -183,7 +186,7 @@ struct CustomSourceTests {
     @Test("schedule and cancel handlers are called once for each mode that is joined and left (R70)")
     func scheduleAndCancel() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.addCommonMode(.tracking)
             let source = CustomSource()
             source.scheduleHandler = { log("+\($1)") }
@@ -206,7 +209,7 @@ struct CustomSourceTests {
 
     @Test("at the end of its loop a source's cancel handler is called (R6)")
     func cancelAtEnd() {
-        let log = Log()
+        let log = Log<String>()
         withSimulation { simulation in
             let source = CustomSource { _ in log("S") }
             source.cancelHandler = { log("-\($1)") }
@@ -219,7 +222,7 @@ struct CustomSourceTests {
     @Test("invalidation unsignals, leaves every mode, and is for good (R71)")
     func invalidation() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let source = source(log, "S", in: loop, [.default, .tracking])
             source.signal()
             source.invalidate()
@@ -240,12 +243,12 @@ struct CustomSourceTests {
     @Test("a source is not re-entered by a nested run, and served again afterwards")
     func notReentered() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             var depth = 0
             let source = CustomSource { source in
                 depth += 1
                 log("S<\(depth)")
-                if log.words.count == 1 {
+                if log.entries.count == 1 {
                     source.signal()
                     #expect(loop.run(in: .default, until: ms(20)) == .timedOut)
                     #expect(source.isSignalled)
@@ -265,21 +268,21 @@ struct CustomSourceTests {
         withSimulation { simulation in
             let loop = simulation.loop
             weak var weakSource: CustomSource?
-            weak var weakProbe: Probe?
+            weak var weakToken: Token?
             do {
-                let probe = Probe()
+                let token = Token()
                 let source = CustomSource { source in
                     source.invalidate()
-                    probe.touch()
-                    #expect(weakProbe != nil)
+                    token.touch()
+                    #expect(weakToken != nil)
                 }
-                (weakSource, weakProbe) = (source, probe)
+                (weakSource, weakToken) = (source, token)
                 loop.add(source, forMode: .default)
                 source.signal()
             }
             #expect(weakSource != nil)
             #expect(loop.run(in: .default) == .finished)
-            #expect(weakProbe == nil)
+            #expect(weakToken == nil)
             #expect(weakSource == nil)
         }
     }
@@ -287,7 +290,7 @@ struct CustomSourceTests {
     @Test("remote.signal of a source that is gone, or in no loop, does nothing")
     func remoteOfGone() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             var source: CustomSource? = source(log, "S", in: loop)
             let remote = source!.remote
             remote.signal()

@@ -1,13 +1,14 @@
 import Glibc
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @testable import RunLoopCore
 
 @Suite("The events of a descriptor source")
 struct DescriptorEventsTests {
-    private func source(_ pair: PipePair, _ events: DescriptorEvents, _ log: Log, in loop: RunLoop) throws
+    private func source(_ pair: DescriptorPair, _ events: DescriptorEvents, _ log: Log<String>, in loop: RunLoop) throws
         -> DescriptorSource
     {
         let source = DescriptorSource(fileDescriptor: pair.reader, events: events) { _, found in log("\(found)") }
@@ -18,7 +19,7 @@ struct DescriptorEventsTests {
     @Test("a source that watches for nothing is paused: it stays in its modes, and is not called")
     func paused() throws {
         try withSimulation { simulation in
-            let (loop, log, pair) = (simulation.loop, Log(), PipePair(.socketPair))
+            let (loop, log, pair) = (simulation.loop, Log<String>(), DescriptorPair(.socketPair))
             pair.write()
             let source = try source(pair, [], log, in: loop)
             #expect(source.description.contains("descriptor"))
@@ -39,7 +40,7 @@ struct DescriptorEventsTests {
     @Test("the events can be changed from within the handler, and what is not asked for any more is not delivered")
     func changedInHandler() throws {
         try withSimulation { simulation in
-            let (loop, log, pair) = (simulation.loop, Log(), PipePair(.socketPair))
+            let (loop, log, pair) = (simulation.loop, Log<String>(), DescriptorPair(.socketPair))
             pair.write()
             let source = DescriptorSource(fileDescriptor: pair.reader, events: [.readable, .writable]) {
                 source, found in
@@ -49,7 +50,8 @@ struct DescriptorEventsTests {
             try loop.add(source, forMode: .default)
             for _ in 0..<4 { loop.poll() }
             #expect(
-                log.words == ["readable,", "writable", "writable"] || log.words == ["readable, writable", "writable"])
+                log.entries == ["readable,", "writable", "writable"]
+                    || log.entries == ["readable, writable", "writable"])
             loop.checkInvariants()
         }
     }
@@ -57,8 +59,8 @@ struct DescriptorEventsTests {
     @Test("what was found ready before a source was paused is not delivered")
     func collected() throws {
         try withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
-            let pairs = [PipePair(), PipePair()]
+            let (loop, log) = (simulation.loop, Log<String>())
+            let pairs = [DescriptorPair(), DescriptorPair()]
             var sources: [DescriptorSource] = []
             for (index, pair) in pairs.enumerated() {
                 pair.write()
@@ -78,7 +80,7 @@ struct DescriptorEventsTests {
     @Test("a parked source keeps to the events that it was given meanwhile")
     func parked() throws {
         try withSimulation { simulation in
-            let (loop, log, pair) = (simulation.loop, Log(), PipePair())
+            let (loop, log, pair) = (simulation.loop, Log<String>(), DescriptorPair())
             pair.write()
             let source = try source(pair, .readable, log, in: loop)
             let keepAlive = loop.keepAlive(in: .tracking)
@@ -98,7 +100,7 @@ struct DescriptorEventsTests {
     @Test("a descriptor that was closed meanwhile invalidates its source, and the trace says so")
     func closed() throws {
         try withSimulation { simulation in
-            let (loop, log, pair) = (simulation.loop, Log(), PipePair())
+            let (loop, log, pair) = (simulation.loop, Log<String>(), DescriptorPair())
             var ignored: [String] = []
             loop.trace = { if case .ignored(let what) = $0 { ignored.append(what) } }
             let source = try source(pair, [], log, in: loop)
@@ -127,7 +129,7 @@ struct DescriptorEventsTests {
         for way in 0..<3 {
             var removals = 0
             try withSimulation { simulation in
-                let (loop, log, pair) = (simulation.loop, Log(), PipePair())
+                let (loop, log, pair) = (simulation.loop, Log<String>(), DescriptorPair())
                 let source = try source(pair, .readable, log, in: loop)
                 source.removalHandler = { removals += 1 }
                 switch way {

@@ -1,6 +1,7 @@
 import Glibc
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @testable import RunLoopCore
@@ -10,7 +11,7 @@ struct DescriptorSourceTests {
     @Test("a source is called when its descriptor can be read, and ends run(mode:before:) (R72)")
     func readable() throws {
         try withSimulation { simulation in
-            let (loop, log, pair) = (simulation.loop, Log(), PipePair())
+            let (loop, log, pair) = (simulation.loop, Log<String>(), DescriptorPair())
             let source = DescriptorSource(fileDescriptor: pair.reader, events: .readable) { source, events in
                 #expect(source.fileDescriptor == pair.reader)
                 #expect(events == .readable)
@@ -35,7 +36,7 @@ struct DescriptorSourceTests {
     @Test("a source is called when its descriptor can be written, and only for what it asked for")
     func writable() throws {
         try withSimulation { simulation in
-            let (loop, log, pair) = (simulation.loop, Log(), PipePair(.socketPair))
+            let (loop, log, pair) = (simulation.loop, Log<String>(), DescriptorPair(.socketPair))
             pair.fill()
             let both: DescriptorEvents = [.readable, .writable]
             let source = DescriptorSource(fileDescriptor: pair.writer, events: both) { source, events in
@@ -53,7 +54,7 @@ struct DescriptorSourceTests {
     @Test("the interest is level-triggered: what is not read is reported in every pass")
     func levelTriggered() throws {
         try withObservedLoop { _, loop, log in
-            let pair = PipePair()
+            let pair = DescriptorPair()
             pair.write(3)
             let source = DescriptorSource(fileDescriptor: pair.reader, events: .readable) { source, _ in
                 pair.read()
@@ -68,7 +69,7 @@ struct DescriptorSourceTests {
     @Test("everything that was found ready is served in one pass, in the order of adding")
     func allInOnePass() throws {
         try withObservedLoop { _, loop, log in
-            let pairs = [PipePair(), PipePair(.socketPair), PipePair()]
+            let pairs = [DescriptorPair(), DescriptorPair(.socketPair), DescriptorPair()]
             for (index, pair) in pairs.enumerated() {
                 pair.write()
                 let source = DescriptorSource(fileDescriptor: pair.reader, events: .readable) { _, _ in
@@ -87,7 +88,7 @@ struct DescriptorSourceTests {
     @Test("due timers fire before the descriptors of the pass")
     func timersFirst() throws {
         try withObservedLoop { _, loop, log in
-            let pair = PipePair()
+            let pair = DescriptorPair()
             pair.write()
             let source = DescriptorSource(fileDescriptor: pair.reader, events: .readable) { _, _ in log("R") }
             try loop.add(source, forMode: .default)
@@ -100,7 +101,7 @@ struct DescriptorSourceTests {
     @Test("a timer that re-arms itself for now does not starve descriptors")
     func noStarvation() throws {
         try withSimulation { simulation in
-            let (loop, log, pair) = (simulation.loop, Log(), PipePair())
+            let (loop, log, pair) = (simulation.loop, Log<String>(), DescriptorPair())
             pair.write()
             let source = DescriptorSource(fileDescriptor: pair.reader, events: .readable) { _, _ in
                 log("R")
@@ -119,7 +120,7 @@ struct DescriptorSourceTests {
     @Test("the end of the stream counts as readable")
     func hangUp() throws {
         try withSimulation { simulation in
-            let (loop, log, pair) = (simulation.loop, Log(), PipePair())
+            let (loop, log, pair) = (simulation.loop, Log<String>(), DescriptorPair())
             let source = DescriptorSource(fileDescriptor: pair.reader, events: .readable) { source, events in
                 #expect(events == .readable)
                 #expect(pair.read() == 0)
@@ -136,7 +137,7 @@ struct DescriptorSourceTests {
     @Test("a source in a common mode follows modes made common later (R18)")
     func commonModes() throws {
         try withSimulation { simulation in
-            let (loop, log, pair) = (simulation.loop, Log(), PipePair())
+            let (loop, log, pair) = (simulation.loop, Log<String>(), DescriptorPair())
             let source = DescriptorSource(fileDescriptor: pair.reader, events: .readable) { _, _ in
                 pair.read()
                 log("R:\(loop.currentMode!)")
@@ -160,24 +161,24 @@ struct DescriptorSourceTests {
     @Test("a source cancelled in its own handler is freed")
     func cancelledInHandler() throws {
         try withSimulation { simulation in
-            let (loop, pair) = (simulation.loop, PipePair())
+            let (loop, pair) = (simulation.loop, DescriptorPair())
             weak var weakSource: DescriptorSource?
-            weak var weakProbe: Probe?
+            weak var weakToken: Token?
             do {
-                let probe = Probe()
+                let token = Token()
                 let source = DescriptorSource(fileDescriptor: pair.reader, events: .readable) { source, _ in
                     source.invalidate()
                     #expect(!source.isValid)
-                    probe.touch()
-                    #expect(weakProbe != nil)
+                    token.touch()
+                    #expect(weakToken != nil)
                 }
-                (weakSource, weakProbe) = (source, probe)
+                (weakSource, weakToken) = (source, token)
                 try loop.add(source, forMode: .default)
             }
             #expect(weakSource != nil)
             pair.write()
             #expect(loop.run(in: .default, until: ms(10)) == .finished)
-            #expect(weakProbe == nil)
+            #expect(weakToken == nil)
             #expect(weakSource == nil)
             loop.checkInvariants()
         }
@@ -186,8 +187,8 @@ struct DescriptorSourceTests {
     @Test("a source cancelled while its event is queued is not called")
     func cancelledWhileQueued() throws {
         try withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
-            let (first, second) = (PipePair(), PipePair())
+            let (loop, log) = (simulation.loop, Log<String>())
+            let (first, second) = (DescriptorPair(), DescriptorPair())
             first.write()
             second.write()
             let victim = DescriptorSource(fileDescriptor: second.reader, events: .readable) { _, _ in log("victim") }
@@ -207,8 +208,8 @@ struct DescriptorSourceTests {
     @Test("a source removed while its event is queued is not called, and reports again once it is added")
     func removedWhileQueued() throws {
         try withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
-            let (first, second) = (PipePair(), PipePair())
+            let (loop, log) = (simulation.loop, Log<String>())
+            let (first, second) = (DescriptorPair(), DescriptorPair())
             first.write()
             second.write()
             let victim = DescriptorSource(fileDescriptor: second.reader, events: .readable) { source, _ in
@@ -234,8 +235,8 @@ struct DescriptorSourceTests {
     @Test("a reused slot does not receive its predecessor's event")
     func reusedSlot() throws {
         try withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
-            let (first, second, quiet) = (PipePair(), PipePair(), PipePair())
+            let (loop, log) = (simulation.loop, Log<String>())
+            let (first, second, quiet) = (DescriptorPair(), DescriptorPair(), DescriptorPair())
             first.write()
             second.write()
             let victim = DescriptorSource(fileDescriptor: second.reader, events: .readable) { _, _ in log("victim") }
@@ -264,7 +265,7 @@ struct DescriptorSourceTests {
     @Test("an invalid source cannot be added, and is forgotten by its mode")
     func invalidSource() throws {
         try withSimulation { simulation in
-            let (loop, pair) = (simulation.loop, PipePair())
+            let (loop, pair) = (simulation.loop, DescriptorPair())
             let source = DescriptorSource(fileDescriptor: pair.reader, events: .readable) { _, _ in }
             try loop.add(source, forMode: [.default, .tracking])
             source.invalidate()
@@ -279,7 +280,7 @@ struct DescriptorSourceTests {
 
     @Test("the end of the loop lets its sources go")
     func endOfLoop() throws {
-        let pair = PipePair()
+        let pair = DescriptorPair()
         weak var kept: DescriptorSource?
         try withSimulation { simulation in
             let source = DescriptorSource(fileDescriptor: pair.reader, events: .readable) { _, _ in }
@@ -295,7 +296,7 @@ struct DescriptorSourceTests {
     func closedDescriptor() {
         withSimulation { simulation in
             let loop = simulation.loop
-            let pair = PipePair()
+            let pair = DescriptorPair()
             // So high that no other test opens it meanwhile.
             let descriptor = fcntl(pair.reader, F_DUPFD, 900)
             #expect(descriptor >= 900)

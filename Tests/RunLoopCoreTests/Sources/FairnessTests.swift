@@ -1,5 +1,6 @@
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @testable import RunLoopCore
@@ -10,8 +11,8 @@ struct FairnessTests {
     func order() throws {
         try withSimulation { simulation in
             let loop = simulation.loop
-            let log = Log()
-            let pipes = (0..<4).map { _ in PipePair() }
+            let log = Log<String>()
+            let pipes = (0..<4).map { _ in DescriptorPair() }
             for (pipe, entry) in zip(pipes, [("a", 5), ("b", -1), ("c", 5), ("d", 0)]) {
                 let source = DescriptorSource(fileDescriptor: pipe.reader, events: .readable, order: entry.1) { _, _ in
                     log(entry.0)
@@ -29,7 +30,7 @@ struct FairnessTests {
     func chattyDescriptor() throws {
         try withSimulation { simulation in
             let loop = simulation.loop
-            let (chatty, quiet) = (PipePair(), PipePair())
+            let (chatty, quiet) = (DescriptorPair(), DescriptorPair())
             var calls = (chatty: 0, quiet: 0, fires: 0, blocks: 0)
             chatty.write()
             quiet.write()
@@ -61,7 +62,7 @@ struct FairnessTests {
     func rateLimit() throws {
         try withSimulation { simulation in
             let loop = simulation.loop
-            let pipe = PipePair()
+            let pipe = DescriptorPair()
             var dates: [String] = []
             let source = DescriptorSource(fileDescriptor: pipe.reader, events: .readable) { _, _ in
                 dates.append(loop.now.word)

@@ -1,5 +1,6 @@
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @testable import RunLoopCore
@@ -18,7 +19,7 @@ struct ObserverTests {
     @Test("observers are called by order, equal ones as they were added (R59)")
     func order() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             for (order, name) in [(5, "5a"), (-1, "-1"), (5, "5b"), (0, "0a"), (Int.max, "max"), (0, "0b"), (5, "5c")] {
                 loop.observe(.entry, order: order) { log(name) }
                 loop.checkInvariants()
@@ -32,7 +33,7 @@ struct ObserverTests {
     @Test("an observer is told which activity it is called for, one at a time")
     func toldActivity() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.add(
                 Observer(activities: [.beforeTimers, .exit, .afterWaiting]) { _, activity in
                     log(String(activity.rawValue))
@@ -46,7 +47,7 @@ struct ObserverTests {
     @Test("an observer that does not repeat is invalid after its first call (R61)")
     func notRepeating() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let observer = Observer(activities: .all, repeats: false) { observer, activity in
                 #expect(observer.isValid)
                 log(String(activity.rawValue))
@@ -66,7 +67,7 @@ struct ObserverTests {
     @Test("an observer added during an activity is not called in it (R62)")
     func addedMeanwhile() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.observe(.beforeTimers, repeats: false) {
                 log("A")
                 loop.observe(.beforeTimers, order: 1) { log("B") }
@@ -82,7 +83,7 @@ struct ObserverTests {
     @Test("an observer invalidated by an earlier one is not called, one merely removed still is (R62)")
     func removedMeanwhile() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             var victims: [Observer] = []
             loop.observe(.beforeTimers, repeats: false) {
                 log("A")
@@ -102,7 +103,7 @@ struct ObserverTests {
     @Test("an observer on the stack is not called by a nested run, the others are (R63)")
     func notReentered() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             var isNested = false
             loop.observe(.beforeTimers) {
                 log("A<")
@@ -122,7 +123,7 @@ struct ObserverTests {
     @Test("entry and exit are called once per run, also after a stop or a timeout (R55)")
     func entryAndExit() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.observe(.entry) { log("E") }
             loop.observe(.exit) { log("X") }
             loop.timer(10, every: 10) { _ in
@@ -138,7 +139,7 @@ struct ObserverTests {
     @Test("an observer is added once to a mode, and one removal undoes it (R64)")
     func addedTwice() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let observer = loop.observe(.entry) { log("E") }
             loop.add(observer, forMode: .default)
             loop.perform {}
@@ -158,7 +159,7 @@ struct ObserverTests {
     @Test("an invalid observer cannot be added (R64)")
     func addInvalid() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let observer = loop.observe(.entry) { log("E") }
             observer.invalidate()
             observer.invalidate()
@@ -172,7 +173,7 @@ struct ObserverTests {
 
     @Test("an observer of a loop that has ended is invalid, and is not called by another loop")
     func addAfterLoopEnded() {
-        let log = Log()
+        let log = Log<String>()
         let observer = Observer(activities: .entry) { _, _ in log("E") }
         for _ in 0..<2 {
             withSimulation { simulation in
@@ -188,12 +189,12 @@ struct ObserverTests {
     @Test("an invalidated observer lets its handler go")
     func letsGo() {
         withSimulation { simulation in
-            weak var kept: Probe?
+            weak var kept: Token?
             let observer: Observer
             do {
-                let probe = Probe()
-                kept = probe
-                observer = simulation.loop.observe(.entry) { probe.touch() }
+                let token = Token()
+                kept = token
+                observer = simulation.loop.observe(.entry) { token.touch() }
             }
             #expect(kept != nil)
             observer.invalidate()
@@ -214,7 +215,7 @@ struct ObserverTests {
     @Test("an observer may invalidate itself while it is called")
     func invalidatesItself() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let observer = Observer(activities: .beforeTimers) { observer, _ in
                 log("A")
                 observer.invalidate()

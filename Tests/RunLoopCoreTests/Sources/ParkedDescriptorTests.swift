@@ -1,5 +1,6 @@
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @testable import RunLoopCore
@@ -9,7 +10,7 @@ import Testing
 struct ParkedDescriptorTests {
     /// A source that reads one byte and writes "R", the mode and the time into the log.
     private func reader(
-        _ pair: PipePair, _ log: Log, in loop: RunLoop, _ modes: RunLoop.Modes
+        _ pair: DescriptorPair, _ log: Log<String>, in loop: RunLoop, _ modes: RunLoop.Modes
     ) throws -> DescriptorSource {
         let source = DescriptorSource(fileDescriptor: pair.reader, events: .readable) { [unowned loop] _, _ in
             pair.read()
@@ -22,7 +23,7 @@ struct ParkedDescriptorTests {
     @Test("an out-of-mode descriptor does not spin the loop: it is parked once")
     func noSpin() throws {
         try withSimulation { simulation in
-            let (loop, log, pair) = (simulation.loop, Log(), PipePair())
+            let (loop, log, pair) = (simulation.loop, Log<String>(), DescriptorPair())
             _ = try reader(pair, log, in: loop, .tracking)
             pair.write()
             loop.timer(1000, every: 1000) { _ in loop.checkInvariants() }
@@ -38,7 +39,7 @@ struct ParkedDescriptorTests {
     @Test("what was parked is delivered when a mode of its source runs, once (R73)")
     func delivered() throws {
         try withSimulation { simulation in
-            let (loop, log, pair) = (simulation.loop, Log(), PipePair())
+            let (loop, log, pair) = (simulation.loop, Log<String>(), DescriptorPair())
             _ = try reader(pair, log, in: loop, .tracking)
             loop.keepAlive()
             pair.write()
@@ -55,7 +56,7 @@ struct ParkedDescriptorTests {
     @Test("hang-up of a parked descriptor does not spin")
     func hangUp() throws {
         try withSimulation { simulation in
-            let (loop, log, pair) = (simulation.loop, Log(), PipePair(.socketPair))
+            let (loop, log, pair) = (simulation.loop, Log<String>(), DescriptorPair(.socketPair))
             let source = try reader(pair, log, in: loop, .tracking)
             loop.keepAlive()
             pair.write()
@@ -73,15 +74,15 @@ struct ParkedDescriptorTests {
     @Test("parking and delivering goes on and on, with nothing lost (R73)")
     func again() throws {
         try withSimulation { simulation in
-            let (loop, log, pair) = (simulation.loop, Log(), PipePair())
+            let (loop, log, pair) = (simulation.loop, Log<String>(), DescriptorPair())
             _ = try reader(pair, log, in: loop, .tracking)
             loop.keepAlive()
             for round in 1...5 {
                 pair.write()
                 loop.run(in: .default, until: ms(Int64(round) * 100 - 50))
-                #expect(log.words.count == round - 1)
+                #expect(log.entries.count == round - 1)
                 loop.run(in: .tracking, until: ms(Int64(round) * 100))
-                #expect(log.words.count == round)
+                #expect(log.entries.count == round)
                 loop.checkInvariants()
             }
             #expect(loop.statistics.parks == 5)
@@ -91,7 +92,7 @@ struct ParkedDescriptorTests {
     @Test("a descriptor parked by a poll of another mode is delivered when its own mode runs again (R73)")
     func parkedByPoll() throws {
         try withSimulation { simulation in
-            let (loop, log, pair) = (simulation.loop, Log(), PipePair())
+            let (loop, log, pair) = (simulation.loop, Log<String>(), DescriptorPair())
             _ = try reader(pair, log, in: loop, .default)
             loop.keepAlive(in: .tracking)
             for round in 1...3 {
@@ -99,7 +100,7 @@ struct ParkedDescriptorTests {
                 #expect(loop.run(in: .tracking, until: .distantPast) == .timedOut)
                 #expect(loop.statistics.parks == round)
                 #expect(loop.run(mode: .default, before: loop.now + .milliseconds(10)))
-                #expect(log.words.count == round, "round \(round)")
+                #expect(log.entries.count == round, "round \(round)")
                 loop.checkInvariants()
             }
             #expect(loop.now == ms(0))
@@ -109,7 +110,7 @@ struct ParkedDescriptorTests {
     @Test("a descriptor parked in a nested run is delivered when the outer mode goes on (R73)")
     func parkedInNestedRun() throws {
         try withSimulation { simulation in
-            let (loop, log, pair) = (simulation.loop, Log(), PipePair())
+            let (loop, log, pair) = (simulation.loop, Log<String>(), DescriptorPair())
             _ = try reader(pair, log, in: loop, .default)
             loop.keepAlive(in: .tracking)
             loop.timer(10, every: 100) { _ in
@@ -125,7 +126,7 @@ struct ParkedDescriptorTests {
     @Test("a parked source that joins the running mode is delivered there")
     func joinsMode() throws {
         try withSimulation { simulation in
-            let (loop, log, pair) = (simulation.loop, Log(), PipePair())
+            let (loop, log, pair) = (simulation.loop, Log<String>(), DescriptorPair())
             let source = try reader(pair, log, in: loop, .tracking)
             pair.write()
             loop.timer(20) { _ in #expect(throws: Never.self) { try loop.add(source, forMode: .default) } }
@@ -138,7 +139,7 @@ struct ParkedDescriptorTests {
     @Test("a parked source of a mode that becomes common is delivered there")
     func becomesCommon() throws {
         try withSimulation { simulation in
-            let (loop, log, pair) = (simulation.loop, Log(), PipePair())
+            let (loop, log, pair) = (simulation.loop, Log<String>(), DescriptorPair())
             _ = try reader(pair, log, in: loop, .common)
             loop.timer(20, in: .tracking) { _ in loop.addCommonMode(.tracking) }
             pair.write()
@@ -150,7 +151,7 @@ struct ParkedDescriptorTests {
     @Test("a parked source that is invalidated is forgotten, and its slot serves another")
     func invalidatedWhileParked() throws {
         try withSimulation { simulation in
-            let (loop, log, pair, other) = (simulation.loop, Log(), PipePair(), PipePair())
+            let (loop, log, pair, other) = (simulation.loop, Log<String>(), DescriptorPair(), DescriptorPair())
             let source = try reader(pair, log, in: loop, .tracking)
             loop.keepAlive()
             pair.write()
@@ -171,8 +172,8 @@ struct ParkedDescriptorTests {
     @Test("a nested run serves what the outer one collected, and the outer does not serve it again")
     func nestedServesCollected() throws {
         try withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
-            let pairs = [PipePair(), PipePair()]
+            let (loop, log) = (simulation.loop, Log<String>())
+            let pairs = [DescriptorPair(), DescriptorPair()]
             for pair in pairs { pair.write() }
             let first = DescriptorSource(fileDescriptor: pairs[0].reader, events: .readable) { _, _ in
                 log("first<")
@@ -195,8 +196,8 @@ struct ParkedDescriptorTests {
     @Test("a nested run in another mode parks what the outer one collected, and nothing is lost")
     func nestedParksCollected() throws {
         try withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
-            let pairs = [PipePair(), PipePair()]
+            let (loop, log) = (simulation.loop, Log<String>())
+            let pairs = [DescriptorPair(), DescriptorPair()]
             for pair in pairs { pair.write() }
             loop.keepAlive(in: .tracking)
             let first = DescriptorSource(fileDescriptor: pairs[0].reader, events: .readable) { _, _ in
@@ -220,7 +221,7 @@ struct ParkedDescriptorTests {
     @Test("a handler is not re-entered: its descriptor is parked without a spin, and reported again afterwards")
     func notReentered() throws {
         try withSimulation { simulation in
-            let (loop, log, pair) = (simulation.loop, Log(), PipePair())
+            let (loop, log, pair) = (simulation.loop, Log<String>(), DescriptorPair())
             pair.write(2)
             let source = DescriptorSource(fileDescriptor: pair.reader, events: .readable) { source, _ in
                 log("R<")
@@ -242,7 +243,7 @@ struct ParkedDescriptorTests {
     @Test("a source that invalidates itself while a nested run parks it is freed")
     func invalidatedInNestedRun() throws {
         try withSimulation { simulation in
-            let (loop, log, pair) = (simulation.loop, Log(), PipePair())
+            let (loop, log, pair) = (simulation.loop, Log<String>(), DescriptorPair())
             pair.write(2)
             loop.keepAlive()
             weak var kept: DescriptorSource?
@@ -267,7 +268,7 @@ struct ParkedDescriptorTests {
     func readyWhileNothingRuns() throws {
         try withSimulation { simulation in
             let loop = simulation.loop
-            let pipe = PipePair()
+            let pipe = DescriptorPair()
             var calls = 0
             let source = DescriptorSource(fileDescriptor: pipe.reader, events: .readable) { _, _ in
                 calls += 1

@@ -1,5 +1,6 @@
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @testable import RunLoopCore
@@ -8,10 +9,10 @@ import Testing
 struct RateLimitTests {
     /// A source that is always ready, and that writes down when it is called. Without a limit a call takes a millisecond,
     /// or virtual time would stand still.
-    private func chatty(_ simulation: Simulation, _ limit: RateLimit?, _ log: Log) throws -> (
-        DescriptorSource, PipePair
+    private func chatty(_ simulation: Simulation, _ limit: RateLimit?, _ log: Log<String>) throws -> (
+        DescriptorSource, DescriptorPair
     ) {
-        let (loop, pipe) = (simulation.loop, PipePair())
+        let (loop, pipe) = (simulation.loop, DescriptorPair())
         pipe.write()
         let source = DescriptorSource(fileDescriptor: pipe.reader, events: .readable) { source, _ in
             log(loop.now.word)
@@ -25,7 +26,7 @@ struct RateLimitTests {
     @Test("a source that its limit holds back keeps no mode alive but its own, and none once it is invalid")
     func keepsNoOtherMode() throws {
         try withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let (source, pipe) = try chatty(simulation, RateLimit(interval: .seconds(10), burst: 1), log)
             loop.run(in: .default, until: ms(5))
             #expect(log.text == "0")
@@ -43,7 +44,7 @@ struct RateLimitTests {
     @Test("a wider limit, or none, counts at once")
     func widened() throws {
         try withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let (source, pipe) = try chatty(simulation, RateLimit(interval: .seconds(10), burst: 2), log)
             let beat = loop.timer(1, every: 1) { _ in }
             loop.run(in: .default, until: ms(5))
@@ -51,14 +52,14 @@ struct RateLimitTests {
             log.clear()
             source.rateLimit = RateLimit(interval: .seconds(10), burst: 3)
             loop.run(in: .default, until: ms(8))
-            #expect(log.words.count == 1, "one more than those two")
+            #expect(log.entries.count == 1, "one more than those two")
             source.rateLimit = RateLimit(interval: .milliseconds(10), burst: 1)
             loop.run(in: .default, until: ms(15))
-            #expect(log.words.dropFirst() == ["10"], "10 ms after the first of those three")
+            #expect(log.entries.dropFirst() == ["10"], "10 ms after the first of those three")
             source.rateLimit = nil
             log.clear()
             loop.run(in: .default, until: ms(17))
-            #expect(log.words.count >= 2)
+            #expect(log.entries.count >= 2)
             beat.invalidate()
             withExtendedLifetime(pipe) {}
         }
@@ -67,7 +68,7 @@ struct RateLimitTests {
     @Test("a narrower limit holds back at once")
     func narrowed() throws {
         try withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let (source, pipe) = try chatty(simulation, RateLimit(interval: .milliseconds(10), burst: 1), log)
             loop.run(in: .default, until: ms(5))
             source.rateLimit = RateLimit(interval: .milliseconds(30), burst: 1)
@@ -80,7 +81,7 @@ struct RateLimitTests {
     @Test("a source that its limit holds back goes on in another mode that it joined meanwhile")
     func otherModes() throws {
         try withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let (source, pipe) = try chatty(simulation, RateLimit(interval: .milliseconds(10), burst: 1), log)
             loop.run(in: .default, until: ms(5))
             try loop.add(source, forMode: .tracking)
@@ -96,7 +97,7 @@ struct RateLimitTests {
     @Test("a custom source stays signalled, and is served when its limit lets it")
     func customSource() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let source = CustomSource { _ in log(loop.now.word) }
             source.rateLimit = RateLimit(interval: .milliseconds(10), burst: 1)
             loop.add(source, forMode: .default)
@@ -106,7 +107,7 @@ struct RateLimitTests {
             #expect(source.isSignalled)
             source.rateLimit = nil
             loop.run(in: .default, until: ms(37))
-            #expect(log.words.dropFirst(4).first == "35")
+            #expect(log.entries.dropFirst(4).first == "35")
         }
     }
 }

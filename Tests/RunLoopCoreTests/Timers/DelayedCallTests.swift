@@ -1,14 +1,15 @@
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @testable import RunLoopCore
 
 /// A target for delayed calls.
 private final class Player {
-    let log: Log
+    let log: Log<String>
 
-    init(_ log: Log) {
+    init(_ log: Log<String>) {
         self.log = log
     }
 
@@ -26,7 +27,7 @@ struct DelayedCallTests {
     @Test("a call is made once, after its delay (R155)")
     func afterDelay() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             simulation.spend(.milliseconds(5))
             let call = loop.perform(afterDelay: .milliseconds(20)) { log(loop.now.word) }
             #expect(call.isPending)
@@ -39,7 +40,7 @@ struct DelayedCallTests {
     @Test("a delay of zero or less is never synchronous (R155)")
     func zeroDelay() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.perform(afterDelay: .zero) { log("zero") }
             loop.perform(afterDelay: .seconds(-1)) { log("negative") }
             #expect(log.text == "")
@@ -64,19 +65,19 @@ struct DelayedCallTests {
     @Test("a call at a date is not made before it, and at once if it has passed")
     func atDate() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             simulation.spend(.milliseconds(50))
             loop.perform(at: ms(80)) { log("future \(loop.now.word)") }
             loop.perform(at: ms(10)) { log("past \(loop.now.word)") }
             loop.run(in: .default)
-            #expect(log.words == ["past 50", "future 80"])
+            #expect(log.entries == ["past 50", "future 80"])
         }
     }
 
     @Test("with no modes nothing is scheduled (R156)")
     func noModes() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let call = loop.perform(afterDelay: .zero, inModes: []) { log("C") }
             #expect(!call.isPending)
             #expect(loop.isEmpty(.default))
@@ -91,7 +92,7 @@ struct DelayedCallTests {
     @Test("target and argument are kept until the call has been made (R157)")
     func keptUntilMade() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             weak var kept: Player?
             do {
                 let player = Player(log)
@@ -108,7 +109,7 @@ struct DelayedCallTests {
     @Test("target and argument are let go when the call is cancelled (R157)")
     func keptUntilCancelled() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             weak var kept: Player?
             do {
                 let player = Player(log)
@@ -125,7 +126,7 @@ struct DelayedCallTests {
     @Test("a token that is kept does not keep the target of a call that was made or cancelled (R157)")
     func tokenDoesNotKeep() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             weak var made: Player?
             weak var cancelled: Player?
             let tokens: [DelayedCall]
@@ -150,12 +151,12 @@ struct DelayedCallTests {
     func blockIsLetGo() {
         withSimulation { simulation in
             let loop = simulation.loop
-            weak var kept: Probe?
+            weak var kept: Token?
             let call: DelayedCall
             do {
-                let probe = Probe()
-                kept = probe
-                call = loop.perform(afterDelay: .milliseconds(10)) { probe.touch() }
+                let token = Token()
+                kept = token
+                call = loop.perform(afterDelay: .milliseconds(10)) { token.touch() }
             }
             #expect(kept != nil)
             call.cancel()
@@ -166,13 +167,13 @@ struct DelayedCallTests {
     @Test("a call is made only while one of its modes runs (R158)")
     func modes() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.perform(afterDelay: .milliseconds(10)) { log("default \(loop.now.word)") }
             loop.perform(afterDelay: .milliseconds(10), inModes: [.default, .tracking]) { log("both \(loop.now.word)") }
             loop.keepAlive(in: .tracking)
             loop.run(in: .tracking, until: ms(30))
             loop.run(in: .default)
-            #expect(log.words == ["both 10", "default 30"])
+            #expect(log.entries == ["both 10", "default 30"])
         }
     }
 
@@ -190,7 +191,7 @@ struct DelayedCallTests {
     @Test("all pending calls of a target are cancelled, in every mode, and no others (R160)")
     func cancelAll() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let (first, second) = (Player(log), Player(log))
             loop.perform(Player.skip, target: first, afterDelay: .milliseconds(10))
             loop.perform(Player.play, target: first, with: "a", named: "play", afterDelay: .milliseconds(10))
@@ -206,7 +207,7 @@ struct DelayedCallTests {
     @Test("cancelled by name, a call must have been given the name and an equal argument (R160)")
     func cancelByName() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let player = Player(log)
             for title in ["a", "b", "a"] {
                 loop.perform(Player.play, target: player, with: title, named: "play", afterDelay: .milliseconds(10))
@@ -223,7 +224,7 @@ struct DelayedCallTests {
     @Test("no argument matches only calls without one (R160)")
     func cancelWithoutArgument() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let player = Player(log)
             loop.perform(Player.play, target: player, with: "a", named: "play", afterDelay: .milliseconds(10))
             loop.perform(Player.skip, target: player, named: "play", afterDelay: .milliseconds(10))
@@ -236,7 +237,7 @@ struct DelayedCallTests {
     @Test("only the loop that is asked cancels (R160)")
     func cancelInOneLoop() {
         withSimulation { outer in
-            let log = Log()
+            let log = Log<String>()
             let player = Player(log)
             outer.loop.perform(Player.skip, target: player, afterDelay: .milliseconds(10))
             withSimulation { $0.loop.cancelPreviousPerformRequests(withTarget: player) }
@@ -248,7 +249,7 @@ struct DelayedCallTests {
     @Test("cancelling from inside the call is harmless, and cancels the calls still pending (R161)")
     func cancelInside() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let player = Player(log)
             var call: DelayedCall?
             call = loop.perform(afterDelay: .milliseconds(10)) {
@@ -267,7 +268,7 @@ struct DelayedCallTests {
     @Test("a target may ask for its next call inside the one being made")
     func chain() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             func step() {
                 log(loop.now.word)
                 if loop.now < ms(30) { loop.perform(afterDelay: .milliseconds(10), step) }
@@ -293,7 +294,7 @@ struct DelayedCallTests {
 
     @Test("the end of the loop lets pending calls and their targets go without making them (R6)")
     func endOfLoop() {
-        let log = Log()
+        let log = Log<String>()
         weak var kept: Player?
         withSimulation { simulation in
             let player = Player(log)

@@ -1,5 +1,6 @@
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @testable import RunLoopCore
@@ -9,10 +10,10 @@ struct RearmTests {
     @Test("armed anew in its callback it fires again, and is invalid once a callback leaves it alone")
     func inCallback() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let timer = Timer(at: ms(10)) { timer in
                 log(loop.now.word)
-                if log.words.count < 3 { timer.rearm(at: loop.now + .milliseconds(5)) }
+                if log.entries.count < 3 { timer.rearm(at: loop.now + .milliseconds(5)) }
             }
             loop.add(timer, forMode: .default)
             #expect(loop.run(in: .default) == .finished)
@@ -43,7 +44,7 @@ struct RearmTests {
     @Test("setting the date of a one-shot in its callback does not save it; arming it anew does")
     func fireDateIsNotEnough() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.timer(10) { timer in
                 log("set")
                 timer.fireDate = ms(20)
@@ -75,7 +76,7 @@ struct RearmTests {
     @Test("a manual fire may arm it anew, too")
     func manual() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let timer = loop.timer(50) { timer in
                 log(loop.now.word)
                 if loop.now == ms(0) { timer.rearm(at: ms(20)) }
@@ -90,7 +91,7 @@ struct RearmTests {
     @Test("taken out of its loop in its callback it waits until it is added again")
     func removed() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let timer = loop.timer(10) { timer in
                 log(loop.now.word)
                 guard loop.now == ms(10) else { return }
@@ -109,7 +110,7 @@ struct RearmTests {
     @Test("another thread moves a timer through its remote")
     func remote() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let remote = loop.timer(50) { _ in log(loop.now.word) }.remote
             let thread = LoopThread { other in
                 other.perform(at: ms(10)) { remote.setFireDate(ms(30)) }

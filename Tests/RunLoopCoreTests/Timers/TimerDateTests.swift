@@ -1,5 +1,6 @@
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @testable import RunLoopCore
@@ -9,7 +10,7 @@ struct TimerDateTests {
     @Test("a new date moves the next fire, and the grid with it (R130)")
     func movesGrid() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let timer = loop.timer(10, every: 10) { timer in log("\(loop.now.word)/\(timer.missedFires)") }
             loop.run(in: .default, until: ms(15))
             timer.fireDate = ms(37)
@@ -23,7 +24,7 @@ struct TimerDateTests {
     @Test("a new date may be earlier than the old one (R130)")
     func earlier() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let timer = loop.timer(100) { _ in log(loop.now.word) }
             loop.timer(10) { _ in timer.fireDate = ms(20) }
             loop.run(in: .default)
@@ -34,7 +35,7 @@ struct TimerDateTests {
     @Test("setting fireDate inside the callback wins, later or earlier than the grid (R131)")
     func insideCallback() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.timer(100, every: 100) { timer in
                 log(loop.now.word)
                 if loop.now == ms(100) { timer.fireDate = ms(130) }
@@ -49,7 +50,7 @@ struct TimerDateTests {
     @Test("the last date set inside the callback counts, also after a long one")
     func lastDateCounts() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.timer(100, every: 100) { timer in
                 log("\(loop.now.word)/\(timer.missedFires)")
                 guard loop.now == ms(100) else { return }
@@ -79,7 +80,7 @@ struct TimerDateTests {
     @Test("a past date set outside the callback fires at once and keeps its phase")
     func pastOutside() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             simulation.spend(.milliseconds(250))
             let timer = loop.timer(1000, every: 100) { timer in log("\(loop.now.word)/\(timer.missedFires)") }
             timer.fireDate = ms(30)
@@ -92,7 +93,7 @@ struct TimerDateTests {
     @Test("the distant future parks a timer, which stays valid and keeps its mode alive (R133)")
     func parked() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let timer = loop.timer(10, every: 10) { _ in log(loop.now.word) }
             timer.fireDate = .distantFuture
             #expect(timer.isValid)
@@ -108,7 +109,7 @@ struct TimerDateTests {
     @Test("a timer that parks itself in its callback can be resumed (R133)")
     func parksItself() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let timer = loop.timer(10, every: 10) { timer in
                 log(loop.now.word)
                 timer.fireDate = .distantFuture
@@ -135,7 +136,7 @@ struct TimerDateTests {
     @Test("a one-shot's own callback cannot save it (R123)")
     func oneShotCannotBeSaved() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let timer = loop.timer(10) { timer in
                 log(loop.now.word)
                 timer.fireDate = ms(20)
@@ -162,7 +163,7 @@ struct TimerDateTests {
     @Test("a timer that is in no loop can be moved")
     func unscheduled() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let timer = Timer(fire: ms(10), interval: .milliseconds(10), repeats: true) { _ in log(loop.now.word) }
             timer.fireDate = ms(25)
             loop.add(timer, forMode: .default)
@@ -174,16 +175,16 @@ struct TimerDateTests {
     @Test("a date set by another thread's post takes effect at once (R130)")
     func fromAnotherThread() {
         withSimulation { simulation in
-            let (loop, dates) = (simulation.loop, Dates())
+            let (loop, dates) = (simulation.loop, Log<(Int, RunLoop.Instant)>())
             let remote = loop.remote
-            let timer = loop.timer(500) { _ in dates.add(0, loop.now) }
+            let timer = loop.timer(500) { _ in dates.append((0, loop.now)) }
             timer.name = "moved"
             loop.perform(inModes: .tracking) {}
             let thread = LoopThread(name: "other") { other in
                 other.perform(at: ms(20)) { remote.perform { moveFirstTimer(of: $0, to: ms(40)) } }
             }
             loop.run(in: .default)
-            #expect(dates.all.map(\.1) == [ms(40)])
+            #expect(dates.entries.map(\.1) == [ms(40)])
             thread.join()
         }
     }

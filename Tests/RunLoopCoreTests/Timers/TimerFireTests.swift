@@ -1,5 +1,6 @@
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @testable import RunLoopCore
@@ -9,7 +10,7 @@ struct TimerFireTests {
     @Test("fire calls the block at once, scheduled or not, whatever the mode (R143)")
     func synchronous() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let scheduled = loop.timer(100, every: 100, in: .tracking) { _ in log("scheduled") }
             let unscheduled = Timer(fire: ms(100), interval: .seconds(1), repeats: true) { _ in log("unscheduled") }
             scheduled.fire()
@@ -23,7 +24,7 @@ struct TimerFireTests {
     @Test("a repeating timer's schedule is not disturbed (R144)")
     func repeating() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let timer = loop.timer(100, every: 100) { _ in log(loop.now.word) }
             simulation.spend(.milliseconds(50))
             timer.fire()
@@ -38,7 +39,7 @@ struct TimerFireTests {
     @Test("fire keeps the timer's place among equal deadlines (R144)")
     func keepsPlace() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let timer = loop.timer(100, every: 1000) { _ in log("A") }
             loop.timer(100) { _ in log("B") }
             timer.fire()
@@ -50,7 +51,7 @@ struct TimerFireTests {
     @Test("a one-shot is invalidated by it, even before its date (R145)")
     func oneShot() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let timer = loop.timer(100) { timer in
                 #expect(timer.isValid)
                 log("T")
@@ -66,7 +67,7 @@ struct TimerFireTests {
     @Test("nothing happens on an invalid timer (R146)")
     func invalid() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let timer = loop.timer(100, every: 100) { _ in log("T") }
             timer.invalidate()
             timer.fire()
@@ -77,7 +78,7 @@ struct TimerFireTests {
     @Test("a run nested in a manual fire does not fire the timer again, and its schedule goes on afterwards (R91)")
     func nestedRun() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.keepAlive()
             let timer = loop.timer(10, every: 10) { _ in
                 log("\(loop.now.word)<")
@@ -93,7 +94,7 @@ struct TimerFireTests {
     @Test("a date set during a manual fire counts (R131)")
     func dateSetInside() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let timer = loop.timer(100, every: 100) { timer in
                 log(loop.now.word)
                 if loop.now == ms(0) { timer.fireDate = ms(30) }
@@ -107,7 +108,7 @@ struct TimerFireTests {
     @Test("a timer that is added to a loop during its manual fire is scheduled")
     func addedInside() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let timer = Timer(fire: ms(10), interval: .milliseconds(10), repeats: true) { timer in
                 log(loop.now.word)
                 loop.add(timer, forMode: .default)
@@ -122,7 +123,7 @@ struct TimerFireTests {
     @Test("a timer that is invalidated during its manual fire stays so")
     func invalidatedInside() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let timer = loop.timer(10, every: 10) { timer in
                 log("T")
                 timer.invalidate()

@@ -30,7 +30,7 @@ struct TimerGridTests {
     @Test("a repeating timer keeps to its scheduled dates, whatever its callbacks take (R114)")
     func noDrift() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.timer(7, every: 10) { timer in
                 #expect(timer.missedFires == 0)
                 log(loop.now.word)
@@ -44,7 +44,7 @@ struct TimerGridTests {
     @Test("a repeating timer keeps its grid after a long handler, and counts what it missed (R115, R116)")
     func longCallback() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.timer(100, every: 100) { timer in
                 log("\(loop.now.word)/\(timer.missedFires)")
                 if loop.now == ms(100) { simulation.spend(.milliseconds(230)) }
@@ -57,7 +57,7 @@ struct TimerGridTests {
     @Test("a grid point exactly at the end of the callback is skipped too (R116)")
     func endsOnGridPoint() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.timer(100, every: 100) { timer in
                 log("\(loop.now.word)/\(timer.missedFires)")
                 if loop.now == ms(100) { simulation.spend(.milliseconds(200)) }
@@ -70,7 +70,7 @@ struct TimerGridTests {
     @Test("a nanosecond before the grid point is in time for it (R116)")
     func endsJustBefore() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.timer(100, every: 100) { timer in
                 log("\(loop.now.word)/\(timer.missedFires)")
                 if loop.now == ms(100) { simulation.spend(.nanoseconds(199_999_999)) }
@@ -83,7 +83,7 @@ struct TimerGridTests {
     @Test("starved in a mode that does not run, a timer fires once and is back on its grid (R117)")
     func starvedByMode() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let timer = loop.timer(10, every: 10) { timer in log("\(loop.now.word)/\(timer.missedFires)") }
             loop.keepAlive(in: .tracking)
             loop.run(in: .default, until: ms(10))
@@ -97,7 +97,7 @@ struct TimerGridTests {
     @Test("starved by another timer's long callback, a timer fires once (R117)")
     func starvedByCallback() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.timer(15) { _ in simulation.spend(.milliseconds(30)) }
             loop.timer(10, every: 10) { timer in log("\(loop.now.word)/\(timer.missedFires)") }
             loop.run(in: .default, until: ms(60))
@@ -108,7 +108,7 @@ struct TimerGridTests {
     @Test("missed periods before the fire and during its callback add up in the fire that follows")
     func missedBoth() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             simulation.spend(.milliseconds(35))
             loop.timer(10, every: 10) { timer in
                 log("\(loop.now.word)/\(timer.missedFires)")
@@ -122,7 +122,7 @@ struct TimerGridTests {
     @Test("a timer added long after its date fires at once, and its grid stays anchored at its date (R102, R118)")
     func addedLate() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let timer = Timer(fire: ms(10), interval: .milliseconds(100), repeats: true) { timer in
                 log("\(loop.now.word)/\(timer.missedFires)")
             }
@@ -136,7 +136,7 @@ struct TimerGridTests {
     @Test("a date that is past at creation keeps its phase")
     func pastAtCreation() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             simulation.spend(.milliseconds(250))
             let timer = loop.timer(30, every: 100) { timer in log("\(loop.now.word)/\(timer.missedFires)") }
             #expect(timer.fireDate == ms(30))
@@ -176,7 +176,7 @@ struct TimerGridTests {
     @Test("equal deadlines fire in armed order across modes")
     func equalDeadlinesAcrossModes() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let choices: [RunLoop.Modes] = [.default, .common, [.default, .tracking], [.default, "panel"]]
             for index in 0..<12 { loop.timer(10, in: choices[index % 4]) { _ in log("\(index)") } }
             loop.run(in: .default)
@@ -187,7 +187,7 @@ struct TimerGridTests {
     @Test("due together, timers fire by date, whatever the order in which they were added (R127)")
     func byDate() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             for date: Int64 in [30, 10, 20, 10, 30, 5] { loop.timer(date) { _ in log("\(date)") } }
             simulation.spend(.milliseconds(100))
             loop.run(in: .default)
@@ -198,7 +198,7 @@ struct TimerGridTests {
     @Test("a repeating timer comes after those already armed for the same date (R127)")
     func reinsertion() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.timer(0, every: 2000) { _ in log("A\(loop.now.nanoseconds / 1_000_000_000)") }
             loop.timer(0, every: 1000) { _ in log("B\(loop.now.nanoseconds / 1_000_000_000)") }
             loop.run(in: .default, until: ms(4000))
@@ -209,7 +209,7 @@ struct TimerGridTests {
     @Test("setting the same date again takes a new place in the order; changing modes does not")
     func placeInOrder() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let timers = ["A", "B", "C", "D"].map { name in loop.timer(10) { _ in log(name) } }
             timers[0].fireDate = ms(10)
             loop.add(timers[1], forMode: .tracking)
@@ -223,7 +223,7 @@ struct TimerGridTests {
     @Test("a date that is set while the timer is in no mode takes a new place in the order as well")
     func placeInOrderOutOfModes() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let timers = ["A", "B", "C", "D"].map { name in loop.timer(10) { _ in log(name) } }
             for timer in timers[0...1] { loop.remove(timer, fromMode: .default) }
             timers[0].fireDate = ms(10)

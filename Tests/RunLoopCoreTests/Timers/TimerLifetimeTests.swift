@@ -1,6 +1,7 @@
 import RunLoopKit
 import RunLoopSimulation
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import RunLoopCore
@@ -23,7 +24,7 @@ struct TimerLifetimeTests {
     @Test("invalidate is immediate and permanent, in every mode (R136)")
     func invalidate() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.addCommonMode("panel")
             let timer = loop.timer(10, every: 10, in: [.default, .tracking, .common]) { _ in log("T") }
             timer.invalidate()
@@ -39,7 +40,7 @@ struct TimerLifetimeTests {
     @Test("invalidating twice is harmless (R136)")
     func twice() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let timer = loop.timer(10) { _ in }
             timer.invalidationHandler = { log("invalid") }
             timer.invalidate()
@@ -52,7 +53,7 @@ struct TimerLifetimeTests {
     @Test("a timer may invalidate itself in its callback, which finishes (R137)")
     func insideCallback() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.timer(10, every: 10) { timer in
                 log("T<")
                 timer.invalidate()
@@ -68,7 +69,7 @@ struct TimerLifetimeTests {
     @Test("a one-shot that has fired cannot be used again (R142)")
     func usedOneShot() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let timer = loop.timer(10) { _ in log("T") }
             loop.run(in: .default)
             loop.add(timer, forMode: .default)
@@ -113,21 +114,21 @@ struct TimerLifetimeTests {
         withSimulation { simulation in
             let loop = simulation.loop
             weak var weakTimer: Timer?
-            weak var weakProbe: Probe?
+            weak var weakToken: Token?
             do {
-                let probe = Probe()
-                weakProbe = probe
+                let token = Token()
+                weakToken = token
                 weakTimer = loop.timer(10) { _ in
-                    probe.touch()
-                    #expect(weakProbe != nil)
+                    token.touch()
+                    #expect(weakToken != nil)
                 }
             }
             loop.keepAlive()
             loop.run(in: .default, until: ms(9))
             #expect(weakTimer != nil)
-            #expect(weakProbe != nil)
+            #expect(weakToken != nil)
             loop.run(in: .default, until: ms(10))
-            #expect(weakProbe == nil)
+            #expect(weakToken == nil)
             #expect(weakTimer == nil)
         }
     }
@@ -135,16 +136,16 @@ struct TimerLifetimeTests {
     @Test("invalidate lets the block go at once, even if the timer itself is kept (R139)")
     func blockIsReleased() {
         withSimulation { simulation in
-            weak var weakProbe: Probe?
+            weak var weakToken: Token?
             let timer: Timer
             do {
-                let probe = Probe()
-                weakProbe = probe
-                timer = simulation.loop.timer(10, every: 10) { _ in probe.touch() }
+                let token = Token()
+                weakToken = token
+                timer = simulation.loop.timer(10, every: 10) { _ in token.touch() }
             }
-            #expect(weakProbe != nil)
+            #expect(weakToken != nil)
             timer.invalidate()
-            #expect(weakProbe == nil)
+            #expect(weakToken == nil)
         }
     }
 
@@ -152,19 +153,19 @@ struct TimerLifetimeTests {
     func blockIsReleasedAfterCallback() {
         withSimulation { simulation in
             let loop = simulation.loop
-            weak var weakProbe: Probe?
+            weak var weakToken: Token?
             do {
-                let probe = Probe()
-                weakProbe = probe
+                let token = Token()
+                weakToken = token
                 loop.timer(10, every: 10) { timer in
                     timer.invalidate()
-                    #expect(weakProbe != nil)
-                    probe.touch()
+                    #expect(weakToken != nil)
+                    token.touch()
                 }
             }
-            loop.timer(10) { _ in #expect(weakProbe == nil) }
+            loop.timer(10) { _ in #expect(weakToken == nil) }
             loop.run(in: .default)
-            #expect(weakProbe == nil)
+            #expect(weakToken == nil)
         }
     }
 
@@ -188,10 +189,10 @@ struct TimerLifetimeTests {
         withSimulation { simulation in
             let loop = simulation.loop
             weak var weakTicker: Ticker?
-            weak var weakInfo: Probe?
+            weak var weakInfo: Token?
             let timer: Timer
             do {
-                let (ticker, info) = (Ticker(), Probe())
+                let (ticker, info) = (Ticker(), Token())
                 (weakTicker, weakInfo) = (ticker, info)
                 timer = Timer(
                     fire: ms(10), interval: .milliseconds(10), target: ticker, selector: Ticker.tick, userInfo: info,
@@ -200,7 +201,7 @@ struct TimerLifetimeTests {
             }
             loop.run(in: .default, until: ms(30))
             #expect(weakTicker?.ticks == 3)
-            #expect(timer.userInfo as? Probe === weakInfo)
+            #expect(timer.userInfo as? Token === weakInfo)
             timer.invalidate()
             #expect(weakTicker == nil)
             #expect(weakInfo == nil)
@@ -260,12 +261,12 @@ struct TimerLifetimeTests {
     @Test("the invalidation handler is called once, before what the timer holds is let go")
     func invalidationHandler() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let timer: Timer
             do {
-                let probe = Probe { log("released") }
+                let token = Token { log("released") }
                 timer = loop.timer(10) { _ in
-                    probe.touch()
+                    token.touch()
                     log("fired")
                 }
             }
@@ -285,11 +286,12 @@ struct TimerLifetimeTests {
     @Test("a deinit that a timer's end sets off may use the loop")
     func deinitUsesLoop() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             do {
-                let probe = Probe { loop.timer(20) { _ in log("second") } }
+                let smuggled = Smuggled(loop)
+                let token = Token { smuggled.value.timer(20) { _ in log("second") } }
                 loop.timer(10) { _ in
-                    probe.touch()
+                    token.touch()
                     log("first")
                 }
             }
@@ -301,19 +303,19 @@ struct TimerLifetimeTests {
 
     @Test("the end of the loop lets its timers go without calling them (R6)")
     func endOfLoop() {
-        let log = Log()
+        let log = Log<String>()
         weak var weakTimer: Timer?
-        weak var weakProbe: Probe?
+        weak var weakToken: Token?
         withSimulation { simulation in
-            let probe = Probe()
-            weakProbe = probe
+            let token = Token()
+            weakToken = token
             weakTimer = simulation.loop.timer(0, every: 10) { _ in
-                probe.touch()
+                token.touch()
                 log("T")
             }
         }
         #expect(weakTimer == nil)
-        #expect(weakProbe == nil)
+        #expect(weakToken == nil)
         #expect(log.text == "")
     }
 
@@ -322,13 +324,14 @@ struct TimerLifetimeTests {
     @Test("remote.invalidate from another thread wakes the loop, which lets the target go on its own thread (R141)")
     func remoteInvalidate() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
-            weak var weakProbe: Probe?
+            let (loop, log) = (simulation.loop, Log<String>())
+            weak var weakToken: Token?
             let remote: Timer.Remote
             do {
-                let probe = Probe { log("released at \(loop.now.word)") }
-                weakProbe = probe
-                remote = loop.timer(1000) { _ in probe.touch() }.remote
+                let smuggled = Smuggled(loop)
+                let token = Token { log("released at \(smuggled.value.now.word)") }
+                weakToken = token
+                remote = loop.timer(1000) { _ in token.touch() }.remote
             }
             let thread = LoopThread(name: "other") { other in
                 other.perform(at: ms(20)) { remote.invalidate() }
@@ -336,8 +339,8 @@ struct TimerLifetimeTests {
             #expect(!remote.isInvalidated)
             #expect(loop.run(in: .default, until: ms(2000)) == .finished)
             #expect(loop.now == ms(20))
-            #expect(log.words == ["released at 20"])
-            #expect(weakProbe == nil)
+            #expect(log.entries == ["released at 20"])
+            #expect(weakToken == nil)
             #expect(remote.isInvalidated)
             thread.join()
         }
@@ -346,7 +349,7 @@ struct TimerLifetimeTests {
     @Test("no fire begins once remote.invalidate has returned, also not in a pass under way (R141)")
     func remoteInvalidateInPass() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             var victim: Timer?
             loop.timer(10) { _ in
                 log("A")

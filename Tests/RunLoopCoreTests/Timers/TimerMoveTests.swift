@@ -1,5 +1,6 @@
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @testable import RunLoopCore
@@ -8,7 +9,7 @@ import Testing
 struct TimerMoveTests {
     /// Moves a timer from an inner loop to an outer one of the same thread, at its second fire.
     private func move(by body: @escaping (Timer, _ from: RunLoop, _ to: RunLoop) -> Void) -> String {
-        let log = Log()
+        let log = Log<String>()
         withSimulation { outer in
             let first = outer.loop
             for _ in 0..<3 { first.timer(500) { _ in } }

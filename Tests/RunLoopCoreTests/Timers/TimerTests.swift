@@ -1,5 +1,6 @@
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @testable import RunLoopCore
@@ -11,7 +12,7 @@ struct TimerTests {
     @Test("a timer's first fire is one interval after its creation, not after it was added (R96)")
     func fromCreation() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let timer = Timer(timeInterval: .milliseconds(100), repeats: true) { _ in log(loop.now.word) }
             #expect(timer.fireDate == ms(100))
             simulation.spend(.milliseconds(60))
@@ -24,7 +25,7 @@ struct TimerTests {
     @Test("a scheduled timer is in the default mode only (R96)")
     func scheduledTimer() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.addCommonMode(.tracking)
             let timer = Timer.scheduledTimer(withTimeInterval: .milliseconds(10), repeats: false) { _ in
                 log(loop.now.word)
@@ -40,7 +41,7 @@ struct TimerTests {
     @Test("the interval is used only by a timer that repeats, and reads zero otherwise (R97, R99)")
     func oneShotInterval() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let timer = Timer(fire: ms(30), interval: .milliseconds(10), repeats: false) { _ in log(loop.now.word) }
             #expect(timer.timeInterval == .zero)
             #expect(!timer.repeats)
@@ -86,7 +87,7 @@ struct TimerTests {
     @Test("a timer in two modes fires once")
     func twoModes() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.timer(10, in: [.default, .tracking]) { _ in log(loop.currentMode!.name) }
             #expect(loop.run(in: .tracking) == .finished)
             #expect(loop.run(in: .default) == .finished)
@@ -97,7 +98,7 @@ struct TimerTests {
     @Test("firing in one mode moves the date in all of them (R105)")
     func sharedDate() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             loop.timer(10, every: 10, in: [.default, .tracking]) { _ in log("\(loop.currentMode!)\(loop.now.word)") }
             loop.run(in: .tracking, until: ms(25))
             #expect(loop.nextFireDate(forMode: .default) == ms(30))
@@ -109,7 +110,7 @@ struct TimerTests {
     @Test("a timer outside the mode keeps its deadline and fires when its mode runs")
     func outsideTheMode() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let timer = loop.timer(10) { _ in log(loop.now.word) }
             loop.keepAlive(in: .tracking)
             loop.run(in: .tracking, until: ms(50))
@@ -123,7 +124,7 @@ struct TimerTests {
     @Test("a timer in one loop cannot be added to another; once removed it can (R106, R107)")
     func oneLoopAtATime() {
         withSimulation { outer in
-            let (first, log) = (outer.loop, Log())
+            let (first, log) = (outer.loop, Log<String>())
             let timer = first.timer(10, every: 10) { _ in log("T") }
             withSimulation { inner in
                 let second = inner.loop
@@ -191,7 +192,7 @@ struct TimerTests {
     @Test("adding twice is adding once, and one removal undoes it; the date stays (R108, R112)")
     func addedTwice() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let timer = loop.timer(10, every: 10) { _ in log(loop.now.word) }
             loop.add(timer, forMode: .default)
             loop.run(in: .default, until: ms(15))
@@ -225,14 +226,14 @@ struct TimerTests {
             let loop = simulation.loop
             loop.timer(1000) { _ in }
             let remote = loop.remote
-            let dates = Dates()
+            let dates = Log<(Int, RunLoop.Instant)>()
             let thread = LoopThread(name: "other") { other in
                 other.perform(at: ms(20)) {
-                    remote.perform { loop in loop.timer(50) { _ in dates.add(0, loop.now) } }
+                    remote.perform { loop in loop.timer(50) { _ in dates.append((0, loop.now)) } }
                 }
             }
             loop.run(in: .default, until: ms(100))
-            #expect(dates.all.map(\.1) == [ms(50)])
+            #expect(dates.entries.map(\.1) == [ms(50)])
             thread.join()
         }
     }
@@ -268,7 +269,7 @@ struct TimerTests {
     @Test("a timer cancelled, moved or removed by an earlier one in the same pass does not fire (R126, R138)")
     func recheckedBeforeFire() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             var victims: [Timer] = []
             loop.timer(10) { _ in
                 log("A")
@@ -320,7 +321,7 @@ struct TimerTests {
     @Test("a timer removed in its own callback is not scheduled again by it (R124)")
     func removedInCallback() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let timer = loop.timer(10, every: 10) { timer in
                 log(loop.now.word)
                 loop.remove(timer, fromMode: .default)

@@ -33,7 +33,7 @@ struct ToleranceTests {
     @Test("on virtual time no fire moves, and the grid never does (R148)")
     func virtualTimeIsExact() {
         withSimulation { simulation in
-            let (loop, log) = (simulation.loop, Log())
+            let (loop, log) = (simulation.loop, Log<String>())
             let timer = loop.timer(7, every: 10) { _ in log(loop.now.word) }
             timer.tolerance = .milliseconds(5)
             loop.run(in: .default, until: ms(40))
@@ -45,7 +45,7 @@ struct ToleranceTests {
     @Test("a timer comes with the first wake-up in its tolerance, and at its end by itself (R148)")
     func sharesWakeUps() {
         let driver = SteppedDriver()
-        let (loop, log) = (RunLoop(driver: driver, world: RealWorld.shared), Log())
+        let (loop, log) = (RunLoop(driver: driver, world: RealWorld.shared), Log<String>())
         func add(_ name: String, at date: RunLoop.Instant, tolerance: Duration) {
             let timer = Timer(fire: date, interval: .zero, repeats: false) { _ in log("\(name) \(loop.now.word)") }
             timer.tolerance = tolerance
@@ -77,7 +77,7 @@ struct ToleranceTests {
     @Test("a repeating timer with a tolerance keeps to its grid")
     func gridStays() {
         let driver = SteppedDriver()
-        let (loop, log) = (RunLoop(driver: driver, world: RealWorld.shared), Log())
+        let (loop, log) = (RunLoop(driver: driver, world: RealWorld.shared), Log<String>())
         let timer = Timer(fire: ms(10), interval: .milliseconds(10), repeats: true) { timer in
             log("\(timer.fireDate.word) at \(loop.now.word)")
             if timer.fireDate == ms(30) { timer.invalidate() }

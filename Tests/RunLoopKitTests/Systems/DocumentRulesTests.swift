@@ -1,5 +1,6 @@
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @Suite("The rules that the documents state", .timeLimit(.minutes(3)))
@@ -15,9 +16,9 @@ struct DocumentRulesTests {
                 timer = Timer.scheduledTimer(
                     timeInterval: .seconds(5), target: target, selector: Story.Owner.tick, repeats: false)
             }
-            simulation.advance(to: Story.at(4.9))
+            simulation.advance(to: seconds(4.9))
             #expect(!owner.isGone)
-            simulation.advance(to: Story.at(9))
+            simulation.advance(to: seconds(9))
             #expect(!timer.isValid)
             #expect(story.lines == ["5.0 tick 1", "5.0 owner gone"])
         }
@@ -36,7 +37,7 @@ struct DocumentRulesTests {
                 weakTimer = Weak(timer)
                 timer = nil
             }
-            simulation.advance(to: Story.at(7))
+            simulation.advance(to: seconds(7))
             #expect(!owner.isGone)
             #expect(story.lines == ["2.0 tick 1", "4.0 tick 2", "6.0 tick 3"])
             weakTimer.object?.invalidate()
@@ -80,7 +81,7 @@ struct DocumentRulesTests {
                 let call = loop.perform(afterDelay: .seconds(100)) { story.tell("never") }
                 loop.perform(afterDelay: .seconds(4)) { call.cancel() }
             }
-            simulation.advance(to: Story.at(5))
+            simulation.advance(to: seconds(5))
             for remote in remotes.entries { remote.invalidate() }
             thread.join()
             story.tell("ended")
@@ -98,7 +99,7 @@ struct DocumentRulesTests {
             // The loop here does not run, the worker's does.
             simulation.spend(.seconds(5))
             #expect(story.lines == ["2.0 worker", "4.0 worker"])
-            simulation.loop.run(in: .default, until: Story.at(5))
+            simulation.loop.run(in: .default, until: seconds(5))
             #expect(story.lines.last == "5.0 here")
             other.stop()
             other.join()
@@ -112,9 +113,9 @@ struct DocumentRulesTests {
             loop.addCommonMode(.tracking)
             loop.add(Timer(timeInterval: .seconds(2), repeats: true) { _ in story.tell("default") }, forMode: .default)
             loop.add(Timer(timeInterval: .seconds(2), repeats: true) { _ in story.tell("common") }, forMode: .common)
-            simulation.drag(from: Story.at(3), until: Story.at(5))
-            loop.perform(at: Story.at(7)) { simulation.spend(.seconds(2)) }
-            simulation.advance(to: Story.at(9.5))
+            simulation.drag(from: seconds(3), until: seconds(5))
+            loop.perform(at: seconds(7)) { simulation.spend(.seconds(2)) }
+            simulation.advance(to: seconds(9.5))
             #expect(
                 story.lines == [
                     "2.0 default", "2.0 common",
@@ -132,7 +133,7 @@ struct DocumentRulesTests {
                 story.tell("fire, missed \(timer.missedFires)")
             }
             simulation.loop.perform(afterDelay: .seconds(5)) { simulation.spend(.seconds(4.5)) }
-            simulation.advance(to: Story.at(12))
+            simulation.advance(to: seconds(12))
             #expect(
                 story.lines == [
                     "2.0 fire, missed 0", "4.0 fire, missed 0", "9.5 fire, missed 1", "10.0 fire, missed 0",
@@ -150,14 +151,14 @@ struct DocumentRulesTests {
                 source.schedule(after: .seconds(2), repeating: .seconds(2))
                 source.setEventHandler { source in
                     story.tell("\(name), data \(source.data)")
-                    if name == "background", simulation.now == Story.at(10) { simulation.spend(.seconds(3)) }
+                    if name == "background", simulation.now == seconds(10) { simulation.spend(.seconds(3)) }
                 }
                 source.activate()
                 return source
             }
-            simulation.drag(from: Story.at(1), until: Story.at(3))
-            loop.perform(at: Story.at(3)) { simulation.spend(.seconds(6)) }
-            simulation.advance(to: Story.at(14))
+            simulation.drag(from: seconds(1), until: seconds(3))
+            loop.perform(at: seconds(3)) { simulation.spend(.seconds(6)) }
+            simulation.advance(to: seconds(14))
             func lines(_ name: String) -> [String] { story.lines.filter { $0.contains(name) } }
             #expect(
                 lines("main") == [
@@ -199,7 +200,7 @@ struct DocumentRulesTests {
                 }
                 owner.source.activate()
             }
-            simulation.advance(to: Story.at(9))
+            simulation.advance(to: seconds(9))
             #expect(story.lines == ["2.0 strong 0", "4.0 strong 1", "6.0 strong 2", "6.0 gone"])
         }
         withStory { simulation, story in
@@ -208,9 +209,9 @@ struct DocumentRulesTests {
                 story.tell(owner == nil ? "nobody" : "weak")
             }
             owner?.source.activate()
-            simulation.advance(to: Story.at(4.9))
+            simulation.advance(to: seconds(4.9))
             owner = nil
-            simulation.advance(to: Story.at(9))
+            simulation.advance(to: seconds(9))
             #expect(story.lines == ["2.0 weak", "4.0 weak", "4.9 gone"])
         }
     }

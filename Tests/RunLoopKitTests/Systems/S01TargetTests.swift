@@ -1,5 +1,6 @@
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @Suite("S1: a target and a method of it")
@@ -17,14 +18,14 @@ struct S01TargetTests {
                     repeats: true)
                 (target, info) = (Weak(owner), Weak(token))
             }
-            simulation.advance(to: Story.at(5))
+            simulation.advance(to: seconds(5))
             #expect(timer.userInfo as? Token === info.object)
             #expect(!target.isGone && !info.isGone)
 
             timer.invalidate()
             #expect(target.isGone && info.isGone)
             #expect(timer.userInfo == nil)
-            simulation.advance(to: Story.at(9))
+            simulation.advance(to: seconds(9))
             #expect(Array(story.lines.prefix(2)) == ["2.0 tick 1", "4.0 tick 2"])
             #expect(Set(story.lines.dropFirst(2)) == ["5.0 owner gone", "5.0 userInfo gone"])
         }
@@ -35,7 +36,7 @@ struct S01TargetTests {
         withStory { simulation, story in
             Timer.scheduledTimer(
                 timeInterval: .seconds(5), target: Story.Owner(story), selector: Story.Owner.tick, repeats: false)
-            simulation.advance(to: Story.at(9))
+            simulation.advance(to: seconds(9))
             #expect(story.lines == ["5.0 tick 1", "5.0 owner gone"])
         }
     }
@@ -56,7 +57,7 @@ struct S01TargetTests {
         withStory { simulation, story in
             Timer.scheduledTimer(
                 timeInterval: .seconds(2), target: OneTick(story), selector: OneTick.tick, repeats: true)
-            simulation.advance(to: Story.at(9))
+            simulation.advance(to: seconds(9))
             #expect(story.lines == ["2.0 begins", "3.0 ends", "3.0 gone"])
         }
     }

@@ -1,5 +1,6 @@
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @Suite("S2: a timer with a block, made in three ways")
@@ -8,10 +9,10 @@ struct S02BlockTests {
     func unscheduled() {
         withStory { simulation, story in
             let timer = Timer(timeInterval: .seconds(2), repeats: true) { _ in story.tell("fire") }
-            simulation.advance(to: Story.at(3))
+            simulation.advance(to: seconds(3))
             #expect(story.lines == [])
             simulation.loop.add(timer, forMode: .default)
-            simulation.advance(to: Story.at(7))
+            simulation.advance(to: seconds(7))
             // The date of 2 s had passed when it was added, and fires late.
             #expect(story.lines == ["3.0 fire", "4.0 fire", "6.0 fire"])
         }
@@ -26,7 +27,7 @@ struct S02BlockTests {
             #expect(loop.contains(timer, inMode: .default))
             #expect(!loop.contains(timer, inMode: .tracking))
             #expect(!loop.contains(timer, inMode: .common))
-            simulation.advance(to: Story.at(5))
+            simulation.advance(to: seconds(5))
             #expect(story.lines == ["2.0 fire", "4.0 fire"])
         }
     }
@@ -34,9 +35,9 @@ struct S02BlockTests {
     @Test("init(fire:interval:repeats:): first at a date of its own, then by the interval")
     func dated() {
         withStory { simulation, story in
-            let timer = Timer(fire: Story.at(0.5), interval: .seconds(2), repeats: true) { _ in story.tell("fire") }
+            let timer = Timer(fire: seconds(0.5), interval: .seconds(2), repeats: true) { _ in story.tell("fire") }
             simulation.loop.add(timer, forMode: .default)
-            simulation.advance(to: Story.at(5))
+            simulation.advance(to: seconds(5))
             #expect(story.lines == ["0.5 fire", "2.5 fire", "4.5 fire"])
         }
     }
@@ -51,7 +52,7 @@ struct S02BlockTests {
                 token = Weak(kept)
                 timer = Weak(Timer.scheduledTimer(withTimeInterval: .seconds(2), repeats: true) { _ in kept.touch() })
             }
-            simulation.advance(to: Story.at(3))
+            simulation.advance(to: seconds(3))
             #expect(!timer.isGone && !token.isGone)
             timer.object?.invalidate()
             #expect(timer.isGone && token.isGone)

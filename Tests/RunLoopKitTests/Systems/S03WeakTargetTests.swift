@@ -1,5 +1,6 @@
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @Suite("S3: a weak proxy between the timer and its target")
@@ -11,12 +12,12 @@ struct S03WeakTargetTests {
             let timer = Timer.scheduledTimer(
                 timeInterval: .seconds(2), weakTarget: owner!, selector: Story.Owner.tick, repeats: true)
             owner?.timer = timer
-            simulation.advance(to: Story.at(7))
+            simulation.advance(to: seconds(7))
             #expect(timer.isValid)
             owner = nil
             #expect(!timer.isValid)
             #expect(!simulation.loop.contains(timer, inMode: .default))
-            simulation.advance(to: Story.at(12))
+            simulation.advance(to: seconds(12))
             #expect(story.lines == ["2.0 tick 1", "4.0 tick 2", "6.0 tick 3", "7.0 owner gone"])
         }
     }
@@ -28,10 +29,10 @@ struct S03WeakTargetTests {
             let timer = Timer.scheduledTimer(
                 timeInterval: .seconds(2), weakTarget: owner!, selector: Story.Owner.tick, repeats: true)
             timer.invalidationHandler = { story.tell("timer invalid") }
-            simulation.loop.perform(at: Story.at(5)) { owner = nil }
+            simulation.loop.perform(at: seconds(5)) { owner = nil }
             #expect(simulation.loop.run(in: .default) == .finished)
             #expect(story.lines == ["2.0 tick 1", "4.0 tick 2", "5.0 owner gone", "6.0 timer invalid"])
-            #expect(simulation.now == Story.at(6))
+            #expect(simulation.now == seconds(6))
         }
     }
 
@@ -70,7 +71,7 @@ struct S03WeakTargetTests {
             owner?.timer = Timer.scheduledTimer(withTimeInterval: .seconds(2), repeats: true) { [weak owner] timer in
                 owner?.tick(timer)
             }
-            simulation.advance(to: Story.at(3))
+            simulation.advance(to: seconds(3))
             owner = nil
             #expect(simulation.loop.run(in: .default) == .finished)
             #expect(story.lines == ["2.0 tick 1", "3.0 owner gone"])

@@ -1,5 +1,6 @@
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @Suite("S4: a block or a target, scheduled at once or by hand")
@@ -13,10 +14,10 @@ struct S04FormsTests {
                 withTarget
                 ? Timer(timeInterval: interval, target: owner, selector: Story.Owner.tick, repeats: true)
                 : Timer(timeInterval: interval, repeats: true) { [unowned owner] in owner.tick($0) }
-            simulation.advance(to: Story.at(2))
+            simulation.advance(to: seconds(2))
             #expect(story.lines == [])
             simulation.loop.add(unscheduled, forMode: .default)
-            simulation.advance(to: Story.at(3.5))
+            simulation.advance(to: seconds(3.5))
             #expect(story.lines == ["2.0 tick 1", "3.0 tick 2"])
             unscheduled.invalidate()
 
@@ -25,7 +26,7 @@ struct S04FormsTests {
                 ? Timer.scheduledTimer(
                     timeInterval: interval, target: owner, selector: Story.Owner.tick, repeats: true)
                 : Timer.scheduledTimer(withTimeInterval: interval, repeats: true) { [unowned owner] in owner.tick($0) }
-            simulation.advance(to: Story.at(5.5))
+            simulation.advance(to: seconds(5.5))
             #expect(story.lines.suffix(2) == ["4.5 tick 3", "5.5 tick 4"])
             scheduled.invalidate()
         }

@@ -44,9 +44,9 @@ struct S09WorkerThreadTests {
             let thread = LoopThread(name: "worker") { loop in
                 loop.addCommonMode(.tracking)
                 loop.add(Timer(timeInterval: .seconds(2), repeats: true) { _ in story.tell("tick") }, forMode: .common)
-                loop.perform(at: Story.at(3)) { loop.run(in: .tracking, until: Story.at(7)) }
+                loop.perform(at: seconds(3)) { loop.run(in: .tracking, until: seconds(7)) }
             }
-            simulation.advance(to: Story.at(9))
+            simulation.advance(to: seconds(9))
             #expect(story.lines == ["2.0 tick", "4.0 tick", "6.0 tick", "8.0 tick"])
             thread.stop()
             thread.join()
@@ -63,7 +63,7 @@ struct S09WorkerThreadTests {
                     story.tell("tick")
                 }
             }
-            simulation.advance(to: Story.at(5))
+            simulation.advance(to: seconds(5))
             thread.stop()
             thread.join()
             story.tell("joined")

@@ -29,7 +29,7 @@ struct S13DelayedCallTests {
     func made() {
         withStory { simulation, story in
             simulation.loop.perform(Receiver.act, target: Receiver(story), afterDelay: .seconds(5))
-            simulation.advance(to: Story.at(9))
+            simulation.advance(to: seconds(9))
             #expect(story.lines == ["5.0 act", "5.0 receiver gone"])
         }
     }
@@ -38,12 +38,12 @@ struct S13DelayedCallTests {
     func byToken() {
         withStory { simulation, story in
             let call = simulation.loop.perform(Receiver.act, target: Receiver(story), afterDelay: .seconds(5))
-            simulation.advance(to: Story.at(3))
+            simulation.advance(to: seconds(3))
             #expect(call.isPending)
             call.cancel()
             #expect(!call.isPending)
             #expect(story.lines == ["3.0 receiver gone"])
-            simulation.advance(to: Story.at(9))
+            simulation.advance(to: seconds(9))
             #expect(story.lines.count == 1)
         }
     }
@@ -58,11 +58,11 @@ struct S13DelayedCallTests {
                 let receiver = Receiver(story)
                 loop.perform(Receiver.act, target: receiver, afterDelay: .seconds(5))
                 loop.perform(Receiver.act(on:), target: receiver, with: "a", named: "act", afterDelay: .seconds(6))
-                simulation.advance(to: Story.at(3))
+                simulation.advance(to: seconds(3))
                 loop.cancelPreviousPerformRequests(withTarget: receiver)
             }
             #expect(story.lines == ["3.0 receiver gone"])
-            simulation.advance(to: Story.at(9))
+            simulation.advance(to: seconds(9))
             #expect(story.lines == ["3.0 receiver gone", "5.0 act on another's"])
             withExtendedLifetime(other) {}
         }
@@ -80,7 +80,7 @@ struct S13DelayedCallTests {
                 loop.perform(Receiver.act, target: receiver, named: "act", afterDelay: .seconds(6))
                 loop.cancelPreviousPerformRequests(withTarget: receiver, named: "act", argument: "a")
             }
-            simulation.advance(to: Story.at(9))
+            simulation.advance(to: seconds(9))
             #expect(story.lines == ["5.0 act on b", "6.0 act", "6.0 receiver gone"])
         }
     }
@@ -88,10 +88,10 @@ struct S13DelayedCallTests {
     @Test("the call waits for one of its modes to run")
     func modes() {
         withStory { simulation, story in
-            simulation.drag(from: Story.at(1), until: Story.at(4))
+            simulation.drag(from: seconds(1), until: seconds(4))
             simulation.loop.perform(afterDelay: .seconds(2)) { story.tell("default") }
             simulation.loop.perform(afterDelay: .seconds(2), inModes: [.default, .tracking]) { story.tell("both") }
-            simulation.advance(to: Story.at(9))
+            simulation.advance(to: seconds(9))
             #expect(story.lines == ["2.0 both", "4.0 default"])
         }
     }

@@ -1,5 +1,6 @@
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @Suite("S15: a timer on a secondary thread, and what goes when", .timeLimit(.minutes(3)))

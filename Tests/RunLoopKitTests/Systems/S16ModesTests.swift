@@ -1,5 +1,6 @@
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @Suite("S16: the modes: default, tracking, common, and one's own")
@@ -18,8 +19,8 @@ struct S16ModesTests {
             let loop = simulation.loop
             loop.addCommonMode(.tracking)
             loop.add(Timer(timeInterval: .seconds(1), repeats: true) { _ in story.tell("fire") }, forMode: modes)
-            simulation.drag(from: Story.at(2.5), until: Story.at(5.5))
-            simulation.advance(to: Story.at(8))
+            simulation.drag(from: seconds(2.5), until: seconds(5.5))
+            simulation.advance(to: seconds(8))
             #expect(story.lines == fires.map { "\($0) fire" })
         }
     }
@@ -30,8 +31,8 @@ struct S16ModesTests {
             let loop = simulation.loop
             loop.add(Timer(timeInterval: .seconds(1), repeats: true) { _ in story.tell("panel") }, forMode: "panel")
             loop.add(Timer(timeInterval: .seconds(1), repeats: true) { _ in story.tell("default") }, forMode: .default)
-            loop.run(in: "panel", until: Story.at(2.5))
-            loop.run(in: .default, until: Story.at(4.5))
+            loop.run(in: "panel", until: seconds(2.5))
+            loop.run(in: .default, until: seconds(4.5))
             #expect(
                 story.lines == ["1.0 panel", "2.0 panel", "2.5 default", "3.0 default", "4.0 default"])
         }
@@ -47,7 +48,7 @@ struct S16ModesTests {
             #expect(!loop.contains(timer, inMode: "panel"))
             loop.addCommonMode("panel")
             #expect(loop.contains(timer, inMode: "panel"))
-            loop.run(in: "panel", until: Story.at(2))
+            loop.run(in: "panel", until: seconds(2))
             #expect(story.lines == ["1.0 fire", "2.0 fire"])
         }
     }

@@ -1,5 +1,6 @@
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 
 /// What happened in a simulation, a line each, with the virtual time in seconds: "2.0 tick 1". Any of its threads.
 final class Story: Sendable {
@@ -13,14 +14,7 @@ final class Story: Sendable {
     var lines: [String] { log.entries }
 
     func tell(_ what: String) {
-        log.append("\((simulation.now - Story.start) / .seconds(1)) \(what)")
-    }
-
-    private static let start = RunLoop.Instant(nanoseconds: 0)
-
-    /// The instant so many seconds after the start of a simulation.
-    static func at(_ seconds: Double) -> RunLoop.Instant {
-        start + .seconds(seconds)
+        log("\((simulation.now - ns(0)) / .seconds(1)) \(what)")
     }
 }
 

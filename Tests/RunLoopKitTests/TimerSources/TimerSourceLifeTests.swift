@@ -14,15 +14,15 @@ struct TimerSourceLifeTests {
         withSimulation { simulation in
             let log = Log<String>()
             let source = TimerSource(place.queue, log, after: 100, every: 100)
-            simulation.advance(to: .ms(150))
+            simulation.advance(to: ms(150))
             source.suspend()
             source.suspend()
-            simulation.advance(to: .ms(350))
+            simulation.advance(to: ms(350))
             source.resume()
-            simulation.advance(to: .ms(450))
+            simulation.advance(to: ms(450))
             #expect(log.entries == ["100: 1"])
             source.resume()
-            simulation.advance(to: .ms(600))
+            simulation.advance(to: ms(600))
             #expect(log.entries == ["100: 1", "450: 3", "500: 1", "600: 1"])
         }
     }
@@ -32,11 +32,11 @@ struct TimerSourceLifeTests {
         withSimulation { simulation in
             let log = Log<String>()
             let source = TimerSource(place.queue, log, after: 100, every: 100)
-            simulation.advance(to: .ms(110))
+            simulation.advance(to: ms(110))
             source.suspend()
-            simulation.advance(to: .ms(190))
+            simulation.advance(to: ms(190))
             source.resume()
-            simulation.advance(to: .ms(250))
+            simulation.advance(to: ms(250))
             #expect(log.entries == ["100: 1", "200: 1"])
         }
     }
@@ -47,9 +47,9 @@ struct TimerSourceLifeTests {
             let log = Log<String>()
             let source = TimerSource(place.queue, log, after: 100, every: nil)
             source.suspend()
-            simulation.advance(to: .ms(350))
+            simulation.advance(to: ms(350))
             source.resume()
-            simulation.advance(to: .ms(900))
+            simulation.advance(to: ms(900))
             #expect(log.entries == ["350: 1"])
         }
     }
@@ -67,9 +67,9 @@ struct TimerSourceLifeTests {
             }
             source.schedule(after: .milliseconds(100), repeating: .milliseconds(100))
             source.activate()
-            simulation.advance(to: .ms(450))
+            simulation.advance(to: ms(450))
             source.resume()
-            simulation.advance(to: .ms(530))
+            simulation.advance(to: ms(530))
             #expect(
                 log.entries == ["100: 1", "110: end", "450: 3", "460: end", "500: 1", "510: end"])
         }
@@ -85,12 +85,12 @@ struct TimerSourceLifeTests {
             busy.schedule(after: .milliseconds(5))
             busy.activate()
             let source = TimerSource(.pool(pool), log, after: 10, every: 10)
-            simulation.advance(to: .ms(50))
+            simulation.advance(to: ms(50))
             source.suspend()
-            simulation.advance(to: .ms(125))
+            simulation.advance(to: ms(125))
             #expect(log.entries == [])
             source.resume()
-            simulation.advance(to: .ms(130))
+            simulation.advance(to: ms(130))
             #expect(log.entries == ["125: 12", "130: 1"])
         }
     }
@@ -103,11 +103,11 @@ struct TimerSourceLifeTests {
             source.resume()
             source.resume()
             source.suspend()
-            simulation.advance(to: .ms(250))
+            simulation.advance(to: ms(250))
             #expect(log.entries == [])
             source.resume()
             source.resume()
-            simulation.advance(to: .ms(300))
+            simulation.advance(to: ms(300))
             #expect(log.entries == ["250: 2", "300: 1"])
         }
     }
@@ -180,7 +180,7 @@ struct TimerSourceLifeTests {
             let log = Log<String>()
             let box = Locked<TimerSource?>(nil)
             func fill() {
-                let token = Token { log.append("released") }
+                let token = Token { log("released") }
                 let source = TimerSource(queue: place.queue)
                 source.setEventHandler { _ in
                     let dropped = box.withLock { exchange(&$0, nil) }
@@ -234,7 +234,7 @@ struct TimerSourceLifeTests {
             source.setCancelHandler { log.note("cancel", simulation) }
             simulation.advance(by: .milliseconds(10))
             source.cancel()
-            log.append("returned")
+            log("returned")
             simulation.advance(by: .milliseconds(10))
             #expect(log.entries == ["10: 1", "returned", "10: cancel"])
         }
@@ -334,7 +334,7 @@ struct TimerSourceLifeTests {
             source.cancel()
             source.schedule(after: .milliseconds(5), repeating: .milliseconds(5))
             source.setEventHandler { log.note($0) }
-            source.setCancelHandler { log.append("cancel") }
+            source.setCancelHandler { log("cancel") }
             source.activate()
             source.resume()
             simulation.advance(by: .milliseconds(50))
@@ -350,15 +350,15 @@ struct TimerSourceLifeTests {
             func make() -> Weak<TimerSource> {
                 let source = TimerSource(place.queue, cycle)
                 source.setEventHandler { _ in source.cancel() }
-                if hasCancelHandler { source.setCancelHandler { cycle.append("\(source.isCancelled)") } }
+                if hasCancelHandler { source.setCancelHandler { cycle("\(source.isCancelled)") } }
                 source.schedule(after: .milliseconds(10), repeating: .milliseconds(10))
                 source.activate()
                 return Weak(source)
             }
             let source = make()
-            simulation.advance(to: .ms(9))
+            simulation.advance(to: ms(9))
             #expect(!source.isGone)
-            simulation.advance(to: .ms(10))
+            simulation.advance(to: ms(10))
             #expect(source.isGone)
             #expect(cycle.entries == (hasCancelHandler ? ["true"] : []))
         }
@@ -377,10 +377,10 @@ struct TimerSourceLifeTests {
             }
             source.schedule(after: .milliseconds(10), repeating: .milliseconds(10))
             source.activate()
-            simulation.advance(to: .ms(20))
+            simulation.advance(to: ms(20))
             source.cancel()
             #expect(source.isCancelled)
-            simulation.advance(to: .ms(100))
+            simulation.advance(to: ms(100))
             #expect(log.entries == ["10: 1", "35: end", "35: cancel"])
         }
     }
@@ -397,10 +397,10 @@ struct TimerSourceLifeTests {
             let source = TimerSource(.pool(pool), log, after: 10, every: 10)
             source.setCancelHandler { log.note("cancel", simulation) }
             let silent = TimerSource(.pool(pool), log, after: 10, every: 10)
-            simulation.advance(to: .ms(50))
+            simulation.advance(to: ms(50))
             source.cancel()
             silent.cancel()
-            simulation.advance(to: .ms(200))
+            simulation.advance(to: ms(200))
             #expect(log.entries == ["105: cancel"])
         }
     }

@@ -22,12 +22,7 @@ private func residentBytes() -> Int {
     // Swift's Glibc module lacks it.
     typealias Trim = @convention(c) (Int) -> Int32
     if let address = dlsym(nil, "malloc_trim") { _ = unsafeBitCast(address, to: Trim.self)(0) }
-    let descriptor = open("/proc/self/statm", O_RDONLY)
-    defer { close(descriptor) }
-    var bytes = [UInt8](repeating: 0, count: 128)
-    let count = read(descriptor, &bytes, bytes.count)
-    let fields = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self).split(separator: " ")
-    return Int(fields[1])! * sysconf(Int32(_SC_PAGESIZE))
+    return Int(contents(of: "/proc/self/statm").split(separator: " ")[1])! * sysconf(Int32(_SC_PAGESIZE))
 }
 
 private func checkRounds() {

@@ -34,12 +34,12 @@ struct TimerSourceModeTests {
         withSimulation { simulation in
             let log = Log<String>()
             let first = TimerSource(queue: .current)
-            first.setEventHandler { _ in log.append("first") }
+            first.setEventHandler { _ in log("first") }
             first.schedule(after: .milliseconds(10))
             first.activate()
-            Timer.scheduledTimer(withTimeInterval: .milliseconds(10), repeats: false) { _ in log.append("timer") }
+            Timer.scheduledTimer(withTimeInterval: .milliseconds(10), repeats: false) { _ in log("timer") }
             let last = TimerSource(queue: .current)
-            last.setEventHandler { _ in log.append("last") }
+            last.setEventHandler { _ in log("last") }
             last.schedule(after: .milliseconds(10))
             last.activate()
             simulation.advance(by: .milliseconds(10))
@@ -61,12 +61,12 @@ struct TimerSourceModeTests {
             source.setEventHandler(on: loop) { source in
                 log.note(source)
                 guard log.entries.count == 1 else { return }
-                loop.run(in: .tracking, until: .ms(45))
+                loop.run(in: .tracking, until: ms(45))
                 log.note("end", simulation)
             }
             source.schedule(after: .milliseconds(10), repeating: .milliseconds(10))
             source.activate()
-            simulation.advance(to: .ms(50))
+            simulation.advance(to: ms(50))
             #expect(log.entries == ["10: 1", "15: other", "35: other", "45: end", "45: 3", "50: 1"])
         }
     }
@@ -85,12 +85,12 @@ struct TimerSourceModeTests {
                     source.suspend()
                     source.resume()
                 }
-                loop.run(in: .default, until: .ms(20))
+                loop.run(in: .default, until: ms(20))
                 log.note("end", simulation)
             }
             source.schedule(after: .milliseconds(10), repeating: .milliseconds(10))
             source.activate()
-            simulation.advance(to: .ms(23))
+            simulation.advance(to: ms(23))
             #expect(log.entries == ["10: 1", "20: end", "20: 3", "22: 1"])
         }
     }
@@ -102,13 +102,13 @@ struct TimerSourceModeTests {
             let source = TimerSource(queue: .current)
             source.schedule(after: .milliseconds(10), repeating: .milliseconds(10))
             source.activate()
-            #expect(loop.run(in: .tracking, until: .ms(25)) == .timedOut)
+            #expect(loop.run(in: .tracking, until: ms(25)) == .timedOut)
             source.suspend()
-            #expect(loop.run(in: .default, until: .ms(45)) == .timedOut)
+            #expect(loop.run(in: .default, until: ms(45)) == .timedOut)
             #expect(loop.run(in: .default) == .starved)
             source.cancel()
             #expect(loop.run(in: .default) == .finished)
-            #expect(loop.now == .ms(45))
+            #expect(loop.now == ms(45))
         }
     }
 
@@ -142,7 +142,7 @@ struct TimerSourceModeTests {
             let log = Log<String>()
             let source = TimerSource(.background, log, after: 10, every: 10)
             #expect(simulation.loop.run(in: .default) == .finished)
-            #expect(simulation.now == .ms(0))
+            #expect(simulation.now == ms(0))
             withExtendedLifetime(source) {}
         }
     }
@@ -152,13 +152,13 @@ struct TimerSourceModeTests {
         withSimulation(traced: true) { simulation in
             let source = TimerSource(queue: .current, name: "pulse")
             source.setEventHandler { _ in }
-            source.schedule(deadline: .ms(-150), repeating: .milliseconds(100))
+            source.schedule(deadline: ms(-150), repeating: .milliseconds(100))
             source.activate()
             let unnamed = TimerSource(queue: .current)
             unnamed.setEventHandler { _ in }
             unnamed.schedule(after: .milliseconds(60))
             unnamed.activate()
-            simulation.loop.run(in: .tracking, until: .ms(60))
+            simulation.loop.run(in: .tracking, until: ms(60))
             #expect(
                 simulation.trace == [
                     "0.000000000 main tracking run tracking",
@@ -205,7 +205,7 @@ struct TimerSourceRealTests {
             source.setEventHandler { source in
                 let fires = count.add(source.data)
                 let due = begin + .milliseconds(5) + period * (fires - 1)
-                if source.queue.now < due { early.append("source \(number), fire \(fires)") }
+                if source.queue.now < due { early("source \(number), fire \(fires)") }
                 // The next date lies ahead: none was left out.
                 if fires >= 50 { source.cancel() }
             }

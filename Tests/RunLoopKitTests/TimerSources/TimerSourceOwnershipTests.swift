@@ -66,7 +66,7 @@ struct TimerSourceOwnershipTests {
             let log = Log<String>()
             let source = TimerSource(queue: .current)
             func setHandler() {
-                let token = Token { log.append("released") }
+                let token = Token { log("released") }
                 source.setEventHandler { _ in token.touch() }
             }
             setHandler()
@@ -75,7 +75,7 @@ struct TimerSourceOwnershipTests {
             simulation.advance(by: .milliseconds(10))
             #expect(log.entries == [])
             source.cancel()
-            log.append("returned")
+            log("returned")
             #expect(log.entries == ["released", "returned"])
         }
     }
@@ -86,11 +86,11 @@ struct TimerSourceOwnershipTests {
             let log = Log<String>()
             let source = TimerSource(queue: .current)
             func setHandler(_ name: String, replacesItself: Bool = false) {
-                let token = Token { log.append("\(name) released") }
+                let token = Token { log("\(name) released") }
                 source.setEventHandler { source in
                     if replacesItself { source.setEventHandler(nil) }
                     token.touch()
-                    log.append("\(name) ends")
+                    log("\(name) ends")
                 }
             }
             setHandler("first")
@@ -114,13 +114,13 @@ struct TimerSourceOwnershipTests {
                     self.log = log
                     source = TimerSource(queue: queue)
                     source.setEventHandler { [weak self] source in if self != nil { log.note(source) } }
-                    source.setCancelHandler { log.append("cancelled") }
+                    source.setCancelHandler { log("cancelled") }
                     source.schedule(after: .milliseconds(10), repeating: .milliseconds(10))
                     source.activate()
                 }
                 deinit {
                     source.cancel()
-                    log.append("deinit")
+                    log("deinit")
                 }
             }
             var owner: Owner? = Owner(.current, log)
@@ -195,7 +195,7 @@ struct TimerSourceOwnershipTests {
                     if number % 2 == 0 { other.cancel() }
                     timer.invalidate()
                     loop.perform {}
-                    log.append("\(number)")
+                    log("\(number)")
                 }
                 source.setEventHandler { _ in token.touch() }
                 // The source keeps itself.

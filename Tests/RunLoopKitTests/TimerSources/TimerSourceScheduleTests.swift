@@ -29,7 +29,7 @@ struct TimerSourceScheduleTests {
             let source = TimerSource(queue: .current)
             source.schedule(after: .milliseconds(100))
             #expect(simulation.loop.run(in: .default) == .finished)
-            #expect(simulation.now == .ms(0))
+            #expect(simulation.now == ms(0))
             withExtendedLifetime(source) {}
         }
     }
@@ -102,7 +102,7 @@ struct TimerSourceScheduleTests {
             let source = TimerSource(.current, log, after: 10, every: 10)
             simulation.spend(.milliseconds(35))
             source.schedule(after: .milliseconds(10), repeating: .milliseconds(100))
-            simulation.advance(to: .ms(150))
+            simulation.advance(to: ms(150))
             #expect(log.entries == ["45: 1", "145: 1"])
         }
     }
@@ -117,9 +117,9 @@ struct TimerSourceScheduleTests {
             busy.schedule(after: .milliseconds(5))
             busy.activate()
             let source = TimerSource(.pool(pool), log, after: 10, every: 10)
-            simulation.advance(to: .ms(50))
+            simulation.advance(to: ms(50))
             source.schedule(after: .milliseconds(70), repeating: .milliseconds(10))
-            simulation.advance(to: .ms(131))
+            simulation.advance(to: ms(131))
             #expect(log.entries == ["120: 1", "130: 1"])
         }
     }
@@ -180,8 +180,8 @@ struct TimerSourceScheduleTests {
             let source = TimerSource(queue: .current)
             source.setEventHandler { source in
                 log.note(source)
-                if log.entries.count < 4 { source.schedule(deadline: .ms(0)) }
-                log.append("end")
+                if log.entries.count < 4 { source.schedule(deadline: ms(0)) }
+                log("end")
             }
             source.schedule(after: .milliseconds(10))
             source.activate()
@@ -237,7 +237,7 @@ struct TimerSourceScheduleTests {
             simulation.advance(by: .milliseconds(15))
             source.schedule(deadline: .distantFuture, repeating: .milliseconds(1))
             #expect(simulation.loop.run(in: .default) == .finished)
-            #expect(simulation.now == .ms(15))
+            #expect(simulation.now == ms(15))
             source.schedule(after: .milliseconds(10))
             #expect(simulation.loop.run(in: .default) == .finished)
             #expect(log.entries == ["10: 1", "25: 1"])
@@ -294,7 +294,7 @@ struct TimerSourceScheduleTests {
             }
             source.schedule(after: .milliseconds(100), repeating: .milliseconds(100))
             source.activate()
-            simulation.advance(to: .ms(600))
+            simulation.advance(to: ms(600))
             #expect(log.entries == ["100: 1", "450: 3", "500: 1", "600: 1"])
         }
     }
@@ -310,7 +310,7 @@ struct TimerSourceScheduleTests {
             }
             source.schedule(after: .milliseconds(100), repeating: .milliseconds(100))
             source.activate()
-            simulation.advance(to: .ms(400))
+            simulation.advance(to: ms(400))
             #expect(log.entries == ["100: 1", "300: 2", "400: 1"])
         }
     }
@@ -321,7 +321,7 @@ struct TimerSourceScheduleTests {
             let log = Log<String>()
             let source = TimerSource(.current, log, after: 100, every: 100)
             simulation.loop.perform(afterDelay: .milliseconds(250)) { simulation.spend(.milliseconds(400)) }
-            simulation.advance(to: .ms(800))
+            simulation.advance(to: ms(800))
             #expect(log.entries == ["100: 1", "200: 1", "650: 4", "700: 1", "800: 1"])
             withExtendedLifetime(source) {}
         }

@@ -27,7 +27,7 @@ struct WorkItemTests {
             let log = Log<String>()
             let loop = simulation.loop
             DeliveryQueue.main.asyncAfter(.milliseconds(10)) { log.note("queue", simulation) }
-            loop.asyncAfter(.milliseconds(20)) { log.append("\(loop.now.ms): loop in \(loop.currentMode!.name)") }
+            loop.asyncAfter(.milliseconds(20)) { log("\(loop.now.ms): loop in \(loop.currentMode!.name)") }
             #expect(loop.run(in: .tracking) == .finished)
             #expect(log.entries == ["10: queue", "20: loop in \(RunLoop.Mode.tracking.name)"])
         }
@@ -75,10 +75,10 @@ struct WorkItemTests {
         withSimulation { simulation in
             let log = Log<String>()
             func post() -> WorkItem {
-                let token = Token { log.append("released") }
+                let token = Token { log("released") }
                 return place.queue.asyncAfter(.milliseconds(10)) {
                     token.touch()
-                    log.append("called")
+                    log("called")
                 }
             }
             let item = post()
@@ -99,7 +99,7 @@ struct WorkItemTests {
             let log = Log<String>()
             let box = Locked<WorkItem?>(nil)
             func post() {
-                let token = Token { log.append("released") }
+                let token = Token { log("released") }
                 let item = place.queue.asyncAfter(.milliseconds(10)) {
                     let item = box.withLock { $0! }
                     #expect(!item.isPending)
@@ -125,10 +125,10 @@ struct WorkItemTests {
         withSimulation { simulation in
             let log = Log<String>()
             func post() -> WorkItem {
-                let token = Token { log.append("released") }
+                let token = Token { log("released") }
                 return place.queue.asyncAfter(.milliseconds(10)) {
                     token.touch()
-                    log.append("called")
+                    log("called")
                 }
             }
             let item = post()
@@ -143,10 +143,10 @@ struct WorkItemTests {
         withSimulation { simulation in
             let log = Log<String>()
             func post() {
-                let token = Token { log.append("released") }
+                let token = Token { log("released") }
                 place.queue.asyncAfter(.milliseconds(10)) {
                     token.touch()
-                    log.append("called")
+                    log("called")
                 }
             }
             post()
@@ -161,16 +161,16 @@ struct WorkItemTests {
     func cancelDue() {
         withSimulation { simulation in
             let log = Log<String>()
-            let others = Locked<[WorkItem]>([])
+            let others = Log<WorkItem>()
             let queue = DeliveryQueue.current
             queue.asyncAfter(.milliseconds(10)) {
-                log.append("first")
-                for item in others.withLock({ $0 }) { item.cancel() }
+                log("first")
+                for item in others.entries { item.cancel() }
                 queue.asyncAfter(.zero) { log.note("posted", simulation) }
             }
             for _ in 0..<3 {
-                let item = queue.asyncAfter(.milliseconds(10)) { log.append("cancelled") }
-                others.withLock { $0.append(item) }
+                let item = queue.asyncAfter(.milliseconds(10)) { log("cancelled") }
+                others.append(item)
             }
             simulation.advance(by: .milliseconds(10))
             #expect(log.entries == ["first", "10: posted"])
@@ -190,9 +190,9 @@ struct WorkItemTests {
                 items.withLock { $0 = mine }
                 loop.asyncAfter(.milliseconds(25)) { mine[2].cancel() }
             }
-            simulation.advance(to: .ms(15))
+            simulation.advance(to: ms(15))
             items.withLock { $0[1] }.cancel()
-            simulation.advance(to: .ms(100))
+            simulation.advance(to: ms(100))
             #expect(log.entries == ["10: 10"])
             thread.join()
         }

@@ -1,6 +1,7 @@
 import Glibc
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @testable import RunLoopUnix

@@ -1,6 +1,7 @@
 import Glibc
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @testable import RunLoopUnix
@@ -184,11 +185,7 @@ struct FileWatcherTests {
     }
 
     private func queueLimit() -> Int {
-        var text = [UInt8](repeating: 0, count: 32)
-        let file = open("/proc/sys/fs/inotify/max_queued_events", O_RDONLY)
-        defer { close(file) }
-        let count = read(file, &text, text.count)
-        return Int(String(decoding: text.prefix(max(0, count)).prefix { $0 != 10 }, as: UTF8.self)) ?? 16_384
+        Int(contents(of: "/proc/sys/fs/inotify/max_queued_events").prefix { !$0.isNewline }) ?? 16_384
     }
 
     @Test("a set of kinds says what it holds")

@@ -180,9 +180,8 @@ struct SignalDispositionTests {
     @Test("adding a source on another thread than its loop's is a mistake")
     func elsewhere() async {
         await #expect(processExitsWith: .failure) {
-            struct Smuggled: @unchecked Sendable { let loop: RunLoop }
-            let smuggled = onThread { Smuggled(loop: RunLoop.current) }
-            try smuggled.loop.add(try SignalSource(signal: .user1) { _ in }, forMode: .default)
+            let smuggled = onThread { Smuggled(RunLoop.current) }
+            try smuggled.value.add(try SignalSource(signal: .user1) { _ in }, forMode: .default)
         }
     }
 }

@@ -149,11 +149,7 @@ private final class Receiver: Sendable {
     /// - Parameter thread: its name in the system's list of processes.
     private static func isAsleep(_ thread: String) -> Bool {
         guard !thread.isEmpty else { return false }
-        let descriptor = open("/proc/\(thread)/stat", O_RDONLY | O_CLOEXEC)
-        defer { close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: 256)
-        let count = read(descriptor, &bytes, bytes.count)
-        return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self).contains(") S ")
+        return contents(of: "/proc/\(thread)/stat").contains(") S ")
     }
 
     var handle: pthread_t { thread.handle }

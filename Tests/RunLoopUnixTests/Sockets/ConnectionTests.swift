@@ -1,6 +1,7 @@
 import Glibc
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @testable import RunLoopUnix
@@ -218,18 +219,17 @@ struct ConnectionTests {
     @Test("a connection that is closed before it is started stays closed")
     func closedBeforeStart() throws {
         try withSimulation { simulation in
-            var descriptors: [Int32] = [-1, -1]
-            #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &descriptors) == 0)
+            let (one, other) = makeSockets()
             var limits = Connection.Limits()
             limits.maximumOutput = 3
-            let connection = Connection(adopting: descriptors[0], on: simulation.loop, limits: limits) { $1.count }
+            let connection = Connection(adopting: one, on: simulation.loop, limits: limits) { $1.count }
             var reasons: [Connection.CloseReason] = []
             connection.closeHandler = { reasons.append($1) }
             connection.write("more than that")
             try connection.start()
             #expect(reasons == [.outputLimit])
             #expect(simulation.loop.dump().items.isEmpty)
-            close(descriptors[1])
+            close(other)
         }
     }
 
@@ -372,15 +372,14 @@ struct ConnectionTests {
     func modes() throws {
         try withSimulation { simulation in
             let loop = simulation.loop
-            var descriptors: [Int32] = [-1, -1]
-            #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &descriptors) == 0)
+            let (one, other) = makeSockets()
             var seen = ""
-            let connection = Connection(adopting: descriptors[0], on: loop, modes: .tracking) { _, bytes in
+            let connection = Connection(adopting: one, on: loop, modes: .tracking) { _, bytes in
                 seen += bytes.text
                 return bytes.count
             }
             try connection.start()
-            let peer = Peer(descriptors[1])
+            let peer = Peer(other)
             peer.send("x")
             simulation.advance(by: .seconds(1))
             #expect(seen == "")

@@ -1,6 +1,7 @@
 import Glibc
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @testable import RunLoopUnix
@@ -53,30 +54,13 @@ final class Peer {
 func makePair(
     on loop: RunLoop, limits: Connection.Limits = .init(), receive: @escaping Connection.ReceiveHandler
 ) throws -> (connection: Connection, peer: Peer) {
-    var descriptors: [Int32] = [-1, -1]
-    #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &descriptors) == 0)
-    let connection = Connection(adopting: descriptors[0], on: loop, limits: limits, receive: receive)
+    let (one, other) = makeSockets()
+    let connection = Connection(adopting: one, on: loop, limits: limits, receive: receive)
     try connection.start()
-    return (connection, Peer(descriptors[1]))
+    return (connection, Peer(other))
 }
 
 extension Span<UInt8> {
     /// The bytes as text.
     var text: String { withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) } }
-}
-
-/// The instant that lies so many milliseconds after the start of a simulation.
-func ms(_ milliseconds: Int64) -> RunLoop.Instant {
-    RunLoop.Instant(nanoseconds: milliseconds * 1_000_000)
-}
-
-extension Simulation {
-    /// Lets the loop do what there is to do until something has happened: the system's loopback takes real time.
-    func settle(until hasHappened: () -> Bool) {
-        for _ in 0..<2_000 {
-            advance(by: .zero)
-            if hasHappened() { return }
-            usleep(1_000)
-        }
-    }
 }

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import TestSupport
 import Testing
 
 @testable import Scenarios
@@ -47,7 +48,7 @@ struct PlayTests {
 
     @Test("a file may hold several too, and stand among others")
     func severalInFile() throws {
-        let file = try TemporaryFile("{\"duration\":1}\n{\n\"duration\":2}\n{\"duration\":3}")
+        let file = TemporaryFile("{\"duration\":1}\n{\n\"duration\":2}\n{\"duration\":3}")
         let end = ["1.0", "2.0", "3.0"].map { "\"events\":[{\"t\":\($0),\"event\":\"end\"}]}\n" }
         let lines = zip([1, 2, 4], end).map { "{\"input\":\"\(file.path)\",\"line\":\($0),\($1)" }.joined()
         #expect(Self.run("play \(file.path) --format json").output == lines)
@@ -63,9 +64,9 @@ struct PlayTests {
 
     @Test("several are drawn below one another, each with its title")
     func pictures() throws {
-        let picture = try TemporaryFile("")
+        let picture = TemporaryFile()
         #expect(Self.run("play X1 X5 --svg \(picture.path)").status == 0)
-        let svg = try picture.text
+        let svg = contents(of: picture.path)
         #expect(svg.contains(">X1, line 1</text>") && svg.contains(">X5, line 1</text>"))
         #expect(svg.components(separatedBy: "<svg").count == 2)
     }
@@ -88,7 +89,7 @@ struct PlayTests {
     @Test("hundreds of random scenarios print in order what each does, and the same bytes again")
     func many() throws {
         let scenarios = (0..<300 as Range<UInt64>).map { RandomScenario.make(seed: $0) }
-        let file = try TemporaryFile(scenarios.map(RandomScenario.describe).joined(separator: "\n"))
+        let file = TemporaryFile(scenarios.map(RandomScenario.describe).joined(separator: "\n"))
         let played = Self.run("play --format json < \(file.path)")
         let events = played.output.split(separator: "\n").map { $0.drop { $0 != "[" } }
         #expect(
@@ -103,7 +104,7 @@ struct PlayTests {
 
     @Test("a fault is named with its file and line, the others are played, and the status is that of the first fault")
     func faults() throws {
-        let file = try TemporaryFile("{\"duration\":1}\n{\"duration\":x}\n{\"duration\":-1}\n{\"duration\":4}\n")
+        let file = TemporaryFile("{\"duration\":1}\n{\"duration\":x}\n{\"duration\":-1}\n{\"duration\":4}\n")
         let played = Self.run("play \(file.path) /nowhere X1 --format json")
         let lines = [1, 4].map {
             "{\"input\":\"\(file.path)\",\"line\":\($0),\"events\":[{\"t\":\($0).0,\"event\":\"end\"}]}\n"
@@ -134,7 +135,7 @@ struct PlayTests {
 
     @Test("a file with one malformed scenario prints one line", arguments: ["text", "json"])
     func aloneMalformed(format: String) throws {
-        let file = try TemporaryFile("{ \"duration\": 1,\n  \"timers\": [\n    { \"name\" \"T\" }\n  ]\n}\n")
+        let file = TemporaryFile("{ \"duration\": 1,\n  \"timers\": [\n    { \"name\" \"T\" }\n  ]\n}\n")
         let errors = "\(file.path): line 1, broken at line 3, column 14: expected ':' after the key\n"
         #expect(
             Self.run("play \(file.path) --format \(format)") == Outcome(output: "", errors: errors, status: 65))
@@ -148,13 +149,7 @@ struct PlayTests {
         var status: Int32
     }
 
-    /// Beside the tests' own program.
-    private static let program: String = {
-        var buffer = [UInt8](repeating: 0, count: 4096)
-        let count = readlink("/proc/self/exe", &buffer, buffer.count)
-        let own = String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
-        return own[..<(own.lastIndex(of: "/") ?? own.startIndex)] + "/experiments"
-    }()
+    private static let program = pathOfProgram("experiments")
 
     /// The line of a built-in scenario among several.
     private static func line(_ input: String, _ line: Int, _ name: String) -> String {
@@ -164,12 +159,15 @@ struct PlayTests {
 
     private static func run(_ arguments: String, input: String = "") -> Outcome {
         let redirected = arguments.contains("<") || arguments.contains("|")
-        guard !redirected, let file = try? TemporaryFile(input) else { return shell("\(program) \(arguments)") }
+        if redirected { return shell("\(program) \(arguments)") }
+        let file = TemporaryFile(input)
+        defer { withExtendedLifetime(file) {} }
         return shell("\(program) \(arguments) < \(file.path)")
     }
 
     private static func shell(_ command: String) -> Outcome {
-        guard let errors = try? TemporaryFile(""), let stream = popen("{ \(command)\n} 2> \(errors.path)", "r") else {
+        let errors = TemporaryFile()
+        guard let stream = popen("{ \(command)\n} 2> \(errors.path)", "r") else {
             return Outcome(output: "", errors: "cannot run \(command)", status: -1)
         }
         var output: [UInt8] = []
@@ -177,24 +175,6 @@ struct PlayTests {
         // The status of the command is in the upper byte of what the shell ended with.
         let status = pclose(stream) >> 8
         return Outcome(
-            output: String(decoding: output, as: UTF8.self), errors: (try? errors.text) ?? "", status: status)
-    }
-}
-
-/// A file that goes with the object.
-private final class TemporaryFile {
-    let path: String
-
-    init(_ text: String) throws {
-        path = FileManager.default.temporaryDirectory.path + "/experiments-\(UUID().uuidString)"
-        try Data(text.utf8).write(to: URL(filePath: path))
-    }
-
-    deinit {
-        unlink(path)
-    }
-
-    var text: String {
-        get throws { String(decoding: try Data(contentsOf: URL(filePath: path)), as: UTF8.self) }
+            output: String(decoding: output, as: UTF8.self), errors: contents(of: errors.path), status: status)
     }
 }

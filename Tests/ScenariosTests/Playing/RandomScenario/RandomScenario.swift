@@ -1,4 +1,5 @@
 import Scenarios
+import TestSupport
 
 /// Random scenarios that go for the corners: equal times, limits on grid points, membership that changes in a pass.
 ///
@@ -12,7 +13,7 @@ struct RandomScenario {
     static let quarter: Int64 = 250_000_000
     static let runnableModes = ["default", "tracking", "modal"]
 
-    var random: SplitMix64
+    var random: SeededGenerator
     /// The lattice of this scenario: the coarser, the more times are equal.
     let step: Int64
     let duration: Int64
@@ -27,7 +28,7 @@ struct RandomScenario {
     var moments: [Int64]
 
     init(seed: UInt64) {
-        random = SplitMix64(state: seed)
+        random = SeededGenerator(seed: seed)
         step = Self.quarter * random.pick([1, 1, 2, 2, 4])
         duration = Self.quarter * random.number(in: random.chance(5) ? 0...4 : 20...48)
         moments = [duration]
@@ -89,18 +90,7 @@ extension RandomScenario {
     }
 }
 
-/// Steele, Lea and Flood's generator: small, and its numbers are the same on every platform and with every compiler.
-struct SplitMix64 {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var bits = state
-        bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        bits = (bits ^ (bits >> 27)) &* 0x94D0_49BB_1331_11EB
-        return bits ^ (bits >> 31)
-    }
-
+extension SeededGenerator {
     /// The remainder's tiny bias does not matter here.
     mutating func number(in range: ClosedRange<Int64>) -> Int64 {
         range.lowerBound + Int64(next() % UInt64(range.upperBound - range.lowerBound + 1))

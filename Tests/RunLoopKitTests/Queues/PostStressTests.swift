@@ -56,7 +56,7 @@ private final class Life: Sendable {
             let post = Post(sender: sender, number: number, modes: Int.random(in: 0..<4, using: &random))
             let nests = hasNestedRuns && Int.random(in: 0..<8, using: &random) == 0
             if thread.remote.perform(inModes: Self.modes[post.modes], block(post, nests: nests)) {
-                if !isOpen { faults.append("\(post) was accepted after one was refused") }
+                if !isOpen { faults("\(post) was accepted after one was refused") }
                 accepted.append(post)
             } else {
                 isOpen = false
@@ -79,7 +79,7 @@ private final class Life: Sendable {
         return { [self] loop in
             token.touch()
             performed.append(post)
-            if !isHere { faults.append("\(post) ran on another thread") }
+            if !isHere { faults("\(post) ran on another thread") }
             if nests && loop.currentMode == .default { loop.run(in: .tracking, until: .distantPast) }
         }
     }
@@ -88,22 +88,22 @@ private final class Life: Sendable {
 
     private func check() {
         let performed = performed.entries
-        if Set(performed).count != performed.count { faults.append("a block ran twice") }
+        if Set(performed).count != performed.count { faults("a block ran twice") }
         if !Set(letGoElsewhere.entries).isDisjoint(with: accepted.entries) {
-            faults.append("a block that was accepted was let go on another thread")
+            faults("a block that was accepted was let go on another thread")
         }
-        if !Set(performed).isSubset(of: accepted.entries) { faults.append("a block ran that was refused") }
-        if performed.contains(where: { $0.modes == 3 }) { faults.append("a block ran in another mode than its own") }
+        if !Set(performed).isSubset(of: accepted.entries) { faults("a block ran that was refused") }
+        if performed.contains(where: { $0.modes == 3 }) { faults("a block ran in another mode than its own") }
         if !Set(beforeStop.entries.filter { $0.modes == 0 }).isSubset(of: performed) {
-            faults.append("a block that was posted before the stop did not run")
+            faults("a block that was posted before the stop did not run")
         }
         for sender in 0..<Self.senders {
             for modes in 0..<2 {
                 let numbers = performed.filter { $0.sender == sender && $0.modes == modes }.map(\.number)
-                if numbers != numbers.sorted() { faults.append("sender \(sender) was overtaken by itself") }
+                if numbers != numbers.sorted() { faults("sender \(sender) was overtaken by itself") }
             }
         }
-        if alive.value != 0 { faults.append("\(alive.value) blocks were never let go") }
+        if alive.value != 0 { faults("\(alive.value) blocks were never let go") }
     }
 }
 

@@ -5,7 +5,7 @@ import Testing
 
 /// What other threads may do to a single timer or source.
 @Suite("Remotes of timers and sources", .timeLimit(.minutes(2)))
-struct HandleTests {
+struct ItemRemoteTests {
     @Test("a timer invalidated by eight threads while it fires: no fire begins after invalidate has returned (R141)")
     func timerRace() {
         withLoopThread { thread in

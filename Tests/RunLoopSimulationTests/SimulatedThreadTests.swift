@@ -8,10 +8,6 @@ import Testing
 
 @Suite("Several threads on one virtual timeline", .timeLimit(.minutes(3)))
 struct SimulatedThreadTests {
-    private static func seconds(_ seconds: Double) -> RunLoop.Instant {
-        RunLoop.Instant(nanoseconds: 0) + .seconds(seconds)
-    }
-
     @Test("while the main loop works for five seconds, a worker ticks on time")
     func busyMain() {
         let ticks = Log<RunLoop.Instant>()
@@ -24,13 +20,13 @@ struct SimulatedThreadTests {
                 mainTicks.append(simulation.now)
                 if mainTicks.entries.count == 2 { simulation.spend(.seconds(5)) }
             }
-            simulation.advance(to: Self.seconds(9))
+            simulation.advance(to: seconds(9))
             worker.stop()
             worker.join()
         }
-        #expect(ticks.entries == (1...9).map { Self.seconds(Double($0)) })
+        #expect(ticks.entries == (1...9).map { seconds(Double($0)) })
         // The date at which the work ends is lost as well (R116).
-        #expect(mainTicks.entries == [1, 2, 8, 9].map(Self.seconds))
+        #expect(mainTicks.entries == [1, 2, 8, 9].map(seconds))
     }
 
     @Test("a busy worker does not hold the others up")
@@ -46,11 +42,11 @@ struct SimulatedThreadTests {
             let quick = LoopThread(name: "quick") { loop in
                 Timer.scheduledTimer(withTimeInterval: .seconds(1), repeats: true) { _ in second.append(loop.now) }
             }
-            simulation.advance(to: Self.seconds(6))
+            simulation.advance(to: seconds(6))
             withExtendedLifetime((busy, quick)) {}
         }
-        #expect(first.entries == [1, 3, 5].map(Self.seconds))
-        #expect(second.entries == [1, 2, 3, 4, 5, 6].map(Self.seconds))
+        #expect(first.entries == [1, 3, 5].map(seconds))
+        #expect(second.entries == [1, 2, 3, 4, 5, 6].map(seconds))
     }
 
     @Test("threads whose deadlines are equal take turns in the order in which they were started")
@@ -59,11 +55,11 @@ struct SimulatedThreadTests {
         withSimulation { simulation in
             let threads = ["b", "a", "c"].map { name in
                 LoopThread(name: name) { _ in
-                    Timer.scheduledTimer(withTimeInterval: .seconds(1), repeats: true) { _ in log.append(name) }
+                    Timer.scheduledTimer(withTimeInterval: .seconds(1), repeats: true) { _ in log(name) }
                 }
             }
-            Timer.scheduledTimer(withTimeInterval: .seconds(1), repeats: true) { _ in log.append("main") }
-            simulation.advance(to: Self.seconds(2.5))
+            Timer.scheduledTimer(withTimeInterval: .seconds(1), repeats: true) { _ in log("main") }
+            simulation.advance(to: seconds(2.5))
             withExtendedLifetime(threads) {}
         }
         #expect(log.entries == ["main", "b", "a", "c", "main", "b", "a", "c"])
@@ -81,8 +77,8 @@ struct SimulatedThreadTests {
             for number in 0..<3 {
                 simulation.loop.perform(afterDelay: .seconds(number)) {
                     remote.perform { loop in
-                        log.append("worker \(number) \(loop.now)")
-                        mainRemote.perform { log.append("main \(number) \($0.now)") }
+                        log("worker \(number) \(loop.now)")
+                        mainRemote.perform { log("main \(number) \($0.now)") }
                     }
                 }
             }
@@ -102,12 +98,12 @@ struct SimulatedThreadTests {
             let mainRemote = simulation.loop.remote
             let worker = LoopThread(name: "worker") { loop in
                 Timer.scheduledTimer(withTimeInterval: .seconds(1), repeats: true) { _ in
-                    mainRemote.perform { log.append("main \($0.now)") }
+                    mainRemote.perform { log("main \($0.now)") }
                 }
             }
-            simulation.advance(to: Self.seconds(2.5))
-            simulation.advance(to: Self.seconds(3.5))
-            log.append("advanced")
+            simulation.advance(to: seconds(2.5))
+            simulation.advance(to: seconds(3.5))
+            log("advanced")
             worker.stop()
             worker.join()
         }
@@ -123,7 +119,7 @@ struct SimulatedThreadTests {
                 loop.perform(afterDelay: .seconds(2)) { mainRemote.perform { performed.append($0.now) } }
             }
             #expect(simulation.runUntilIdle() == .idle(waiting: []))
-            #expect(performed.entries == [Self.seconds(2)])
+            #expect(performed.entries == [seconds(2)])
             worker.join()
         }
     }
@@ -143,9 +139,9 @@ struct SimulatedThreadTests {
             }
             worker.join()
             #expect(ended.isSet)
-            #expect(simulation.now == Self.seconds(3))
+            #expect(simulation.now == seconds(3))
             worker.join()
-            #expect(simulation.now == Self.seconds(3))
+            #expect(simulation.now == seconds(3))
         }
     }
 
@@ -154,18 +150,18 @@ struct SimulatedThreadTests {
         let log = Log<String>()
         withSimulation { simulation in
             let worker = LoopThread(name: "worker") { loop in
-                loop.perform(afterDelay: .seconds(3)) { log.append("worker \(loop.now)") }
+                loop.perform(afterDelay: .seconds(3)) { log("worker \(loop.now)") }
             }
             let joiners = ["first", "second"].map { name in
                 LoopThread(name: name) { loop in
                     loop.perform(afterDelay: .seconds(1)) {
                         worker.join()
-                        log.append("\(name) \(loop.now)")
+                        log("\(name) \(loop.now)")
                     }
                 }
             }
             for joiner in joiners { joiner.join() }
-            #expect(simulation.now == Self.seconds(3))
+            #expect(simulation.now == seconds(3))
         }
         #expect(log.entries == ["worker 3.000000000", "first 3.000000000", "second 3.000000000"])
     }
@@ -182,11 +178,11 @@ struct SimulatedThreadTests {
                 }
                 Timer.scheduledTimer(withTimeInterval: .seconds(10), repeats: true) { _ in ran.add() }
             }
-            simulation.advance(to: Self.seconds(5))
+            simulation.advance(to: seconds(5))
             worker.stop()
             worker.join()
             #expect(ran.value == 1)
-            #expect(simulation.now == Self.seconds(5))
+            #expect(simulation.now == seconds(5))
             #expect(worker.remote.perform { _ in } == false)
         }
     }
@@ -200,9 +196,9 @@ struct SimulatedThreadTests {
             } _: { _ in
                 simulation.advance(by: .seconds(3.5))
             }
-            #expect(simulation.now == Self.seconds(3.5))
+            #expect(simulation.now == seconds(3.5))
         }
-        #expect(ticks.entries == [1, 2, 3].map(Self.seconds))
+        #expect(ticks.entries == [1, 2, 3].map(seconds))
     }
 
     @Test("a thread started by a thread of the simulation is of the simulation too")
@@ -212,14 +208,14 @@ struct SimulatedThreadTests {
             let parent = LoopThread(name: "parent") { loop in
                 loop.perform(afterDelay: .seconds(1)) {
                     let child = LoopThread(name: "child") { loop in
-                        loop.perform(afterDelay: .seconds(1)) { log.append("child \(loop.now)") }
+                        loop.perform(afterDelay: .seconds(1)) { log("child \(loop.now)") }
                     }
                     child.join()
-                    log.append("parent \(loop.now)")
+                    log("parent \(loop.now)")
                 }
             }
             parent.join()
-            #expect(simulation.now == Self.seconds(2))
+            #expect(simulation.now == seconds(2))
         }
         #expect(log.entries == ["child 2.000000000", "parent 2.000000000"])
     }
@@ -292,7 +288,7 @@ struct SimulatedThreadTests {
             }
             #expect(simulation.runUntilIdle() == .idle(waiting: []))
             #expect(ticks.value == 4)
-            #expect(simulation.now == Self.seconds(4))
+            #expect(simulation.now == seconds(4))
             thread.join()
         }
     }
@@ -307,7 +303,7 @@ struct SimulatedThreadTests {
                 Issue.record("not busy")
                 return
             }
-            #expect(simulation.now == Self.seconds(9))
+            #expect(simulation.now == seconds(9))
             thread.stop()
             #expect(simulation.runUntilIdle(limit: .seconds(10)) == .idle(waiting: []))
         }
@@ -322,11 +318,11 @@ struct SimulatedThreadTests {
                 let timer = Timer.scheduledTimer(withTimeInterval: .seconds(1), repeats: true) { _ in fires.add() }
                 handle.append(timer.remote)
             }
-            simulation.advance(to: Self.seconds(2.5))
+            simulation.advance(to: seconds(2.5))
             handle.entries[0].invalidate()
             thread.join()
             #expect(fires.value == 2)
-            #expect(simulation.now == Self.seconds(2.5))
+            #expect(simulation.now == seconds(2.5))
         }
     }
 

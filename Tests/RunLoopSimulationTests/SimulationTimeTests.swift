@@ -1,13 +1,10 @@
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @Suite("Virtual time", .timeLimit(.minutes(3)))
 struct SimulationTimeTests {
-    private func seconds(_ seconds: Double) -> RunLoop.Instant {
-        RunLoop.Instant(nanoseconds: 0) + .seconds(seconds)
-    }
-
     @Test("time starts at zero and stands still while code runs")
     func startsAtZero() {
         withSimulation { simulation in
@@ -161,7 +158,8 @@ struct SimulationTimeTests {
             }
             #expect(
                 waiting.contains {
-                    $0.hasPrefix("source (RunLoopKitTests/SimulationTimeTests.swift:") && $0.hasSuffix(") in default")
+                    $0.hasPrefix("source (RunLoopSimulationTests/SimulationTimeTests.swift:")
+                        && $0.hasSuffix(") in default")
                 })
             #expect(waiting.contains { $0.hasPrefix("timer \"scroll\"") && $0.contains(") in tracking, due 1.0") })
             #expect(waiting.contains { $0.hasPrefix("block (") && $0.hasSuffix("in tracking") })

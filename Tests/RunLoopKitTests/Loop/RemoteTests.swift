@@ -50,14 +50,14 @@ struct RemoteTests {
             let loop = RunLoop.current
             let remote = loop.remote
             onThread {
-                remote.perform(inModes: .tracking) { _ in log.append("tracking") }
-                remote.perform(inModes: [.tracking, .default]) { _ in log.append("either") }
-                remote.perform(inModes: .common) { _ in log.append("common") }
-                remote.perform(inModes: .tracking) { _ in log.append("tracking again") }
-                remote.perform(inModes: []) { _ in log.append("never") }
+                remote.perform(inModes: .tracking) { _ in log("tracking") }
+                remote.perform(inModes: [.tracking, .default]) { _ in log("either") }
+                remote.perform(inModes: .common) { _ in log("common") }
+                remote.perform(inModes: .tracking) { _ in log("tracking again") }
+                remote.perform(inModes: []) { _ in log("never") }
             }
             loop.run(in: .default)
-            log.append("|")
+            log("|")
             loop.run(in: .tracking)
         }
         #expect(log.entries == ["either", "common", "|", "tracking", "tracking again"])
@@ -185,7 +185,7 @@ struct RemoteTests {
         let log = Log<String>()
         withLoopThread { thread in
             thread.remote.perform { loop in
-                log.append("inner \(loop.run(in: .default))")
+                log("inner \(loop.run(in: .default))")
             }
             guard eventually("the inner run sleeps", { thread.remote.isWaiting }) else { return }
             // The outer run may have slept before it took the block; only a run within a block has a stop to report.

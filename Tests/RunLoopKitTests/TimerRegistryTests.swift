@@ -13,7 +13,7 @@ struct TimerRegistryTests {
         try withSimulation { simulation in
             let log = Log<String>()
             let timers = TimerRegistry()
-            try timers.schedule("t", interval: .seconds(2), queue: place.queue, repeats: false) { log.append("first") }
+            try timers.schedule("t", interval: .seconds(2), queue: place.queue, repeats: false) { log("first") }
             simulation.advance(by: .seconds(1))
             try timers.schedule("t", interval: .seconds(2), queue: place.queue, repeats: false) {
                 log.note("second", simulation)
@@ -35,10 +35,10 @@ struct TimerRegistryTests {
                 }
             }
             #expect(timers.names == ["a", "b"])
-            simulation.advance(to: .ms(50))
+            simulation.advance(to: ms(50))
             #expect(timers.cancel("b"))
             #expect(!timers.cancel("b"))
-            simulation.advance(to: .ms(95))
+            simulation.advance(to: ms(95))
             #expect(log.entries == ["20: b", "30: a", "40: b", "60: a", "90: a"])
             #expect(timers.names == ["a"])
         }
@@ -55,7 +55,7 @@ struct TimerRegistryTests {
                 ) { log.note(name, simulation) }
             }
             #expect(log.entries == [])
-            simulation.advance(to: .ms(110))
+            simulation.advance(to: ms(110))
             #expect(
                 log.entries.filter { $0.contains("repeating") } == ["0: repeating", "50: repeating", "100: repeating"])
             #expect(log.entries.filter { $0.contains("once") } == ["50: once"])
@@ -114,7 +114,7 @@ struct TimerRegistryTests {
                 }
                 simulation.spend(.milliseconds(25))
             }
-            simulation.advance(to: .ms(75))
+            simulation.advance(to: ms(75))
             #expect(log.entries == ["10: first", "40: second", "70: second"])
         }
     }
@@ -127,7 +127,7 @@ struct TimerRegistryTests {
             let log = Log<String>()
             let timers = TimerRegistry()
             func schedule() throws {
-                let token = Token { log.append("released") }
+                let token = Token { log("released") }
                 try timers.schedule("t", interval: .milliseconds(10), queue: place.queue, repeats: true) {
                     [weak timers] in
                     #expect(timers!.cancel("t"))
@@ -137,7 +137,7 @@ struct TimerRegistryTests {
                 }
             }
             try schedule()
-            simulation.advance(to: .ms(100))
+            simulation.advance(to: ms(100))
             #expect(log.entries == ["35: end", "released"])
         }
     }
@@ -148,21 +148,21 @@ struct TimerRegistryTests {
             let log = Log<String>()
             let timers = TimerRegistry()
             func schedule(_ name: String, _ queue: DeliveryQueue) throws {
-                let token = Token { log.append("\(name) released") }
+                let token = Token { log("\(name) released") }
                 try timers.schedule("t", interval: .milliseconds(10), queue: queue, repeats: true) {
                     token.touch()
                     log.note(name, simulation)
                 }
             }
             try schedule("loop", .main)
-            simulation.advance(to: .ms(15))
+            simulation.advance(to: ms(15))
             try schedule("pool", .background)
-            simulation.advance(to: .ms(16))
+            simulation.advance(to: ms(16))
             #expect(log.entries == ["10: loop", "loop released"])
             simulation.spend(.milliseconds(10))
             #expect(log.entries == ["10: loop", "loop released", "25: pool"])
             try schedule("again", .main)
-            simulation.advance(to: .ms(40))
+            simulation.advance(to: ms(40))
             #expect(timers.names == ["t"])
             #expect(log.entries == ["10: loop", "loop released", "25: pool", "pool released", "36: again"])
         }
@@ -174,7 +174,7 @@ struct TimerRegistryTests {
             let log = Log<String>()
             let timers = TimerRegistry()
             func schedule(_ name: String) throws {
-                let token = Token { log.append(name) }
+                let token = Token { log(name) }
                 try timers.schedule("t", interval: .milliseconds(10), queue: place.queue, repeats: true) {
                     token.touch()
                 }
@@ -195,20 +195,20 @@ struct TimerRegistryTests {
             func make() throws -> TimerRegistry {
                 let timers = TimerRegistry()
                 for name in ["a", "b"] {
-                    let token = Token { log.append("released") }
+                    let token = Token { log("released") }
                     try timers.schedule(name, interval: .milliseconds(10), queue: place.queue, repeats: true) {
                         token.touch()
-                        log.append("called")
+                        log("called")
                     }
                 }
                 return timers
             }
             var timers: TimerRegistry? = try make()
             let watch = Weak(timers)
-            simulation.advance(to: .ms(10))
+            simulation.advance(to: ms(10))
             timers = nil
             #expect(watch.isGone)
-            simulation.advance(to: .ms(100))
+            simulation.advance(to: ms(100))
             #expect(log.entries == ["called", "called", "released", "released"])
         }
     }
@@ -222,12 +222,12 @@ struct TimerRegistryTests {
                 try timers.schedule("t", interval: .milliseconds(10), queue: place.queue, repeats: true) {
                     let last = box.withLock { exchange(&$0, nil) }
                     withExtendedLifetime(last) {}
-                    log.append("called")
+                    log("called")
                 }
                 return Weak(timers)
             }
             let watch = try schedule(box.withLock { $0! })
-            simulation.advance(to: .ms(100))
+            simulation.advance(to: ms(100))
             #expect(log.entries == ["called"])
             #expect(watch.isGone)
         }
@@ -241,7 +241,7 @@ struct TimerRegistryTests {
             let queue = place.queue
             func schedule(_ name: String) throws {
                 let token = Token { [weak timers] in
-                    log.append("\(name) released")
+                    log("\(name) released")
                     timers?.cancel("other \(name)")
                     try? timers?.schedule("from \(name)", interval: .seconds(1), queue: queue, repeats: false) {}
                 }
@@ -269,7 +269,7 @@ struct TimerRegistryTests {
             try timers.schedule("t", interval: .milliseconds(10), queue: queue, repeats: true) {
                 log.note("tick", simulation)
             }
-            let action: @Sendable () -> Void = { log.append("wrong") }
+            let action: @Sendable () -> Void = { log("wrong") }
             #expect(throws: TimerSourceError.emptyName) {
                 try timers.schedule("", interval: .seconds(1), queue: queue, repeats: true, action: action)
             }
@@ -280,7 +280,7 @@ struct TimerRegistryTests {
                 try timers.schedule("t", interval: .seconds(-1), queue: queue, repeats: false, action: action)
             }
             try timers.schedule("now", interval: .zero, queue: queue, repeats: false) { log.note("now", simulation) }
-            simulation.advance(to: .ms(25))
+            simulation.advance(to: ms(25))
             #expect(log.entries == ["0: now", "10: tick", "20: tick"])
             let errors: [TimerSourceError] = [
                 .emptyName, .nonPositiveInterval(.zero), .negativeStart(.seconds(-1)),

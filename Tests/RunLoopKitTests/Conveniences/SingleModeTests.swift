@@ -3,6 +3,7 @@ import Glibc
 import RunLoopCore
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 /// Where modes are taken, a mode in a variable is taken as well, and literals mean what they meant.
@@ -15,8 +16,8 @@ struct SingleModeTests {
             self.log = log
         }
 
-        func call() { log.append("target") }
-        func call(with text: String) { log.append(text) }
+        func call() { log("target") }
+        func call(with text: String) { log(text) }
     }
 
     @Test("every item is added to a mode in a variable, found in it and removed from it")
@@ -53,10 +54,10 @@ struct SingleModeTests {
         withSimulation { simulation in
             let loop = simulation.loop
             let target = Target(log)
-            loop.perform(inModes: panel) { log.append("block") }
-            loop.remote.perform(inModes: panel) { _ in log.append("posted") }
-            loop.perform(afterDelay: .seconds(1), inModes: panel) { log.append("delayed") }
-            loop.perform(at: loop.now + .seconds(2), inModes: panel) { log.append("dated") }
+            loop.perform(inModes: panel) { log("block") }
+            loop.remote.perform(inModes: panel) { _ in log("posted") }
+            loop.perform(afterDelay: .seconds(1), inModes: panel) { log("delayed") }
+            loop.perform(at: loop.now + .seconds(2), inModes: panel) { log("dated") }
             loop.perform(Target.call, target: target, afterDelay: .seconds(3), inModes: panel)
             loop.perform(Target.call(with:), target: target, with: "argument", afterDelay: .seconds(4), inModes: panel)
             loop.run(in: .default, until: loop.now + .seconds(5))

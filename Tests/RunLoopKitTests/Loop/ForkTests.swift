@@ -32,10 +32,10 @@ struct ForkTests {
     func watchInChild() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             func watch() {
-                var ends: [Int32] = [-1, -1]
-                precondition(pipe(&ends) == 0, "no pipe")
+                let pipe = DescriptorPair()
+                defer { withExtendedLifetime(pipe) {} }
                 let loop = RunLoop.current
-                let source = DescriptorSource(fileDescriptor: ends[0], events: .readable) { _, _ in }
+                let source = DescriptorSource(fileDescriptor: pipe.reader, events: .readable) { _, _ in }
                 endAsChildDoes { try? loop.add(source, forMode: .default) }
             }
             watch()
@@ -128,17 +128,17 @@ struct ForkTests {
     func watchedInChild() async {
         await #expect(processExitsWith: .success) {
             let isGood = onThread {
-                var ends: [Int32] = [-1, -1]
-                precondition(pipe(&ends) == 0, "no pipe")
+                let pipe = DescriptorPair()
+                defer { withExtendedLifetime(pipe) {} }
                 let served = Counter()
-                let source = DescriptorSource(fileDescriptor: ends[0], events: .readable) { source, _ in
+                let source = DescriptorSource(fileDescriptor: pipe.reader, events: .readable) { source, _ in
                     served.add()
                     source.invalidate()
                 }
                 try! RunLoop.current.add(source, forMode: .default)
                 guard statusOfChild(letGoOfLoop) == 0 else { return false }
                 alarm(20)
-                _ = write(ends[1], "x", 1)
+                pipe.write()
                 return RunLoop.current.run(in: .default) == .finished && served.value == 1
             }
             precondition(isGood, "the child has failed, or the parent's loop does not go on")
@@ -150,32 +150,6 @@ struct ForkTests {
 private func letGoOfLoop() {
     let loop = Weak(RunLoop.install(nil))
     precondition(loop.isGone, "something else keeps the loop")
-}
-
-/// Forks; Swift's Glibc module hides the call, and these processes know what they do.
-private func forkProcess() -> Int32 {
-    let symbol = dlsym(nil, "fork")
-    precondition(symbol != nil, "the C library has no fork")
-    return unsafeBitCast(symbol, to: (@convention(c) () -> Int32).self)()
-}
-
-/// Calls `body` in a child process, which ends right after it, and tells how: 0 if all was well.
-private func statusOfChild(_ body: () -> Void) -> Int32 {
-    let child = forkProcess()
-    precondition(child >= 0, "no process (errno \(errno))")
-    if child == 0 {
-        alarm(20)
-        body()
-        _exit(0)
-    }
-    return status(of: child)
-}
-
-/// Waits for a child process.
-private func status(of child: Int32) -> Int32 {
-    var status: Int32 = 0
-    while waitpid(child, &status, 0) < 0 && errno == EINTR {}
-    return status
 }
 
 /// Calls `body` in a child process, and then ends this one as badly as the child ended.

@@ -1,10 +1,10 @@
 import Glibc
 
 /// A directory that goes with its last reference, and what is in it.
-final class TemporaryDirectory {
-    let path: String
+package final class TemporaryDirectory {
+    package let path: String
 
-    init() {
+    package init() {
         var template = Array("/tmp/runloopkit.XXXXXX".utf8CString)
         precondition(mkdtemp(&template) != nil, "no directory (errno \(errno))")
         path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
@@ -15,25 +15,25 @@ final class TemporaryDirectory {
         rmdir(path)
     }
 
-    subscript(name: String) -> String { "\(path)/\(name)" }
+    package subscript(name: String) -> String { "\(path)/\(name)" }
 
     /// Makes or empties a file and writes `text` into it.
-    func write(_ text: String, to name: String) {
+    package func write(_ text: String, to name: String) {
         let file = open(self[name], O_CREAT | O_WRONLY | O_TRUNC, 0o644)
         precondition(file >= 0, "no file (errno \(errno))")
         if !text.isEmpty { precondition(Glibc.write(file, text, text.utf8.count) == text.utf8.count, "not written") }
         close(file)
     }
 
-    func move(_ name: String, to other: String) {
+    package func move(_ name: String, to other: String) {
         precondition(rename(self[name], other) == 0, "not moved (errno \(errno))")
     }
 
-    func delete(_ name: String) {
+    package func delete(_ name: String) {
         precondition(remove(self[name]) == 0, "not deleted (errno \(errno))")
     }
 
-    func makeDirectory(_ name: String) {
+    package func makeDirectory(_ name: String) {
         precondition(mkdir(self[name], 0o755) == 0, "not made (errno \(errno))")
     }
 

@@ -1,4 +1,3 @@
-import Glibc
 import RunLoopCore
 import Synchronization
 

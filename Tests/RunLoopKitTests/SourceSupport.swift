@@ -1,6 +1,7 @@
 import RunLoopCore
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 /// Where a source of a test delivers, on virtual time.
@@ -14,25 +15,15 @@ enum Place: String, CaseIterable, Sendable, CustomTestStringConvertible {
     var queue: DeliveryQueue { self == .loop ? .current : .background }
 }
 
-extension RunLoop.Instant {
-    /// So many milliseconds after the start of the simulation.
-    static func ms(_ milliseconds: Int64) -> RunLoop.Instant {
-        RunLoop.Instant(nanoseconds: milliseconds * 1_000_000)
-    }
-
-    /// Whole milliseconds since the start of the simulation.
-    var ms: Int64 { nanoseconds / 1_000_000 }
-}
-
-extension Log where Entry == String {
+extension Log<String> {
     /// Writes down when a source delivers, and how many fires.
     func note(_ source: TimerSource) {
-        append("\(source.queue.now.ms): \(source.data)")
+        self("\(source.queue.now.ms): \(source.data)")
     }
 
     /// Writes down when something happens.
     func note(_ what: String, _ simulation: Simulation) {
-        append("\(simulation.now.ms): \(what)")
+        self("\(simulation.now.ms): \(what)")
     }
 }
 

@@ -1,35 +1,5 @@
 package import Glibc
 import RunLoopCore
-import Synchronization
-
-// What several test targets need of threads.
-
-/// Something that threads tell one another.
-package final class Flag: Sendable {
-    private let state = Atomic(false)
-
-    package init() {}
-
-    package var isSet: Bool { state.load(ordering: .acquiring) }
-
-    package func set() {
-        state.store(true, ordering: .releasing)
-    }
-}
-
-/// A number that threads add to.
-package final class Counter: Sendable {
-    private let state = Atomic(0)
-
-    package init() {}
-
-    package var value: Int { state.load(ordering: .acquiring) }
-
-    @discardableResult
-    package func add(_ amount: Int = 1) -> Int {
-        state.add(amount, ordering: .acquiringAndReleasing).newValue
-    }
-}
 
 /// A thread without a loop of its own making, which blocks no signal: it is started from a thread of Dispatch's, and
 /// those block all.
@@ -71,4 +41,9 @@ package func onThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result
         result.withLock { $0 = value }
     }.join()
     return result.withLock { $0! }
+}
+
+/// Names the calling thread.
+package func threadNumber() -> UInt {
+    UInt(bitPattern: Int(bitPattern: UnsafeRawPointer(bitPattern: UInt(pthread_self()))))
 }

@@ -9,11 +9,7 @@ import Testing
 struct LoopThreadPoolTests {
     /// The name that the system has for the calling thread.
     private static func threadName() -> String {
-        let descriptor = open("/proc/thread-self/comm", O_RDONLY)
-        defer { close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: 32)
-        let count = read(descriptor, &bytes, bytes.count)
-        return String(decoding: bytes.prefix(max(0, count - 1)), as: UTF8.self)
+        String(contents(of: "/proc/thread-self/comm").dropLast())
     }
 
     /// An active source that works for a while at every delivery.
@@ -39,7 +35,7 @@ struct LoopThreadPoolTests {
             let sources = ["a", "b"].map {
                 slow($0, queue, log, simulation, after: 100, every: 100, for: 80)
             }
-            simulation.advance(to: .ms(350))
+            simulation.advance(to: ms(350))
             #expect(log.entries.sorted() == ["100: a 1", "100: b 1", "200: a 1", "200: b 1", "300: a 1", "300: b 1"])
             withExtendedLifetime(sources) {}
         }
@@ -51,7 +47,7 @@ struct LoopThreadPoolTests {
             let log = Log<String>()
             let queue = DeliveryQueue.pool(LoopThreadPool(maximumThreads: 4))
             let source = slow("a", queue, log, simulation, after: 10, every: 10, for: 25)
-            simulation.advance(to: .ms(100))
+            simulation.advance(to: ms(100))
             #expect(log.entries == ["10: a 1", "35: a 2", "60: a 3", "85: a 2"])
             withExtendedLifetime(source) {}
         }
@@ -68,7 +64,7 @@ struct LoopThreadPoolTests {
                 slow("c", queue, log, simulation, after: 40, every: 10, for: 50),
                 slow("d", queue, log, simulation, after: 30, every: 20, for: 5),
             ]
-            simulation.advance(to: .ms(130))
+            simulation.advance(to: ms(130))
             #expect(log.entries == ["10: a 1", "20: b 1", "110: d 5", "115: c 8", "130: d 1"])
             withExtendedLifetime(sources) {}
         }
@@ -79,7 +75,7 @@ struct LoopThreadPoolTests {
         let names = Log<String>()
         let pool = LoopThreadPool(name: "crew", maximumThreads: 2)
         #expect(pool.name == "crew")
-        for _ in 0..<10 { DeliveryQueue.pool(pool).asyncAfter(.zero) { names.append(Self.threadName()) } }
+        for _ in 0..<10 { DeliveryQueue.pool(pool).asyncAfter(.zero) { names(Self.threadName()) } }
         _ = eventually("the blocks run") { names.entries.count == 10 }
         #expect(Set(names.entries).isSubset(of: ["crew-1", "crew-2"]))
         pool.stop()
@@ -94,7 +90,7 @@ struct LoopThreadPoolTests {
             let sources = [10, 30, 50, 55].map {
                 slow("s", queue, log, simulation, after: $0, every: nil, for: 10)
             }
-            simulation.advance(to: .ms(100))
+            simulation.advance(to: ms(100))
             let threads = simulation.trace.filter { $0.contains("deliver") }.map { $0.split(separator: " ")[1] }
             #expect(threads == ["crew-1", "crew-1", "crew-1", "crew-2"])
             withExtendedLifetime(sources) {}
@@ -158,11 +154,11 @@ struct LoopThreadPoolTests {
             post("runs", 10)
             post("waits", 20)
             post("is due later", 1000)
-            simulation.advance(to: .ms(30))
+            simulation.advance(to: ms(30))
             pool.stop()
             pool.join()
             pool.join()
-            #expect(simulation.now == .ms(60))
+            #expect(simulation.now == ms(60))
             #expect(
                 log.entries.sorted() == [
                     "30: is due later released", "30: waits released", "60: runs", "60: runs released",
@@ -185,13 +181,13 @@ struct LoopThreadPoolTests {
             }
             func hold() -> Weak<LoopThreadPool> {
                 let (pool, source) = begin()
-                simulation.advance(to: .ms(20))
+                simulation.advance(to: ms(20))
                 #expect(!pool.isGone)
                 withExtendedLifetime(source) {}
                 return pool
             }
             let pool = hold()
-            simulation.advance(to: .ms(100))
+            simulation.advance(to: ms(100))
             #expect(pool.isGone)
             #expect(log.entries == ["10: a 1"])
         }
@@ -237,7 +233,7 @@ struct LoopThreadPoolTests {
             }
             source.schedule(after: .milliseconds(10), repeating: .milliseconds(10))
             source.activate()
-            simulation.advance(to: .ms(40))
+            simulation.advance(to: ms(40))
             #expect(log.entries == ["10: 1", "20: 1", "30: 1", "40: 1"])
         }
     }
@@ -258,7 +254,7 @@ struct LoopThreadPoolTests {
             }
             source.schedule(after: .milliseconds(10), repeating: .milliseconds(10))
             source.activate()
-            simulation.advance(to: .ms(59))
+            simulation.advance(to: ms(59))
             #expect(log.entries == ["10: 1", "17: timer", "35: end", "35: 2", "42: timer"])
         }
     }
@@ -280,7 +276,7 @@ struct LoopThreadPoolTests {
                     source.activate()
                     return source
                 }
-                simulation.advance(to: .ms(500))
+                simulation.advance(to: ms(500))
                 withExtendedLifetime(sources) {}
                 return simulation.trace
             }
@@ -338,7 +334,7 @@ struct LoopThreadPoolTests {
             let pool = LoopThreadPool(maximumThreads: 1)
             DeliveryQueue.pool(pool).asyncAfter(.milliseconds(10)) {}
             pool.join()
-            #expect(simulation.now == .ms(10))
+            #expect(simulation.now == ms(10))
         }
     }
 

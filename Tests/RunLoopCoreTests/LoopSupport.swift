@@ -1,53 +1,8 @@
 import RunLoopKit
 import RunLoopSimulation
-import Synchronization
+import TestSupport
 
 @testable import RunLoopCore
-
-/// What happened, word by word.
-final class Log {
-    private(set) var words: [String] = []
-
-    var text: String { words.joined(separator: " ") }
-
-    func callAsFunction(_ word: String) {
-        words.append(word)
-    }
-
-    func clear() {
-        words = []
-    }
-}
-
-/// Something whose end can be observed.
-final class Probe {
-    private let onEnd: () -> Void
-
-    init(onEnd: @escaping () -> Void = {}) {
-        self.onEnd = onEnd
-    }
-
-    deinit {
-        onEnd()
-    }
-
-    func touch() {}
-}
-
-/// The instant that lies so many milliseconds after the start of the simulation.
-func ms(_ milliseconds: Int64) -> RunLoop.Instant {
-    RunLoop.Instant(nanoseconds: milliseconds * 1_000_000)
-}
-
-/// The instant that lies so many nanoseconds after the start of the simulation.
-func ns(_ nanoseconds: Int64) -> RunLoop.Instant {
-    RunLoop.Instant(nanoseconds: nanoseconds)
-}
-
-extension RunLoop.Instant {
-    /// Whole milliseconds since the start, as a word.
-    var word: String { String(nanoseconds / 1_000_000) }
-}
 
 extension RunLoop {
     /// Adds a timer that fires first at `milliseconds`, once unless `period` is given.
@@ -64,7 +19,7 @@ extension RunLoop {
 
     /// Writes E, BT, BW, AW and X into `log`. BS is left out: it always follows BT.
     @discardableResult
-    func observe(_ log: Log, in modes: Modes = .default, prefix: String = "") -> Observer {
+    func observe(_ log: Log<String>, in modes: Modes = .default, prefix: String = "") -> Observer {
         let names: [RunLoop.Activity: String] = [
             .entry: "E", .beforeTimers: "BT", .beforeWaiting: "BW", .afterWaiting: "AW", .exit: "X",
         ]
@@ -96,22 +51,11 @@ extension RunLoop {
 }
 
 /// Runs `body` on virtual time, with a log into which the loop's observers of the default mode write.
-func withObservedLoop(_ body: (Simulation, RunLoop, Log) throws -> Void) rethrows {
+func withObservedLoop(_ body: (Simulation, RunLoop, Log<String>) throws -> Void) rethrows {
     try withSimulation { simulation in
-        let log = Log()
+        let log = Log<String>()
         simulation.loop.observe(log)
         try body(simulation, simulation.loop, log)
         simulation.loop.checkInvariants()
-    }
-}
-
-/// What happened when, on whatever thread.
-final class Dates: Sendable {
-    private let state = Locked<[(Int, RunLoop.Instant)]>([])
-
-    var all: [(Int, RunLoop.Instant)] { state.withLock { $0 } }
-
-    func add(_ number: Int, _ date: RunLoop.Instant) {
-        state.withLock { $0.append((number, date)) }
     }
 }

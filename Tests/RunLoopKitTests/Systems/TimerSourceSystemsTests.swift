@@ -15,7 +15,7 @@ private final class Owner: Sendable {
     }
 
     deinit {
-        log.append("deinit")
+        log("deinit")
         timer.withLock { $0 }?.cancel()
     }
 
@@ -26,7 +26,7 @@ private final class Owner: Sendable {
     }
 
     func tick(_ source: TimerSource) {
-        log.append("\(source.queue.now.ms): num = \(number.value)")
+        log("\(source.queue.now.ms): num = \(number.value)")
         number.add()
     }
 }
@@ -49,11 +49,11 @@ struct S7Tests {
             var owner: Owner? = Owner(log)
             owner!.keep(source(.main) { [weak owner] in owner?.tick($0) })
             let watch = Weak(owner)
-            simulation.advance(to: .ms(6900))
+            simulation.advance(to: ms(6900))
             #expect(!watch.isGone)
             owner = nil
             #expect(watch.isGone)
-            simulation.advance(to: .ms(20_000))
+            simulation.advance(to: ms(20_000))
             #expect(log.entries == ["2000: num = 0", "4000: num = 1", "6000: num = 2", "deinit"])
             #expect(simulation.loop.run(in: .default) == .finished)
         }
@@ -78,11 +78,11 @@ struct S7Tests {
                 return Weak(owner)
             }
             let watch = begin()
-            simulation.advance(to: .ms(11_999))
+            simulation.advance(to: ms(11_999))
             #expect(!watch.isGone)
-            simulation.advance(to: .ms(12_000))
+            simulation.advance(to: ms(12_000))
             #expect(watch.isGone)
-            simulation.advance(to: .ms(30_000))
+            simulation.advance(to: ms(30_000))
             #expect(
                 log.entries
                     == (0...5).map { "\(2000 + 2000 * $0): num = \($0)" } + ["12000: cancel", "deinit"])
@@ -95,7 +95,7 @@ struct S7Tests {
             let log = Log<String>()
             let timer = source(.main) { log.note($0) }
             DeliveryQueue.main.asyncAfter(.seconds(5)) { simulation.spend(.seconds(5.003)) }
-            simulation.advance(to: .ms(14_000))
+            simulation.advance(to: ms(14_000))
             #expect(log.entries == ["2000: 1", "4000: 1", "10003: 3", "12000: 1", "14000: 1"])
             withExtendedLifetime(timer) {}
         }
@@ -111,7 +111,7 @@ struct S7Tests {
                 simulation.spend(.milliseconds(4001))
                 log.note("end delay", simulation)
             }
-            simulation.advance(to: .ms(12_000))
+            simulation.advance(to: ms(12_000))
             #expect(
                 log.entries == [
                     "2000: 1", "4000: 1", "5001: begin delay", "6000: 1", "8000: 1", "9002: end delay", "10000: 1",
@@ -126,8 +126,8 @@ struct S7Tests {
         withSimulation { simulation in
             let log = Log<String>()
             let timer = source(.main) { log.note($0) }
-            simulation.drag(from: .ms(5085), until: .ms(9596))
-            simulation.advance(to: .ms(12_000))
+            simulation.drag(from: ms(5085), until: ms(9596))
+            simulation.advance(to: ms(12_000))
             #expect(log.entries == [2, 4, 6, 8, 10, 12].map { "\($0 * 1000): 1" })
             withExtendedLifetime(timer) {}
         }
@@ -141,7 +141,7 @@ struct S7Tests {
                 log.note(source)
                 if log.entries.count == 1 { simulation.spend(.seconds(5)) }
             }
-            simulation.advance(to: .ms(10_000))
+            simulation.advance(to: ms(10_000))
             #expect(log.entries == ["2000: 1", "7000: 2", "8000: 1", "10000: 1"])
             withExtendedLifetime(timer) {}
         }
@@ -153,7 +153,7 @@ struct S8Tests {
     private final class Target: Sendable {
         let log: Log<String>
         init(_ log: Log<String>) { self.log = log }
-        deinit { log.append("deinit") }
+        deinit { log("deinit") }
         func tick(_ source: TimerSource) { log.note(source) }
     }
 
@@ -166,12 +166,12 @@ struct S8Tests {
                 place == .loop
                 ? try TimerSource(start: start, interval: interval, repeats: true) { log.note($0) }
                 : try TimerSource(start: start, interval: interval, queue: .background, repeats: true) { log.note($0) }
-            simulation.advance(to: .ms(10))
+            simulation.advance(to: ms(10))
             #expect(log.entries == [])
             source.activate()
-            simulation.advance(to: .ms(60))
+            simulation.advance(to: ms(60))
             source.cancel()
-            simulation.advance(to: .ms(200))
+            simulation.advance(to: ms(200))
             #expect(log.entries == ["30: 1", "50: 1"])
         }
     }
@@ -185,11 +185,11 @@ struct S8Tests {
                 place == .loop
                 ? try .scheduled(start: start, interval: interval, repeats: true) { log.note($0) }
                 : try .scheduled(start: start, interval: interval, queue: .background, repeats: true) { log.note($0) }
-            simulation.advance(to: .ms(50))
+            simulation.advance(to: ms(50))
             #expect(log.entries == ["0: 1", "20: 1", "40: 1"])
             withExtendedLifetime(source) {}
             source = nil
-            simulation.advance(to: .ms(200))
+            simulation.advance(to: ms(200))
             #expect(log.entries.count == 3)
         }
     }
@@ -200,7 +200,7 @@ struct S8Tests {
         try withSimulation { simulation in
             let log = Log<String>()
             func make() throws -> TimerSource {
-                let token = Token { log.append("released") }
+                let token = Token { log("released") }
                 let handler: @Sendable (TimerSource) -> Void = { source in
                     token.touch()
                     #expect(!source.isCancelled)
@@ -214,7 +214,7 @@ struct S8Tests {
                         handler: handler)
             }
             let source = try make()
-            simulation.advance(to: .ms(100))
+            simulation.advance(to: ms(100))
             #expect(log.entries == ["10: 1", "released"])
             #expect(source.isCancelled)
         }
@@ -246,17 +246,17 @@ struct S8Tests {
                     selector: { target in { target.tick($0) } }, repeats: true)
             }
             if !isScheduled {
-                simulation.advance(to: .ms(5))
+                simulation.advance(to: ms(5))
                 #expect(log.entries == [])
                 source.activate()
             }
-            simulation.advance(to: .ms(25))
+            simulation.advance(to: ms(25))
             target = nil
             #expect(log.entries == ["10: 1", "20: 1", "deinit"])
             #expect(!source.isCancelled)
-            simulation.advance(to: .ms(30))
+            simulation.advance(to: ms(30))
             #expect(source.isCancelled)
-            simulation.advance(to: .ms(60))
+            simulation.advance(to: ms(60))
             #expect(log.entries == ["10: 1", "20: 1", "deinit"])
         }
     }
@@ -304,9 +304,9 @@ struct S10Tests {
                         ) { _ in log.note("\(name) \(repeats)", simulation) })
                 }
             }
-            simulation.advance(to: .ms(2500))
+            simulation.advance(to: ms(2500))
             for source in sources { source.cancel() }
-            simulation.advance(to: .ms(10_000))
+            simulation.advance(to: ms(10_000))
             let once = queues.map { "1000: \($0.0) false" }
             let first = queues.map { "1000: \($0.0) true" }
             let second = queues.map { "2000: \($0.0) true" }
@@ -332,15 +332,15 @@ struct S11Tests {
                 return Weak(owner)
             }
             let first = try schedule("poll", repeats: true, instantly: true)
-            simulation.advance(to: .ms(3000))
+            simulation.advance(to: ms(3000))
             let second = try schedule("poll", repeats: true)
             #expect(first.isGone)
             let once = try schedule("once", repeats: false)
-            simulation.advance(to: .ms(5000))
+            simulation.advance(to: ms(5000))
             #expect(once.isGone)
             manager.cancel("poll")
             #expect(second.isGone)
-            simulation.advance(to: .ms(20_000))
+            simulation.advance(to: ms(20_000))
             #expect(
                 log.entries == [
                     "0: poll [\"poll\"]", "2000: poll [\"poll\"]", "deinit", "5000: poll [\"once\", \"poll\"]",
@@ -361,17 +361,17 @@ struct S12Tests {
                 var countdown: Countdown?
                 let log: Log<String>
                 init(_ log: Log<String>) { self.log = log }
-                deinit { log.append("deinit") }
+                deinit { log("deinit") }
             }
             var screen: Screen? = Screen(log)
             screen!.countdown = Countdown(from: 60, pausing: .continuing) { [weak screen] countdown in
                 screen?.title = countdown.remaining == 0 ? "Send again" : "\(countdown.remaining!) s"
-                log.append("\(RunLoop.current.now.ms): \(screen!.title)")
+                log("\(RunLoop.current.now.ms): \(screen!.title)")
             }
             screen!.countdown!.resume()
-            simulation.drag(from: .ms(10_500), until: .ms(20_500))
+            simulation.drag(from: ms(10_500), until: ms(20_500))
             DeliveryQueue.main.asyncAfter(.milliseconds(30_500)) { simulation.spend(.milliseconds(1700)) }
-            simulation.advance(to: .ms(90_000))
+            simulation.advance(to: ms(90_000))
             var expected = (0...60).map { "\($0 * 1000): " + ($0 == 60 ? "Send again" : "\(60 - $0) s") }
             expected.replaceSubrange(31...32, with: ["32200: 28 s"])
             #expect(log.entries == expected)
@@ -400,10 +400,10 @@ struct S14Tests {
                 return Weak(owner)
             }
             let watch = post()
-            simulation.drag(from: .ms(4000), until: .ms(8000))
-            simulation.advance(to: .ms(3999))
+            simulation.drag(from: ms(4000), until: ms(8000))
+            simulation.advance(to: ms(3999))
             #expect(!watch.isGone)
-            simulation.advance(to: .ms(9000))
+            simulation.advance(to: ms(9000))
             #expect(watch.isGone)
             #expect(log.entries == ["5000: after", "deinit"])
         }
@@ -419,11 +419,11 @@ struct S14Tests {
                 return (item, Weak(owner))
             }
             let (item, watch) = post()
-            simulation.advance(to: .ms(3000))
+            simulation.advance(to: ms(3000))
             item.cancel()
-            simulation.advance(to: .ms(3000))
+            simulation.advance(to: ms(3000))
             #expect(watch.isGone)
-            simulation.advance(to: .ms(9000))
+            simulation.advance(to: ms(9000))
             #expect(log.entries == ["deinit"])
         }
     }

@@ -1,6 +1,7 @@
 import RunLoopCore
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 @Suite("Countdown (S12)", .timeLimit(.minutes(3)))
@@ -12,7 +13,7 @@ struct CountdownTests {
     ) -> Countdown {
         let now = { RunLoop.current.now.ms }
         return Countdown(from: count, pausing: pausing) { countdown in
-            log.append("\(now()): \(countdown.remaining.map(String.init) ?? "tick")")
+            log("\(now()): \(countdown.remaining.map(String.init) ?? "tick")")
             tick(countdown)
         }
     }
@@ -25,12 +26,12 @@ struct CountdownTests {
             #expect(!countdown.isRunning)
             countdown.resume()
             #expect(countdown.isRunning)
-            simulation.advance(to: .ms(2500))
+            simulation.advance(to: ms(2500))
             countdown.pause()
             #expect(!countdown.isRunning)
-            simulation.advance(to: .ms(4000))
+            simulation.advance(to: ms(4000))
             countdown.resume()
-            simulation.advance(to: .ms(6000))
+            simulation.advance(to: ms(6000))
             #expect(log.entries == [0, 1000, 2000, 4000, 5000, 6000].map { "\($0): tick" })
         }
     }
@@ -41,11 +42,11 @@ struct CountdownTests {
             let log = Log<String>()
             let countdown = countdown(log, from: 4, .restarting)
             countdown.resume()
-            simulation.advance(to: .ms(1500))
+            simulation.advance(to: ms(1500))
             countdown.pause()
-            simulation.advance(to: .ms(3000))
+            simulation.advance(to: ms(3000))
             countdown.resume()
-            simulation.advance(to: .ms(10_000))
+            simulation.advance(to: ms(10_000))
             #expect(log.entries == ["0: 4", "1000: 3", "3000: 3", "4000: 2", "5000: 1", "6000: 0"])
             #expect(!countdown.isRunning)
         }
@@ -57,12 +58,12 @@ struct CountdownTests {
             let log = Log<String>()
             let countdown = countdown(log, from: 3, .continuing)
             countdown.resume()
-            simulation.advance(to: .ms(1300))
+            simulation.advance(to: ms(1300))
             countdown.pause()
-            simulation.advance(to: .ms(5000))
+            simulation.advance(to: ms(5000))
             countdown.resume()
             countdown.resume()
-            simulation.advance(to: .ms(20_000))
+            simulation.advance(to: ms(20_000))
             #expect(log.entries == ["0: 3", "1000: 2", "5700: 1", "6700: 0"])
         }
     }
@@ -75,9 +76,9 @@ struct CountdownTests {
             let log = Log<String>()
             let countdown = countdown(log, pausing)
             countdown.resume()
-            simulation.advance(to: .ms(1500))
+            simulation.advance(to: ms(1500))
             countdown.resume()
-            simulation.advance(to: .ms(3000))
+            simulation.advance(to: ms(3000))
             let restarted = ["0: tick", "1000: tick", "1500: tick", "2500: tick"]
             let continued = [0, 1000, 2000, 3000].map { "\($0): tick" }
             #expect(log.entries == (pausing == .restarting ? restarted : continued))
@@ -91,10 +92,10 @@ struct CountdownTests {
             let countdown = countdown(log, from: 2, pausing)
             countdown.resume()
             countdown.pause()
-            simulation.advance(to: .ms(500))
+            simulation.advance(to: ms(500))
             #expect(log.entries == [])
             countdown.resume()
-            simulation.advance(to: .ms(5000))
+            simulation.advance(to: ms(5000))
             #expect(log.entries == ["500: 2", "1500: 1", "2500: 0"])
         }
     }
@@ -109,10 +110,10 @@ struct CountdownTests {
             countdown.resume()
             countdown.pause()
             countdown.resume()
-            simulation.advance(to: .ms(5000))
+            simulation.advance(to: ms(5000))
             #expect(log.entries == ["0: 0"])
             countdown.resume()
-            simulation.advance(to: .ms(9000))
+            simulation.advance(to: ms(9000))
             #expect(log.entries == ["0: 0"])
         }
     }
@@ -123,9 +124,9 @@ struct CountdownTests {
             let log = Log<String>()
             let countdown = countdown(log, from: 6, .continuing)
             countdown.resume()
-            simulation.advance(to: .ms(500))
+            simulation.advance(to: ms(500))
             simulation.spend(.milliseconds(2800))
-            simulation.advance(to: .ms(20_000))
+            simulation.advance(to: ms(20_000))
             #expect(log.entries == ["0: 6", "3300: 3", "4000: 2", "5000: 1", "6000: 0"])
         }
     }
@@ -137,7 +138,7 @@ struct CountdownTests {
             let countdown = countdown(log, from: 3, .continuing)
             countdown.resume()
             simulation.spend(.milliseconds(1200))
-            simulation.advance(to: .ms(20_000))
+            simulation.advance(to: ms(20_000))
             #expect(log.entries == ["1200: 2", "2000: 1", "3000: 0"])
         }
     }
@@ -148,12 +149,12 @@ struct CountdownTests {
             let log = Log<String>()
             let countdown = countdown(log, from: 9, .continuing)
             countdown.resume()
-            simulation.advance(to: .ms(0))
+            simulation.advance(to: ms(0))
             simulation.spend(.milliseconds(3400))
             countdown.pause()
-            simulation.advance(to: .ms(10_000))
+            simulation.advance(to: ms(10_000))
             countdown.resume()
-            simulation.advance(to: .ms(11_600))
+            simulation.advance(to: ms(11_600))
             #expect(log.entries == ["0: 9", "10000: 6", "10600: 5", "11600: 4"])
         }
     }
@@ -200,10 +201,10 @@ struct CountdownTests {
                 guard countdown.remaining == 2 else { return }
                 countdown.pause()
                 simulation.spend(.milliseconds(300))
-                if simulation.now < .ms(2000) { countdown.resume() }
+                if simulation.now < ms(2000) { countdown.resume() }
             }
             countdown.resume()
-            simulation.advance(to: .ms(10_000))
+            simulation.advance(to: ms(10_000))
             // Restarting ticks again at the resume, and pauses for good then only if the time has come.
             switch pausing {
             case .restarting:
@@ -226,7 +227,7 @@ struct CountdownTests {
                 if resumes { countdown.resume() }
             }
             countdown.resume()
-            simulation.advance(to: .ms(10_000))
+            simulation.advance(to: ms(10_000))
             let once = ["0: 2", "1000: 1", "2000: 0"]
             #expect(log.entries == (resumes ? once + ["2000: 2", "3000: 1", "4000: 0"] : once))
             #expect(countdown.remaining == (resumes ? 0 : 2))
@@ -239,7 +240,7 @@ struct CountdownTests {
             let log = Log<String>()
             var held: Countdown? = countdown(log, from: 60, .continuing)
             held!.resume()
-            simulation.loop.run(in: .tracking, until: .ms(1000))
+            simulation.loop.run(in: .tracking, until: ms(1000))
             held = nil
             #expect(simulation.loop.run(in: .tracking) == .finished)
             #expect(log.entries == ["0: 60", "1000: 59"])
@@ -271,7 +272,7 @@ struct CountdownTests {
             }
             thread.join()
             #expect(dates.entries == [500, 1500, 2500])
-            #expect(simulation.now == .ms(2500))
+            #expect(simulation.now == ms(2500))
         }
     }
 }

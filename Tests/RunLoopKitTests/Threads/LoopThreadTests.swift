@@ -188,11 +188,11 @@ struct LoopThreadTests {
         let thread = LoopThread { loop in
             threads.append(threadNumber())
             let owner = Owner {
-                log.append("owner")
+                log("owner")
                 threads.append(threadNumber())
             }
             let proxy = Proxy(owner, ticks) {
-                log.append("proxy")
+                log("proxy")
                 threads.append(threadNumber())
             }
             let timer = Timer.scheduledTimer(
@@ -210,9 +210,9 @@ struct LoopThreadTests {
     func releaseOnStop() throws {
         let released = Log<UInt>()
         let here = Log<UInt>()
-        var ends: [Int32] = [-1, -1]
-        try #require(pipe(&ends) == 0)
-        let readEnd = ends[0]
+        let pipe = DescriptorPair()
+        defer { withExtendedLifetime(pipe) {} }
+        let reader = pipe.reader
         let thread = LoopThread { loop in
             here.append(threadNumber())
             let tokens = (0..<6).map { _ in Token { released.append(threadNumber()) } }
@@ -221,7 +221,7 @@ struct LoopThreadTests {
             loop.add(Observer(activities: .exit) { _, _ in tokens[2].touch() }, forMode: .tracking)
             loop.perform(inModes: .tracking) { tokens[3].touch() }
             loop.perform(afterDelay: .seconds(3600)) { tokens[4].touch() }
-            let source = DescriptorSource(fileDescriptor: readEnd, events: .readable) { _, _ in tokens[5].touch() }
+            let source = DescriptorSource(fileDescriptor: reader, events: .readable) { _, _ in tokens[5].touch() }
             try? loop.add(source, forMode: .default)
         }
         guard eventually("the thread falls asleep", { thread.remote.isWaiting }) else { return }
@@ -229,7 +229,6 @@ struct LoopThreadTests {
         thread.join()
         #expect(released.entries.count == 6)
         #expect(Set(released.entries) == Set(here.entries))
-        for end in ends { close(end) }
     }
 
     @Test("the set-up itself is released before join returns")

@@ -1,0 +1,9 @@
+import Glibc
+import RunLoopUnix
+
+/// Who handles a signal: the number of the handler's address, 0 for the default, 1 for nobody.
+func disposition(of signal: Signal) -> UInt {
+    var action = sigaction()
+    precondition(sigaction(signal.rawValue, nil, &action) == 0)
+    return unsafeBitCast(action.__sigaction_handler.sa_handler, to: UInt.self)
+}

@@ -1,0 +1,20 @@
+import Glibc
+package import Testing
+
+/// Waits, giving up with an issue after a time that no test needs, until something is so.
+package func eventually(
+    _ what: Comment? = nil, sourceLocation: SourceLocation = #_sourceLocation, _ isSo: () -> Bool
+) -> Bool {
+    let clock = ContinuousClock()
+    let end = clock.now + .seconds(120)
+    var turns = 0
+    while !isSo() {
+        guard clock.now < end else {
+            Issue.record(what, sourceLocation: sourceLocation)
+            return false
+        }
+        turns += 1
+        if turns % 1000 == 0 { usleep(100) } else { sched_yield() }
+    }
+    return true
+}
