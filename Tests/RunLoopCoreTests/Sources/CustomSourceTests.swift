@@ -302,4 +302,20 @@ struct CustomSourceTests {
             #expect(log.text == "")
         }
     }
+
+    @Test("a signalled source is served in the same time, however many are signalled")
+    func manySignalled() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            var served = 0
+            let sources = (0..<8000).map { _ in CustomSource { _ in served += 1 } }
+            for source in sources { loop.add(source, forMode: .default) }
+            let growth = growth(from: 250, to: sources.count) { count in
+                for source in sources.prefix(count) { source.signal() }
+                loop.run(in: .default, until: .distantPast)
+            }
+            #expect(served == 5 * (250 + sources.count))
+            #expect(growth < 8, "32 would be a look at all of them")
+        }
+    }
 }

@@ -304,4 +304,19 @@ struct DelayedCallTests {
         #expect(kept == nil)
         #expect(log.text == "")
     }
+
+    @Test("a call is made and cancelled in the same time, however many of its target are pending")
+    func manyOfOneTarget() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            let growth = growth(from: 250, to: 8000) { count in
+                let player = Player(Log<String>())
+                let calls = (0..<count).map { _ in
+                    loop.perform(Player.skip, target: player, afterDelay: .seconds(1))
+                }
+                for call in calls { call.cancel() }
+            }
+            #expect(growth < 8, "32 would be a look at all of them")
+        }
+    }
 }
