@@ -21,13 +21,17 @@ let port = arguments.dropFirst(3).first.flatMap(UInt16.init)
 do {
     let server = try TLSServerContext(identity: TLSIdentity(chain: .file(arguments[1]), key: .file(arguments[2])))
     let listener = try Listener(address: Endpoint("127.0.0.1", port: port ?? 0), on: loop) { _, descriptor, peer in
-        let connection = Connection(adopting: descriptor, on: loop, tls: server) { connection, bytes in
-            connection.write(bytes)
-            return bytes.count
+        do {
+            let connection = try Connection(adopting: descriptor, on: loop, tls: server) { connection, bytes in
+                connection.write(bytes)
+                return bytes.count
+            }
+            connection.handshakeHandler = { print("\(peer): \($0.tls!.version) \($0.tls!.cipher!)") }
+            connection.closeHandler = { _, reason in print("\(peer): \(reason)") }
+            try connection.start()
+        } catch {
+            print("\(peer): \(error)")
         }
-        connection.handshakeHandler = { print("\(peer): \($0.tls!.version) \($0.tls!.cipher!)") }
-        connection.closeHandler = { _, reason in print("\(peer): \(reason)") }
-        do { try connection.start() } catch { print("\(peer): \(error)") }
     }
     print("listening on \(listener.address)")
     if port == nil { try talk(to: listener, on: loop, trusting: arguments[1]) }
@@ -40,7 +44,7 @@ do {
 /// Says hello, trusting nobody but the server's own certificate.
 func talk(to listener: Listener, on loop: RunLoop, trusting chain: String) throws {
     let client = try TLSClientContext(roots: .certificates(.file(chain)))
-    Connection.connect(to: listener.address, on: loop, tls: client, serverName: "localhost") { connection, bytes in
+    try Connection.connect(to: listener.address, on: loop, tls: client, serverName: "localhost") { connection, bytes in
         print("echoed: \(bytes.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) })")
         connection.finish()
         return bytes.count

@@ -6,7 +6,7 @@ extension Connection {
     ///
     /// Modes, limits, handlers and the ways to close are the same as without TLS. ``/RunLoopUnix/Connection/start()``
     /// begins the handshake. What is written before it is done is sent afterwards. If the handshake fails, the
-    /// connection closes with the reason ``/RunLoopUnix/Connection/CloseReason/tls(_:)``.
+    /// connection closes with a ``TLSError`` as the reason.
     ///
     /// - Parameters:
     ///   - descriptor: a connected stream socket.
@@ -16,14 +16,16 @@ extension Connection {
     ///   - server: how TLS is spoken.
     ///   - receive: called with what has arrived; returns how many bytes it has used. Kept until the connection is
     ///     closed.
+    /// - Throws: ``TLSError`` of the kind `configuration` if OpenSSL can make no session; the descriptor is closed then.
     public convenience init(
         adopting descriptor: Int32, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
         tls server: TLSServerContext, receive: @escaping ReceiveHandler, file: StaticString = #fileID,
         line: UInt32 = #line
-    ) {
+    ) throws(TLSError) {
+        let below = DescriptorStream(descriptor)
         self.init(
-            adopting: descriptor, on: loop, modes: modes, limits: limits, transport: TLSSession(server, descriptor),
-            receive: receive, origin: RunLoop.Origin(file: file, line: line))
+            TLSStream(try TLSSession(server), over: below), on: loop, modes: modes, limits: limits,
+            origin: RunLoop.Origin(file: file, line: line), receive: receive)
     }
 
     /// A client's connection that speaks TLS, on a descriptor that is connected already.
@@ -38,15 +40,17 @@ extension Connection {
     ///     to the server.
     ///   - receive: called with what has arrived; returns how many bytes it has used. Kept until the connection is
     ///     closed.
+    /// - Throws: ``TLSError`` of the kind `configuration` if `serverName` cannot be the name of a server; the descriptor
+    ///   is closed then.
     public convenience init(
         adopting descriptor: Int32, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
         tls client: TLSClientContext, serverName: String, receive: @escaping ReceiveHandler,
         file: StaticString = #fileID, line: UInt32 = #line
-    ) {
+    ) throws(TLSError) {
+        let below = DescriptorStream(descriptor)
         self.init(
-            adopting: descriptor, on: loop, modes: modes, limits: limits,
-            transport: TLSSession(client, descriptor, serverName: serverName), receive: receive,
-            origin: RunLoop.Origin(file: file, line: line))
+            TLSStream(try TLSSession(client, serverName: serverName), over: below), on: loop, modes: modes,
+            limits: limits, origin: RunLoop.Origin(file: file, line: line), receive: receive)
     }
 
     /// Connects to an address without blocking, to speak TLS there.
@@ -64,21 +68,22 @@ extension Connection {
     ///   - completion: called once, on the loop's thread, and never before this call has returned: with a connection,
     ///     which begins its handshake when you start it, or with the error.
     /// - Returns: the attempt. Keep it only if you may want to cancel it.
+    /// - Throws: ``TLSError`` of the kind `configuration`, at once, if `serverName` cannot be the name of a server.
     @discardableResult
     public static func connect(
         to address: Endpoint, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
         timeout: Duration = .seconds(30), tls client: TLSClientContext, serverName: String,
         receive: @escaping ReceiveHandler, completion: @escaping (Result<Connection, SystemError>) -> Void,
         file: StaticString = #fileID, line: UInt32 = #line
-    ) -> ConnectionAttempt {
+    ) throws(TLSError) -> ConnectionAttempt {
+        let session = try TLSSession(client, serverName: serverName)
         let origin = RunLoop.Origin(file: file, line: line)
         return connect(to: address, on: loop, modes: modes, timeout: timeout, origin: origin, completion: completion) {
             Connection(
-                adopting: $0, on: loop, modes: modes, limits: limits, tls: client, serverName: serverName,
-                receive: receive, file: file, line: line)
+                TLSStream(session, over: $0), on: loop, modes: modes, limits: limits, origin: origin, receive: receive)
         }
     }
 
     /// The TLS of the connection; `nil` if it speaks none. O(1).
-    public var tls: TLSSession? { transport as? TLSSession }
+    public var tls: TLSSession? { (stream as? TLSStream)?.session }
 }

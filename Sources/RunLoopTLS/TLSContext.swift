@@ -1,6 +1,5 @@
 internal import COpenSSL
 internal import Glibc
-public import RunLoopUnix
 
 /// A version of TLS. Versions before 1.2 must not be used any more (RFC 8996) and cannot be chosen.
 public enum TLSVersion: Sendable, Hashable {
@@ -47,7 +46,7 @@ public struct TLSServerContext: Sendable {
     ///   - identity: the server's certificate and key.
     ///   - clients: whether clients are asked for a certificate.
     ///   - options: versions, protocols, and the timeout.
-    /// - Throws: ``/RunLoopUnix/TLSError`` of the kind `configuration` if a file cannot be read or is not PEM, or if
+    /// - Throws: ``TLSError`` of the kind `configuration` if a file cannot be read or is not PEM, or if
     ///   certificate and key do not belong together.
     public init(
         identity: TLSIdentity, clients: Clients = .anonymous, options: TLSOptions = TLSOptions()
@@ -96,7 +95,7 @@ public struct TLSClientContext: Sendable {
     ///   - identity: the client's certificate and key, for servers that ask for one.
     ///   - verification: what a server's certificate must be.
     ///   - options: versions, protocols, and the timeout.
-    /// - Throws: ``/RunLoopUnix/TLSError`` of the kind `configuration` if a file cannot be read or is not PEM, or if
+    /// - Throws: ``TLSError`` of the kind `configuration` if a file cannot be read or is not PEM, or if
     ///   certificate and key do not belong together.
     public init(
         roots: TLSRoots = .system, identity: TLSIdentity? = nil, verification: Verification = .full,

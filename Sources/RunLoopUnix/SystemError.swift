@@ -1,7 +1,7 @@
 internal import Glibc
 
 /// A system call that failed.
-public struct SystemError: Error, Equatable, Sendable, CustomStringConvertible {
+public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
     /// What was attempted, for example `bind to port 80`.
     public let operation: String
     /// The system's number for the reason, for example `EADDRINUSE`.

@@ -54,4 +54,34 @@ struct TLSConnectionTests {
             #expect(client.reason == .ended)
         }
     }
+
+    @Test("data and the end that come together end a connection that nobody else keeps")
+    func endWithData() throws {
+        try withSimulation { simulation in
+            let loop = simulation.loop
+            let contexts = try Contexts()
+            for round in 0..<50 {
+                let (one, other) = makeSockets()
+                let client = try Side.client(other, on: loop, contexts.client)
+                var received = ""
+                var reasons: [Connection.CloseReason] = []
+                weak var kept: Connection?
+                do {
+                    let server = try Connection(adopting: one, on: loop, tls: contexts.server) { _, bytes in
+                        bytes.withUnsafeBufferPointer { received += String(decoding: $0, as: UTF8.self) }
+                        return bytes.count
+                    }
+                    server.closeHandler = { reasons.append($1) }
+                    try server.start()
+                    kept = server
+                }
+                simulation.advance(by: .zero)
+                client.connection.write("the last words")
+                client.connection.finish()
+                simulation.advance(by: .zero)
+                #expect(received == "the last words" && reasons == [.ended], "round \(round)")
+                #expect(kept == nil && client.reason == .closed, "round \(round)")
+            }
+        }
+    }
 }

@@ -129,7 +129,7 @@ struct TLSInteroperationTests {
             let address = try Endpoint("127.0.0.1", port: try #require(port.flatMap { UInt16($0) }))
             let client = Side()
             let context = try TLSClientContext(roots: authority.roots)
-            Connection.connect(to: address, on: loop, tls: context, serverName: "localhost") {
+            try Connection.connect(to: address, on: loop, tls: context, serverName: "localhost") {
                 client.take($1)
             } completion: { result in
                 guard case .success(let connection) = result else { return }

@@ -78,7 +78,8 @@ struct TLSStreamTests {
             Self.writeRecords(150, to: client)
             simulation.advance(by: .zero)
             #expect(perPass.values.reduce(0, +) == 150_000)
-            #expect(perPass.values.max() == 64 * 1024)
+            let most = perPass.values.max()!
+            #expect(most > 60_000 && most <= 64 * 1024)
             server.connection.close()
             client.connection.close()
         }
@@ -100,7 +101,7 @@ struct TLSStreamTests {
             Self.writeRecords(100, to: client)
             client.connection.finishWriting()
             simulation.advance(by: .seconds(1))
-            #expect(count == 64 * 1024)
+            #expect(count > 60_000 && count <= 64 * 1024)
             server.receive = nil
             var hasEnded = false
             server.connection.endHandler = { _ in hasEnded = true }
@@ -108,7 +109,7 @@ struct TLSStreamTests {
             #expect(server.received.isEmpty && !hasEnded)
             server.connection.resumeReading()
             simulation.advance(by: .zero)
-            #expect(server.hasReceived(Self.pattern[65_536..<100_000]))
+            #expect(server.hasReceived(Self.pattern[count..<100_000]))
             #expect(hasEnded)
             server.connection.finish()
             simulation.advance(by: .zero)
@@ -316,7 +317,7 @@ private func runWithoutPeer() throws {
         simulation.advance(by: .zero)
         shutdown(client.connection.fileDescriptor, Int32(SHUT_RDWR))
         server.connection.write("to nobody")
-        guard case .failed(let error) = server.reason, error.errno == EPIPE else { _exit(2) }
+        guard case .failed(let error as SystemError) = server.reason, error.errno == EPIPE else { _exit(2) }
         _exit(0)
     }
 }

@@ -20,7 +20,7 @@ final class Side {
 
     var text: String { String(decoding: received, as: UTF8.self) }
     var error: TLSError? {
-        if case .tls(let error) = reason { error } else { nil }
+        if case .failed(let error as TLSError) = reason { error } else { nil }
     }
 
     func begin() throws {
@@ -41,7 +41,7 @@ final class Side {
         limits: Connection.Limits = .init()
     ) throws -> Side {
         let side = Side()
-        side.connection = Connection(adopting: descriptor, on: loop, modes: modes, limits: limits, tls: context) {
+        side.connection = try Connection(adopting: descriptor, on: loop, modes: modes, limits: limits, tls: context) {
             [unowned side] in side.take($1)
         }
         try side.begin()
@@ -54,7 +54,7 @@ final class Side {
         modes: RunLoop.Modes = .common, limits: Connection.Limits = .init()
     ) throws -> Side {
         let side = Side()
-        side.connection = Connection(
+        side.connection = try Connection(
             adopting: descriptor, on: loop, modes: modes, limits: limits, tls: context, serverName: host
         ) { [unowned side] in side.take($1) }
         try side.begin()

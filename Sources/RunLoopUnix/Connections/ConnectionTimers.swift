@@ -12,7 +12,6 @@ final class ConnectionTimers {
     private var lastActivity: RunLoop.Instant
     private var idle: Timer?
     private var total: Timer?
-    private var handshake: Timer?
 
     init(
         _ limits: Connection.Limits, _ origin: RunLoop.Origin, on loop: RunLoop, _ modes: RunLoop.Modes,
@@ -56,20 +55,7 @@ final class ConnectionTimers {
         }
     }
 
-    /// Ends the connection if the handshake takes longer than this.
-    func limitHandshake(to timeout: Duration) {
-        handshake = schedule("handshake timeout", timeout) { [unowned self] _ in
-            expired(.tls(TLSError(.handshakeTimeout, "nothing came of it in \(timeout)")))
-        }
-    }
-
-    func endHandshake() {
-        handshake?.invalidate()
-        handshake = nil
-    }
-
     func invalidate() {
-        endHandshake()
         idle?.invalidate()
         total?.invalidate()
     }

@@ -35,7 +35,7 @@ public struct TLSError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The reason in the words of the TLS library.
     public let reason: String
 
-    package init(_ kind: Kind, _ reason: String) {
+    init(_ kind: Kind, _ reason: String) {
         self.kind = kind
         self.reason = reason
     }

@@ -38,14 +38,12 @@ final class ByteBuffer {
         end += bytes.count
     }
 
-    /// Lets `fill` write into the free memory at the end, at least `room` bytes.
-    ///
-    /// - Parameter fill: returns the number of bytes written, or a negative number for none.
-    func fill(room: Int, _ fill: (_ into: UnsafeMutableRawBufferPointer) -> Int) -> Int {
+    /// Has a stream fill the free memory at the end, at least `room` bytes.
+    func fill(room: Int, from stream: any ByteStream) -> StreamResult {
         reserve(room)
-        let written = fill(UnsafeMutableRawBufferPointer(start: memory + end, count: capacity - end))
-        end += max(0, written)
-        return written
+        let result = stream.read(into: UnsafeMutableRawBufferPointer(start: memory + end, count: capacity - end))
+        if case .done(let count) = result { end += count }
+        return result
     }
 
     /// Makes room at the end: moves the bytes to the front, or moves them into a larger piece of memory.

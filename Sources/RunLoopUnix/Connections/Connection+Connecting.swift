@@ -36,7 +36,7 @@ public final class ConnectionAttempt {
     fileprivate func begin(
         on loop: RunLoop, _ modes: RunLoop.Modes, _ timeout: Duration, _ address: Endpoint,
         _ origin: RunLoop.Origin,
-        make: @escaping (Int32) -> Connection
+        make: @escaping (DescriptorStream) -> Connection
     ) {
         let source = DescriptorSource(fileDescriptor: descriptor, events: .writable, origin: origin) { [self] _, _ in
             var reason: Int32 = 0
@@ -57,14 +57,14 @@ public final class ConnectionAttempt {
         loop.add(timer, forMode: modes)
     }
 
-    private func finish(_ reason: Int32, _ address: Endpoint, _ make: (Int32) -> Connection) {
+    private func finish(_ reason: Int32, _ address: Endpoint, _ make: (DescriptorStream) -> Connection) {
         guard let completion else { return }
         end()
         guard reason == 0 else {
             cancel()
             return completion(.failure(SystemError("connect to \(address)", errno: reason)))
         }
-        let connection = make(descriptor)
+        let connection = make(DescriptorStream(descriptor))
         descriptor = -1
         completion(.success(connection))
     }
@@ -96,14 +96,15 @@ extension Connection {
         let origin = RunLoop.Origin(file: file, line: line)
         return connect(to: address, on: loop, modes: modes, timeout: timeout, origin: origin, completion: completion) {
             Connection(
-                adopting: $0, on: loop, modes: modes, limits: limits, transport: nil, receive: receive, origin: origin)
+                $0, on: loop, modes: modes, limits: limits, origin: origin, receive: receive)
         }
     }
 
-    /// Connects, and calls `make` to make a connection of the descriptor.
+    /// Connects, and calls `make` to make a connection of the socket.
     package static func connect(
         to address: Endpoint, on loop: RunLoop, modes: RunLoop.Modes, timeout: Duration, origin: RunLoop.Origin,
-        completion: @escaping (Result<Connection, SystemError>) -> Void, make: @escaping (Int32) -> Connection
+        completion: @escaping (Result<Connection, SystemError>) -> Void,
+        make: @escaping (DescriptorStream) -> Connection
     ) -> ConnectionAttempt {
         let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
         let descriptor = socket(address.family, kind, 0)

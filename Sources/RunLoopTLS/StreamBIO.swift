@@ -1,0 +1,63 @@
+internal import COpenSSL
+internal import RunLoopUnix
+
+/// How OpenSSL reads and writes the stream beneath TLS.
+enum StreamBIO {
+    // Unsafe, because it is a pointer: it is set up once, and only read after that.
+    private nonisolated(unsafe) static let method: OpaquePointer = {
+        let type = BIO_get_new_index() | BIO_TYPE_SOURCE_SINK
+        let method = BIO_meth_new(type, "byte stream")!
+        BIO_meth_set_read(method, receive)
+        BIO_meth_set_write(method, transmit)
+        BIO_meth_set_ctrl(method, control)
+        return method
+    }()
+
+    /// One for a stream, which keeps it and must live longer.
+    static func make(_ stream: TLSStream) -> OpaquePointer {
+        let bio = BIO_new(method)!
+        BIO_set_data(bio, Unmanaged.passUnretained(stream).toOpaque())
+        BIO_set_init(bio, 1)
+        return bio
+    }
+
+    private static func stream(of bio: OpaquePointer?) -> Unmanaged<TLSStream> {
+        Unmanaged.fromOpaque(BIO_get_data(bio))
+    }
+
+    private static let receive: @convention(c) (OpaquePointer?, UnsafeMutablePointer<CChar>?, Int32) -> Int32 = {
+        BIO_clear_flags($0, retryFlags)
+        let room = UnsafeMutableRawBufferPointer(start: $1, count: Int($2))
+        switch stream(of: $0)._withUnsafeGuaranteedRef({ $0.readBelow(into: room) }) {
+        case .done(let count): return Int32(count)
+        case .mustWait: BIO_set_flags($0, BIO_FLAGS_READ | BIO_FLAGS_SHOULD_RETRY)
+        case .ended:
+            BIO_set_flags($0, BIO_FLAGS_IN_EOF)
+            return 0
+        case .failed: break
+        }
+        return -1
+    }
+
+    private static let transmit: @convention(c) (OpaquePointer?, UnsafePointer<CChar>?, Int32) -> Int32 = {
+        BIO_clear_flags($0, retryFlags)
+        let bytes = UnsafeRawBufferPointer(start: $1, count: Int($2))
+        switch stream(of: $0)._withUnsafeGuaranteedRef({ $0.writeBelow(bytes) }) {
+        case .done(let count): return Int32(count)
+        case .mustWait: BIO_set_flags($0, BIO_FLAGS_WRITE | BIO_FLAGS_SHOULD_RETRY)
+        case .ended, .failed: break
+        }
+        return -1
+    }
+
+    private static let retryFlags = BIO_FLAGS_READ | BIO_FLAGS_WRITE | BIO_FLAGS_SHOULD_RETRY
+
+    private static let control: @convention(c) (OpaquePointer?, Int32, Int, UnsafeMutableRawPointer?) -> Int = {
+        bio, command, _, _ in
+        switch command {
+        case BIO_CTRL_FLUSH: 1
+        case BIO_CTRL_EOF: BIO_test_flags(bio, BIO_FLAGS_IN_EOF) == 0 ? 0 : 1
+        default: 0
+        }
+    }
+}

@@ -1,0 +1,223 @@
+internal import COpenSSL
+internal import RunLoopKit
+internal import RunLoopUnix
+
+/// TLS over another stream.
+///
+/// It reads at most 64 KiB from the stream below each time that has something, and gives on all that comes of it: what it
+/// still holds after that is the beginning of a record.
+final class TLSStream: ByteStream {
+    private let below: any ByteStream
+    let session: TLSSession
+    private var owner: (any StreamOwner)?
+    private var handshakeTimer: Timer?
+
+    // Unchecked as in `Connection`.
+    @exclusivity(unchecked) private(set) var failure: (any StreamFailure)?
+    @exclusivity(unchecked) private(set) var isOpen = false
+    /// What has to be possible below before the handshake or the reading can go on; reading may have to send something
+    /// first.
+    @exclusivity(unchecked) private var readAwaits: DescriptorEvents
+    /// What has to be possible below before the writing can go on.
+    @exclusivity(unchecked) private var writeAwaits = DescriptorEvents.writable
+    /// How much may still be read from below for now.
+    @exclusivity(unchecked) private var allowance = 0
+    private var hasEnded = false
+
+    @exclusivity(unchecked) var interest: DescriptorEvents = [] {
+        didSet { updateBelow() }
+    }
+
+    /// A client begins the handshake: it waits until it can write.
+    init(_ session: TLSSession, over below: any ByteStream) {
+        self.session = session
+        self.below = below
+        readAwaits = SSL_is_server(session.ssl) == 1 ? .readable : .writable
+        let bio = StreamBIO.make(self)
+        SSL_set_bio(session.ssl, bio, bio)
+    }
+
+    var fileDescriptor: Int32 { below.fileDescriptor }
+
+    func open(
+        on loop: RunLoop, modes: RunLoop.Modes, origin: RunLoop.Origin, interest: DescriptorEvents,
+        owner: any StreamOwner
+    ) throws(DescriptorError) {
+        self.owner = owner
+        try below.open(on: loop, modes: modes, origin: origin, interest: readAwaits, owner: self)
+        self.interest = interest
+        let timeout = session.context.handshakeTimeout
+        let timer = Timer(at: loop.now + timeout, origin: origin) { [unowned self] _ in
+            failure = TLSError(.handshakeTimeout, "nothing came of it in \(timeout)")
+            self.owner?.streamFailed()
+        }
+        timer.name = "handshake timeout"
+        handshakeTimer = timer
+        loop.add(timer, forMode: modes)
+    }
+
+    private func updateBelow() {
+        guard owner != nil else { return }
+        guard isOpen else { return below.interest = readAwaits }
+        var events: DescriptorEvents = []
+        if interest.contains(.readable) { events.formUnion(readAwaits) }
+        if interest.contains(.writable) { events.formUnion(writeAwaits) }
+        below.interest = events
+    }
+
+    // MARK: Handshake
+
+    private func shakeHands() {
+        ERR_clear_error()
+        let result = SSL_do_handshake(session.ssl)
+        guard result == 1 else {
+            if outcome(of: result, \.readAwaits) == .mustWait { updateBelow() } else { owner?.streamFailed() }
+            return
+        }
+        isOpen = true
+        endHandshakeTimer()
+        // What came together with the end of the handshake has been read from below already.
+        (readAwaits, holdsInput) = (.readable, true)
+        owner?.streamOpened()
+        if interest.contains(.readable) { owner?.streamIsReady(for: .readable) }
+        updateBelow()
+    }
+
+    private func endHandshakeTimer() {
+        handshakeTimer?.invalidate()
+        handshakeTimer = nil
+    }
+
+    // MARK: Bytes
+
+    @exclusivity(unchecked) private(set) var holdsInput = false
+
+    /// One record after another, while there is room and something to decrypt.
+    func read(into room: UnsafeMutableRawBufferPointer) -> StreamResult {
+        guard failure == nil else { return unread(.failed) }
+        readAwaits = .readable
+        ERR_clear_error()
+        var count = 0
+        repeat {
+            let result = SSL_read(session.ssl, room.baseAddress! + count, Int32(clamping: room.count - count))
+            guard result > 0 else {
+                let outcome = outcome(of: result, \.readAwaits)
+                guard count > 0 else { return unread(outcome) }
+                // The next call says again that this was the end.
+                holdsInput = outcome != .mustWait
+                return .done(count)
+            }
+            count += Int(result)
+        } while count < room.count && (allowance > 0 || SSL_has_pending(session.ssl) == 1)
+        holdsInput = count == room.count
+        return .done(count)
+    }
+
+    private func unread(_ outcome: StreamResult) -> StreamResult {
+        holdsInput = false
+        return outcome
+    }
+
+    func write(_ bytes: UnsafeRawBufferPointer) -> StreamResult {
+        guard failure == nil else { return .failed }
+        writeAwaits = .writable
+        ERR_clear_error()
+        // A peer that reads as fast as this writes must not keep the loop busy.
+        let most = min(bytes.count, 256 * 1024)
+        var count = 0
+        while count < most {
+            let result = SSL_write(session.ssl, bytes.baseAddress! + count, Int32(most - count))
+            guard result > 0 else {
+                let outcome = outcome(of: result, \.writeAwaits)
+                return count > 0 && outcome == .mustWait ? .done(count) : outcome
+            }
+            count += Int(result)
+        }
+        return .done(count)
+    }
+
+    /// What a call that could not do its work waits for, or why it never will.
+    private func outcome(
+        of result: Int32, _ awaits: ReferenceWritableKeyPath<TLSStream, DescriptorEvents>
+    ) -> StreamResult {
+        switch SSL_get_error(session.ssl, result) {
+        case SSL_ERROR_WANT_READ:
+            self[keyPath: awaits] = .readable
+            return .mustWait
+        case SSL_ERROR_WANT_WRITE:
+            self[keyPath: awaits] = .writable
+            return .mustWait
+        case SSL_ERROR_ZERO_RETURN: return .ended
+        case SSL_ERROR_SYSCALL where below.failure != nil: failure = below.failure
+        default:
+            let error = ERR_peek_last_error()
+            failure = TLSError(error, isHandshaking: !isOpen, verification: SSL_get_verify_result(session.ssl))
+        }
+        return .failed
+    }
+
+    /// Reads from below what is allowed. A read that did not fill its room has found all there is: the stream below says
+    /// when there is more.
+    func readBelow(into room: UnsafeMutableRawBufferPointer) -> StreamResult {
+        guard allowance > 0 else { return .mustWait }
+        let room = UnsafeMutableRawBufferPointer(rebasing: room.prefix(allowance))
+        let result = below.read(into: room)
+        if case .done(let count) = result, count == room.count { allowance -= count } else { allowance = 0 }
+        return result
+    }
+
+    func writeBelow(_ bytes: UnsafeRawBufferPointer) -> StreamResult {
+        below.write(bytes)
+    }
+
+    // MARK: Ends
+
+    func endWriting() -> StreamResult {
+        if isOpen && failure == nil && !hasEnded {
+            ERR_clear_error()
+            let result = SSL_shutdown(session.ssl)
+            guard result >= 0 else { return outcome(of: result, \.writeAwaits) }
+            // A second call would wait for the peer.
+            hasEnded = true
+        }
+        return below.endWriting()
+    }
+
+    /// The peer is told first.
+    func mayClose(peerHasEnded: Bool) -> Bool { false }
+
+    func close(isComplete: Bool) {
+        if isComplete && isOpen && failure == nil && !hasEnded {
+            ERR_clear_error()
+            SSL_shutdown(session.ssl)
+        }
+        owner = nil
+        endHandshakeTimer()
+        below.close(isComplete: isComplete)
+    }
+}
+
+extension TLSStream: StreamOwner {
+    func streamOpened() {
+        updateBelow()
+    }
+
+    func streamIsReady(for events: DescriptorEvents) {
+        if events.contains(.readable) { allowance = 64 * 1024 }
+        guard isOpen else { return shakeHands() }
+        var ready: DescriptorEvents = []
+        if interest.contains(.readable), !events.isDisjoint(with: readAwaits) { ready.insert(.readable) }
+        if interest.contains(.writable), !events.isDisjoint(with: writeAwaits) { ready.insert(.writable) }
+        owner?.streamIsReady(for: ready)
+        updateBelow()
+    }
+
+    func streamFailed() {
+        failure = below.failure
+        owner?.streamFailed()
+    }
+
+    func streamLostItsLoop() {
+        owner?.streamLostItsLoop()
+    }
+}

@@ -1,0 +1,406 @@
+internal import Glibc
+public import RunLoopKit
+
+/// One end of a stream: a socket, a pipe, a terminal, or TLS above one of these, which is read and written without
+/// blocking, with back-pressure.
+///
+/// ```swift
+/// let connection = Connection(adopting: descriptor, on: loop) { connection, bytes in
+///     connection.write(bytes)  // an echo
+///     return bytes.count
+/// }
+/// connection.closeHandler = { _, reason in print("closed:", reason) }
+/// try connection.start()
+/// ```
+///
+/// The receive handler gets what has arrived and returns how many bytes it has used. The rest comes again, together
+/// with what arrives next. What is written during a handler is sent in one piece when the handler returns. What the
+/// system does not take at once is sent when it takes more.
+///
+/// When more than ``Limits/highWatermark`` bytes wait to be sent, the connection stops reading until no more than
+/// ``Limits/lowWatermark`` wait: a peer that does not read is not read either, unless ``Limits/readsWhileFull`` says
+/// so. A pass reads at most 64 KiB from a connection, so that a busy one does not keep others waiting.
+///
+/// A started connection keeps itself until it is closed; you need not keep it. It closes when both sides have ended, and
+/// when its loop ends. A connection belongs to the loop's thread and is not `Sendable`.
+public final class Connection {
+    /// Called with what has arrived; returns how many bytes of it were used.
+    public typealias ReceiveHandler = (Connection, Span<UInt8>) -> Int
+
+    /// Where it was made.
+    public let origin: RunLoop.Origin
+    /// The modes in which the connection is served.
+    public let modes: RunLoop.Modes
+    /// Its limits; timeouts count from ``start()``.
+    public let limits: Limits
+
+    /// Called once, as the last handler, when the connection is closed, for whatever reason.
+    public var closeHandler: ((Connection, CloseReason) -> Void)?
+    /// Called when the peer has ended its side. Without this handler the connection then finishes: it sends what waits
+    /// and closes. With it, you may keep writing until ``finish(within:)`` or ``finishWriting()``, which then closes the
+    /// connection, too, because both sides have ended.
+    public var endHandler: ((Connection) -> Void)?
+    /// Called when more bytes wait to be sent than the high watermark.
+    public var fullHandler: ((Connection) -> Void)?
+    /// Called when the bytes that wait to be sent have come down to the low watermark after they were above the high
+    /// one.
+    public var drainHandler: ((Connection) -> Void)?
+    /// Called once when the TLS handshake is done, before anything is read. Never called without TLS.
+    public var handshakeHandler: ((Connection) -> Void)?
+
+    /// What it reads and writes.
+    package let stream: any ByteStream
+
+    /// The descriptor that is read, or written if there is none to read. The connection owns and closes it.
+    public var fileDescriptor: Int32 { stream.fileDescriptor }
+    /// Whether it is not closed yet.
+    public var isOpen: Bool { !machine.isClosed }
+    /// The number of bytes that wait to be sent.
+    public var pendingOutput: Int { output?.count ?? 0 }
+
+    let loop: RunLoop
+    private let pool: BufferPool
+    // What every message touches opts out of run-time exclusivity checks, here, in the streams and buffers and in the
+    // loop's way to a descriptor: they were 32 % of the instructions of a GET in TTLStore (4,914 to 3,332; decision 23).
+    @exclusivity(unchecked) private var machine: ConnectionMachine
+    @exclusivity(unchecked) private var receive: ReceiveHandler?
+    @exclusivity(unchecked) private var input: ByteBuffer?
+    @exclusivity(unchecked) private var output: ByteBuffer?
+    @exclusivity(unchecked) private var timers: ConnectionTimers?
+    /// Whether it read when the machine was asked last.
+    @exclusivity(unchecked) private var isReading = false
+    /// What was left unused is to be offered again, though nothing has come.
+    @exclusivity(unchecked) private var offersAgain = false
+
+    /// A connection on a descriptor, which it makes non-blocking and owns from now on. Call ``start()`` when the
+    /// handlers are set.
+    ///
+    /// - Parameters:
+    ///   - descriptor: a connected stream socket, a terminal, or another descriptor that is read and written.
+    ///   - loop: the loop that serves it.
+    ///   - modes: the modes in which it is served.
+    ///   - limits: its limits.
+    ///   - receive: called with what has arrived; returns how many bytes it has used. Kept until the connection is
+    ///     closed.
+    public convenience init(
+        adopting descriptor: Int32, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
+        receive: @escaping ReceiveHandler, file: StaticString = #fileID, line: UInt32 = #line
+    ) {
+        self.init(
+            DescriptorStream(descriptor), on: loop, modes: modes, limits: limits,
+            origin: RunLoop.Origin(file: file, line: line), receive: receive)
+    }
+
+    /// A connection that is read from one descriptor and written to another, such as the ends of two pipes. It makes
+    /// them non-blocking and owns them from now on.
+    ///
+    /// - Parameters:
+    ///   - input: what is read; `nil` for a connection that is only written.
+    ///   - output: what is written; `nil` for a connection that is only read.
+    ///   - loop: the loop that serves it.
+    ///   - modes: the modes in which it is served.
+    ///   - limits: its limits.
+    ///   - receive: called with what has arrived; returns how many bytes it has used. Kept until the connection is
+    ///     closed.
+    public convenience init(
+        adoptingInput input: Int32?, output: Int32?, on loop: RunLoop, modes: RunLoop.Modes = .common,
+        limits: Limits = Limits(), receive: @escaping ReceiveHandler, file: StaticString = #fileID,
+        line: UInt32 = #line
+    ) {
+        require(input != nil || output != nil, "a connection has a descriptor to read or one to write")
+        self.init(
+            DescriptorStream(input: input ?? -1, output: output ?? -1), on: loop, modes: modes, limits: limits,
+            origin: RunLoop.Origin(file: file, line: line), receive: receive)
+    }
+
+    /// A connection on a stream, made on behalf of other code, with that code's place.
+    package init(
+        _ stream: any ByteStream, on loop: RunLoop, modes: RunLoop.Modes, limits: Limits, origin: RunLoop.Origin,
+        receive: @escaping ReceiveHandler
+    ) {
+        self.stream = stream
+        self.loop = loop
+        self.modes = modes
+        self.limits = limits
+        self.receive = receive
+        self.origin = origin
+        machine = ConnectionMachine(limits)
+        pool = BufferPool.shared(of: loop)
+    }
+
+    deinit {
+        if machine.isNew { stream.close(isComplete: false) }
+    }
+
+    /// Begins to read and to count timeouts. Does nothing on a connection that is closed already. Call it once, on the
+    /// loop's thread.
+    ///
+    /// - Throws: ``/RunLoopKit/DescriptorError`` if the descriptor cannot be watched; the connection is closed then.
+    public func start() throws(DescriptorError) {
+        guard isOpen else { return }
+        require(machine.isNew, "a connection is started once")
+        machine.start()
+        if stream.isOpen { machine.streamOpened() }
+        do {
+            try stream.open(on: loop, modes: modes, origin: origin, interest: machine.interest, owner: self)
+        } catch {
+            end(.failed(SystemError("watch the connection", errno: EBADF)))
+            throw error
+        }
+        timers = ConnectionTimers(limits, origin, on: loop, modes) { [unowned self] reason in
+            machine.timeOut(reason)
+            settle()
+        }
+        settle()
+    }
+
+    // MARK: What comes next
+
+    /// Does what the machine says, until it has nothing more to say.
+    private func settle() {
+        while let action = machine.next() {
+            switch action {
+            case .send: send()
+            case .endOutput: endOutput()
+            case .linger: timers?.limit(to: .seconds(2))
+            case .reportEnd: call(endHandler)
+            case .reportFull: call(fullHandler)
+            case .reportDrain: call(drainHandler)
+            case .close(let reason): return end(reason)
+            }
+        }
+        guard isOpen else { return }
+        stream.interest = machine.interest
+        let reads = machine.wantsInput
+        if reads && !isReading { offersAgain = true }
+        isReading = reads
+        if offersAgain && reads && !machine.isReceiving { offerAgain() }
+    }
+
+    private func offerAgain() {
+        offersAgain = false
+        guard input != nil || stream.holdsInput else { return }
+        loop.perform(inModes: modes) { [weak self] in self?.goOnReading() }
+    }
+
+    /// Calls a handler; what it writes is sent together when it has returned.
+    private func call(_ handler: ((Connection) -> Void)?) {
+        guard let handler else { return }
+        machine.handlerBegins()
+        handler(self)
+        machine.handlerEnds()
+    }
+
+    private func fail() {
+        machine.close(.failed(stream.failure ?? SystemError("use the connection", errno: EIO)))
+    }
+
+    private func end(_ reason: CloseReason) {
+        machine.closed()
+        stream.close(isComplete: pendingOutput == 0)
+        timers?.invalidate()
+        if let output { pool.put(output) }
+        let (handler, dropped) = (
+            closeHandler, (receive, endHandler, fullHandler, drainHandler, handshakeHandler, input)
+        )
+        (timers, input, output) = (nil, nil, nil)
+        (receive, closeHandler, endHandler) = (nil, nil, nil)
+        (fullHandler, drainHandler, handshakeHandler) = (nil, nil, nil)
+        handler?(self, reason)
+        withExtendedLifetime(dropped) {}
+    }
+
+    // MARK: Reading
+
+    /// Reads what has come, at most 64 KiB, and offers it.
+    private func readSome() {
+        timers?.noteActivity()
+        repeat {
+            let result = readOnce()
+            switch result {
+            case .done, .mustWait: break
+            case .ended: machine.peerEnded(hasHandler: endHandler != nil)
+            case .failed: fail()
+            }
+            // What the stream holds belongs to what it has read already.
+        } while stream.holdsInput && machine.wantsInput && isOpen
+    }
+
+    private func readOnce() -> StreamResult {
+        if let input, !machine.isLingering {
+            let result = input.fill(room: 16 * 1024, from: stream)
+            if case .done = result { offer(input) }
+            return result
+        }
+        let scratch = pool.take()
+        let result = scratch.fill(room: 1, from: stream)
+        if case .done = result, !machine.isLingering {
+            offer(scratch)
+            if !scratch.isEmpty, isOpen { keep(scratch.bytes) }
+        }
+        pool.put(scratch)
+        return result
+    }
+
+    /// Gives the handler what is there, and removes what it has used.
+    private func offer(_ buffer: ByteBuffer) {
+        guard let receive else { return }
+        offersAgain = false
+        machine.receivingBegins()
+        let used = receive(self, Span(_unsafeBytes: buffer.bytes))
+        require(
+            used >= 0 && used <= buffer.count,
+            "a receive handler returns how many of the bytes it has used, not \(used) of \(buffer.count)")
+        buffer.discard(used)
+        machine.receivingEnds(unused: buffer.count)
+        if buffer === input, buffer.isEmpty { input = nil }
+    }
+
+    private func keep(_ bytes: UnsafeRawBufferPointer) {
+        let kept = ByteBuffer(capacity: max(4096, bytes.count))
+        kept.append(bytes)
+        input = kept
+    }
+
+    /// Stops reading until ``resumeReading()`` has been called as often as this. What arrives waits in the system, and
+    /// then at the peer. It may be called before ``start()``. On the loop's thread.
+    public func pauseReading() {
+        machine.pause()
+        if !machine.isReceiving { settle() }
+    }
+
+    /// Takes back one ``pauseReading()``; without one it does nothing. When none is left, reading goes on: the next pass
+    /// offers what the receive handler has left unused. On the loop's thread.
+    public func resumeReading() {
+        guard machine.resume() else { return }
+        offersAgain = true
+        if !machine.isReceiving { settle() }
+    }
+
+    /// Offers what was left unused, and reads what the stream holds.
+    private func goOnReading() {
+        guard isOpen, machine.wantsInput else { return }
+        // In a nested run: again when the handler has returned.
+        guard !machine.isReceiving else { return offersAgain = true }
+        if let input { offer(input) }
+        if stream.holdsInput, machine.wantsInput { readSome() }
+        settle()
+    }
+
+    // MARK: Writing
+
+    /// Sends bytes. The system takes what it can at once and the rest when it can take more. Bytes that are written
+    /// during a handler of this connection are sent together when the handler returns. Does nothing on a closed
+    /// connection or after ``finish(within:)`` or ``finishWriting()``. Never blocks. On the loop's thread, O(bytes).
+    public func write(_ bytes: Span<UInt8>) {
+        bytes.withUnsafeBytes { write($0) }
+    }
+
+    /// Sends bytes; see ``write(_:)-(Span<UInt8>)``.
+    public func write(_ bytes: [UInt8]) {
+        bytes.withUnsafeBytes { write($0) }
+    }
+
+    /// Sends a text as UTF-8; see ``write(_:)-(Span<UInt8>)``.
+    public func write(_ text: String) {
+        var text = text
+        text.withUTF8 { write(UnsafeRawBufferPointer($0)) }
+    }
+
+    private func write(_ bytes: UnsafeRawBufferPointer) {
+        guard machine.mayWrite, !bytes.isEmpty else { return }
+        var rest = bytes
+        if machine.mayWriteThrough {
+            rest = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(transmit(bytes)))
+            guard !rest.isEmpty else { return }
+        }
+        if output == nil { output = pool.take() }
+        output!.append(rest)
+        machine.outputChanged(to: output!.count)
+        settle()
+    }
+
+    /// - Returns: how many bytes the stream has taken.
+    private func transmit(_ bytes: UnsafeRawBufferPointer) -> Int {
+        switch stream.write(bytes) {
+        case .done(let count):
+            timers?.noteActivity()
+            if count < bytes.count { machine.block() }
+            return count
+        case .mustWait: machine.block()
+        case .ended, .failed: fail()
+        }
+        return 0
+    }
+
+    private func send() {
+        guard let output else { return }
+        output.discard(transmit(output.bytes))
+        machine.outputChanged(to: output.count)
+        guard output.isEmpty else { return }
+        self.output = nil
+        pool.put(output)
+    }
+
+    private func endOutput() {
+        if machine.isFinishing && stream.mayClose(peerHasEnded: machine.hasEnded) { return machine.closeFinished() }
+        switch stream.endWriting() {
+        case .mustWait: machine.block()
+        case .failed: fail()
+        case .done, .ended: machine.outputEnded()
+        }
+    }
+
+    // MARK: Ending
+
+    /// Stops reading, sends what waits, and closes. What was written is not lost as long as the peer reads. Under TLS,
+    /// and if the peer has sent something that was not read, the peer then has up to 2 s to end its side. On the loop's
+    /// thread.
+    ///
+    /// - Parameter deadline: how long that may take. After that the connection closes even if something still waits.
+    public func finish(within deadline: Duration? = nil) {
+        if let deadline { timers?.limit(to: deadline) }
+        machine.finish(.closed)
+        settle()
+    }
+
+    /// Ends this side of the stream and keeps reading. What waits is sent first; then the peer sees the end. If the peer
+    /// has ended its side already, the connection closes. On the loop's thread.
+    public func finishWriting() {
+        machine.finishWriting()
+        settle()
+    }
+
+    /// Closes at once; what waits to be sent is lost. On the loop's thread; harmless when repeated.
+    public func close() {
+        machine.close(.closed)
+        settle()
+    }
+}
+
+extension Connection: StreamOwner {
+    package func streamOpened() {
+        machine.streamOpened()
+        call(handshakeHandler)
+        settle()
+    }
+
+    package func streamIsReady(for events: DescriptorEvents) {
+        if events.contains(.writable) { machine.unblock() }
+        if events.contains(.readable), machine.wantsInput, !machine.isReceiving { readSome() }
+        settle()
+    }
+
+    package func streamFailed() {
+        fail()
+        settle()
+    }
+
+    package func streamLostItsLoop() {
+        machine.close(.loopEnded)
+        settle()
+    }
+}
+
+@available(*, unavailable, message: "a connection belongs to its loop's thread")
+extension Connection: Sendable {}

@@ -1,0 +1,144 @@
+internal import CShims
+internal import Glibc
+package import RunLoopKit
+
+/// A stream on descriptors: a socket, a terminal, or the ends of one or two pipes. It owns and closes them.
+package final class DescriptorStream: ByteStream {
+    private let input: Int32
+    private var output: Int32
+    private let isDuplex: Bool
+    private let isSocket: Bool
+
+    // One source for a descriptor that is read and written.
+    private var reader: DescriptorSource?
+    private var writer: DescriptorSource?
+    private var owner: (any StreamOwner)?
+    private var isClosed = false
+
+    // Unchecked as in `Connection`.
+    @exclusivity(unchecked) package private(set) var failure: (any StreamFailure)?
+    @exclusivity(unchecked) package var interest: DescriptorEvents = [] {
+        didSet { if interest != oldValue { interestChanged() } }
+    }
+
+    /// A stream on a descriptor that is read and written.
+    package convenience init(_ descriptor: Int32) {
+        self.init(input: descriptor, output: descriptor)
+    }
+
+    /// A stream that is read from one descriptor and written to another; -1 stands for none.
+    package init(input: Int32, output: Int32) {
+        self.input = input
+        self.output = output
+        isDuplex = input == output
+        var status = stat()
+        isSocket = isDuplex && fstat(input, &status) == 0 && status.st_mode & S_IFMT == S_IFSOCK
+    }
+
+    deinit {
+        close(isComplete: false)
+    }
+
+    package var isOpen: Bool { true }
+    package var holdsInput: Bool { false }
+    package var fileDescriptor: Int32 { input >= 0 ? input : output }
+
+    package func open(
+        on loop: RunLoop, modes: RunLoop.Modes, origin: RunLoop.Origin, interest: DescriptorEvents,
+        owner: any StreamOwner
+    ) throws(DescriptorError) {
+        self.owner = owner
+        self.interest = interest
+        if input >= 0 { reader = try watch(input, on: loop, modes, origin) }
+        if output >= 0 && !isDuplex { writer = try watch(output, on: loop, modes, origin) }
+    }
+
+    private func watch(
+        _ descriptor: Int32, on loop: RunLoop, _ modes: RunLoop.Modes, _ origin: RunLoop.Origin
+    ) throws(DescriptorError) -> DescriptorSource {
+        setNonBlocking(descriptor)
+        let source = DescriptorSource(
+            fileDescriptor: descriptor, events: interest.intersection(mask(of: descriptor)), origin: origin
+        ) { [self] _, events in owner?.streamIsReady(for: events) }
+        source.name = "connection"
+        // By the end of its loop a source is taken out too.
+        source.removalHandler = { [unowned self] in owner?.streamLostItsLoop() }
+        try loop.add(source, forMode: modes)
+        return source
+    }
+
+    /// What a descriptor can be watched for.
+    private func mask(of descriptor: Int32) -> DescriptorEvents {
+        var mask: DescriptorEvents = []
+        if descriptor == input { mask.insert(.readable) }
+        if descriptor == output { mask.insert(.writable) }
+        return mask
+    }
+
+    private func interestChanged() {
+        reader?.events = interest.intersection(mask(of: input))
+        writer?.events = interest.intersection(mask(of: output))
+    }
+
+    package func read(into room: UnsafeMutableRawBufferPointer) -> StreamResult {
+        let most = min(room.count, BufferPool.size)
+        let count =
+            isSocket ? recv(input, room.baseAddress, most, 0) : Glibc.read(input, room.baseAddress, most)
+        if count > 0 { return .done(count) }
+        if count == 0 { return .ended }
+        // A terminal whose other side has been closed.
+        if errno == EIO && !isSocket { return .ended }
+        return unmoved("read from the connection", errno)
+    }
+
+    package func write(_ bytes: UnsafeRawBufferPointer) -> StreamResult {
+        let count =
+            isSocket
+            ? send(output, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+            : rlk_write_quietly(output, bytes.baseAddress, bytes.count)
+        return count >= 0 ? .done(count) : unmoved("write to the connection", errno)
+    }
+
+    private func unmoved(_ operation: String, _ reason: Int32) -> StreamResult {
+        if reason == EAGAIN || reason == EINTR { return .mustWait }
+        failure = SystemError(operation, errno: reason)
+        return .failed
+    }
+
+    package func endWriting() -> StreamResult {
+        if isSocket {
+            shutdown(output, Int32(SHUT_WR))
+        } else if !isDuplex {
+            closeOutput()
+        }
+        return .done(0)
+    }
+
+    /// A socket that is closed while something that has come is unread is reset, and what the system has still to send is
+    /// lost.
+    package func mayClose(peerHasEnded: Bool) -> Bool {
+        guard isSocket && !peerHasEnded else { return true }
+        var byte: UInt8 = 0
+        return recv(input, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) <= 0
+    }
+
+    package func close(isComplete: Bool) {
+        guard !isClosed else { return }
+        isClosed = true
+        reader.map(end)
+        if !isDuplex { closeOutput() }
+        if input >= 0 { Glibc.close(input) }
+        (reader, owner) = (nil, nil)
+    }
+
+    private func closeOutput() {
+        writer.map(end)
+        if output >= 0 { Glibc.close(output) }
+        (writer, output) = (nil, -1)
+    }
+
+    private func end(_ source: DescriptorSource) {
+        source.removalHandler = nil
+        source.invalidate()
+    }
+}
