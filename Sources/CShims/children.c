@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 
 #include "children.h"
+#include "quiet.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -159,24 +160,11 @@ int rlk_reap_later(pid_t pid, int descriptor) {
 int rlk_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }
 
 ssize_t rlk_write_quietly(int descriptor, const void *bytes, size_t count) {
-    // The signal of a broken pipe goes to the thread that writes: it is blocked for the call, and taken back if it came
-    // from this call.
-    sigset_t broken, saved, pending;
-    sigemptyset(&broken);
-    sigaddset(&broken, SIGPIPE);
-    sigpending(&pending);
-    int was_pending = sigismember(&pending, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &broken, &saved);
+    struct rlk_quiet quiet = rlk_begin_quiet();
     ssize_t written;
     do {
         written = write(descriptor, bytes, count);
     } while (written < 0 && errno == EINTR);
-    int error = errno;
-    if (written < 0 && error == EPIPE && !was_pending) {
-        struct timespec at_once = {0, 0};
-        while (sigtimedwait(&broken, NULL, &at_once) < 0 && errno == EINTR) {}
-    }
-    pthread_sigmask(SIG_SETMASK, &saved, NULL);
-    errno = error;
+    rlk_end_quiet(&quiet, written);
     return written;
 }

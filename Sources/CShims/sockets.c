@@ -1,7 +1,24 @@
 #define _GNU_SOURCE
 
 #include "sockets.h"
+#include "quiet.h"
+
+#include <fcntl.h>
+#include <unistd.h>
 
 int rlk_accept(int listener, struct sockaddr *address, socklen_t *length) {
     return accept4(listener, address, length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
+int rlk_splice_pipe(int ends[2], int capacity) {
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return -1;
+    fcntl(ends[1], F_SETPIPE_SZ, capacity);
+    return 0;
+}
+
+ssize_t rlk_splice_quietly(int from, int to, size_t count) {
+    struct rlk_quiet quiet = rlk_begin_quiet();
+    ssize_t moved = splice(from, NULL, to, NULL, count, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+    rlk_end_quiet(&quiet, moved);
+    return moved;
 }

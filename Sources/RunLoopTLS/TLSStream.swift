@@ -9,7 +9,8 @@ internal import RunLoopUnix
 final class TLSStream: ByteStream {
     private let below: any ByteStream
     let session: TLSSession
-    private var owner: (any StreamOwner)?
+    var owner: (any StreamOwner)?
+    private var isWatched = false
     private var handshakeTimer: Timer?
 
     // Unchecked as in `Connection`.
@@ -40,11 +41,11 @@ final class TLSStream: ByteStream {
     var fileDescriptor: Int32 { below.fileDescriptor }
 
     func open(
-        on loop: RunLoop, modes: RunLoop.Modes, origin: RunLoop.Origin, interest: DescriptorEvents,
-        owner: any StreamOwner
+        on loop: RunLoop, modes: RunLoop.Modes, origin: RunLoop.Origin, interest: DescriptorEvents
     ) throws(DescriptorError) {
-        self.owner = owner
-        try below.open(on: loop, modes: modes, origin: origin, interest: readAwaits, owner: self)
+        below.owner = self
+        try below.open(on: loop, modes: modes, origin: origin, interest: readAwaits)
+        isWatched = true
         self.interest = interest
         let timeout = session.context.handshakeTimeout
         let timer = Timer(at: loop.now + timeout, origin: origin) { [unowned self] _ in
@@ -57,7 +58,7 @@ final class TLSStream: ByteStream {
     }
 
     private func updateBelow() {
-        guard owner != nil else { return }
+        guard isWatched else { return }
         guard isOpen else { return below.interest = readAwaits }
         var events: DescriptorEvents = []
         if interest.contains(.readable) { events.formUnion(readAwaits) }
@@ -191,7 +192,7 @@ final class TLSStream: ByteStream {
             ERR_clear_error()
             SSL_shutdown(session.ssl)
         }
-        owner = nil
+        (owner, isWatched) = (nil, false)
         endHandshakeTimer()
         below.close(isComplete: isComplete)
     }

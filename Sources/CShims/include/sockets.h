@@ -6,4 +6,11 @@
 /// Accepts a connection, non-blocking and closed on exec; -1 and errno on failure.
 int rlk_accept(int listener, struct sockaddr *address, socklen_t *length);
 
+/// A non-blocking pipe, closed on exec, that holds `capacity` bytes if the system grants so much; 0, or -1 and errno.
+int rlk_splice_pipe(int ends[2], int capacity);
+
+/// Moves bytes within the kernel from a socket to a pipe or from a pipe to a socket. As `splice`, it returns how many, 0 at
+/// the end, or -1 and errno, but a socket that nobody reads is an error and no signal.
+ssize_t rlk_splice_quietly(int from, int to, size_t count);
+
 #endif

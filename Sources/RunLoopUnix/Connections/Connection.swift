@@ -55,6 +55,9 @@ public final class Connection {
     public var fileDescriptor: Int32 { stream.fileDescriptor }
     /// Whether it is not closed yet.
     public var isOpen: Bool { !machine.isClosed }
+    /// The number of bytes that have come and that the receive handler has left unused. At the end of the stream these
+    /// are the beginning of something that was cut off; the close handler may still ask.
+    public private(set) var unusedInput = 0
     /// The number of bytes that wait to be sent.
     public var pendingOutput: Int { output?.count ?? 0 }
 
@@ -141,8 +144,9 @@ public final class Connection {
         require(machine.isNew, "a connection is started once")
         machine.start()
         if stream.isOpen { machine.streamOpened() }
+        stream.owner = self
         do {
-            try stream.open(on: loop, modes: modes, origin: origin, interest: machine.interest, owner: self)
+            try stream.open(on: loop, modes: modes, origin: origin, interest: machine.interest)
         } catch {
             end(.failed(SystemError("watch the connection", errno: EBADF)))
             throw error
@@ -191,22 +195,39 @@ public final class Connection {
         machine.handlerEnds()
     }
 
-    private func fail() {
+    private func streamHasFailed() {
         machine.close(.failed(stream.failure ?? SystemError("use the connection", errno: EIO)))
     }
 
     private func end(_ reason: CloseReason) {
         machine.closed()
         stream.close(isComplete: pendingOutput == 0)
-        timers?.invalidate()
         if let output { pool.put(output) }
+        letGo { $0?(self, reason) }
+    }
+
+    /// Gives the stream to another owner, with what has not been used and what has not been sent.
+    func handOver() -> HandedOver {
+        require(isOpen, "a connection that is closed has no stream to hand over")
+        require(
+            !machine.isReceiving, "a connection cannot be handed over in its receive handler: post a block to the loop")
+        let handedOver = HandedOver(
+            stream: stream, isStarted: !machine.isNew, input: input, output: output, hasPeerEnded: machine.hasEnded)
+        machine.closed()
+        letGo { _ in }
+        return handedOver
+    }
+
+    /// Lets go of all that a closed connection needs no more, and calls its last handler.
+    private func letGo(_ callLast: (((Connection, CloseReason) -> Void)?) -> Void) {
+        timers?.invalidate()
         let (handler, dropped) = (
             closeHandler, (receive, endHandler, fullHandler, drainHandler, handshakeHandler, input)
         )
         (timers, input, output) = (nil, nil, nil)
         (receive, closeHandler, endHandler) = (nil, nil, nil)
         (fullHandler, drainHandler, handshakeHandler) = (nil, nil, nil)
-        handler?(self, reason)
+        callLast(handler)
         withExtendedLifetime(dropped) {}
     }
 
@@ -220,7 +241,7 @@ public final class Connection {
             switch result {
             case .done, .mustWait: break
             case .ended: machine.peerEnded(hasHandler: endHandler != nil)
-            case .failed: fail()
+            case .failed: streamHasFailed()
             }
             // What the stream holds belongs to what it has read already.
         } while stream.holdsInput && machine.wantsInput && isOpen
@@ -252,6 +273,7 @@ public final class Connection {
             used >= 0 && used <= buffer.count,
             "a receive handler returns how many of the bytes it has used, not \(used) of \(buffer.count)")
         buffer.discard(used)
+        unusedInput = buffer.count
         machine.receivingEnds(unused: buffer.count)
         if buffer === input, buffer.isEmpty { input = nil }
     }
@@ -275,6 +297,18 @@ public final class Connection {
         guard machine.resume() else { return }
         offersAgain = true
         if !machine.isReceiving { settle() }
+    }
+
+    /// Has what the receive handler leaves unused offered again, though nothing more may come: in the next pass in which
+    /// the connection reads. A handler that stops in the middle calls it. On the loop's thread.
+    public func receiveAgain() {
+        offersAgain = true
+        if !machine.isReceiving { settle() }
+    }
+
+    /// Whether more may be delivered now: reading is not paused, and not so much waits to be sent that it has to stop.
+    var mayReceiveMore: Bool {
+        machine.wantsInput && (limits.readsWhileFull || pendingOutput <= limits.highWatermark)
     }
 
     /// Offers what was left unused, and reads what the stream holds.
@@ -328,7 +362,7 @@ public final class Connection {
             if count < bytes.count { machine.block() }
             return count
         case .mustWait: machine.block()
-        case .ended, .failed: fail()
+        case .ended, .failed: streamHasFailed()
         }
         return 0
     }
@@ -346,7 +380,7 @@ public final class Connection {
         if machine.isFinishing && stream.mayClose(peerHasEnded: machine.hasEnded) { return machine.closeFinished() }
         switch stream.endWriting() {
         case .mustWait: machine.block()
-        case .failed: fail()
+        case .failed: streamHasFailed()
         case .done, .ended: machine.outputEnded()
         }
     }
@@ -376,6 +410,13 @@ public final class Connection {
         machine.close(.closed)
         settle()
     }
+
+    /// Closes at once, with an error as the reason, for example because the peer breaks the protocol. On the loop's
+    /// thread; harmless when the connection is closed.
+    public func fail(_ error: any Error & Hashable & Sendable) {
+        machine.close(.failed(error))
+        settle()
+    }
 }
 
 extension Connection: StreamOwner {
@@ -392,7 +433,7 @@ extension Connection: StreamOwner {
     }
 
     package func streamFailed() {
-        fail()
+        streamHasFailed()
         settle()
     }
 

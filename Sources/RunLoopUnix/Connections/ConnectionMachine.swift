@@ -102,7 +102,7 @@ struct ConnectionMachine {
         }
         if let most = limits.maximumOutput, pendingOutput > most { return .close(.outputLimit) }
         if let mark = passedMark() { return mark }
-        if reportsEnd {
+        if reportsEnd && state == .open {
             reportsEnd = false
             return .reportEnd
         }

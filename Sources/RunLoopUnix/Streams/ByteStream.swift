@@ -4,10 +4,12 @@ package import RunLoopKit
 ///
 /// It never blocks. It belongs to one loop and its thread, and tells its owner when there is something to do.
 package protocol ByteStream: AnyObject {
-    /// Begins to tell `owner` what the stream is ready for. Called once; the owner is kept until the stream is closed.
+    /// Who is told what happens; kept until the stream is closed.
+    var owner: (any StreamOwner)? { get set }
+
+    /// Begins to tell the owner what the stream is ready for. Called once.
     func open(
-        on loop: RunLoop, modes: RunLoop.Modes, origin: RunLoop.Origin, interest: DescriptorEvents,
-        owner: any StreamOwner
+        on loop: RunLoop, modes: RunLoop.Modes, origin: RunLoop.Origin, interest: DescriptorEvents
     ) throws(DescriptorError)
 
     /// What the owner is waiting for: it is told in every pass in which that is possible.

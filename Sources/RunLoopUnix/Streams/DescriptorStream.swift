@@ -7,12 +7,12 @@ package final class DescriptorStream: ByteStream {
     private let input: Int32
     private var output: Int32
     private let isDuplex: Bool
-    private let isSocket: Bool
+    let isSocket: Bool
 
     // One source for a descriptor that is read and written.
     private var reader: DescriptorSource?
     private var writer: DescriptorSource?
-    private var owner: (any StreamOwner)?
+    package var owner: (any StreamOwner)?
     private var isClosed = false
 
     // Unchecked as in `Connection`.
@@ -44,10 +44,8 @@ package final class DescriptorStream: ByteStream {
     package var fileDescriptor: Int32 { input >= 0 ? input : output }
 
     package func open(
-        on loop: RunLoop, modes: RunLoop.Modes, origin: RunLoop.Origin, interest: DescriptorEvents,
-        owner: any StreamOwner
+        on loop: RunLoop, modes: RunLoop.Modes, origin: RunLoop.Origin, interest: DescriptorEvents
     ) throws(DescriptorError) {
-        self.owner = owner
         self.interest = interest
         if input >= 0 { reader = try watch(input, on: loop, modes, origin) }
         if output >= 0 && !isDuplex { writer = try watch(output, on: loop, modes, origin) }

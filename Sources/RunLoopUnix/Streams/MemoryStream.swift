@@ -1,3 +1,4 @@
+internal import Glibc
 package import RunLoopKit
 
 /// One of two ends of a stream in memory: what is written to the one is read from the other. Both belong to one loop.
@@ -5,18 +6,18 @@ package final class MemoryStream: ByteStream {
     private let capacity: Int
     private let incoming = ByteBuffer(capacity: 64)
     private weak var peer: MemoryStream?
-    private var hasPeerEnded = false
+    private var isClosed = false
     private var hasEnded = false
     private var source: CustomSource?
 
-    package weak var owner: (any StreamOwner)?
+    package var owner: (any StreamOwner)?
     package var interest: DescriptorEvents = [] {
-        didSet { signal() }
+        didSet { tell() }
     }
 
     /// Two ends.
     ///
-    /// - Parameter capacity: how many bytes that are not yet read each end holds.
+    /// - Parameter capacity: how many bytes each end holds that are not yet read.
     package static func pair(capacity: Int = 64 * 1024) -> (MemoryStream, MemoryStream) {
         let (one, other) = (MemoryStream(capacity), MemoryStream(capacity))
         (one.peer, other.peer) = (other, one)
@@ -33,6 +34,73 @@ package final class MemoryStream: ByteStream {
 
     package var isOpen: Bool { true }
     package var holdsInput: Bool { false }
-    package var failure: (any StreamFailure)? { nil }
+    package private(set) var failure: (any StreamFailure)?
     package var fileDescriptor: Int32 { -1 }
+
+    package func open(
+        on loop: RunLoop, modes: RunLoop.Modes, origin: RunLoop.Origin, interest: DescriptorEvents
+    ) throws(DescriptorError) {
+        let source = CustomSource(origin: origin) { [self] _ in
+            let ready = readiness.intersection(self.interest)
+            if !ready.isEmpty { owner?.streamIsReady(for: ready) }
+            tell()
+        }
+        source.name = "stream in memory"
+        source.invalidationHandler = { [unowned self] in owner?.streamLostItsLoop() }
+        self.source = source
+        loop.add(source, forMode: modes)
+        self.interest = interest
+    }
+
+    /// What is possible now.
+    private var readiness: DescriptorEvents {
+        var events: DescriptorEvents = []
+        if !incoming.isEmpty || peer == nil || peer!.hasEnded { events.insert(.readable) }
+        if peer == nil || peer!.incoming.count < peer!.capacity { events.insert(.writable) }
+        return events
+    }
+
+    private func tell() {
+        if !interest.isDisjoint(with: readiness) { source?.signal() }
+    }
+
+    package func read(into room: UnsafeMutableRawBufferPointer) -> StreamResult {
+        guard !incoming.isEmpty else { return peer == nil || peer!.hasEnded ? .ended : .mustWait }
+        let count = min(room.count, incoming.count)
+        room.copyMemory(from: UnsafeRawBufferPointer(rebasing: incoming.bytes.prefix(count)))
+        incoming.discard(count)
+        peer?.tell()
+        return .done(count)
+    }
+
+    package func write(_ bytes: UnsafeRawBufferPointer) -> StreamResult {
+        guard let peer, !hasEnded else {
+            failure = SystemError("write to the connection", errno: EPIPE)
+            return .failed
+        }
+        let count = min(bytes.count, peer.capacity - peer.incoming.count)
+        guard count > 0 || bytes.isEmpty else { return .mustWait }
+        peer.incoming.append(UnsafeRawBufferPointer(rebasing: bytes.prefix(count)))
+        peer.tell()
+        return .done(count)
+    }
+
+    package func endWriting() -> StreamResult {
+        hasEnded = true
+        peer?.tell()
+        return .done(0)
+    }
+
+    package func mayClose(peerHasEnded: Bool) -> Bool { true }
+
+    package func close(isComplete: Bool) {
+        guard !isClosed else { return }
+        (isClosed, hasEnded) = (true, true)
+        source?.invalidationHandler = nil
+        source?.invalidate()
+        let formerPeer = peer
+        formerPeer?.peer = nil
+        (source, owner, peer) = (nil, nil, nil)
+        formerPeer?.tell()
+    }
 }

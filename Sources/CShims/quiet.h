@@ -1,0 +1,33 @@
+// Calls that would end the process with SIGPIPE if nobody reads any more, made an error of.
+#pragma once
+#include <errno.h>
+#include <signal.h>
+#include <time.h>
+
+struct rlk_quiet {
+    sigset_t broken, saved;
+    int was_pending;
+};
+
+/// The signal of a broken pipe goes to the thread that writes: it is blocked for the call.
+static inline struct rlk_quiet rlk_begin_quiet(void) {
+    struct rlk_quiet quiet;
+    sigset_t pending;
+    sigemptyset(&quiet.broken);
+    sigaddset(&quiet.broken, SIGPIPE);
+    sigpending(&pending);
+    quiet.was_pending = sigismember(&pending, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &quiet.broken, &quiet.saved);
+    return quiet;
+}
+
+/// The signal is taken back if it came from the call, which returned `result`. Leaves errno alone.
+static inline void rlk_end_quiet(struct rlk_quiet *quiet, long result) {
+    int error = errno;
+    if (result < 0 && error == EPIPE && !quiet->was_pending) {
+        struct timespec at_once = {0, 0};
+        while (sigtimedwait(&quiet->broken, NULL, &at_once) < 0 && errno == EINTR) {}
+    }
+    pthread_sigmask(SIG_SETMASK, &quiet->saved, NULL);
+    errno = error;
+}

@@ -1,0 +1,142 @@
+internal import Glibc
+internal import RunLoopKit
+
+/// Carries bytes between two connections, in both directions, until both sides have ended.
+///
+/// ```swift
+/// Relay(between: client, and: server) { relay, reason in
+///     print("\(relay.bytesFromFirst) bytes there, \(relay.bytesFromSecond) back: \(reason)")
+/// }
+/// ```
+///
+/// The two directions are independent: whichever side reads slowly, or not at all, slows down only those who write to
+/// it. Each direction holds a bounded amount. Between two sockets the bytes stay in the kernel (`splice`) and are never
+/// copied to the process; with TLS, or with pipes, each direction has a buffer of 64 KiB.
+///
+/// The end of one side is passed on to the other, which may go on. If a side fails, both are closed. A relay keeps itself
+/// until it has ended; the end of its loop ends it. It belongs to the loop's thread and is not `Sendable`.
+public final class Relay {
+    /// The bytes that came from the first connection and went to the second.
+    public var bytesFromFirst: Int { directions[0].count }
+    /// The bytes that came from the second connection and went to the first.
+    public var bytesFromSecond: Int { directions[1].count }
+    /// Whether it has not ended yet.
+    public private(set) var isOpen = true
+
+    private let streams: [any ByteStream]
+    private let directions: [RelayDirection]
+    private var timers: ConnectionTimers?
+    private var ended: ((Relay, Connection.CloseReason) -> Void)?
+
+    /// Takes over two connections of one loop, and begins.
+    ///
+    /// What was received and not used, and what waits to be sent, goes first. The connections are closed without a call
+    /// of their handlers; their streams are the relay's. If a connection was not started, it is now. On the loop's
+    /// thread, and not in a receive handler of either: post a block for it there.
+    ///
+    /// - Parameters:
+    ///   - first: one side.
+    ///   - second: the other.
+    ///   - idleTimeout: the relay ends when nothing has moved in either direction for this long; `nil`, the default, for
+    ///     never.
+    ///   - ended: called once, at the end, with `.ended` when both sides have ended, or with what went wrong.
+    @discardableResult
+    public init(
+        between first: Connection, and second: Connection, idleTimeout: Duration? = nil,
+        ended: ((Relay, Connection.CloseReason) -> Void)? = nil
+    ) {
+        require(first !== second && first.loop === second.loop, "a relay is between two connections of one loop")
+        let sides = [first.handOver(), second.handOver()]
+        streams = sides.map(\.stream)
+        let usesKernel = streams.allSatisfy { ($0 as? DescriptorStream)?.isSocket == true }
+        directions = [
+            RelayDirection(from: sides[0], to: sides[1], usesKernel: usesKernel),
+            RelayDirection(from: sides[1], to: sides[0], usesKernel: usesKernel),
+        ]
+        self.ended = ended
+        var limits = Connection.Limits()
+        limits.idleTimeout = idleTimeout
+        timers = ConnectionTimers(limits, first.origin, on: first.loop, first.modes) { [unowned self] in end($0) }
+        for (index, connection) in [first, second].enumerated() {
+            streams[index].owner = RelaySide(self, index)
+            guard !sides[index].isStarted else { continue }
+            do {
+                try streams[index].open(
+                    on: first.loop, modes: connection.modes, origin: connection.origin, interest: [])
+            } catch {
+                first.loop.perform(inModes: first.modes) { [self] in
+                    end(.failed(SystemError("watch the connection", errno: EBADF)))
+                }
+            }
+        }
+        settle()
+    }
+
+    // MARK: What happens
+
+    fileprivate func isReady(_ index: Int, for events: DescriptorEvents) {
+        timers?.noteActivity()
+        if events.contains(.writable) { directions[1 - index].isBlocked = false }
+        if events.contains(.readable) { directions[index].mayRead = true }
+        settle()
+    }
+
+    fileprivate func failed(_ index: Int) {
+        end(.failed(streams[index].failure ?? SystemError("relay", errno: EIO)))
+    }
+
+    fileprivate func end(_ reason: Connection.CloseReason) {
+        guard isOpen else { return }
+        isOpen = false
+        timers?.invalidate()
+        timers = nil
+        for stream in streams { stream.close(isComplete: reason == .ended) }
+        let handler = ended
+        ended = nil
+        handler?(self, reason)
+    }
+
+    /// Moves what can be moved now.
+    private func settle() {
+        for direction in directions where isOpen {
+            if let failed = direction.move() { return end(.failed(failed)) }
+        }
+        guard isOpen else { return }
+        if directions.allSatisfy(\.hasEnded) { return end(.ended) }
+        for index in streams.indices {
+            var events: DescriptorEvents = directions[index].wantsInput ? .readable : []
+            if directions[1 - index].isBlocked { events.insert(.writable) }
+            streams[index].interest = events
+        }
+    }
+}
+
+@available(*, unavailable, message: "a relay belongs to its loop's thread")
+extension Relay: Sendable {}
+
+/// A connection's stream without the connection.
+struct HandedOver {
+    let stream: any ByteStream
+    let isStarted: Bool
+    /// What was received and not used.
+    let input: ByteBuffer?
+    /// What waits to be sent.
+    let output: ByteBuffer?
+    let hasPeerEnded: Bool
+}
+
+/// Tells a relay which of its streams has something to say.
+private final class RelaySide: StreamOwner {
+    private let relay: Relay
+    private let index: Int
+
+    init(_ relay: Relay, _ index: Int) {
+        self.relay = relay
+        self.index = index
+    }
+
+    func streamOpened() { relay.isReady(index, for: [.readable, .writable]) }
+    func streamIsReady(for events: DescriptorEvents) { relay.isReady(index, for: events) }
+    func streamFailed() { relay.failed(index) }
+    func streamLostItsLoop() { relay.end(.loopEnded) }
+}
