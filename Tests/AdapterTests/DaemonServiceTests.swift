@@ -9,7 +9,7 @@ import ServiceLifecycleTestKit
 import TestSupport
 import Testing
 
-@Suite("A daemon as a service", .timeLimit(.minutes(3)))
+@Suite("A daemon as a service", .timeLimit(.minutes(15)))
 struct DaemonServiceTests {
     struct Refused: Error {}
 

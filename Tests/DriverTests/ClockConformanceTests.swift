@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Every driver: time and waking", .timeLimit(.minutes(3)))
+@Suite("Every driver: time and waking", .timeLimit(.minutes(15)))
 struct ClockConformanceTests {
     @Test("the clock never goes back", arguments: DriverKind.allCases)
     func monotonic(kind: DriverKind) {

@@ -3,7 +3,7 @@ import RunLoopCore
 import TestSupport
 import Testing
 
-@Suite("Every driver: descriptors", .timeLimit(.minutes(3)))
+@Suite("Every driver: descriptors", .timeLimit(.minutes(15)))
 struct DescriptorConformanceTests {
     private static let patience = Duration.seconds(3600)
 

@@ -4,7 +4,7 @@ import RunLoopLibevent
 import TestSupport
 import Testing
 
-@Suite("Whole loops on the real clock", .timeLimit(.minutes(3)))
+@Suite("Whole loops on the real clock", .timeLimit(.minutes(15)))
 struct RealLoopTests {
     @Test("a timer is never early, on 200 random deadlines, with tolerance and without")
     func neverEarly() {

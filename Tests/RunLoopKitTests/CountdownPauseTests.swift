@@ -3,7 +3,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-@Suite("Pauses of a countdown that is late", .timeLimit(.minutes(3)))
+@Suite("Pauses of a countdown that is late", .timeLimit(.minutes(15)))
 struct CountdownPauseTests {
     /// What a countdown ticks in so many seconds, as seconds and what remains.
     private func ticks(

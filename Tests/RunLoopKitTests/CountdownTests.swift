@@ -4,7 +4,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-@Suite("Countdown (S12)", .timeLimit(.minutes(3)))
+@Suite("Countdown (S12)", .timeLimit(.minutes(15)))
 struct CountdownTests {
     /// A countdown that writes its ticks into a log.
     private func countdown(

@@ -4,7 +4,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-@Suite("The loop of a thread", .timeLimit(.minutes(3)))
+@Suite("The loop of a thread", .timeLimit(.minutes(15)))
 struct CurrentLoopTests {
     @Test("a thread has one loop, the same at every access (R1)")
     func sameLoop() {

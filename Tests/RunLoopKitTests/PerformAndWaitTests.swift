@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// `performAndWait` brings a result from another loop's thread, and never leaves its caller waiting for nothing.
-@Suite("Waiting for a block's result", .timeLimit(.minutes(2)))
+@Suite("Waiting for a block's result", .timeLimit(.minutes(15)))
 struct PerformAndWaitTests {
     enum World: CaseIterable { case real, simulated }
 

@@ -4,7 +4,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-@Suite("TimerRegistry (S11)", .timeLimit(.minutes(3)))
+@Suite("TimerRegistry (S11)", .timeLimit(.minutes(15)))
 struct TimerRegistryTests {
     @Test(
         "X14: the same name again before the first fire: only the second schedule and action take effect",

@@ -6,7 +6,7 @@ import Testing
 
 @testable import RunLoopSimulation
 
-@Suite("Several threads on one virtual timeline", .timeLimit(.minutes(3)))
+@Suite("Several threads on one virtual timeline", .timeLimit(.minutes(15)))
 struct SimulatedThreadTests {
     @Test("while the main loop works for five seconds, a worker ticks on time")
     func busyMain() {

@@ -3,7 +3,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-@Suite("Simulations: trace and life", .timeLimit(.minutes(3)))
+@Suite("Simulations: trace and life", .timeLimit(.minutes(15)))
 struct SimulationLifeTests {
     /// A bit of everything: several threads, equal dates, nested runs, posts, work, notes.
     private func busyTrace(traced: Bool = true) -> [String] {

@@ -3,7 +3,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-@Suite("Virtual time", .timeLimit(.minutes(3)))
+@Suite("Virtual time", .timeLimit(.minutes(15)))
 struct SimulationTimeTests {
     @Test("time starts at zero and stands still while code runs")
     func startsAtZero() {

@@ -9,7 +9,7 @@ import Testing
 ///
 /// Each test forks in a process of its own. The thread that forks is the main thread of the child, which is also how
 /// the main loop comes to be tested: in a test run the main thread itself never runs a test.
-@Suite("Fork", .timeLimit(.minutes(2)))
+@Suite("Fork", .timeLimit(.minutes(15)))
 struct ForkTests {
     private static let sentence =
         "this run loop was made before a fork; in the child process make a new one, or call exec"

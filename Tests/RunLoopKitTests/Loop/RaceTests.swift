@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Races that a lost wake-up would lose once in thousands.
-@Suite("Races with a loop that is about to run, or to sleep", .timeLimit(.minutes(3)))
+@Suite("Races with a loop that is about to run, or to sleep", .timeLimit(.minutes(15)))
 struct RaceTests {
     private static let rounds = 10_000
 

@@ -3,7 +3,7 @@ import RunLoopKit
 import TestSupport
 import Testing
 
-@Suite("Remotes", .timeLimit(.minutes(3)))
+@Suite("Remotes", .timeLimit(.minutes(15)))
 struct RemoteTests {
     @Test("blocks from one thread run in the order in which they were posted (R75)")
     func order() {

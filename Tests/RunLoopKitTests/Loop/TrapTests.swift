@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Every misuse that the compiler cannot see ends the process with a sentence that says what to do instead.
-@Suite("Traps", .timeLimit(.minutes(2)))
+@Suite("Traps", .timeLimit(.minutes(15)))
 struct TrapTests {
     private static let wrongThread =
         "a run loop and what is scheduled in it are used on the loop's own thread only; from here use its remote"

@@ -3,7 +3,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-@Suite("The rules that the documents state", .timeLimit(.minutes(3)))
+@Suite("The rules that the documents state", .timeLimit(.minutes(15)))
 struct DocumentRulesTests {
     @Test("1: a one-shot needs no invalidate; until its fire it keeps its target, then it lets go")
     func oneShot() {

@@ -3,7 +3,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-@Suite("S9: a worker thread with a timer on it, in one call", .timeLimit(.minutes(3)))
+@Suite("S9: a worker thread with a timer on it, in one call", .timeLimit(.minutes(15)))
 struct S09WorkerThreadTests {
     @Test("the timer fires on the thread, which ends when the timer has been invalidated")
     func repeating() {

@@ -3,7 +3,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-@Suite("S13: delayed calls, and taking them back", .timeLimit(.minutes(3)))
+@Suite("S13: delayed calls, and taking them back", .timeLimit(.minutes(15)))
 struct S13DelayedCallTests {
     private final class Receiver {
         let story: Story

@@ -31,7 +31,7 @@ private final class Owner: Sendable {
     }
 }
 
-@Suite("S7 GCD timer source", .timeLimit(.minutes(3)))
+@Suite("S7 GCD timer source", .timeLimit(.minutes(15)))
 struct S7Tests {
     /// Every 2 s from +2 s on.
     private func source(_ queue: DeliveryQueue, _ handler: @escaping @Sendable (TimerSource) -> Void) -> TimerSource {
@@ -148,7 +148,7 @@ struct S7Tests {
     }
 }
 
-@Suite("S8 XBGCDTimer", .timeLimit(.minutes(3)))
+@Suite("S8 XBGCDTimer", .timeLimit(.minutes(15)))
 struct S8Tests {
     private final class Target: Sendable {
         let log: Log<String>
@@ -287,7 +287,7 @@ struct S8Tests {
     }
 }
 
-@Suite("S10 FLTimer, GCD form", .timeLimit(.minutes(3)))
+@Suite("S10 FLTimer, GCD form", .timeLimit(.minutes(15)))
 struct S10Tests {
     @Test("a block timer on main or on a given queue, repeating or not, that can be invalidated")
     func forms() throws {
@@ -317,7 +317,7 @@ struct S10Tests {
     }
 }
 
-@Suite("S11 JX_GCDTimerManager", .timeLimit(.minutes(3)))
+@Suite("S11 JX_GCDTimerManager", .timeLimit(.minutes(15)))
 struct S11Tests {
     @Test("a manager's life: schedule, replace, a one-shot that frees its name, cancel; owners go with their actions")
     func life() throws {
@@ -350,7 +350,7 @@ struct S11Tests {
     }
 }
 
-@Suite("S12 GCDCountDown", .timeLimit(.minutes(3)))
+@Suite("S12 GCDCountDown", .timeLimit(.minutes(15)))
 struct S12Tests {
     @Test("60 s until a code can be sent again, through a drag and a busy second, and its owner goes with it")
     func sendAgain() {
@@ -386,7 +386,7 @@ struct S12Tests {
     }
 }
 
-@Suite("S14 dispatch_after", .timeLimit(.minutes(3)))
+@Suite("S14 dispatch_after", .timeLimit(.minutes(15)))
 struct S14Tests {
     @Test(
         "a delayed block on the main queue, in every mode, and on the background; its owner goes with the block",

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// A loop-bound value travels anywhere, and is used and let go of on its loop's thread.
-@Suite("Loop-bound values", .timeLimit(.minutes(2)))
+@Suite("Loop-bound values", .timeLimit(.minutes(15)))
 struct LoopBoundTests {
     @Test("a timer passes through another thread, and is stopped on its own")
     func throughAnotherThread() {

@@ -5,7 +5,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-@Suite("LoopThreadPool", .timeLimit(.minutes(3)))
+@Suite("LoopThreadPool", .timeLimit(.minutes(15)))
 struct LoopThreadPoolTests {
     /// The name that the system has for the calling thread.
     private static func threadName() -> String {

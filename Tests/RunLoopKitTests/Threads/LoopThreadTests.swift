@@ -4,7 +4,7 @@ import RunLoopKit
 import TestSupport
 import Testing
 
-@Suite("Loop threads", .timeLimit(.minutes(3)))
+@Suite("Loop threads", .timeLimit(.minutes(15)))
 struct LoopThreadTests {
     @Test("a thread whose set-up adds nothing ends at once")
     func nothingToDo() {

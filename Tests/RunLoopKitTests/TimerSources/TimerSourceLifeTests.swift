@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// R180–R189: suspending, cancelling, and releasing a source.
-@Suite("Suspending, cancelling and releasing a timer source", .timeLimit(.minutes(3)))
+@Suite("Suspending, cancelling and releasing a timer source", .timeLimit(.minutes(15)))
 struct TimerSourceLifeTests {
     // MARK: R180–R182
 

@@ -4,7 +4,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-@Suite("Timer sources and the runs of their loop", .timeLimit(.minutes(3)))
+@Suite("Timer sources and the runs of their loop", .timeLimit(.minutes(15)))
 struct TimerSourceModeTests {
     @Test("a source delivers in every mode: tracking, one that nothing is scheduled in, one first named later")
     func everyMode() {
@@ -190,7 +190,7 @@ struct TimerSourceModeTests {
     }
 }
 
-@Suite("Timer sources on the real clock", .timeLimit(.minutes(3)))
+@Suite("Timer sources on the real clock", .timeLimit(.minutes(15)))
 struct TimerSourceRealTests {
     @Test("never early with leeway, on a thread's loop and on a pool, and every fire is counted once (R174)")
     func neverEarly() {

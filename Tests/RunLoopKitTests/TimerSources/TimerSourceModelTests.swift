@@ -156,7 +156,7 @@ private struct Model {
     }
 }
 
-@Suite("Timer sources against a naive model", .timeLimit(.minutes(5)))
+@Suite("Timer sources against a naive model", .timeLimit(.minutes(15)))
 struct TimerSourceModelTests {
     private func live(_ seed: UInt64, _ place: Place) -> Bool {
         let life = Life(seed: seed)

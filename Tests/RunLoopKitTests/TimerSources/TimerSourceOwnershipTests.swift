@@ -5,7 +5,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-@Suite("What timer sources keep, and on which thread they let it go", .timeLimit(.minutes(3)))
+@Suite("What timer sources keep, and on which thread they let it go", .timeLimit(.minutes(15)))
 struct TimerSourceOwnershipTests {
     /// Writes down on which thread it was released.
     private final class Witness {

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// R170–R179 and R190: when a source fires, and how many fires it tells.
-@Suite("When a timer source fires", .timeLimit(.minutes(3)))
+@Suite("When a timer source fires", .timeLimit(.minutes(15)))
 struct TimerSourceScheduleTests {
     // MARK: R170, R171
 

@@ -226,7 +226,7 @@ private final class Arena: Sendable {
     }
 }
 
-@Suite("Eight threads do everything at once", .timeLimit(.minutes(5)), .serialized)
+@Suite("Eight threads do everything at once", .timeLimit(.minutes(15)), .serialized)
 struct TimerSourceStressTests {
     @Test("no delivery after a cancel, none inside another, and all that was captured is let go of")
     func stress() {

@@ -4,7 +4,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-@Suite("asyncAfter and its work items (R191, S14)", .timeLimit(.minutes(3)))
+@Suite("asyncAfter and its work items (R191, S14)", .timeLimit(.minutes(15)))
 struct WorkItemTests {
     @Test("a block is called once, in order of deadlines, then of calls", arguments: Place.allCases)
     func order(_ place: Place) {

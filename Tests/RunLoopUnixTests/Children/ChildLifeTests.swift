@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Signals to children, children that nobody waits for, and systems without process descriptors.
-@Suite("Life of a child", .timeLimit(.minutes(2)))
+@Suite("Life of a child", .timeLimit(.minutes(15)))
 struct ChildLifeTests {
     @Test("a signal reaches the child until it is reaped, and nobody after that")
     func kill() throws {

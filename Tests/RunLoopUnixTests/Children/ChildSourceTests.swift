@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// What a loop hears of a child's end.
-@Suite("Child sources", .timeLimit(.minutes(2)))
+@Suite("Child sources", .timeLimit(.minutes(15)))
 struct ChildSourceTests {
     @Test("a status tells a code from a signal", arguments: [0, 1, 7, 255])
     func codes(code: Int32) throws {

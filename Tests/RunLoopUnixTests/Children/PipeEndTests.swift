@@ -5,7 +5,7 @@ import RunLoopUnix
 import TestSupport
 import Testing
 
-@Suite("Pipes to children", .timeLimit(.minutes(2)))
+@Suite("Pipes to children", .timeLimit(.minutes(15)))
 struct PipeEndTests {
     @Test("a megabyte goes through a child and comes back, though no pipe holds that much")
     func throughput() throws {

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// How a child begins.
-@Suite("Spawning", .timeLimit(.minutes(2)))
+@Suite("Spawning", .timeLimit(.minutes(15)))
 struct SpawnTests {
     @Test("a child is found by its path or in PATH, and is given its arguments")
     func arguments() throws {

@@ -27,14 +27,6 @@ enum StreamKind: CaseIterable, CustomTestStringConvertible {
             )
         }
     }
-
-    private func makePipe() -> (read: Int32, write: Int32) {
-        var ends: [Int32] = [-1, -1]
-        precondition(pipe2(&ends) == 0, "no pipe (errno \(errno))")
-        return (ends[0], ends[1])
-    }
-
-    private func pipe2(_ ends: inout [Int32]) -> Int32 { pipe(&ends) }
 }
 
 /// One side of a random conversation.

@@ -150,6 +150,132 @@ struct ConnectionTests {
         }
     }
 
+    @Test("a pause before the start holds, and each pause needs its own end")
+    func countedPauses() throws {
+        try withSimulation { simulation in
+            let (one, other) = makeSockets()
+            var seen = ""
+            let connection = Connection(adopting: one, on: simulation.loop) { _, bytes in
+                seen += bytes.text
+                return bytes.count
+            }
+            connection.endHandler = { _ in seen += "." }
+            connection.pauseReading()
+            try connection.start()
+            let peer = Peer(other)
+            peer.send("early")
+            peer.end()
+            simulation.advance(by: .seconds(1))
+            connection.pauseReading()
+            connection.resumeReading()
+            simulation.advance(by: .seconds(1))
+            #expect(seen == "", "neither bytes nor the end come before reading goes on")
+            connection.resumeReading()
+            connection.resumeReading()
+            simulation.advance(by: .zero)
+            #expect(seen == "early.")
+            connection.close()
+        }
+    }
+
+    @Test("what was left unused because too much waited is offered when it has gone, though nothing more comes")
+    func offeredAfterDrain() throws {
+        try withSimulation { simulation in
+            var limits = Connection.Limits()
+            limits.highWatermark = 1 << 20
+            let block = String(repeating: "x", count: 1 << 21)
+            var answered = 0
+            let (connection, peer) = try makePair(on: simulation.loop, limits: limits) { connection, bytes in
+                guard connection.pendingOutput <= limits.lowWatermark else { return 0 }
+                connection.write(block)
+                answered += 1
+                return 1
+            }
+            peer.send("1234")
+            var received = 0
+            simulation.settle {
+                received += peer.receive()?.utf8.count ?? 0
+                return received == 4 << 21
+            }
+            #expect(answered == 4 && received == 4 << 21)
+            connection.close()
+        }
+    }
+
+    // MARK: Streams
+
+    @Test("the ends of two pipes are a connection, and a pipe that nobody reads any more is an error")
+    func pipes() throws {
+        try withSimulation { simulation in
+            let (into, out) = (makePipe(), makePipe())
+            var seen = ""
+            var reason: Connection.CloseReason?
+            let connection = Connection(adoptingInput: into.read, output: out.write, on: simulation.loop) {
+                seen += $1.text
+                return $1.count
+            }
+            connection.closeHandler = { reason = $1 }
+            connection.write("out")
+            try connection.start()
+            #expect(write(into.write, "in", 2) == 2)
+            simulation.advance(by: .zero)
+            var room = [UInt8](repeating: 0, count: 10)
+            let count = read(out.read, &room, room.count)
+            #expect(seen == "in" && count == 3)
+            close(out.read)
+            connection.write("to nobody")
+            #expect(reason == .failed(SystemError("write to the connection", errno: EPIPE)))
+            close(into.write)
+        }
+    }
+
+    @Test("a terminal is a connection, and its other side's end is the end")
+    func terminal() throws {
+        try withSimulation { simulation in
+            var (master, slave): (Int32, Int32) = (-1, -1)
+            let status = openpty(&master, &slave, nil, nil, nil)
+            #expect(status == 0)
+            var seen = ""
+            var reason: Connection.CloseReason?
+            let connection = Connection(adopting: master, on: simulation.loop) {
+                seen += $1.text
+                return $1.count
+            }
+            connection.closeHandler = { reason = $1 }
+            try connection.start()
+            #expect(write(slave, "hello\n", 6) == 6)
+            simulation.settle { seen != "" }
+            #expect(seen == "hello\r\n")
+            close(slave)
+            simulation.settle { reason != nil }
+            #expect(reason == .ended)
+        }
+    }
+
+    @Test("what cannot be waited for is an error when the connection starts")
+    func regularFile() throws {
+        let file = open("/proc/self/exe", O_RDONLY)
+        let connection = Connection(adopting: file, on: RunLoop.current) { $1.count }
+        var reasons: [Connection.CloseReason] = []
+        connection.closeHandler = { reasons.append($1) }
+        #expect(throws: DescriptorError.notPollable(file)) { try connection.start() }
+        #expect(reasons.count == 1 && fcntl(file, F_GETFD) == -1)
+    }
+
+    @Test("the end of its loop closes a connection, which says so")
+    func loopEnds() throws {
+        let log = Log<String>()
+        let thread = PlainThread {
+            let (one, other) = makeSockets()
+            let connection = Connection(adopting: one, on: RunLoop.current) { $1.count }
+            connection.closeHandler = { log("\($1) \(fcntl(one, F_GETFD))") }
+            try! connection.start()
+            close(other)
+        }
+        thread.join()
+        #expect(log.entries == ["loopEnded -1"])
+    }
+
     // MARK: Ends
 
     @Test("when the peer has ended, what waits still goes out, and the connection closes")

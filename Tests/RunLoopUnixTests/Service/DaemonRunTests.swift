@@ -7,7 +7,7 @@ import Testing
 
 @testable import RunLoopUnix
 
-@Suite("A daemon's run", .timeLimit(.minutes(2)))
+@Suite("A daemon's run", .timeLimit(.minutes(15)))
 struct DaemonRunTests {
     @Test("the service manager is told of the start, of reloads and of the stop, in order")
     func messages() throws {

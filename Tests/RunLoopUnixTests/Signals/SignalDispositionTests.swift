@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// What becomes of a signal's disposition, and of the sources' memory.
-@Suite("Dispositions", .timeLimit(.minutes(2)))
+@Suite("Dispositions", .timeLimit(.minutes(15)))
 struct SignalDispositionTests {
     @Test("the former disposition comes back with the end of the last source")
     func restored() async {

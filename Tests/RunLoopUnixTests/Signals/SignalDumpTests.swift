@@ -5,7 +5,7 @@ import RunLoopUnix
 import TestSupport
 import Testing
 
-@Suite("A signal that dumps the loop", .timeLimit(.minutes(3)))
+@Suite("A signal that dumps the loop", .timeLimit(.minutes(15)))
 struct SignalDumpTests {
     @Test("it dumps in whatever mode the loop runs, again and again, and keeps no run from finishing")
     func anyMode() async {

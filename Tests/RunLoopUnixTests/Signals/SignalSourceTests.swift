@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// What sources do within a process. Each test changes dispositions, so it has a process of its own.
-@Suite("Signal sources", .timeLimit(.minutes(2)))
+@Suite("Signal sources", .timeLimit(.minutes(15)))
 struct SignalSourceTests {
     @Test("a source is live when it has been added: the signal neither ends the process nor is lost")
     func live() async {

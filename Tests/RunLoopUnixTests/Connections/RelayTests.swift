@@ -1,0 +1,229 @@
+import Glibc
+import RunLoopKit
+import RunLoopSimulation
+import TestSupport
+import Testing
+
+@testable import RunLoopUnix
+
+/// A relay between two streams of one kind, and two connections of the test at its far ends.
+private final class Relayed {
+    let ends: [Connection]
+    let relay: Relay
+    private(set) var received: [[UInt8]] = [[], []]
+    private(set) var reasons: [Connection.CloseReason?] = [nil, nil]
+    private(set) var outcome: Connection.CloseReason?
+
+    init(
+        _ kind: StreamKind, on loop: RunLoop, idleTimeout: Duration? = nil, starts: Bool = true,
+        before: (Connection, Connection) -> Void = { _, _ in }
+    ) throws {
+        let pairs = [kind.makePair(), kind.makePair()]
+        var limits = Connection.Limits()
+        limits.readsWhileFull = true
+        let receivers = (0..<2).map { _ in Box<(Span<UInt8>) -> Void>() }
+        ends = pairs.enumerated().map { index, pair in
+            Connection(
+                pair.0, on: loop, modes: .common, limits: limits, origin: RunLoop.Origin(file: #fileID, line: #line)
+            ) { _, bytes in
+                receivers[index].value?(bytes)
+                return bytes.count
+            }
+        }
+        let inner = pairs.map {
+            Connection(
+                $0.1, on: loop, modes: .common, limits: Connection.Limits(),
+                origin: RunLoop.Origin(file: #fileID, line: #line)
+            ) { _, _ in 0 }
+        }
+        for connection in ends + (starts ? inner : []) { try connection.start() }
+        before(inner[0], inner[1])
+        let outcome = Box<(Connection.CloseReason) -> Void>()
+        relay = Relay(between: inner[0], and: inner[1], idleTimeout: idleTimeout) { outcome.value?($1) }
+        outcome.value = { [weak self] in self?.outcome = $0 }
+        for index in 0..<2 {
+            receivers[index].value = { [weak self] bytes in
+                bytes.withUnsafeBufferPointer { self?.received[index] += $0 }
+            }
+            ends[index].endHandler = { _ in }
+            ends[index].closeHandler = { [weak self] in self?.reasons[index] = $1 }
+        }
+    }
+
+    var hasEnded: Bool { outcome != nil && reasons.allSatisfy { $0 != nil } }
+}
+
+private final class Box<Value> {
+    var value: Value?
+}
+
+@Suite("Relays")
+struct RelayTests {
+    private static let pattern = (0..<(6 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 13) }
+
+    @Test(
+        "much goes both ways at once, arrives as it was, and the ends are passed on",
+        arguments: [StreamKind.memory, .sockets, .pipes])
+    func bothWays(kind: StreamKind) throws {
+        try withSimulation { simulation in
+            let relayed = try Relayed(kind, on: simulation.loop)
+            let messages = [Self.pattern, Array(Self.pattern.reversed())]
+            for (end, message) in zip(relayed.ends, messages) {
+                end.write(message)
+                end.finishWriting()
+            }
+            simulation.settle { relayed.hasEnded }
+            let isExact = relayed.received[0] == messages[1] && relayed.received[1] == messages[0]
+            #expect(isExact)
+            #expect(relayed.reasons == [.ended, .ended] && relayed.outcome == .ended)
+            #expect(relayed.relay.bytesFromFirst == messages[0].count)
+            #expect(relayed.relay.bytesFromSecond == messages[1].count)
+        }
+    }
+
+    @Test(
+        "a side that reads nothing stops those who write to it, holds little, and leaves the other direction alone",
+        arguments: [StreamKind.memory, .sockets, .pipes])
+    func slowReader(kind: StreamKind) throws {
+        try withSimulation { simulation in
+            let relayed = try Relayed(kind, on: simulation.loop)
+            relayed.ends[1].pauseReading()
+            for end in relayed.ends { end.write(Self.pattern) }
+            simulation.settle { relayed.received[0].count == Self.pattern.count }
+            let isExact = relayed.received[0] == Self.pattern
+            #expect(isExact, "the direction that is read goes on")
+            #expect(relayed.received[1].isEmpty)
+            // What the relay and the streams hold is bounded, so most has not left its writer.
+            #expect(relayed.ends[0].pendingOutput > Self.pattern.count / 2)
+            relayed.ends[1].resumeReading()
+            for end in relayed.ends { end.finishWriting() }
+            simulation.settle { relayed.hasEnded }
+            #expect(relayed.received[1].count == Self.pattern.count && relayed.outcome == .ended)
+        }
+    }
+
+    @Test("one side can end and still be written to", arguments: [StreamKind.memory, .sockets])
+    func halfEnd(kind: StreamKind) throws {
+        try withSimulation { simulation in
+            let relayed = try Relayed(kind, on: simulation.loop)
+            relayed.ends[1].endHandler = { connection in
+                connection.write("an answer to all of it")
+                connection.finishWriting()
+            }
+            relayed.ends[0].write("a question")
+            relayed.ends[0].finishWriting()
+            simulation.settle { relayed.hasEnded }
+            #expect(relayed.received == [Array("an answer to all of it".utf8), Array("a question".utf8)])
+        }
+    }
+
+    @Test("what a connection had received and not used, and had not sent, goes first")
+    func handedOver() throws {
+        try withSimulation { simulation in
+            let peer = Box<Connection>()
+            let (one, other) = MemoryStream.pair()
+            let first = Connection(
+                one, on: simulation.loop, modes: .common, limits: Connection.Limits(),
+                origin: RunLoop.Origin(file: #fileID, line: #line)
+            ) { _, bytes in
+                #expect(bytes.text == "GET / and more")
+                return 6
+            }
+            try first.start()
+            var received = ""
+            peer.value = Connection(
+                other, on: simulation.loop, modes: .common, limits: Connection.Limits(),
+                origin: RunLoop.Origin(file: #fileID, line: #line)
+            ) { _, bytes in
+                received += bytes.text
+                return bytes.count
+            }
+            try peer.value!.start()
+            peer.value!.write("GET / and more")
+            simulation.advance(by: .zero)
+            let (two, far) = makeSockets()
+            let second = Connection(adopting: two, on: simulation.loop) { $1.count }
+            let upstream = Peer(far)
+            first.write("waits, for it is written with the relay's bytes behind it;")
+            Relay(between: first, and: second)
+            #expect(!first.isOpen && !second.isOpen)
+            upstream.send(" an answer")
+            simulation.advance(by: .zero)
+            #expect(upstream.receive() == "and more")
+            #expect(received == "waits, for it is written with the relay's bytes behind it; an answer")
+            peer.value!.close()
+            simulation.advance(by: .zero)
+            upstream.close()
+        }
+    }
+
+    @Test("a side that breaks ends the relay with its error, and the other side with it")
+    func failure() throws {
+        try withSimulation { simulation in
+            let loop = simulation.loop
+            var sides: [Connection] = []
+            let listener = try Listener(address: Endpoint("127.0.0.1", port: 0), on: loop) { _, descriptor, _ in
+                sides.append(Connection(adopting: descriptor, on: loop) { $1.count })
+            }
+            let peers = [Peer(connectedTo: listener.address), Peer(connectedTo: listener.address)]
+            simulation.settle { sides.count == 2 }
+            var outcome: Connection.CloseReason?
+            let relay = Relay(between: sides[0], and: sides[1]) { outcome = $1 }
+            peers[0].send("x")
+            var text = ""
+            simulation.settle {
+                text += peers[1].receive() ?? ""
+                return text == "x"
+            }
+            var linger = linger(l_onoff: 1, l_linger: 0)
+            setsockopt(peers[0].descriptor, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<linger>.size))
+            peers[0].close()
+            simulation.settle { outcome != nil }
+            guard case .failed(let error as SystemError) = outcome else {
+                return #expect(Bool(false), "\(String(describing: outcome))")
+            }
+            #expect(error.errno == ECONNRESET && !relay.isOpen)
+            var hasEnded = false
+            simulation.settle {
+                hasEnded = peers[1].receive() == nil
+                return hasEnded
+            }
+            #expect(hasEnded)
+            listener.close()
+        }
+    }
+
+    @Test("a relay on which nothing moves ends after its idle timeout; what moves in either direction counts")
+    func idleTimeout() throws {
+        try withSimulation { simulation in
+            let relayed = try Relayed(.memory, on: simulation.loop, idleTimeout: .seconds(10))
+            for second in 0..<30 {
+                relayed.ends[second % 2].write("x")
+                simulation.advance(by: .seconds(9))
+            }
+            #expect(relayed.relay.isOpen)
+            simulation.advance(by: .seconds(1))
+            #expect(relayed.outcome == .idleTimeout)
+        }
+    }
+
+    @Test("the end of the loop ends a relay", arguments: [StreamKind.memory, .sockets])
+    func loopEnds(kind: StreamKind) throws {
+        let log = Log<String>()
+        let thread = PlainThread {
+            let loop = RunLoop.current
+            let pairs = [kind.makePair(), kind.makePair()]
+            let sides = pairs.map {
+                Connection(
+                    $0.1, on: loop, modes: .common, limits: Connection.Limits(),
+                    origin: RunLoop.Origin(file: #fileID, line: #line)
+                ) { $1.count }
+            }
+            Relay(between: sides[0], and: sides[1]) { log("\($1)") }
+            loop.run(in: .default, until: .distantPast)
+            log("thread ends")
+        }
+        thread.join()
+        #expect(log.entries == ["thread ends", "loopEnded"])
+    }
+}
