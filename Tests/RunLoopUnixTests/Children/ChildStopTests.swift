@@ -48,25 +48,10 @@ struct ChildStopTests {
         #expect(ends(child))
     }
 
-    /// The processes that have the pipe of a child's output open, but for this one.
+    /// The processes that have the pipe of a child's output as theirs.
     private func orphans(of child: ChildProcess) -> [Int32] {
-        func target(_ path: String) -> String? {
-            var buffer = [UInt8](repeating: 0, count: 256)
-            let count = readlink(path, &buffer, buffer.count)
-            return count < 0 ? nil : String(decoding: buffer.prefix(count), as: UTF8.self)
-        }
-        let pipe = target("/proc/self/fd/\(child.standardOutput!.fileDescriptor)")
-        var found: [Int32] = []
-        guard let directory = opendir("/proc") else { return [] }
-        defer { closedir(directory) }
-        while let entry = readdir(directory) {
-            let name = withUnsafeBytes(of: entry.pointee.d_name) { name in
-                String(decoding: name.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            guard let pid = Int32(name), pid != getpid(), target("/proc/\(pid)/fd/1") == pipe else { continue }
-            found.append(pid)
-        }
-        return found
+        let pipe = linkTarget("/proc/self/fd/\(child.standardOutput!.fileDescriptor)")
+        return directoryEntries("/proc").compactMap { Int32($0) }.filter { linkTarget("/proc/\($0)/fd/1") == pipe }
     }
 
     @Test("in the handler of a source what is left of the group can still be reached")

@@ -229,14 +229,17 @@ struct ListenerTests {
     @Test("the end of its loop leaves no descriptor of a listener open")
     func descriptorsAtEndOfLoop() async {
         await #expect(processExitsWith: .success) {
-            let opened = onThread { () -> Int32 in
-                let listener = try! Listener(address: Endpoint("127.0.0.1", port: 0), on: RunLoop.current) {
+            let before = openFiles()
+            let during = onThread { () -> [String] in
+                _ = try! Listener(address: Endpoint("127.0.0.1", port: 0), on: RunLoop.current) {
                     close($1); _ = $2
                 }
-                return listener.fileDescriptor
+                return openFiles()
             }
-            // The one in reserve follows it. Nothing else goes on in this process.
-            precondition(fcntl(opened, F_GETFD) == -1 && fcntl(opened + 1, F_GETFD) == -1)
+            let nulls = [before, during, openFiles()].map { $0.count { $0 == "/dev/null" } }
+            precondition(nulls[1] == nulls[0] + 1 && nulls[2] == nulls[0], "\(nulls)")
+            let sockets = during.filter { $0.hasPrefix("socket:") && !before.contains($0) }
+            precondition(sockets.count == 1 && !openFiles().contains(sockets[0]), "\(sockets)")
         }
     }
 
