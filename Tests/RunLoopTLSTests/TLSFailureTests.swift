@@ -24,6 +24,17 @@ struct TLSFailureTests {
 
     // MARK: Certificates
 
+    @Test("a key that is too short is an error of the configuration", arguments: [Int32(1024), 2048])
+    func shortKey(bits: Int32) {
+        let identity = Authority().identity(bits: bits)
+        do throws(TLSError) {
+            _ = try TLSServerContext(identity: identity)
+            #expect(bits == 2048)
+        } catch {
+            #expect(bits == 1024 && error.kind == .configuration && error.reason.hasSuffix("ee key too small"))
+        }
+    }
+
     @Test(
         "a time for the handshake that makes no sense is an error of the configuration",
         arguments: [

@@ -34,7 +34,7 @@ public enum HostResolver {
         public let reason: String
 
         /// A failure of that kind.
-        public init(_ kind: Kind, name: String, reason: String) {
+        package init(_ kind: Kind, name: String, reason: String) {
             (self.kind, self.name, self.reason) = (kind, name, reason)
         }
 
