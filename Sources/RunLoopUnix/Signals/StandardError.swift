@@ -25,6 +25,9 @@ final class StandardError: Sendable {
         (self.descriptor, self.capacity) = (descriptor, capacity)
     }
 
+    /// Whether nothing waits to be written.
+    var isIdle: Bool { state.withLock { !$0.isWriting } }
+
     /// Any thread.
     func write(_ text: String) {
         let startsThread = state.withLock { state in

@@ -21,6 +21,8 @@ struct StandardErrorTests {
 
         deinit {
             closeReader()
+            // Its thread may still use the descriptor, whose number would become another's.
+            #expect(eventually { writer.isIdle })
             close(ends[1])
         }
 
