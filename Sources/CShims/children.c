@@ -120,10 +120,11 @@ static void execute(const struct rlk_spawn_request *request) {
 
 /// What the child does. Returns the step that has failed.
 static int become(const struct rlk_spawn_request *request) {
-    set_default_signals();
+    // First, so that what this process closes meanwhile is not held open for long.
     if (set_streams(request->streams) != 0) return RLK_STEP_STREAMS;
     // What other code has opened without closing it on exec is not the child's either.
     closefrom(3);
+    set_default_signals();
     if (set_group(request->group) != 0) return RLK_STEP_GROUP;
     if (set_limits(request) != 0) return RLK_STEP_LIMITS;
     if (set_user(request) != 0) return RLK_STEP_USER;
