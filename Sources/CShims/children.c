@@ -55,27 +55,25 @@ static int wait_for(pid_t pid, int descriptor, int options, siginfo_t *info) {
 }
 
 // Between the fork and the exec nothing is called but what is safe in a signal handler: other threads may have held any
-// lock.
+// lock. Where the C library's functions do more than the system call, or sanitizers put locks of their own around them,
+// it is the system call.
 
 static void set_default_signals(void) {
-    struct sigaction action = {.sa_handler = SIG_DFL};
-    // The C library keeps two for itself, and refuses; those have handlers, which end with the exec.
-    for (int signal = 1; signal < NSIG; signal++) sigaction(signal, &action, NULL);
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
+    // The kernel's structure and its set of signals are not the C library's; all zero is the default, and none.
+    static const uint64_t zeros[8];
+    for (int signal = 1; signal < NSIG; signal++) syscall(SYS_rt_sigaction, signal, zeros, NULL, sizeof zeros[0]);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, zeros, NULL, sizeof zeros[0]);
 }
 
 static int set_streams(const int streams[3]) {
     for (int target = 0; target < 3; target++) {
-        if (streams[target] == RLK_STREAM_NULL) {
-            // The lowest free number need not be the target.
-            int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-            if (null < 0) return -1;
-            if (null == target ? fcntl(null, F_SETFD, 0) : dup2(null, target) < 0) return -1;
-        } else if (streams[target] >= 0 && dup2(streams[target], target) < 0) {
-            return -1;
-        }
+        int stream = streams[target];
+        if (stream == RLK_STREAM_INHERIT) continue;
+        if (stream == RLK_STREAM_NULL) stream = (int)syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC);
+        if (stream < 0) return -1;
+        // The lowest free number, which a file that was just opened has, may be the target.
+        int status = stream == target ? fcntl(target, F_SETFD, 0) : (int)syscall(SYS_dup3, stream, target, 0);
+        if (status < 0) return -1;
     }
     return 0;
 }
@@ -96,8 +94,8 @@ static int set_limits(const struct rlk_spawn_request *request) {
 
 static int set_user(const struct rlk_spawn_request *request) {
     if (!request->changes_user) return 0;
-    // System calls, because the C library's functions of these names would tell the parent's threads. The groups first:
-    // afterwards it may not be allowed any more.
+    // The C library's functions of these names would tell the parent's threads. The groups first: afterwards it may not
+    // be allowed any more.
     if (syscall(SYS_setgroups, (size_t)request->group_count, request->groups) != 0) return -1;
     if (syscall(SYS_setresgid, request->gid, request->gid, request->gid) != 0) return -1;
     return (int)syscall(SYS_setresuid, request->uid, request->uid, request->uid);
@@ -145,7 +143,8 @@ __attribute__((noinline)) static pid_t start(const struct rlk_spawn_request *req
     if (pid != 0) return pid;
     int step = become(request);
     *failure = (struct rlk_failure){step, errno};
-    _exit(127);
+    syscall(SYS_exit_group, 127);
+    __builtin_unreachable();
 }
 
 int rlk_spawn(const struct rlk_spawn_request *request, pid_t *pid, struct rlk_failure *result) {
