@@ -10,17 +10,13 @@ let stubborn = try ChildProcess.spawn(
     .path("/bin/sh"), arguments: ["-c", "trap '' TERM; while :; do sleep 0.05; done"], group: .newGroup)
 print("the first child runs")
 
-var stages: [Timer] = []
-for (delay, signal) in [(Duration.milliseconds(300), Signal.terminate), (.milliseconds(600), .kill)] {
-    let timer = Timer.scheduledTimer(withTimeInterval: delay, repeats: false) { _ in
-        print("\(delay): \(signal)")
-        do { try stubborn.kill(signal) } catch { print(error) }
-    }
-    stages.append(timer)
+let timeout = Timer.scheduledTimer(withTimeInterval: .milliseconds(300), repeats: false) { _ in
+    print("the first child is asked to end")
+    do { try stubborn.stop(within: .milliseconds(300), on: loop) } catch { print(error) }
 }
 let ending = ChildSource(stubborn) { _, status in
     print("the first child \(status)")
-    for timer in stages { timer.invalidate() }
+    timeout.invalidate()
 }
 try loop.add(ending, forMode: .default)
 loop.run(in: .default)  // until the child has ended: then nothing is left in the loop

@@ -52,19 +52,12 @@ final class Ward {
         pause = min(pause * 2, Ward.longestPause)
     }
 
-    /// Asks the child to end, makes it end after a second, and then calls `done`.
+    /// Asks the child and what it has started to end, makes them end after a second, and then calls `done`.
     func stop(_ done: @escaping () -> Void) {
         restart?.invalidate()
         guard let child else { return done() }
-        let force = Timer(fire: loop.now + .seconds(1), interval: .zero, repeats: false) { _ in
-            _ = try? child.kill(.kill)
-        }
-        loop.add(force, forMode: .common)
-        whenStopped = {
-            force.invalidate()
-            done()
-        }
-        _ = try? child.kill(.terminate)
+        whenStopped = done
+        _ = try? child.stop(within: .seconds(1), on: loop)
     }
 }
 

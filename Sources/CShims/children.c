@@ -5,11 +5,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <pthread.h>
+#include <pwd.h>
+#include <sched.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -22,65 +26,17 @@
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
 #endif
+// ThreadSanitizer makes a fork of every vfork.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define COPIES_ALWAYS 1
+#endif
+#endif
+#ifndef COPIES_ALWAYS
+#define COPIES_ALWAYS 0
+#endif
 /// P_PIDFD, which is a macro or an enumerator or missing.
 enum { BY_DESCRIPTOR = 3 };
-
-static int add_actions(const struct rlk_spawn_request *request, posix_spawn_file_actions_t *actions) {
-    int error = 0;
-    for (int target = 0; target < 3 && !error; target++) {
-        int stream = request->streams[target];
-        if (stream == RLK_STREAM_NULL) {
-            error = posix_spawn_file_actions_addopen(actions, target, "/dev/null", O_RDWR, 0);
-        } else if (stream >= 0) {
-            error = posix_spawn_file_actions_adddup2(actions, stream, target);
-        }
-    }
-    // What other code has opened without closing it on exec is not the child's either.
-    if (!error) error = posix_spawn_file_actions_addclosefrom_np(actions, 3);
-    if (!error && request->directory) error = posix_spawn_file_actions_addchdir_np(actions, request->directory);
-    return error;
-}
-
-static int set_attributes(const struct rlk_spawn_request *request, posix_spawnattr_t *attributes) {
-    short flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK;
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    int error = posix_spawnattr_setsigmask(attributes, &none);
-    if (!error) error = posix_spawnattr_setsigdefault(attributes, &all);
-    if (request->group == RLK_GROUP_NEW) {
-        flags |= POSIX_SPAWN_SETPGROUP;
-        if (!error) error = posix_spawnattr_setpgroup(attributes, 0);
-    }
-    if (request->group == RLK_SESSION_NEW) flags |= POSIX_SPAWN_SETSID;
-    return error ? error : posix_spawnattr_setflags(attributes, flags);
-}
-
-int rlk_spawn(const struct rlk_spawn_request *request, pid_t *pid) {
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    int error = posix_spawn_file_actions_init(&actions);
-    if (error) return error;
-    error = posix_spawnattr_init(&attributes);
-    if (!error) {
-        error = add_actions(request, &actions);
-        if (!error) error = set_attributes(request, &attributes);
-        if (!error) {
-            char *const *environment = request->environment ? request->environment : environ;
-            error = (request->searches_path ? posix_spawnp : posix_spawn)(
-                pid, request->executable, &actions, &attributes, request->arguments, environment);
-        }
-        posix_spawnattr_destroy(&attributes);
-    }
-    posix_spawn_file_actions_destroy(&actions);
-    return error;
-}
-
-int rlk_pidfd_open(pid_t pid) { return (int)syscall(SYS_pidfd_open, pid, 0); }
-
-int rlk_pidfd_send_signal(int descriptor, int signal) {
-    return (int)syscall(SYS_pidfd_send_signal, descriptor, signal, NULL, 0);
-}
 
 static int wait_for(pid_t pid, int descriptor, int options, siginfo_t *info) {
     idtype_t kind = descriptor >= 0 ? (idtype_t)BY_DESCRIPTOR : P_PID;
@@ -97,6 +53,159 @@ static int wait_for(pid_t pid, int descriptor, int options, siginfo_t *info) {
         }
     } while (status != 0 && errno == EINTR);
     return status;
+}
+
+// Between the fork and the exec nothing is called but what is safe in a signal handler: other threads may have held any
+// lock. Where the C library's functions do more than the system call, or sanitizers put locks of their own around them,
+// it is the system call.
+
+static void set_default_signals(void) {
+    // The kernel's structure and its set of signals are not the C library's; all zero is the default, and none.
+    static const uint64_t zeros[8];
+    for (int signal = 1; signal < NSIG; signal++) syscall(SYS_rt_sigaction, signal, zeros, NULL, sizeof zeros[0]);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, zeros, NULL, sizeof zeros[0]);
+}
+
+static int set_streams(const int streams[3]) {
+    for (int target = 0; target < 3; target++) {
+        int stream = streams[target];
+        if (stream == RLK_STREAM_INHERIT) continue;
+        if (stream == RLK_STREAM_NULL) stream = (int)syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC);
+        if (stream < 0) return -1;
+        // The lowest free number, which a file that was just opened has, may be the target.
+        int status = stream == target ? fcntl(target, F_SETFD, 0) : (int)syscall(SYS_dup3, stream, target, 0);
+        if (status < 0) return -1;
+    }
+    return 0;
+}
+
+static int set_group(int group) {
+    if (group == RLK_GROUP_NEW) return setpgid(0, 0);
+    if (group == RLK_SESSION_NEW) return setsid() < 0 ? -1 : 0;
+    return 0;
+}
+
+static int set_limits(const struct rlk_spawn_request *request) {
+    for (int i = 0; i < request->limit_count; i++) {
+        struct rlimit limit = {request->limits[i].value, request->limits[i].value};
+        if (setrlimit(request->limits[i].resource, &limit) != 0) return -1;
+    }
+    return 0;
+}
+
+static int set_user(const struct rlk_spawn_request *request) {
+    if (!request->changes_user) return 0;
+    // The C library's functions of these names would tell the parent's threads. The groups first: afterwards it may not
+    // be allowed any more.
+    if (syscall(SYS_setgroups, (size_t)request->group_count, request->groups) != 0) return -1;
+    if (syscall(SYS_setresgid, request->gid, request->gid, request->gid) != 0) return -1;
+    return (int)syscall(SYS_setresuid, request->uid, request->uid, request->uid);
+}
+
+/// Tries one file after another, as a search in PATH does.
+static void execute(const struct rlk_spawn_request *request) {
+    int refused = 0;
+    for (char *const *file = request->executables; *file; file++) {
+        execve(*file, request->arguments, request->environment);
+        if (errno == EACCES) {
+            refused = 1;
+        } else if (errno != ENOENT && errno != ENOTDIR && errno != ENODEV && errno != ESTALE && errno != ETIMEDOUT) {
+            return;
+        }
+    }
+    // One that is there and may not be run tells more than another that is not there.
+    if (refused) errno = EACCES;
+}
+
+/// What the child does. Returns the step that has failed.
+static int become(const struct rlk_spawn_request *request) {
+    // First, so that what this process closes meanwhile is not held open for long.
+    if (set_streams(request->streams) != 0) return RLK_STEP_STREAMS;
+    // What other code has opened without closing it on exec is not the child's either.
+    closefrom(3);
+    set_default_signals();
+    if (set_group(request->group) != 0) return RLK_STEP_GROUP;
+    if (set_limits(request) != 0) return RLK_STEP_LIMITS;
+    if (set_user(request) != 0) return RLK_STEP_USER;
+    // As the child's user, who has to be allowed to go there.
+    if (request->directory && chdir(request->directory) != 0) return RLK_STEP_DIRECTORY;
+    execute(request);
+    return RLK_STEP_EXECUTE;
+}
+
+/// Starts the child, and is suspended until the other program runs or the child has failed.
+///
+/// A function of its own: the child may share its stack.
+__attribute__((noinline)) static pid_t start(const struct rlk_spawn_request *request, struct rlk_failure *failure) {
+    // vfork shares the memory and copies no page tables. A child that changes its user gets a copy: in a shared memory
+    // the system would take from the parent, too, the right to be traced and to dump core.
+    pid_t pid = request->changes_user || COPIES_ALWAYS ? (pid_t)syscall(SYS_clone, CLONE_VFORK | SIGCHLD, 0, 0, 0, 0)
+                                                       : vfork();
+    if (pid != 0) return pid;
+    int step = become(request);
+    *failure = (struct rlk_failure){step, errno};
+    syscall(SYS_exit_group, 127);
+    __builtin_unreachable();
+}
+
+int rlk_spawn(const struct rlk_spawn_request *request, pid_t *pid, struct rlk_failure *result) {
+    *result = (struct rlk_failure){RLK_STEP_FORK, 0};
+    // Shared with a child that gets a copy of all else.
+    struct rlk_failure *failure =
+        mmap(NULL, sizeof *failure, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (failure == MAP_FAILED) return result->error = errno;
+    *failure = *result;
+    // No signal handler may run in the child, whose memory may be this process's.
+    sigset_t all, saved;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &saved);
+    *pid = start(request, failure);
+    if (*pid < 0) failure->error = errno;
+    pthread_sigmask(SIG_SETMASK, &saved, NULL);
+    *result = *failure;
+    munmap(failure, sizeof *failure);
+    siginfo_t info;
+    if (*pid > 0 && result->error) wait_for(*pid, -1, 0, &info);
+    return result->error;
+}
+
+char *const *rlk_environment(void) { return environ; }
+
+int rlk_find_user(const char *name, uid_t *user, gid_t *group, gid_t **groups, int *count) {
+    struct passwd entry, *found;
+    char *buffer = NULL;
+    int error;
+    size_t size = 1024;
+    do {
+        size *= 2;
+        free(buffer);
+        buffer = malloc(size);
+        if (!buffer) return ENOMEM;
+        error = getpwnam_r(name, &entry, buffer, size, &found);
+    } while (error == ERANGE);
+    if (!error && !found) error = ENOENT;
+    if (!error) {
+        *user = entry.pw_uid;
+        *group = entry.pw_gid;
+        *count = 16;
+        *groups = NULL;
+        int room;
+        // It fails as long as there is too little room, and says how much it needs.
+        do {
+            room = *count;
+            free(*groups);
+            *groups = malloc((size_t)room * sizeof **groups);
+        } while (*groups && getgrouplist(name, *group, *groups, count) < 0 && *count > room);
+        if (!*groups) error = ENOMEM;
+    }
+    free(buffer);
+    return error;
+}
+
+int rlk_pidfd_open(pid_t pid) { return (int)syscall(SYS_pidfd_open, pid, 0); }
+
+int rlk_pidfd_send_signal(int descriptor, int signal) {
+    return (int)syscall(SYS_pidfd_send_signal, descriptor, signal, NULL, 0);
 }
 
 int rlk_child_state(pid_t pid, int descriptor, int reaps, struct rlk_exit *result) {

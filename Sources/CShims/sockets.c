@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <netdb.h>
+
 int rlk_accept(int listener, struct sockaddr *address, socklen_t *length) {
     return accept4(listener, address, length, SOCK_NONBLOCK | SOCK_CLOEXEC);
 }
@@ -21,4 +23,8 @@ ssize_t rlk_splice_quietly(int from, int to, size_t count) {
     ssize_t moved = splice(from, NULL, to, NULL, count, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
     rlk_end_quiet(&quiet, moved);
     return moved;
+}
+
+int rlk_is_unknown_host(int status) {
+    return status == EAI_NONAME || status == EAI_NODATA || status == EAI_ADDRFAMILY;
 }

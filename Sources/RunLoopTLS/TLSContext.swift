@@ -18,7 +18,7 @@ public struct TLSOptions: Sendable {
     /// The application protocols (ALPN, RFC 7301) to offer, the preferred one first, for example `h2` and `http/1.1`.
     /// If empty, ALPN is not used. The server's preference decides; it refuses a client that offers only others.
     public var applicationProtocols: [String] = []
-    /// How long the handshake may take; 10 s unless set.
+    /// How long the handshake may take: above zero, and a day at most; 10 s unless set.
     public var handshakeTimeout = Duration.seconds(10)
 
     /// The defaults.
@@ -46,8 +46,8 @@ public struct TLSServerContext: Sendable {
     ///   - identity: the server's certificate and key.
     ///   - clients: whether clients are asked for a certificate.
     ///   - options: versions, protocols, and the timeout.
-    /// - Throws: ``TLSError`` of the kind `configuration` if a file cannot be read or is not PEM, or if
-    ///   certificate and key do not belong together.
+    /// - Throws: ``TLSError`` of the kind `configuration` if a file cannot be read or is not PEM, if
+    ///   certificate and key do not belong together or are too weak, or if an option makes no sense.
     public init(
         identity: TLSIdentity, clients: Clients = .anonymous, options: TLSOptions = TLSOptions()
     ) throws(TLSError) {
@@ -95,8 +95,8 @@ public struct TLSClientContext: Sendable {
     ///   - identity: the client's certificate and key, for servers that ask for one.
     ///   - verification: what a server's certificate must be.
     ///   - options: versions, protocols, and the timeout.
-    /// - Throws: ``TLSError`` of the kind `configuration` if a file cannot be read or is not PEM, or if
-    ///   certificate and key do not belong together.
+    /// - Throws: ``TLSError`` of the kind `configuration` if a file cannot be read or is not PEM, if
+    ///   certificate and key do not belong together or are too weak, or if an option makes no sense.
     public init(
         roots: TLSRoots = .system, identity: TLSIdentity? = nil, verification: Verification = .full,
         options: TLSOptions = TLSOptions()
@@ -131,6 +131,11 @@ final class TLSContext: Sendable {
             }
             protocols += [UInt8(name.utf8.count)] + name.utf8
         }
+        guard options.handshakeTimeout > .zero, options.handshakeTimeout <= Self.longestHandshake else {
+            throw TLSError(
+                .configuration,
+                "a handshake may take a time above zero and up to a day; it was given \(options.handshakeTimeout)")
+        }
         ERR_clear_error()
         guard let pointer = SSL_CTX_new(method) else { throw .configuration("make a context") }
         self.pointer = pointer
@@ -140,7 +145,15 @@ final class TLSContext: Sendable {
         guard rlk_ssl_ctx_set_minimum(pointer, options.minimumVersion.number) == 1 else {
             throw .configuration("set the oldest version")
         }
+        guard SSL_CTX_set_cipher_list(pointer, Self.ciphers) == 1 else { throw .configuration("set the ciphers") }
+        // 112 bits of security at least: no RSA key below 2048 bits, and no signature with SHA-1.
+        SSL_CTX_set_security_level(pointer, max(2, SSL_CTX_get_security_level(pointer)))
     }
+
+    private static let longestHandshake = Duration.seconds(86_400)
+    /// For TLS 1.2: those that authenticate what they encrypt, with a key that is gone after the connection. All of TLS
+    /// 1.3 do.
+    private static let ciphers = "ECDHE+AESGCM:ECDHE+CHACHA20"
 
     deinit {
         SSL_CTX_free(pointer)

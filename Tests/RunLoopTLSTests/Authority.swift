@@ -29,10 +29,12 @@ final class Authority {
     ///   - subject: the common name.
     ///   - begin: from when it is valid, in seconds from now.
     ///   - end: until when it is valid, in seconds from now.
+    ///   - bits: the length of an RSA key; a key of the curve P-256 unless given.
     func identity(
-        for names: String = "DNS:localhost", subject: String = "server", from begin: Int = -3600, until end: Int = 3600
+        for names: String = "DNS:localhost", subject: String = "server", from begin: Int = -3600, until end: Int = 3600,
+        bits: Int32? = nil
     ) -> TLSIdentity {
-        let ownKey = makeKey()
+        let ownKey = makeKey(bits: bits)
         let own = makeCertificate(subject, ownKey, [(NID_subject_alt_name, names)], begin, end)
         defer {
             X509_free(own)
@@ -46,13 +48,17 @@ final class Authority {
     }
 }
 
-/// A key of the curve P-256.
-private func makeKey() -> OpaquePointer {
-    let context = EVP_PKEY_CTX_new_id(EVP_PKEY_EC, nil)
+/// A key of the curve P-256, or an RSA key of that length.
+private func makeKey(bits: Int32? = nil) -> OpaquePointer {
+    let context = EVP_PKEY_CTX_new_id(bits == nil ? EVP_PKEY_EC : EVP_PKEY_RSA, nil)
     defer { EVP_PKEY_CTX_free(context) }
     var key: OpaquePointer?
     precondition(EVP_PKEY_keygen_init(context) == 1)
-    precondition(EVP_PKEY_CTX_set_ec_paramgen_curve_nid(context, NID_X9_62_prime256v1) == 1)
+    if let bits {
+        precondition(EVP_PKEY_CTX_set_rsa_keygen_bits(context, bits) == 1)
+    } else {
+        precondition(EVP_PKEY_CTX_set_ec_paramgen_curve_nid(context, NID_X9_62_prime256v1) == 1)
+    }
     precondition(EVP_PKEY_keygen(context, &key) == 1)
     return key!
 }

@@ -25,6 +25,36 @@ struct TLSFailureTests {
 
     // MARK: Certificates
 
+    @Test("a key that is too short is an error of the configuration", arguments: [Int32(1024), 2048])
+    func shortKey(bits: Int32) {
+        let identity = Authority().identity(bits: bits)
+        do throws(TLSError) {
+            _ = try TLSServerContext(identity: identity)
+            #expect(bits == 2048)
+        } catch {
+            #expect(bits == 1024 && error.kind == .configuration && error.reason.hasSuffix("ee key too small"))
+        }
+    }
+
+    @Test(
+        "a time for the handshake that makes no sense is an error of the configuration",
+        arguments: [
+            Duration.zero, .seconds(-1), .seconds(86_401), .seconds(Int64.max), Duration(attoseconds: .max),
+            Duration(attoseconds: .min),
+        ])
+    func absurdTimeout(timeout: Duration) {
+        let authority = Authority()
+        var options = TLSOptions()
+        options.handshakeTimeout = timeout
+        for make in [
+            { _ = try TLSServerContext(identity: authority.identity(), options: options) },
+            { _ = try TLSClientContext(roots: authority.roots, options: options) },
+        ] {
+            let error = #expect(throws: TLSError.self) { try make() }
+            #expect(error?.kind == .configuration)
+        }
+    }
+
     @Test("a certificate for another host, of an unknown issuer, or out of its time is refused, and both sides know")
     func certificates() throws {
         let authority = Authority()

@@ -113,6 +113,32 @@ struct TLSInteroperationTests {
         #expect(side?.error?.reason == "unsupported protocol")
     }
 
+    @Test(
+        "of TLS 1.2 only ciphers that authenticate what they encrypt, with a key for the connection, are spoken",
+        arguments: ["ALL:!AESGCM:!CHACHA20:@SECLEVEL=0", "kRSA:@SECLEVEL=0", "DHE+AESGCM:@SECLEVEL=0"])
+    func weakCiphers(ciphers: String) throws {
+        let (_, side) = try talk(["-tls1_2", "-cipher", ciphers], "") { _, side in side?.reason != nil }
+        #expect(side?.error?.kind == .nothingInCommon)
+        #expect(side?.error?.reason == "no shared cipher")
+    }
+
+    @Test(
+        "ciphers of TLS 1.2 that do so are", arguments: ["AES128-GCM-SHA256", "AES256-GCM-SHA384", "CHACHA20-POLY1305"])
+    func strongCiphers(cipher: String) throws {
+        let names = "ECDHE-ECDSA-\(cipher):ECDHE-RSA-\(cipher)"
+        let (_, side) = try talk(["-tls1_2", "-cipher", names], "hello\n") { command, _ in
+            command.output.contains("\nhello\n")
+        }
+        #expect(side?.connection.tls?.cipher?.hasSuffix(cipher) == true)
+    }
+
+    @Test("nothing is compressed, and a renegotiation is secured by those who ask for it")
+    func properties() throws {
+        let (command, _) = try talk(["-tls1_2"], "hello\n") { command, _ in command.output.contains("\nhello\n") }
+        #expect(command.output.contains("Compression: NONE"))
+        #expect(command.output.contains("Secure Renegotiation IS supported"))
+    }
+
     @Test("s_server is connected to, verified, and understood")
     func server() throws {
         try withSimulation { simulation in

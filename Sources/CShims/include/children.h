@@ -2,6 +2,7 @@
 #define CSHIMS_CHILDREN_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /// What a child's standard descriptor is to be; a number from 3 on is a descriptor of the caller's.
@@ -10,22 +11,57 @@ enum { RLK_STREAM_INHERIT = -1, RLK_STREAM_NULL = -2 };
 /// The process group of a child.
 enum { RLK_GROUP_INHERIT, RLK_GROUP_NEW, RLK_SESSION_NEW };
 
+/// What a child is to do, in this order, before the other program runs.
+enum {
+    RLK_STEP_FORK,
+    RLK_STEP_STREAMS,
+    RLK_STEP_GROUP,
+    RLK_STEP_LIMITS,
+    RLK_STEP_USER,
+    RLK_STEP_DIRECTORY,
+    RLK_STEP_EXECUTE
+};
+
+/// A resource of `setrlimit`, and the most of it that the child may use.
+struct rlk_limit {
+    int resource;
+    uint64_t value;
+};
+
 struct rlk_spawn_request {
-    const char *executable;
-    /// Whether to look for it in PATH.
-    int searches_path;
+    /// Files to be tried one after another; a null pointer ends each of these lists.
+    char *const *executables;
     char *const *arguments;
-    /// NULL: the caller's.
     char *const *environment;
     /// NULL: the caller's.
     const char *directory;
     int streams[3];
     int group;
+    const struct rlk_limit *limits;
+    int limit_count;
+    /// Whether what follows is to be the child's.
+    int changes_user;
+    uid_t uid;
+    gid_t gid;
+    const gid_t *groups;
+    int group_count;
 };
 
-/// Starts a child with all signals unblocked and at their defaults, and no descriptor but the standard ones. 0, or an
-/// error number.
-int rlk_spawn(const struct rlk_spawn_request *request, pid_t *pid);
+/// The step that has failed, and its error number.
+struct rlk_failure {
+    int step;
+    int error;
+};
+
+/// Starts a child with all signals unblocked and at their defaults, and no descriptor but the standard ones. Returns when
+/// the other program runs. 0, or an error number; then there is no child.
+int rlk_spawn(const struct rlk_spawn_request *request, pid_t *pid, struct rlk_failure *failure);
+
+/// This process's environment, which another thread may change.
+char *const *rlk_environment(void);
+
+/// Looks a user up. 0 and a list for the caller to free, or an error number, which is ENOENT if there is no such user.
+int rlk_find_user(const char *name, uid_t *user, gid_t *group, gid_t **groups, int *count);
 
 /// A descriptor of a child process, closed on exec; -1 and errno, which is ENOSYS before Linux 5.3.
 int rlk_pidfd_open(pid_t pid);

@@ -13,4 +13,7 @@ int rlk_splice_pipe(int ends[2], int capacity);
 /// the end, or -1 and errno, but a socket that nobody reads is an error and no signal.
 ssize_t rlk_splice_quietly(int from, int to, size_t count);
 
+/// Whether an error of `getaddrinfo` says that there is no such name, or no address of it.
+int rlk_is_unknown_host(int status);
+
 #endif

@@ -19,31 +19,34 @@ public struct RateLimit: Sendable, Hashable {
     }
 }
 
-/// The calls of a source with a rate limit.
-struct RateWindow {
+/// What has been counted for a rate limit, for example the calls of a source.
+package struct RateWindow {
     let limit: RateLimit
     private var begin: RunLoop.Instant?
     private var calls = 0
 
-    init(_ limit: RateLimit) {
+    package init(_ limit: RateLimit) {
         self.limit = limit
     }
 
     /// Counts a call, if one is allowed now.
     ///
     /// - Returns: until when no call is allowed; `nil` if this one is.
-    mutating func take(at now: RunLoop.Instant) -> RunLoop.Instant? {
+    package mutating func take(at now: RunLoop.Instant) -> RunLoop.Instant? {
         if let end = end(at: now) { return end }
-        if begin.map({ now >= $0 + limit.interval }) ?? true { (begin, calls) = (now, 0) }
+        if hasPassed(at: now) { (begin, calls) = (now, 0) }
         calls += 1
         return nil
     }
 
     /// Until when no call is allowed; `nil` if one is allowed now.
-    func end(at now: RunLoop.Instant) -> RunLoop.Instant? {
+    package func end(at now: RunLoop.Instant) -> RunLoop.Instant? {
         guard let begin, calls >= limit.burst, now < begin + limit.interval else { return nil }
         return begin + limit.interval
     }
+
+    /// Whether nothing that was counted matters any more.
+    package func hasPassed(at now: RunLoop.Instant) -> Bool { begin.map { now >= $0 + limit.interval } ?? true }
 
     /// The calls that were made count for the other limit too.
     func changed(to limit: RateLimit) -> RateWindow {

@@ -38,7 +38,7 @@ extension RunLoop {
         }
 
         public static func - (left: Instant, right: Duration) -> Instant {
-            Instant(nanoseconds: (.zero - right).added(to: left.nanoseconds))
+            Instant(nanoseconds: right.subtracted(from: left.nanoseconds))
         }
 
         public static func - (left: Instant, right: Instant) -> Duration {
@@ -83,6 +83,12 @@ extension Duration {
     fileprivate func added(to nanoseconds: Int64) -> Int64 {
         if let whole = wholeNanoseconds { return nanoseconds.saturatingAdding(whole) }
         return Int64(clamping: Int128(nanoseconds) + attoseconds / 1_000_000_000)
+    }
+
+    /// `nanoseconds` less the duration, rounded to the nearest nanosecond and saturated.
+    fileprivate func subtracted(from nanoseconds: Int64) -> Int64 {
+        if let whole = wholeNanoseconds { return nanoseconds.saturatingSubtracting(whole) }
+        return Int64(clamping: Int128(nanoseconds) - attoseconds / 1_000_000_000)
     }
 }
 

@@ -1,3 +1,6 @@
+internal import CShims
+internal import Glibc
+
 extension ChildProcess {
     /// The program that a child runs.
     public enum Executable: Hashable, Sendable, CustomStringConvertible {
@@ -17,6 +20,8 @@ extension ChildProcess {
     public enum Environment: Hashable, Sendable {
         /// Those of this process.
         case inherit
+        /// Those of this process with these changes: `nil` takes a variable out.
+        case updating([String: String?])
         /// Exactly these.
         case only([String: String])
     }
@@ -34,7 +39,8 @@ extension ChildProcess {
         case descriptor(Int32)
     }
 
-    /// Which process group and session a child is in. Signals of the terminal, such as Control-C, go to a group.
+    /// Which process group and session a child is in. Signals of the terminal, such as Control-C, go to a group. A child
+    /// with a group of its own can be ended together with the processes that it has started.
     public enum Group: Hashable, Sendable {
         /// The same as this process.
         case inherit
@@ -42,5 +48,78 @@ extension ChildProcess {
         case newGroup
         /// A session of its own, without a terminal.
         case newSession
+    }
+
+    /// The user that a child runs as, and its groups. Only root, and what has its rights, may choose them.
+    public struct User: Hashable, Sendable, CustomStringConvertible {
+        /// The number of the user.
+        public let identifier: UInt32
+        /// The number of the user's group.
+        public let group: UInt32
+        /// The numbers of further groups.
+        public let supplementaryGroups: [UInt32]
+
+        /// A user by numbers, in no further groups unless given.
+        public init(_ identifier: UInt32, group: UInt32, supplementaryGroups: [UInt32] = []) {
+            (self.identifier, self.group) = (identifier, group)
+            self.supplementaryGroups = supplementaryGroups
+        }
+
+        /// A user of the system's database, with all the user's groups. Where the database is on another machine, this
+        /// waits for it: ask before the loop runs. Any thread.
+        ///
+        /// - Throws: ``SystemError`` with `ENOENT` if there is no such user.
+        public init(named name: String) throws(SystemError) {
+            guard !name.utf8.contains(0) else {
+                throw SystemError("find a user whose name has a zero byte", errno: EINVAL)
+            }
+            var user: uid_t = 0
+            var group: gid_t = 0
+            var groups: UnsafeMutablePointer<gid_t>?
+            var count: Int32 = 0
+            let error = rlk_find_user(name, &user, &group, &groups, &count)
+            guard error == 0 else { throw SystemError("find the user \(name)", errno: error) }
+            defer { free(groups) }
+            self.init(
+                user, group: group, supplementaryGroups: Array(UnsafeBufferPointer(start: groups, count: Int(count))))
+        }
+
+        public var description: String { "user \(identifier), group \(group)" }
+    }
+
+    /// What the system can limit for a process. Children of the child have the same limits, each for itself.
+    public enum Resource: Hashable, Sendable, CaseIterable {
+        /// Seconds of a processor's time. The system ends the process when it has used them.
+        case processorTime
+        /// Bytes of a file that it writes.
+        case fileSize
+        /// Bytes of a core dump; 0 for none.
+        case coreSize
+        /// Bytes of its data.
+        case dataSize
+        /// Bytes of its main thread's stack.
+        case stackSize
+        /// Bytes of its memory, with all that it has mapped.
+        case addressSpace
+        /// Bytes of memory that it may lock.
+        case lockedMemory
+        /// Descriptors that it may have open: their numbers are below this.
+        case openFiles
+        /// Processes of its user, with those that others have started.
+        case processes
+
+        var number: Int32 {
+            switch self {
+            case .processorTime: Int32(RLIMIT_CPU.rawValue)
+            case .fileSize: Int32(RLIMIT_FSIZE.rawValue)
+            case .coreSize: Int32(RLIMIT_CORE.rawValue)
+            case .dataSize: Int32(RLIMIT_DATA.rawValue)
+            case .stackSize: Int32(RLIMIT_STACK.rawValue)
+            case .addressSpace: Int32(RLIMIT_AS.rawValue)
+            case .lockedMemory: Int32(__RLIMIT_MEMLOCK.rawValue)
+            case .openFiles: Int32(RLIMIT_NOFILE.rawValue)
+            case .processes: Int32(__RLIMIT_NPROC.rawValue)
+            }
+        }
     }
 }

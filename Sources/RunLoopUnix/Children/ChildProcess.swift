@@ -1,5 +1,6 @@
 internal import CShims
 internal import Glibc
+public import RunLoopCore
 
 /// A child process: another program, started by this one.
 ///
@@ -13,7 +14,7 @@ internal import Glibc
 /// The library still reaps it, so that it leaves no zombie; if it is still running then, a small thread does nothing
 /// but wait for it.
 ///
-/// Use an object of this kind on one thread; it is not `Sendable`. A child lives in real time, even beside a loop in a
+/// Use an object of this kind on one thread; it is not `Sendable`, but its ``remote`` is. A child lives in real time, even beside a loop in a
 /// simulation.
 public final class ChildProcess {
     /// The system's number for the child. It is valid until the child is reaped, which happens after the handler of its
@@ -31,14 +32,16 @@ public final class ChildProcess {
     public private(set) var status: ExitStatus?
 
     /// Readable once the child has ended. -1 if the system has no such descriptor: then SIGCHLD is used.
-    let descriptor: Int32
-    private var isReaped = false
-    private let forkCount = rlk_fork_count()
+    var descriptor: Int32 { target.descriptor }
+    private let target: SignalTarget
+    /// Ends a child that has not ended in time.
+    private var deadline: Timer?
 
     /// Starts a program.
     ///
     /// The child begins with no signal blocked, with every signal at its default, and with no descriptor but the three
-    /// standard ones. None of this program's code runs in it. Any thread.
+    /// standard ones. None of this program's code runs in it. The call returns when the other program has begun. Any
+    /// thread.
     ///
     /// - Parameters:
     ///   - executable: the program.
@@ -49,17 +52,23 @@ public final class ChildProcess {
     ///   - standardOutput: where it writes.
     ///   - standardError: where it writes errors.
     ///   - group: its process group and session.
-    /// - Throws: ``SystemError`` if the program or the directory does not exist or may not be used, if a text contains
-    ///   a zero byte, if a descriptor is not open, or if the system has no room for another process.
+    ///   - user: the user and the groups that it runs as; this process's unless given. The working directory and the
+    ///     program must be accessible to that user.
+    ///   - resourceLimits: the most that it may use of each resource. It cannot raise these limits, unless it runs as
+    ///     root.
+    /// - Throws: ``SystemError``, whose operation names the step that has failed: if the program or the directory does
+    ///   not exist or may not be used, if the user or a limit may not be set, if a text contains a zero byte, if a
+    ///   descriptor is not open, or if the system has no room for another process.
     public static func spawn(
         _ executable: Executable, arguments: [String] = [], environment: Environment = .inherit,
         workingDirectory: String? = nil, standardInput: Stream = .inherit, standardOutput: Stream = .inherit,
-        standardError: Stream = .inherit, group: Group = .inherit
+        standardError: Stream = .inherit, group: Group = .inherit, user: User? = nil,
+        resourceLimits: [Resource: UInt64] = [:]
     ) throws(SystemError) -> ChildProcess {
         let request = SpawnRequest(
             executable: executable, arguments: arguments, environment: environment, workingDirectory: workingDirectory,
-            streams: [standardInput, standardOutput, standardError], group: group)
-        return ChildProcess(try request.spawn(), usesDescriptor: true)
+            streams: [standardInput, standardOutput, standardError], group: group, user: user, limits: resourceLimits)
+        return ChildProcess(try request.spawn(), hasGroup: group != .inherit, usesDescriptor: true)
     }
 
     /// Starts a program, and behaves as if the system had no process descriptors if told so. Tests use it.
@@ -67,44 +76,92 @@ public final class ChildProcess {
         withoutDescriptor executable: Executable, arguments: [String] = []
     ) throws(SystemError) -> ChildProcess {
         let request = SpawnRequest(
-            executable: executable, arguments: arguments, environment: .inherit, workingDirectory: nil,
-            streams: [.inherit, .null, .inherit], group: .inherit)
-        return ChildProcess(try request.spawn(), usesDescriptor: false)
+            executable: executable, arguments: arguments, streams: [.inherit, .null, .inherit])
+        return ChildProcess(try request.spawn(), hasGroup: false, usesDescriptor: false)
     }
 
-    private init(_ spawned: SpawnRequest.Spawned, usesDescriptor: Bool) {
+    private init(_ spawned: SpawnRequest.Spawned, hasGroup: Bool, usesDescriptor: Bool) {
         processIdentifier = spawned.pid
         (standardInput, standardOutput, standardError) = (spawned.pipes[0], spawned.pipes[1], spawned.pipes[2])
         // The number cannot be another process's yet: even if the child has ended it has not been reaped.
-        descriptor = usesDescriptor ? rlk_pidfd_open(spawned.pid) : -1
+        target = SignalTarget(
+            processIdentifier: spawned.pid, hasGroup: hasGroup,
+            descriptor: usesDescriptor ? rlk_pidfd_open(spawned.pid) : -1)
     }
 
     deinit {
-        if forkCount != rlk_fork_count() || isReaped {
-            // Reaped already, or a child of the process that this one was forked from.
-            if descriptor >= 0 { close(descriptor) }
-        } else {
-            // Without room for a thread it stays a zombie until this process ends: there is nobody to tell.
-            _ = rlk_reap_later(processIdentifier, descriptor)
-        }
+        target.abandon()
     }
 
-    /// Sends a signal to the child. It never reaches another process, even if the child has ended and its number has
-    /// been given away.
+    /// Sends a signal to the child and, if it was started with a group or a session of its own, to every process of
+    /// that group: what it has started itself, unless that has left the group. The signal never reaches another
+    /// process, even if the child has ended and its number has been given away.
+    ///
+    /// In the handler of a child source the group can still be reached, though the child has ended.
     ///
     /// - Returns: `false` if the child was reaped already, so that nothing was sent. A child that has ended but was not
     ///   reaped yet accepts signals and ignores them.
     /// - Throws: ``SystemError`` if the number is no signal, or if the child runs as another user.
     @discardableResult
     public func kill(_ signal: Signal = .terminate) throws(SystemError) -> Bool {
-        guard !isReaped else { return false }
-        // Without a descriptor the number is safe too: it is the child's until this object reaps it.
-        let status =
-            descriptor >= 0
-            ? rlk_pidfd_send_signal(descriptor, signal.rawValue) : Glibc.kill(processIdentifier, signal.rawValue)
-        if status == 0 { return true }
-        if errno == ESRCH { return false }
-        throw .last("send \(signal) to process \(processIdentifier)")
+        try target.send(signal)
+    }
+
+    /// Asks the child to end, and makes it end if it takes too long: sends a signal now, and SIGKILL after `grace`. A
+    /// group or a session of its own is sent both, and what is left of it when the child itself has ended is killed
+    /// then: a child that gives its own children time waits for them.
+    ///
+    /// A ``ChildSource`` tells when the child has ended; without one, SIGKILL is sent in any case when `grace` is over.
+    /// While the child has time to end, `loop` keeps it and has something to wait for. When the loop ends before,
+    /// SIGKILL is sent at once. Calling this again with a shorter time hurries; a longer one changes nothing. Harmless
+    /// once the child was reaped. Call it on the thread of the loop and the child.
+    ///
+    /// - Parameters:
+    ///   - grace: how long the child has; counted on the loop's clock.
+    ///   - signal: what asks it to end.
+    ///   - loop: the calling thread's loop.
+    ///   - modes: the modes in which SIGKILL may be sent.
+    /// - Throws: ``SystemError`` if the first signal cannot be sent; then nothing else happens.
+    public func stop(
+        within grace: Duration, asking signal: Signal = .terminate, on loop: RunLoop, modes: RunLoop.Modes = .common,
+        file: StaticString = #fileID, line: UInt32 = #line
+    ) throws(SystemError) {
+        guard try kill(signal) else { return }
+        let date = loop.now + grace
+        guard deadline.map({ date < $0.fireDate }) ?? true else { return }
+        cancelDeadline()
+        let timer = Timer(at: date, origin: RunLoop.Origin(file: file, line: line)) { _ in }
+        timer.name = "end of child \(processIdentifier)"
+        // Called when it has fired, and at the end of the loop.
+        timer.invalidationHandler = { [self] in
+            _ = try? kill(.kill)
+            deadline = nil
+        }
+        deadline = timer
+        loop.add(timer, forMode: modes)
+    }
+
+    private func cancelDeadline() {
+        deadline?.invalidationHandler = nil
+        deadline?.invalidate()
+        deadline = nil
+    }
+
+    /// What other threads may do with the child.
+    public var remote: Remote { Remote(target: target) }
+
+    /// A handle with which any thread may signal a child. It keeps neither the child nor its number. A value and
+    /// `Sendable`.
+    public struct Remote: Sendable {
+        fileprivate let target: SignalTarget
+
+        /// Sends a signal, as ``ChildProcess/kill(_:)`` does. Any thread.
+        ///
+        /// - Returns: `false` if the child was reaped already, or its `ChildProcess` has gone.
+        @discardableResult
+        public func kill(_ signal: Signal = .terminate) throws(SystemError) -> Bool {
+            try target.send(signal)
+        }
     }
 
     /// Looks whether the child has ended, and how, without reaping it.
@@ -116,19 +173,23 @@ public final class ChildProcess {
         } else {
             // Somebody else has reaped it; the number may be another's by now.
             status = .lost
-            isReaped = true
+            target.forget()
+            cancelDeadline()
         }
         return status
     }
 
     /// Gives the child's number back to the system once it is known how the child ended.
     func reap() {
-        guard status != nil, !isReaped else { return }
-        isReaped = true
-        var exit = rlk_exit()
-        _ = rlk_child_state(processIdentifier, descriptor, 1, &exit)
+        guard status != nil else { return }
+        if deadline != nil {
+            // The group had its time as long as the child itself.
+            _ = try? kill(.kill)
+            cancelDeadline()
+        }
+        target.reap()
     }
 }
 
-@available(*, unavailable, message: "a child process belongs to one thread")
+@available(*, unavailable, message: "a child process belongs to one thread; give other threads its remote")
 extension ChildProcess: Sendable {}

@@ -6,6 +6,11 @@ public import RunLoopCore
 /// it had ended before the source was added, the handler is called in the next pass. After the handler the source is
 /// invalid.
 ///
+/// When the handler is called, everything that the child itself has written can be read: an end of one of its pipes that
+/// is read until there is nothing has it all, though perhaps not the end of the stream, since what the child has started
+/// may hold the pipe open. Among sources that are ready in the same pass a child source is served last, so that handlers
+/// which read the output are called before.
+///
 /// The child is reaped after the handler, so during the handler its number is still its own. Several sources may wait
 /// for one child; each is called, and the child is reaped after the first.
 ///
@@ -54,7 +59,8 @@ public final class ChildSource {
             // The child's descriptor, or SIGCHLD if there is none.
             let registration: SignalRegistration? = child.descriptor < 0 ? try SignalRegistration(.child) : nil
             let source = DescriptorSource(
-                fileDescriptor: registration?.descriptor ?? child.descriptor, events: .readable, origin: origin
+                fileDescriptor: registration?.descriptor ?? child.descriptor, events: .readable, order: .max,
+                origin: origin
             ) { [self] _, _ in
                 _ = registration?.take()
                 serve()

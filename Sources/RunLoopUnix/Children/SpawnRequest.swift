@@ -5,11 +5,13 @@ internal import RunLoopCore
 /// What a child is to be started with.
 struct SpawnRequest {
     var executable: ChildProcess.Executable
-    var arguments: [String]
-    var environment: ChildProcess.Environment
+    var arguments: [String] = []
+    var environment = ChildProcess.Environment.inherit
     var workingDirectory: String?
     var streams: [ChildProcess.Stream]
-    var group: ChildProcess.Group
+    var group = ChildProcess.Group.inherit
+    var user: ChildProcess.User?
+    var limits: [ChildProcess.Resource: UInt64] = [:]
 
     /// A running child, and this process's ends of its pipes.
     struct Spawned {
@@ -65,25 +67,46 @@ struct SpawnRequest {
 
     private func start(_ numbers: [Int32]) throws(SystemError) -> Int32 {
         var pid: Int32 = -1
-        let error = withStrings([executable.description] + arguments) { arguments in
-            withStrings(environmentLines ?? []) { environment in
-                executable.description.withCString { executable in
-                    withOptionalString(workingDirectory) { directory in
+        var failure = rlk_failure()
+        let groups = user?.supplementaryGroups ?? []
+        let limits = limits.sorted { $0.key.number < $1.key.number }.map {
+            rlk_limit(resource: $0.key.number, value: $0.value)
+        }
+        let directory = workingDirectory.map { Array($0.utf8CString) }
+        let status = withStrings(files.map { Array($0.utf8CString) }) { files in
+            withStrings(([executable.description] + arguments).map { Array($0.utf8CString) }) { arguments in
+                withStrings(environmentLines) { environment in
+                    withPointers(limits, groups, directory ?? []) { limits, groups, directory in
                         var request = rlk_spawn_request()
-                        request.executable = executable
-                        if case .named = self.executable { request.searches_path = 1 }
-                        request.arguments = arguments
-                        request.environment = environmentLines == nil ? nil : environment
-                        request.directory = directory
+                        (request.executables, request.arguments, request.environment) = (files, arguments, environment)
+                        request.directory = directory.isEmpty ? nil : directory.baseAddress
                         request.streams = (numbers[0], numbers[1], numbers[2])
                         request.group = groupNumber
-                        return rlk_spawn(&request, &pid)
+                        (request.limits, request.limit_count) = (limits.baseAddress, Int32(limits.count))
+                        if let user {
+                            request.changes_user = 1
+                            (request.uid, request.gid) = (user.identifier, user.group)
+                            (request.groups, request.group_count) = (groups.baseAddress, Int32(groups.count))
+                        }
+                        return rlk_spawn(&request, &pid, &failure)
                     }
                 }
             }
         }
-        guard error == 0 else { throw SystemError(operation, errno: error) }
+        guard status == 0 else { throw SystemError(words(for: failure.step), errno: status) }
         return pid
+    }
+
+    /// What the child was about to do when it failed.
+    private func words(for step: Int32) -> String {
+        switch step {
+        case Int32(RLK_STEP_STREAMS): "\(operation): set up its standard descriptors"
+        case Int32(RLK_STEP_GROUP): "\(operation): give it a \(group == .newGroup ? "group" : "session")"
+        case Int32(RLK_STEP_LIMITS): "\(operation): set its resource limits"
+        case Int32(RLK_STEP_USER): "\(operation): run it as \(user.map { "\($0)" } ?? "another user")"
+        case Int32(RLK_STEP_DIRECTORY): "\(operation): go to \(workingDirectory ?? "its directory")"
+        default: operation
+        }
     }
 
     private var groupNumber: Int32 {
@@ -94,39 +117,85 @@ struct SpawnRequest {
         }
     }
 
+    /// The files that may be meant, in order.
+    private var files: [String] {
+        guard case .named(let name) = executable, !name.isEmpty, !name.contains("/") else {
+            return [executable.description]
+        }
+        let path = getenv("PATH").map { String(cString: $0) } ?? "/bin:/usr/bin"
+        // An empty entry is the working directory.
+        return path.split(separator: ":", omittingEmptySubsequences: false).map { $0.isEmpty ? name : "\($0)/\(name)" }
+    }
+
+    /// Bytes, because what is inherited need not be text.
+    private var environmentLines: [[CChar]] {
+        switch environment {
+        case .inherit: return inheritedLines
+        case .only(let variables): return lines(variables)
+        case .updating(let changes):
+            let kept = inheritedLines.filter { line in
+                let name = String(decoding: line.prefix { $0 != 61 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+                return changes[name] == nil
+            }
+            return kept + lines(changes.compactMapValues { $0 })
+        }
+    }
+
+    private var inheritedLines: [[CChar]] {
+        var lines: [[CChar]] = []
+        var next = rlk_environment()
+        while let entry = next, let line = entry.pointee {
+            lines.append(Array(UnsafeBufferPointer(start: line, count: strlen(line) + 1)))
+            next = entry + 1
+        }
+        return lines
+    }
+
     /// Sorted, so that equal requests make equal children.
-    private var environmentLines: [String]? {
-        guard case .only(let variables) = environment else { return nil }
-        return variables.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+    private func lines(_ variables: [String: String]) -> [[CChar]] {
+        variables.sorted { $0.key < $1.key }.map { Array("\($0.key)=\($0.value)".utf8CString) }
     }
 
     /// A zero byte would end a string early, and `=` would end the name of a variable early.
     private func checkStrings() throws(SystemError) {
         var texts = [executable.description, workingDirectory ?? ""] + arguments
-        if case .only(let variables) = environment {
-            texts += variables.flatMap { [$0.key, $0.value] }
-            if let name = variables.keys.first(where: { $0.isEmpty || $0.utf8.contains(UInt8(ascii: "=")) }) {
-                throw SystemError("\(operation): name a variable \"\(name)\"", errno: EINVAL)
+        let variables: [String: String?] =
+            switch environment {
+            case .inherit: [:]
+            case .only(let variables): variables.mapValues { $0 }
+            case .updating(let changes): changes
             }
+        texts += variables.flatMap { [$0.key, $0.value ?? ""] }
+        if let name = variables.keys.first(where: { $0.isEmpty || $0.utf8.contains(UInt8(ascii: "=")) }) {
+            throw SystemError("\(operation): name a variable \"\(name)\"", errno: EINVAL)
         }
         if texts.contains(where: { $0.utf8.contains(0) }) {
             throw SystemError("\(operation): give it a text with a zero byte", errno: EINVAL)
         }
     }
 
-    private func withOptionalString<Result>(_ text: String?, _ body: (UnsafePointer<CChar>?) -> Result) -> Result {
-        guard let text else { return body(nil) }
-        return text.withCString(body)
+    private func withPointers<A, B, C, Result>(
+        _ a: [A], _ b: [B], _ c: [C],
+        _ body: (UnsafeBufferPointer<A>, UnsafeBufferPointer<B>, UnsafeBufferPointer<C>) -> Result
+    ) -> Result {
+        a.withUnsafeBufferPointer { a in
+            b.withUnsafeBufferPointer { b in c.withUnsafeBufferPointer { c in body(a, b, c) } }
+        }
     }
 
     /// Calls `body` with a list of C strings that ends with a null pointer.
     private func withStrings<Result>(
-        _ texts: [String], _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Result
+        _ texts: [[CChar]], _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Result
     ) -> Result {
-        var pointers = texts.map { strdup($0) }
-        require(!pointers.contains(nil), "there is no memory for the arguments of a child process")
-        pointers.append(nil)
-        defer { for pointer in pointers { free(pointer) } }
-        return pointers.withUnsafeBufferPointer { body($0.baseAddress!) }
+        var bytes = texts.flatMap { $0 }
+        return bytes.withUnsafeMutableBufferPointer { bytes in
+            var offset = 0
+            var pointers: [UnsafeMutablePointer<CChar>?] = texts.map { text in
+                defer { offset += text.count }
+                return bytes.baseAddress! + offset
+            }
+            pointers.append(nil)
+            return pointers.withUnsafeBufferPointer { body($0.baseAddress!) }
+        }
     }
 }

@@ -115,7 +115,11 @@ extension Daemon {
         guard case .stopping(.exit) = state else { return }
         abandonPending()
         limit?.invalidate()
-        limit = nil
+        resending?.invalidate()
+        (limit, resending) = (nil, nil)
+        // A last time: afterwards nobody is left to try.
+        if !messages.isEmpty, !sendMessages() { report(.busy) }
+        messages = []
         stopHooks = []
         reloadHooks = []
         state = .stopped(status)
@@ -170,8 +174,44 @@ extension Daemon {
         loop.perform(inModes: modes) { body(self) }
     }
 
-    private func tell(_ message: (ServiceManager) -> () throws(ServiceManagerError) -> Bool) {
-        do throws(ServiceManagerError) { _ = try message(manager)() } catch { errorHandler?(error) }
+    /// Tells the service manager, now or as soon as it takes messages again.
+    private func tell(_ message: @escaping Message) {
+        messages.append(message)
+        if resending == nil, !sendMessages() { report(.busy) }
+    }
+
+    /// - Returns: whether all messages have gone.
+    private func sendMessages() -> Bool {
+        while let message = messages.first {
+            do throws(ServiceManagerError) {
+                _ = try message(manager)()
+                messages.removeFirst()
+            } catch .busy {
+                resendLater()
+                return false
+            } catch {
+                messages.removeFirst()
+                report(error)
+            }
+        }
+        return true
+    }
+
+    private func resendLater() {
+        guard resending == nil else { return }
+        let timer = Timer(fire: loop.now + .milliseconds(100), interval: .zero, repeats: false) { [weak self] _ in
+            guard let self else { return }
+            resending = nil
+            _ = sendMessages()
+        }
+        timer.name = "telling the service manager"
+        loop.add(timer, forMode: modes)
+        resending = timer
+    }
+
+    private func report(_ error: ServiceManagerError) {
+        if let errorHandler { return errorHandler(error) }
+        loop.trace?(.ignored("the service manager is not told: \(error)"))
     }
 
     private func call(_ hooks: [Hook]) {

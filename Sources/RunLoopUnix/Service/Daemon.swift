@@ -53,7 +53,9 @@ public final class Daemon {
     /// The names of hooks that were given up, running or not yet called, because a limit was reached or somebody was in
     /// a hurry.
     public internal(set) var abandoned: [String] = []
-    /// Called when the service manager could not be told. The daemon carries on.
+    /// Called when the service manager could not be told. The daemon carries on. What a busy manager does not take is
+    /// kept and tried again ten times a second; the handler is told once of such a time, and again if the daemon stops
+    /// before it is over. Unless set, ``/RunLoopKit/RunLoop/trace`` is told.
     public var errorHandler: ((ServiceManagerError) -> Void)?
 
     let loop: RunLoop
@@ -65,8 +67,13 @@ public final class Daemon {
     var status: Int32 = 0
     var reloadsAgain = false
     var limit: Timer?
+    /// What the service manager has still to be told, in order, and when that is tried again.
+    var messages: [Message] = []
+    var resending: Timer?
     var signals: [SignalSource] = []
     var remoteBox: Remote?
+
+    typealias Message = (ServiceManager) -> () throws(ServiceManagerError) -> Bool
 
     struct Hook {
         let stage: Stage

@@ -34,12 +34,10 @@ final class NotifySocket: Sendable {
         return withUnsafeBytes(of: sa_family_t(AF_UNIX)) { Array($0) } + path
     }
 
-    /// Sends one datagram. Any thread.
-    ///
-    /// - Parameter waits: whether to wait while the receiver's queue is full.
-    func send(_ message: String, waits: Bool) throws(ServiceManagerError) {
+    /// Sends one datagram, or throws `busy` while the receiver's queue is full. Any thread.
+    func send(_ message: String) throws(ServiceManagerError) {
         let bytes = Array(message.utf8)
-        let flags = Int32(MSG_NOSIGNAL) | (waits ? 0 : Int32(MSG_DONTWAIT))
+        let flags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
         var sent = -1
         repeat {
             sent = address.withUnsafeBytes { address in

@@ -10,8 +10,8 @@ internal import Glibc
 /// ```
 ///
 /// Without a manager, as in a terminal, nothing is sent: every call returns `false`, and ``remarks`` says why. It is
-/// `Sendable`; any thread may use it. Messages that change the service's state wait if the manager's queue is full, as
-/// `sd_notify` does. ``status(_:)`` and ``feedWatchdog()`` do not wait.
+/// `Sendable`; any thread may use it. No call waits for the manager: while its queue is full, the message is not sent
+/// and ``ServiceManagerError/busy`` is thrown. A ``Daemon`` tries again.
 public final class ServiceManager: Sendable {
     /// Whether there is a manager to notify.
     public var isPresent: Bool { socket != nil }
@@ -90,14 +90,13 @@ public final class ServiceManager: Sendable {
 
     /// Says in one line for people what the service is doing; `systemctl status` shows it.
     ///
-    /// - Throws: ``ServiceManagerError/invalidMessage(_:reason:)`` if the text has more than one line;
-    ///   ``ServiceManagerError/busy`` if the manager's queue is full.
+    /// - Throws: ``ServiceManagerError/invalidMessage(_:reason:)`` if the text has more than one line.
     @discardableResult
     public func status(_ text: String) throws(ServiceManagerError) -> Bool {
         guard !text.utf8.contains(where: { $0 == 10 || $0 == 0 }) else {
             throw .invalidMessage(text, reason: "a status is one line; what follows would be taken for other messages")
         }
-        return try send("STATUS=\(text)", waits: false)
+        return try send("STATUS=\(text)")
     }
 
     /// Says which process is the service's main one, if it is not the one that was started.
@@ -119,14 +118,12 @@ public final class ServiceManager: Sendable {
     }
 
     /// Sends a sign of life. A ``Watchdog`` does so in time.
-    ///
-    /// - Throws: ``ServiceManagerError/busy`` if the manager's queue is full.
     @discardableResult
-    public func feedWatchdog() throws(ServiceManagerError) -> Bool { try send("WATCHDOG=1", waits: false) }
+    public func feedWatchdog() throws(ServiceManagerError) -> Bool { try send("WATCHDOG=1") }
 
-    private func send(_ message: String, waits: Bool = true) throws(ServiceManagerError) -> Bool {
+    private func send(_ message: String) throws(ServiceManagerError) -> Bool {
         guard let socket else { return false }
-        try socket.send(message, waits: waits)
+        try socket.send(message)
         return true
     }
 }

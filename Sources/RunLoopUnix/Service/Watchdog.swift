@@ -24,10 +24,13 @@ public final class Watchdog {
     /// than its loop. It should return at once.
     public var isHealthy: (() -> Bool)?
 
-    /// Called when the manager could not be told. The watchdog tries again an interval later.
+    /// Called when the manager could not be told, once until it can be told again or the error is another. The watchdog
+    /// tries again every interval. Unless set, ``/RunLoopKit/RunLoop/trace`` is told.
     public var errorHandler: ((ServiceManagerError) -> Void)?
 
     private let manager: ServiceManager
+    private let loop: RunLoop
+    private var lastError: ServiceManagerError?
     private weak var timer: Timer?
 
     /// Begins to feed the manager's watchdog, for the first time half a period from now.
@@ -39,7 +42,7 @@ public final class Watchdog {
     /// - Returns: `nil` if the manager does not expect signs of life, or cannot be told.
     public init?(_ manager: ServiceManager, loop: RunLoop, modes: RunLoop.Modes = .common) {
         guard let period = manager.watchdogPeriod, manager.isPresent else { return nil }
-        self.manager = manager
+        (self.manager, self.loop) = (manager, loop)
         interval = period / 2
         let timer = Timer(fire: loop.now + interval, interval: interval, repeats: true) { _ in self.feed() }
         timer.name = "watchdog"
@@ -60,8 +63,12 @@ public final class Watchdog {
         do {
             try manager.feedWatchdog()
             feedings += 1
+            lastError = nil
         } catch {
-            errorHandler?(error)
+            guard error != lastError else { return }
+            lastError = error
+            if let errorHandler { return errorHandler(error) }
+            loop.trace?(.ignored("the watchdog is not fed: \(error)"))
         }
     }
 }

@@ -1,4 +1,3 @@
-internal import Glibc
 public import RunLoopKit
 
 extension RunLoop {
@@ -14,7 +13,8 @@ extension RunLoop {
     ///
     /// - Parameters:
     ///   - signal: the signal.
-    ///   - report: what to do with the dump, on the loop's thread. Writes it to standard error as text unless given.
+    ///   - report: what to do with the dump, on the loop's thread. Writes it to standard error as text unless given,
+    ///     without waiting for whoever reads that.
     /// - Throws: ``SignalError`` if the signal cannot be handled; ``SystemError`` if there is no descriptor left.
     public func dump(
         on signal: Signal, _ report: @escaping (Dump) -> Void = RunLoop.writeToStandardError,
@@ -27,13 +27,9 @@ extension RunLoop {
         try add(source, forMode: .every)
     }
 
-    /// Writes a dump to standard error as text. Any thread.
+    /// Writes a dump to standard error as text. What standard error does not take at once is written by a thread of its
+    /// own, so that nobody else waits for a reader; what a process has not written when it ends is lost. Any thread.
     public static func writeToStandardError(_ dump: Dump) {
-        var rest = "\(dump)\n".utf8[...]
-        while !rest.isEmpty {
-            let count = rest.withContiguousStorageIfAvailable { write(STDERR_FILENO, $0.baseAddress, $0.count) } ?? -1
-            guard count > 0 || errno == EINTR else { return }
-            rest = rest.dropFirst(max(0, count))
-        }
+        StandardError.shared.write("\(dump)\n")
     }
 }

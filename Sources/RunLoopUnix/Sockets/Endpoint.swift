@@ -16,6 +16,9 @@ public struct Endpoint: Sendable, CustomStringConvertible {
     ///   - port: the port; 0 lets the system choose one.
     /// - Throws: ``SystemError`` with `EINVAL` if it is not an address in digits.
     public init(_ address: String, port: UInt16) throws(SystemError) {
+        guard !address.utf8.contains(0) else {
+            throw SystemError("an address with a zero byte, which would end it early", errno: EINVAL)
+        }
         var hints = addrinfo()
         hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
@@ -34,13 +37,17 @@ public struct Endpoint: Sendable, CustomStringConvertible {
 
     /// The address of a Unix socket: a path, or `@` and a name in the abstract namespace.
     ///
-    /// - Throws: ``SystemError`` with `ENAMETOOLONG` for more than 107 bytes, and with `EINVAL` for an empty path.
+    /// - Throws: ``SystemError`` with `ENAMETOOLONG` for more than 107 bytes, and with `EINVAL` for an empty path or one
+    ///   with a zero byte. An abstract name may have zero bytes.
     public init(path: String) throws(SystemError) {
         let isAbstract = path.hasPrefix("@")
         let bytes = isAbstract ? [0] + Array(path.utf8.dropFirst()) : Array(path.utf8)
         var address = sockaddr_un()
         let capacity = MemoryLayout.size(ofValue: address.sun_path)
         guard !bytes.isEmpty else { throw SystemError("the path of a Unix socket is empty", errno: EINVAL) }
+        guard isAbstract || !bytes.contains(0) else {
+            throw SystemError("the path of a Unix socket has a zero byte, which would end it early", errno: EINVAL)
+        }
         guard bytes.count < capacity else { throw SystemError("the path \(path)", errno: ENAMETOOLONG) }
         address.sun_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
@@ -68,6 +75,21 @@ public struct Endpoint: Sendable, CustomStringConvertible {
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { call($0, &length) }
         }
         self.length = length
+    }
+
+    /// The same IPv4 or IPv6 address with another port; any other address as it is.
+    func with(port: UInt16) -> Endpoint {
+        var copy = self
+        withUnsafeMutablePointer(to: &copy.storage) { pointer in
+            switch family {
+            case AF_INET:
+                pointer.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { $0.pointee.sin_port = port.bigEndian }
+            case AF_INET6:
+                pointer.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) { $0.pointee.sin6_port = port.bigEndian }
+            default: break
+            }
+        }
+        return copy
     }
 
     func withSystemAddress<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
@@ -105,6 +127,28 @@ public struct Endpoint: Sendable, CustomStringConvertible {
             guard let first = name.first else { return "" }
             if first == 0 { return "@" + String(decoding: name.dropFirst(), as: UTF8.self) }
             return String(decoding: name.prefix { $0 != 0 }, as: UTF8.self)
+        }
+    }
+
+    /// The path of a Unix socket that is a file.
+    var filePath: String? { path.flatMap { $0.isEmpty || $0.hasPrefix("@") ? nil : $0 } }
+
+    /// Who a peer is, for limits: an IPv4 address, or the 64 bits of an IPv6 address that name its network, since a
+    /// single host has all addresses of one. `nil` for other addresses.
+    var host: UInt64? {
+        func bytes<Address>(_ field: PartialKeyPath<Address>, _ range: Range<Int>) -> UInt64 {
+            let offset = MemoryLayout<Address>.offset(of: field)!
+            return withUnsafeBytes(of: storage) { bytes in
+                range.reduce(0) { $0 << 8 | UInt64(bytes[offset + $1]) }
+            }
+        }
+        switch family {
+        case AF_INET: return bytes(\sockaddr_in.sin_addr, 0..<4)
+        case AF_INET6:
+            let network = bytes(\sockaddr_in6.sin6_addr, 0..<8)
+            // An IPv4 address in the clothes of IPv6 is all in the other half.
+            return network == 0 ? bytes(\sockaddr_in6.sin6_addr, 8..<16) : network
+        default: return nil
         }
     }
 

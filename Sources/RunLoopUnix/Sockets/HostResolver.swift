@@ -1,14 +1,42 @@
+internal import CShims
 internal import Glibc
 public import RunLoopKit
 
-/// Finds the addresses of a name on a background thread, so that a slow name server blocks no loop.
+/// Finds the addresses of a name on threads of its own, so that a slow name server blocks neither a loop nor the
+/// background timers.
+///
+/// At most eight names are looked up at a time; further ones wait for a thread, and nobody waits longer than his
+/// timeout. Equal names that are asked for while one of them is being looked up share that look-up. Answers are not
+/// kept: the system's resolver does not tell how long they hold. An address in digits needs no thread.
 public enum HostResolver {
-    /// Why there are no addresses, in the words of the system's resolver.
+    /// Why there are no addresses.
     public struct Failure: Error, Sendable, Equatable, CustomStringConvertible {
+        /// What a program may want to tell apart.
+        public enum Kind: Sendable, Hashable {
+            /// There is no such name, or it has no address.
+            case notFound
+            /// The name servers do not answer at present, or say to ask again.
+            case unavailable
+            /// There was no answer within the timeout.
+            case timedOut
+            /// The text cannot be a name: it is empty or has a zero byte.
+            case invalidName
+            /// The resolver failed in another way.
+            case other
+        }
+
+        /// What kind of failure it is.
+        public let kind: Kind
         /// The name that was looked up.
         public let name: String
-        /// What the resolver said, for example `Name or service not known`.
+        /// What happened, in the words of the system's resolver if they are its, for example `Name or service not
+        /// known`.
         public let reason: String
+
+        /// A failure of that kind.
+        package init(_ kind: Kind, name: String, reason: String) {
+            (self.kind, self.name, self.reason) = (kind, name, reason)
+        }
 
         public var description: String { "\(name): \(reason)" }
     }
@@ -21,33 +49,44 @@ public enum HostResolver {
     ///   - port: the port of the addresses.
     ///   - loop: the calling thread's loop.
     ///   - modes: the modes in which the completion may be called.
-    ///   - completion: called once, on the loop's thread, and never before this call has returned.
+    ///   - timeout: how long it may take, with the time for which it waits for a thread, before it fails as
+    ///     `timedOut`; 30 s unless given.
+    ///   - completion: called once, on the loop's thread, and never before this call has returned. The end of the loop
+    ///     lets it go uncalled.
+    /// - Returns: the look-up. Keep it only if you may want to cancel it.
+    @discardableResult
     public static func resolve(
         _ name: String, port: UInt16, on loop: RunLoop, modes: RunLoop.Modes = .common,
-        completion: @escaping (Result<[Endpoint], Failure>) -> Void, file: StaticString = #fileID,
-        line: UInt32 = #line
-    ) {
-        // The completion stays on its thread, under a number. Only the number travels.
-        let number = Waiting.of(loop).insert(completion)
-        // Keeps the loop's runs from finishing until the answer comes.
-        let idle = CustomSource(file: file, line: line)
-        idle.name = "resolving \(name)"
-        loop.add(idle, forMode: modes)
-        Waiting.of(loop).keep(idle, number)
-        let remote = loop.remote
-        DeliveryQueue.background.asyncAfter(.zero) {
-            let result = lookUp(name, port)
-            remote.perform(inModes: modes) { Waiting.of($0).complete(number, result) }
-        }
+        timeout: Duration = .seconds(30), completion: @escaping (Result<[Endpoint], Failure>) -> Void,
+        file: StaticString = #fileID, line: UInt32 = #line
+    ) -> HostLookup {
+        let lookup = HostLookup(name, port, on: loop, completion)
+        lookup.begin(modes, timeout, RunLoop.Origin(file: file, line: line))
+        return lookup
     }
 
-    private static func lookUp(_ name: String, _ port: UInt16) -> Result<[Endpoint], Failure> {
+    /// What finds the addresses of a name, on a thread that it may block. The system's resolver; tests give their world
+    /// another one.
+    package static let finder = WorldLocal<@Sendable (String) -> Result<[Endpoint], Failure>> { _ in
+        { HostResolver.find($0, flags: AI_ADDRCONFIG) }
+    }
+
+    /// The addresses of a text that is one in digits; `nil` if it is none. Never waits.
+    static func addresses(inDigits text: String) -> [Endpoint]? {
+        try? find(text, flags: AI_NUMERICHOST).get()
+    }
+
+    private static func find(_ name: String, flags: Int32) -> Result<[Endpoint], Failure> {
         var hints = addrinfo()
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-        hints.ai_flags = AI_NUMERICSERV | AI_ADDRCONFIG
+        hints.ai_flags = AI_NUMERICSERV | flags
         var found: UnsafeMutablePointer<addrinfo>?
-        let status = getaddrinfo(name, String(port), &hints, &found)
-        guard status == 0 else { return .failure(Failure(name: name, reason: String(cString: gai_strerror(status)))) }
+        let status = getaddrinfo(name, nil, &hints, &found)
+        guard status == 0 else {
+            let kind: Failure.Kind =
+                rlk_is_unknown_host(status) != 0 ? .notFound : status == EAI_AGAIN ? .unavailable : .other
+            return .failure(Failure(kind, name: name, reason: String(cString: gai_strerror(status))))
+        }
         defer { freeaddrinfo(found) }
         var addresses: [Endpoint] = []
         var next = found
@@ -56,33 +95,5 @@ public enum HostResolver {
             next = info.pointee.ai_next
         }
         return .success(addresses)
-    }
-
-    /// The look-ups of a loop that are under way.
-    private final class Waiting {
-        private var completions: [Int: (Result<[Endpoint], Failure>) -> Void] = [:]
-        private var idle: [Int: CustomSource] = [:]
-        private var last = 0
-
-        static func of(_ loop: RunLoop) -> Waiting {
-            loop[local]
-        }
-
-        private static let local = RunLoop.Local { _ in Waiting() }
-
-        func insert(_ completion: @escaping (Result<[Endpoint], Failure>) -> Void) -> Int {
-            last += 1
-            completions[last] = completion
-            return last
-        }
-
-        func keep(_ source: CustomSource, _ number: Int) {
-            idle[number] = source
-        }
-
-        func complete(_ number: Int, _ result: Result<[Endpoint], Failure>) {
-            idle.removeValue(forKey: number)?.invalidate()
-            completions.removeValue(forKey: number)?(result)
-        }
     }
 }

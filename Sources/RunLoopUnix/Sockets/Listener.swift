@@ -13,9 +13,8 @@ public import RunLoopKit
 /// When the process or the system has no descriptor left, the listener neither spins nor fails: it refuses the waiting
 /// connection with a descriptor that it kept in reserve, tells the error handler, and pauses for ``Options/pause``.
 ///
-/// A listener keeps itself until it is closed, by the handler of its source; you need not keep it. Close it before its
-/// loop ends: the end of a loop lets it go without closing the descriptor. A listener belongs to the loop's thread and
-/// is not `Sendable`.
+/// A listener keeps itself until it is closed, by the handler of its source; you need not keep it. The end of its loop
+/// closes it. A listener belongs to the loop's thread and is not `Sendable`.
 public final class Listener {
     /// How to listen.
     public struct Options: Sendable {
@@ -27,12 +26,23 @@ public final class Listener {
         public var isDualStack = true
         /// Whether writes are sent at once and do not wait to be joined by more (`TCP_NODELAY`).
         public var hasNoDelay = true
-        /// Whether to take over the path of a Unix socket if nobody listens there any more.
+        /// Whether to take over the path of a Unix socket that nobody answers on. What is no socket is never replaced.
         public var replacesStalePath = true
+        /// The permissions of the path of a Unix socket, whatever the process's umask is: who may write to it may
+        /// connect. `0o600` unless set: this user's processes.
+        public var permissions: UInt32 = 0o600
         /// The most connections that a pass accepts; 64 unless set.
         public var budget = 64
-        /// How long the listener pauses when there is no descriptor left; 100 ms unless set.
+        /// How long the listener pauses when there is no descriptor left; 100 ms unless set, and at least 1 ms.
         public var pause = Duration.milliseconds(100)
+        /// How many connections the handler is given in which time; `nil`, the default, for no limit. What is over the
+        /// limit waits in the system's queue, and is refused by the system once that is full.
+        public var rateLimit: RateLimit?
+        /// How many connections of one peer the handler is given in which time; `nil`, the default, for no limit. What
+        /// is over the limit is closed at once, and does not count for ``rateLimit``. A peer is an IPv4 address, or the
+        /// first 64 bits of an IPv6 address. The limit does not hold for Unix sockets. Beyond 16,384 peers in an
+        /// interval all are counted anew.
+        public var peerRateLimit: RateLimit?
 
         /// The defaults.
         public init() {}
@@ -54,6 +64,10 @@ public final class Listener {
     public private(set) var accepted = 0
     /// How many connections were refused because no descriptor was left.
     public private(set) var refused = 0
+    /// How many connections were closed because their peer was over ``Options/peerRateLimit``.
+    public private(set) var turnedAway = 0
+    /// How often ``Options/rateLimit`` has made connections wait.
+    public private(set) var waits = 0
 
     private let loop: RunLoop
     private let modes: RunLoop.Modes
@@ -63,8 +77,10 @@ public final class Listener {
     private var source: DescriptorSource?
     private var resumption: Timer?
     private var reserve: Int32 = -1
-    /// The path to remove when the listener closes.
-    private let path: String?
+    /// The path to remove when the listener closes, if it still leads to the listener's own socket.
+    private let path: (text: String, file: FileIdentity)?
+    private var window: RateWindow?
+    private var peers: PeerWindows?
 
     /// Listens on an address. Call it on the loop's thread.
     ///
@@ -74,13 +90,14 @@ public final class Listener {
     ///   - modes: the modes in which it accepts.
     ///   - options: how to listen.
     ///   - handler: called with each connection; kept until the listener is closed.
-    /// - Throws: ``SystemError``, for example with `EADDRINUSE`, `EACCES` or `EADDRNOTAVAIL`.
+    /// - Throws: ``SystemError``, for example with `EADDRINUSE`, `EACCES` or `EADDRNOTAVAIL`. A path at which there is
+    ///   anything but a socket that nobody answers on is in use.
     public convenience init(
         address: Endpoint, on loop: RunLoop, modes: RunLoop.Modes = .common, options: Options = Options(),
         handler: @escaping AcceptHandler, file: StaticString = #fileID, line: UInt32 = #line
     ) throws {
         let descriptor = try ListeningSocket.open(address, options)
-        let path = address.path.flatMap { $0.hasPrefix("@") ? nil : $0 }
+        let path = address.filePath.flatMap { path in FileIdentity(ofSocket: path).map { (path, $0) } }
         try self.init(
             inherited: descriptor, path: path, on: loop, modes: modes, options: options, handler: handler,
             file: file, line: line)
@@ -102,7 +119,8 @@ public final class Listener {
     }
 
     private init(
-        inherited descriptor: Int32, path: String?, on loop: RunLoop, modes: RunLoop.Modes, options: Options,
+        inherited descriptor: Int32, path: (String, FileIdentity)?, on loop: RunLoop, modes: RunLoop.Modes,
+        options: Options,
         handler: @escaping AcceptHandler, file: StaticString, line: UInt32
     ) throws {
         origin = RunLoop.Origin(file: file, line: line)
@@ -112,6 +130,8 @@ public final class Listener {
         self.modes = modes
         self.options = options
         self.handler = handler
+        window = options.rateLimit.map { RateWindow($0) }
+        peers = options.peerRateLimit.map { PeerWindows(limit: $0) }
         isTCP = Endpoint.local(of: descriptor).path == nil
         setNonBlocking(descriptor)
         reserve = open("/dev/null", O_RDONLY | O_CLOEXEC)
@@ -122,10 +142,11 @@ public final class Listener {
         do {
             try loop.add(source, forMode: modes)
         } catch {
-            Glibc.close(descriptor)
-            if reserve >= 0 { Glibc.close(reserve) }
+            closeDescriptors()
             throw error
         }
+        // The end of the loop invalidates the source.
+        source.invalidationHandler = { [unowned self] in close() }
         self.source = source
     }
 
@@ -136,8 +157,15 @@ public final class Listener {
     public var isOpen: Bool { handler != nil }
 
     private func acceptSome() {
-        for _ in 0..<options.budget {
+        let now = loop.now
+        for turn in 0..<options.budget {
             guard let handler else { return }
+            if let end = window?.end(at: now) {
+                // Only in the first turn is it known that another connection waits.
+                guard turn == 0 else { return }
+                waits += 1
+                return rest(until: end)
+            }
             var descriptor: Int32 = -1
             var reason: Int32 = 0
             let peer = Endpoint { address, length in
@@ -145,6 +173,12 @@ public final class Listener {
                 reason = errno
             }
             if descriptor >= 0 {
+                if let host = peer.host, peers?.take(host, at: now) == false {
+                    turnedAway += 1
+                    Glibc.close(descriptor)
+                    continue
+                }
+                _ = window?.take(at: now)
                 accepted += 1
                 if isTCP, options.hasNoDelay { setOption(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
                 handler(self, descriptor, peer)
@@ -179,30 +213,37 @@ public final class Listener {
     }
 
     private func rest() {
+        rest(until: loop.now + max(options.pause, .milliseconds(1)))
+    }
+
+    private func rest(until date: RunLoop.Instant) {
         guard let source, resumption == nil else { return }
-        loop.remove(source, fromMode: modes)
-        let timer = Timer(at: loop.now + options.pause, origin: origin) { [unowned self] _ in
+        source.events = []
+        let timer = Timer(at: date, origin: origin) { [unowned self] _ in
             resumption = nil
-            guard let source = self.source else { return }
-            do { try loop.add(source, forMode: modes) } catch { close() }
+            self.source?.events = .readable
         }
         timer.name = "pause of \(source.name!)"
         resumption = timer
         loop.add(timer, forMode: modes)
     }
 
-    /// Stops accepting and closes the descriptor; the path of a Unix socket is removed. Connections stay open. On the
-    /// loop's thread; harmless when repeated.
+    /// Stops accepting and closes the descriptor; the path of a Unix socket is removed, unless another socket has taken
+    /// its place. Connections stay open. On the loop's thread; harmless when repeated.
     public func close() {
         guard let handler else { return }
         self.handler = nil
         source?.invalidate()
         resumption?.invalidate()
         (source, resumption) = (nil, nil)
-        if let path { unlink(path) }
-        Glibc.close(fileDescriptor)
-        if reserve >= 0 { Glibc.close(reserve) }
+        if let path { path.file.remove(path.text) }
+        closeDescriptors()
         withExtendedLifetime((handler, errorHandler)) {}
         errorHandler = nil
+    }
+
+    private func closeDescriptors() {
+        Glibc.close(fileDescriptor)
+        if reserve >= 0 { Glibc.close(reserve) }
     }
 }

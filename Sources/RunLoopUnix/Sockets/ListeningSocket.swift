@@ -7,17 +7,15 @@ enum ListeningSocket {
         let descriptor = socket(address.family, kind, 0)
         guard descriptor >= 0 else { throw .last("open a socket for \(address)") }
         do throws(SystemError) {
-            if address.family == AF_UNIX {
-                if options.replacesStalePath { removeStalePath(of: address) }
-            } else {
-                setOption(descriptor, SOL_SOCKET, SO_REUSEADDR, 1)
-                if options.reusesPort { setOption(descriptor, SOL_SOCKET, SO_REUSEPORT, 1) }
-            }
             if address.family == AF_INET6 {
                 setOption(descriptor, Int32(IPPROTO_IPV6), IPV6_V6ONLY, options.isDualStack ? 0 : 1)
             }
-            guard address.withSystemAddress({ bind(descriptor, $0, $1) }) == 0 else {
-                throw .last("bind to \(address)")
+            if let path = address.filePath {
+                try bind(descriptor, to: address, at: path, options)
+            } else {
+                setOption(descriptor, SOL_SOCKET, SO_REUSEADDR, 1)
+                if options.reusesPort { setOption(descriptor, SOL_SOCKET, SO_REUSEPORT, 1) }
+                try bind(descriptor, to: address)
             }
             guard listen(descriptor, options.backlog) == 0 else { throw .last("listen on \(address)") }
             return descriptor
@@ -25,6 +23,43 @@ enum ListeningSocket {
             close(descriptor)
             throw error
         }
+    }
+
+    private static func bind(_ descriptor: Int32, to address: Endpoint) throws(SystemError) {
+        guard address.withSystemAddress({ Glibc.bind(descriptor, $0, $1) }) == 0 else {
+            throw .last("bind to \(address)")
+        }
+    }
+
+    /// Binds to a path, which then has exactly the permissions asked for. Nobody can connect before that: the socket
+    /// does not listen yet.
+    private static func bind(
+        _ descriptor: Int32, to address: Endpoint, at path: String, _ options: Listener.Options
+    ) throws(SystemError) {
+        guard options.permissions & ~0o777 == 0 else {
+            throw SystemError("give \(path) the permissions \(String(options.permissions, radix: 8))", errno: EINVAL)
+        }
+        if options.replacesStalePath { try removeStaleSocket(at: path, address) }
+        // On Linux the path gets those of the socket less those of the umask, so that it never has more than it should.
+        // The umask itself is the whole process's, and not to be changed for a moment.
+        guard fchmod(descriptor, options.permissions) == 0 else { throw .last("set the permissions of \(path)") }
+        try bind(descriptor, to: address)
+        guard fchmodat(AT_FDCWD, path, options.permissions, AT_SYMLINK_NOFOLLOW) == 0 else {
+            let error = SystemError.last("set the permissions of \(path)")
+            unlink(path)
+            throw error
+        }
+    }
+
+    /// Removes a socket that a process left behind. What is no socket stays, and so does one that anybody answers on.
+    private static func removeStaleSocket(at path: String, _ address: Endpoint) throws(SystemError) {
+        guard let file = FileIdentity(ofSocket: path) else { return }
+        let probe = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
+        guard probe >= 0 else { throw .last("open a socket for \(address)") }
+        defer { close(probe) }
+        let status = address.withSystemAddress { connect(probe, $0, $1) }
+        guard status != 0, errno == ECONNREFUSED else { return }
+        file.remove(path)
     }
 
     static func check(_ descriptor: Int32) throws(SystemError) {
@@ -37,15 +72,23 @@ enum ListeningSocket {
             throw SystemError("descriptor \(descriptor) is a socket that does not listen", errno: EINVAL)
         }
     }
+}
 
-    /// Removes a path that a process left behind, where nobody answers any more.
-    private static func removeStalePath(of address: Endpoint) {
-        guard let path = address.path, !path.hasPrefix("@") else { return }
-        let probe = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
-        guard probe >= 0 else { return }
-        defer { close(probe) }
-        let status = address.withSystemAddress { connect(probe, $0, $1) }
-        if status != 0, errno == ECONNREFUSED { unlink(path) }
+/// Which file a path leads to: another one may come to its place.
+struct FileIdentity: Equatable {
+    private let device: dev_t
+    private let inode: ino_t
+
+    /// That of a socket at the path; `nil` if there is none.
+    init?(ofSocket path: String) {
+        var status = stat()
+        guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else { return nil }
+        (device, inode) = (status.st_dev, status.st_ino)
+    }
+
+    /// Removes the path if it still leads to this file.
+    func remove(_ path: String) {
+        if FileIdentity(ofSocket: path) == self { unlink(path) }
     }
 }
 

@@ -33,6 +33,13 @@ struct InstantTests {
         #expect(ms(-1000) - .seconds(-Int64.max) == .distantFuture)
     }
 
+    @Test("no duration traps", arguments: [Int64.min, -1, 0, 1, .max])
+    func extremes(nanoseconds: Int64) {
+        let (longest, lowest) = (Duration(attoseconds: .max), Duration(attoseconds: .min))
+        #expect(ns(nanoseconds) + longest == .distantFuture && ns(nanoseconds) - longest == .distantPast)
+        #expect(ns(nanoseconds) + lowest == .distantPast && ns(nanoseconds) - lowest == .distantFuture)
+    }
+
     @Test("durations are rounded to the nearest nanosecond")
     func rounding() {
         #expect(ns(0) + Duration(secondsComponent: 0, attosecondsComponent: 1_499_999_999) == ns(1))

@@ -32,7 +32,7 @@ struct SpawnTests {
         #expect(throws: SystemError("spawn /etc/passwd", errno: EACCES)) {
             try ChildProcess.spawn(.path("/etc/passwd"))
         }
-        #expect(throws: SystemError("spawn true", errno: ENOENT)) {
+        #expect(throws: SystemError("spawn true: go to /no/such/directory", errno: ENOENT)) {
             try ChildProcess.spawn(.named("true"), workingDirectory: "/no/such/directory")
         }
         #expect(throws: SystemError("spawn true: give it descriptor 999999", errno: EBADF)) {
@@ -61,6 +61,139 @@ struct SpawnTests {
         #expect(try text(of: other.standardOutput) == "A==\nB=2 3\n")
         let bare = try ChildProcess.spawn(.named("env"), environment: .only([:]), standardOutput: .pipe)
         #expect(try text(of: bare.standardOutput) == "")
+    }
+
+    @Test("an environment is inherited with changes, also what is not text")
+    func updatedEnvironment() throws {
+        setenv("RUNLOOPKIT_KEPT", "\u{FF}", 1)
+        let notText: [CChar] = [-1, 97, 0]
+        setenv("RUNLOOPKIT_BYTES", notText, 1)
+        setenv("RUNLOOPKIT_REMOVED", "1", 1)
+        setenv("RUNLOOPKIT_CHANGED", "1", 1)
+        let changes = ["RUNLOOPKIT_REMOVED": nil, "RUNLOOPKIT_CHANGED": "2", "RUNLOOPKIT_ADDED": "3"]
+        let child = try ChildProcess.spawn(
+            .path("/bin/sh"), arguments: ["-c", "env | grep -a ^RUNLOOPKIT_[ABCKR] | sort | od -An -tx1 -v"],
+            environment: .updating(changes), standardOutput: .pipe)
+        let bytes = try text(of: child.standardOutput).split { $0 == " " || $0 == "\n" }.map { UInt8($0, radix: 16)! }
+        let lines = bytes.split(separator: 10)
+        #expect(lines.contains(Array("RUNLOOPKIT_ADDED=3".utf8)[...]))
+        #expect(lines.contains(Array("RUNLOOPKIT_CHANGED=2".utf8)[...]))
+        #expect(lines.contains(Array("RUNLOOPKIT_KEPT=\u{FF}".utf8)[...]))
+        #expect(lines.contains(Array("RUNLOOPKIT_BYTES=".utf8)[...] + [255, 97]))
+        #expect(lines.count == 4, "none is there twice, and the removed one is not there")
+        #expect(throws: SystemError("spawn true: name a variable \"A=B\"", errno: EINVAL)) {
+            try ChildProcess.spawn(.named("true"), environment: .updating(["A=B": nil]))
+        }
+    }
+
+    @Test("a child runs as another user in the groups given, if this process may choose, and this one stays as it was")
+    func user() throws {
+        let nobody = ChildProcess.User(65_534, group: 65_533, supplementaryGroups: [65_531, 65_532])
+        let before = isDumpable
+        guard geteuid() == 0 else {
+            #expect(throws: SystemError("spawn id: run it as user 65534, group 65533", errno: EPERM)) {
+                try ChildProcess.spawn(.named("id"), user: nobody)
+            }
+            return
+        }
+        let child = try ChildProcess.spawn(
+            .path("/bin/sh"), arguments: ["-c", "grep -E '^(Uid|Gid|Groups)' /proc/self/status"], standardOutput: .pipe,
+            user: nobody)
+        let lines = try text(of: child.standardOutput).split(separator: "\n").map {
+            $0.split(whereSeparator: \.isWhitespace)
+        }
+        #expect(
+            lines.map { $0.dropFirst().map(String.init) } == [
+                ["65534", "65534", "65534", "65534"], ["65533", "65533", "65533", "65533"], ["65531", "65532"],
+            ])
+        #expect(isDumpable == before, "this process may still be traced and dump core")
+        // The child's rights decide.
+        let directory = TemporaryDirectory()
+        #expect(throws: SystemError("spawn true: go to \(directory.path)", errno: EACCES)) {
+            try ChildProcess.spawn(.named("true"), workingDirectory: directory.path, user: nobody)
+        }
+    }
+
+    /// What the system says of this process; Swift's Glibc module hides the function. 3 is PR_GET_DUMPABLE.
+    private var isDumpable: Int32 {
+        unsafeBitCast(dlsym(nil, "prctl"), to: (@convention(c) (Int32) -> Int32).self)(3)
+    }
+
+    @Test("a user is found by name, with all groups")
+    func namedUser() throws {
+        let root = try ChildProcess.User(named: "root")
+        #expect(root.identifier == 0 && root.group == 0 && root.supplementaryGroups.contains(0))
+        #expect(throws: SystemError("find the user no-such-user", errno: ENOENT)) {
+            try ChildProcess.User(named: "no-such-user")
+        }
+        #expect(throws: SystemError.self) { try ChildProcess.User(named: "root\0") }
+    }
+
+    @Test("a child has limits of its own, which it cannot raise, and one that cannot be set is an error that says so")
+    func limits() throws {
+        let child = try ChildProcess.spawn(
+            .path("/bin/sh"), arguments: ["-c", "ulimit -n; ulimit -Hn; ulimit -Sc; ulimit -Ht"], standardOutput: .pipe,
+            resourceLimits: [.openFiles: 17, .coreSize: 0, .processorTime: 100])
+        #expect(try text(of: child.standardOutput) == "17\n17\n0\n100\n")
+        // More than the system allows to anybody.
+        #expect(throws: SystemError("spawn true: set its resource limits", errno: EPERM)) {
+            try ChildProcess.spawn(.named("true"), resourceLimits: [.openFiles: .max])
+        }
+        let limits = try ChildProcess.spawn(
+            .named("grep"), arguments: ["^Max", "/proc/self/limits"], standardOutput: .pipe,
+            resourceLimits: [
+                .processorTime: 1_001, .fileSize: 1_002, .dataSize: 1 << 31, .stackSize: 1 << 20, .coreSize: 0,
+                .processes: 1_003, .openFiles: 18, .lockedMemory: 4_096, .addressSpace: 1 << 33,
+            ])
+        let lines = try text(of: limits.standardOutput).split(separator: "\n").map { $0.split(separator: " ") }
+        let found = Set(lines.flatMap { line in line.dropFirst().compactMap { UInt64($0) } })
+        #expect(found.isSuperset(of: [1_001, 1_002, 1 << 31, 1 << 20, 0, 1_003, 18, 4_096, 1 << 33]))
+    }
+
+    @Test("what cannot be run is told from what is not there, wherever it lies in PATH")
+    func search() async {
+        await #expect(processExitsWith: .success) {
+            onThread {
+                let (one, other) = (TemporaryDirectory(), TemporaryDirectory())
+                one.write("#!/bin/sh\n", to: "tool")
+                setenv("PATH", "\(one.path):/no/such/directory:\(other.path):/usr/bin:/bin", 1)
+                func outcome(_ name: String) -> Int32 {
+                    do {
+                        return try end(of: .spawn(.named(name))).isSuccess ? 0 : -1
+                    } catch let error as SystemError {
+                        return error.errno
+                    } catch { return -2 }
+                }
+                precondition(outcome("tool") == EACCES)
+                other.write("#!/bin/sh\nexit 0\n", to: "tool")
+                chmod(other["tool"], 0o755)
+                precondition(outcome("tool") == 0, "the next one in PATH is taken")
+                precondition(outcome("no-such-tool") == ENOENT && outcome("") == ENOENT)
+                // A text without a first line that names its interpreter is no program.
+                other.write("exit 0\n", to: "text")
+                chmod(other["text"], 0o755)
+                precondition(outcome("text") == ENOEXEC)
+                unsetenv("PATH")
+                precondition(outcome("true") == 0)
+            }
+        }
+    }
+
+    @Test("many threads start children at the same time")
+    func manyThreads() {
+        let good = Counter()
+        let threads = (0..<4).map { _ in
+            PlainThread {
+                for _ in 0..<10 {
+                    if let child = try? ChildProcess.spawn(.named("true")), (try? end(of: child)) == .exited(0) {
+                        good.add()
+                    }
+                    if (try? ChildProcess.spawn(.named("no-such-program"))) == nil { good.add() }
+                }
+            }
+        }
+        for thread in threads { thread.join() }
+        #expect(good.value == 80)
     }
 
     @Test("a child has a working directory of its own")

@@ -154,6 +154,60 @@ struct DaemonRunTests {
         }
     }
 
+    @Test("a manager that does not read delays nothing, and hears everything in order when it reads again")
+    func busyManager() throws {
+        let receiver = try NotifyReceiver()
+        let manager = try receiver.manager()
+        receiver.fill(manager)
+        withSimulation { simulation in
+            let daemon = Daemon(loop: simulation.loop, manager: manager)
+            var errors: [String] = []
+            daemon.errorHandler = { errors.append("\($0) \(simulation.now)") }
+            let loop = simulation.loop
+            loop.perform(at: ms(1_000)) { daemon.reload() }
+            loop.perform(at: ms(2_000)) { _ = receiver.messages() }
+            var heard: [String] = []
+            loop.perform(at: ms(2_100)) { heard = receiver.messages().map { String($0.prefix { $0 != "\n" }) } }
+            loop.perform(at: ms(3_000)) { daemon.stop() }
+            #expect(daemon.run() == 0)
+            #expect(simulation.now == ms(3_000))
+            #expect(heard == ["READY=1", "RELOADING=1", "READY=1"])
+            #expect(receiver.messages() == ["STOPPING=1"])
+            #expect(errors == ["\(ServiceManagerError.busy) 0.000000000"], "told once")
+        }
+    }
+
+    @Test("a manager that never reads is given up when the daemon has stopped, and that is told")
+    func deafManager() throws {
+        let receiver = try NotifyReceiver()
+        let manager = try receiver.manager()
+        receiver.fill(manager)
+        withSimulation { simulation in
+            let daemon = Daemon(loop: simulation.loop, manager: manager)
+            var lines: [String] = []
+            simulation.loop.trace = { if case .ignored = $0 { lines.append("\($0)") } }
+            simulation.loop.perform(at: ms(3_000)) { daemon.stop() }
+            #expect(daemon.run() == 0)
+            let line = "ignored: the service manager is not told: \(ServiceManagerError.busy)"
+            #expect(lines == [line, line] && simulation.now == ms(3_000))
+            #expect(simulation.loop.run(in: .default) == .finished, "nothing of it stays in the loop")
+        }
+    }
+
+    @Test(
+        "limits may be as long as a time can be",
+        arguments: [Duration(attoseconds: .max), .seconds(Int64.max), .zero])
+    func absurdLimits(limit: Duration) throws {
+        let manager = try ServiceManager(environment: [:])
+        withSimulation { simulation in
+            let daemon = Daemon(loop: simulation.loop, manager: manager, drainLimit: limit, exitLimit: limit)
+            daemon.onStop(.drain) { done in simulation.loop.perform(afterDelay: .seconds(1)) { done() } }
+            daemon.stop()
+            #expect(daemon.run() == 0)
+            #expect(daemon.abandoned.isEmpty == (limit > .zero))
+        }
+    }
+
     @Test("the signals of a service do what they are for, also before it runs, and go with the daemon")
     func signals() async {
         await #expect(processExitsWith: .success) {

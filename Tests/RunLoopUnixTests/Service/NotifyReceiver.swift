@@ -46,6 +46,14 @@ final class NotifyReceiver {
             environment: ["NOTIFY_SOCKET": address].merging(further) { _, further in further })
     }
 
+    /// Fills its queue, as if it did not read.
+    func fill(_ manager: ServiceManager) {
+        for number in 0..<100_000 {
+            do { try manager.status("\(number)") } catch { return precondition(error == .busy) }
+        }
+        preconditionFailure("the queue has no end")
+    }
+
     /// Writes down when messages come, in whatever mode the loop then runs.
     func listen(on loop: RunLoop, modes: RunLoop.Modes, _ body: @escaping (String, RunLoop.Instant) -> Void) throws {
         let source = DescriptorSource(fileDescriptor: descriptor, events: .readable) { [self] _, _ in

@@ -113,16 +113,39 @@ struct WatchdogTests {
         }
     }
 
-    @Test("what cannot be sent is reported, and tried again an interval later")
+    @Test("what cannot be sent is reported once, tried again every interval, and reported again after it was well")
     func errors() throws {
+        let receiver = try NotifyReceiver()
+        let manager = try receiver.manager(["WATCHDOG_USEC": "4000000"])
+        try withSimulation { simulation in
+            let watchdog = try #require(Watchdog(manager, loop: simulation.loop))
+            var errors: [ServiceManagerError] = []
+            watchdog.errorHandler = { errors.append($0) }
+            for spell in 1...2 {
+                receiver.fill(manager)
+                simulation.advance(by: .seconds(9))
+                #expect(errors == Array(repeating: .busy, count: spell))
+                #expect(watchdog.feedings == spell - 1)
+                _ = receiver.messages()
+                simulation.advance(by: .seconds(2))
+                #expect(receiver.messages() == ["WATCHDOG=1"] && watchdog.feedings == spell)
+            }
+            watchdog.invalidate()
+        }
+    }
+
+    @Test("without a handler the trace of the loop says once that the watchdog is not fed")
+    func tracedError() throws {
         try withSimulation { simulation in
             let manager = try ServiceManager(
                 environment: ["NOTIFY_SOCKET": "/nonexistent/notify", "WATCHDOG_USEC": "4000000"])
             let watchdog = try #require(Watchdog(manager, loop: simulation.loop))
-            var errors = 0
-            watchdog.errorHandler = { _ in errors += 1 }
-            simulation.advance(by: .seconds(5))
-            #expect(errors == 2 && watchdog.feedings == 0)
+            var lines: [String] = []
+            simulation.loop.trace = { if case .ignored = $0 { lines.append("\($0)") } }
+            simulation.advance(by: .seconds(9))
+            #expect(lines.count == 1)
+            #expect(
+                lines.first?.hasPrefix("ignored: the watchdog is not fed: notify the service manager: No such") == true)
             watchdog.invalidate()
         }
     }

@@ -112,6 +112,214 @@ struct ListenerTests {
         await #expect(processExitsWith: .exitCode(0)) { try runWithoutDescriptors() }
     }
 
+    @Test("a path is taken over from nobody but a socket that nobody answers on")
+    func notStale() throws {
+        try withSimulation { simulation in
+            let directory = TemporaryDirectory()
+            directory.write("kept", to: "file")
+            directory.makeDirectory("directory")
+            #expect(symlink(directory["file"], directory["link"]) == 0)
+            let datagrams = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
+            defer { close(datagrams) }
+            let bound = try Endpoint(path: directory["datagrams"])
+            #expect(bound.withSystemAddress { bind(datagrams, $0, $1) } == 0)
+            for name in ["file", "directory", "link", "datagrams"] {
+                let error = #expect(throws: SystemError.self) {
+                    try Listener(address: Endpoint(path: directory[name]), on: simulation.loop) {
+                        close($1); _ = $2
+                    }
+                }
+                #expect(error?.errno == EADDRINUSE, "\(name)")
+            }
+            var status = stat()
+            #expect(stat(directory["file"], &status) == 0 && status.st_size == 4)
+            for name in ["directory", "link", "datagrams"] { #expect(access(directory[name], F_OK) == 0, "\(name)") }
+        }
+    }
+
+    @Test("a stale path is left alone if that is asked for")
+    func keptStalePath() throws {
+        try withSimulation { simulation in
+            let directory = TemporaryDirectory()
+            let address = try Endpoint(path: directory["socket"])
+            let stale = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+            #expect(address.withSystemAddress { bind(stale, $0, $1) } == 0)
+            close(stale)
+            var options = Listener.Options()
+            options.replacesStalePath = false
+            let error = #expect(throws: SystemError.self) {
+                try Listener(address: address, on: simulation.loop, options: options) {
+                    close($1); _ = $2
+                }
+            }
+            #expect(error?.errno == EADDRINUSE)
+        }
+    }
+
+    @Test("a listener that closes leaves the socket of whoever has taken over its path")
+    func takenOver() throws {
+        try withSimulation { simulation in
+            let directory = TemporaryDirectory()
+            let address = try Endpoint(path: directory["socket"])
+            let first = try Listener(address: address, on: simulation.loop) {
+                close($1); _ = $2
+            }
+            directory.delete("socket")
+            let second = try Listener(address: address, on: simulation.loop) {
+                close($1); _ = $2
+            }
+            first.close()
+            #expect(access(directory["socket"], F_OK) == 0)
+            second.close()
+            #expect(access(directory["socket"], F_OK) != 0)
+        }
+    }
+
+    @Test("a path has the permissions asked for, whatever the umask", arguments: [0o000, 0o022, 0o777])
+    func permissions(mask: mode_t) async {
+        await #expect(processExitsWith: .success) { [mask] in
+            let directory = TemporaryDirectory()
+            umask(mask)
+            func permissions(_ options: Listener.Options) throws -> mode_t {
+                try withSimulation { simulation in
+                    let address = try Endpoint(path: directory["socket"])
+                    let listener = try Listener(address: address, on: simulation.loop, options: options) {
+                        close($1); _ = $2
+                    }
+                    defer { listener.close() }
+                    var status = stat()
+                    lstat(directory["socket"], &status)
+                    return status.st_mode & 0o777
+                }
+            }
+            var options = Listener.Options()
+            let usual = try permissions(options)
+            options.permissions = 0o666
+            let chosen = try permissions(options)
+            precondition(usual == 0o600 && chosen == 0o666, "\(usual) \(chosen)")
+            options.permissions = 0o1777
+            do {
+                _ = try permissions(options)
+                fatalError("taken")
+            } catch let error as SystemError {
+                precondition(error.errno == EINVAL && access(directory["socket"], F_OK) != 0)
+            }
+        }
+    }
+
+    @Test("the end of its loop closes a listener, also one that rests", arguments: [false, true])
+    func endOfLoop(rests: Bool) throws {
+        let directory = TemporaryDirectory()
+        let address = try Endpoint(path: directory["socket"])
+        try withSimulation { simulation in
+            var options = Listener.Options()
+            options.rateLimit = RateLimit(interval: .seconds(60), burst: 1)
+            let listener = try Listener(address: address, on: simulation.loop, options: options) {
+                close($1); _ = $2
+            }
+            let peers = rests ? (0..<2).map { _ in Peer(connectedTo: address) } : []
+            simulation.settle { listener.waits == peers.count / 2 }
+            #expect(listener.isOpen && listener.waits == peers.count / 2)
+        }
+        let probe = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(probe) }
+        #expect(address.withSystemAddress { connect(probe, $0, $1) } != 0 && errno == ENOENT)
+    }
+
+    @Test("the end of its loop leaves no descriptor of a listener open")
+    func descriptorsAtEndOfLoop() async {
+        await #expect(processExitsWith: .success) {
+            let before = openFiles()
+            let during = onThread { () -> [String] in
+                _ = try! Listener(address: Endpoint("127.0.0.1", port: 0), on: RunLoop.current) {
+                    close($1); _ = $2
+                }
+                return openFiles()
+            }
+            let nulls = [before, during, openFiles()].map { $0.count { $0 == "/dev/null" } }
+            precondition(nulls[1] == nulls[0] + 1 && nulls[2] == nulls[0], "\(nulls)")
+            let sockets = during.filter { $0.hasPrefix("socket:") && !before.contains($0) }
+            precondition(sockets.count == 1 && !openFiles().contains(sockets[0]), "\(sockets)")
+        }
+    }
+
+    @Test("what is over the rate limit waits, and is accepted in the next interval")
+    func rateLimit() throws {
+        try withSimulation { simulation in
+            let loop = simulation.loop
+            var options = Listener.Options()
+            options.rateLimit = RateLimit(interval: .seconds(1), burst: 3)
+            var times: [RunLoop.Instant] = []
+            let listener = try Listener(address: Endpoint("127.0.0.1", port: 0), on: loop, options: options) {
+                times.append(simulation.now)
+                close($1)
+                _ = $2
+            }
+            let peers = (0..<9).map { _ in Peer(connectedTo: listener.address) }
+            simulation.settle { listener.waits == 1 }
+            let passes = loop.statistics.passes
+            simulation.advance(by: .milliseconds(999))
+            #expect(loop.statistics.passes - passes < 5, "it rests meanwhile")
+            simulation.advance(by: .seconds(3))
+            #expect(times == [0, 0, 0, 1_000, 1_000, 1_000, 2_000, 2_000, 2_000].map { ms($0) })
+            #expect(listener.waits == 2 && listener.accepted == 9)
+            listener.close()
+            withExtendedLifetime(peers) {}
+        }
+    }
+
+    @Test("a peer that is over its limit is turned away, and others are not")
+    func peerRateLimit() throws {
+        try withSimulation { simulation in
+            let loop = simulation.loop
+            var options = Listener.Options()
+            options.peerRateLimit = RateLimit(interval: .seconds(1), burst: 2)
+            options.rateLimit = RateLimit(interval: .seconds(1), burst: 3)
+            let listener = try Listener(address: Endpoint("127.0.0.1", port: 0), on: loop, options: options) {
+                close($1); _ = $2
+            }
+            func connect(_ count: Int, from text: String = "127.0.0.1") throws {
+                let (accepted, turnedAway) = (listener.accepted, listener.turnedAway)
+                let peers = try (0..<count).map { _ in
+                    try Peer(connectedTo: listener.address, from: Endpoint(text, port: 0))
+                }
+                simulation.settle {
+                    listener.accepted - accepted + listener.turnedAway - turnedAway == count
+                        && peers.allSatisfy { $0.receive() == nil }
+                }
+            }
+            try connect(5)
+            #expect(listener.accepted == 2 && listener.turnedAway == 3)
+            try connect(1, from: "127.0.0.2")
+            #expect(listener.accepted == 3 && listener.turnedAway == 3 && listener.waits == 0)
+            simulation.advance(by: .seconds(1))
+            try connect(2)
+            #expect(listener.accepted == 5 && listener.turnedAway == 3)
+            listener.close()
+        }
+    }
+
+    @Test("what is counted of peers stays bounded, and O(1) on average")
+    func boundedPeers() {
+        var windows = PeerWindows(limit: RateLimit(interval: .seconds(1), burst: 1))
+        var most = 0
+        for peer: UInt64 in 0..<100_000 {
+            let isAllowed = windows.take(peer, at: ms(Int64(peer) / 1_000))
+            #expect(isAllowed)
+            most = max(most, windows.count)
+        }
+        #expect(most == PeerWindows.most)
+        let again = [windows.take(99_999, at: ms(100)), windows.take(99_999, at: ms(1_100))]
+        #expect(again == [false, true], "the last ones are known")
+    }
+
+    @Test(
+        "a pause may be absurd",
+        arguments: [Duration.zero, .seconds(-1), Duration(attoseconds: .max), Duration(attoseconds: .min)])
+    func absurdPause(pause: Duration) async {
+        await #expect(processExitsWith: .exitCode(0)) { [pause] in try runWithoutDescriptors(pause: pause) }
+    }
+
     @Test("a pass accepts no more than its budget")
     func budget() throws {
         try withSimulation { simulation in
@@ -135,11 +343,13 @@ struct ListenerTests {
 }
 
 /// Accepts with room for two descriptors; ends the process with 0 if all is as it should be.
-private func runWithoutDescriptors() throws {
+private func runWithoutDescriptors(pause: Duration = Listener.Options().pause) throws {
     try withSimulation { simulation in
         let loop = simulation.loop
         var kept: [Int32] = []
-        let listener = try Listener(address: Endpoint("127.0.0.1", port: 0), on: loop) {
+        var options = Listener.Options()
+        options.pause = pause
+        let listener = try Listener(address: Endpoint("127.0.0.1", port: 0), on: loop, options: options) {
             _, descriptor, _ in
             kept.append(descriptor)
         }
@@ -161,12 +371,14 @@ private func runWithoutDescriptors() throws {
         guard errors.first == EMFILE, kept.count <= 2, listener.isOpen else { _exit(3) }
         let passes = loop.statistics.passes
         simulation.advance(by: .milliseconds(90))
-        guard loop.statistics.passes - passes < 5 else { _exit(4) }
+        // A shorter pause has the connections that still wait refused, one after another.
+        guard loop.statistics.passes - passes < (pause < .milliseconds(90) ? 200 : 5) else { _exit(4) }
+        if pause > .milliseconds(100) { _exit(0) }
         limit.rlim_cur = usual
         guard setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { _exit(2) }
         simulation.advance(by: .milliseconds(20))
         simulation.settle { listener.accepted + listener.refused >= 6 }
-        guard listener.accepted >= 3, listener.isOpen else { _exit(5) }
+        guard listener.accepted >= 3 || pause < .milliseconds(90), listener.isOpen else { _exit(5) }
         _ = peers
         _exit(0)
     }
@@ -279,6 +491,45 @@ struct EndpointTests {
     @Test("what is no address is refused", arguments: ["localhost", "", "1.2.3", "1.2.3.4.5", ":::1"])
     func refused(text: String) {
         #expect(throws: SystemError.self) { try Endpoint(text, port: 1) }
+    }
+
+    @Test("a text with a zero byte is refused, and not cut")
+    func zeroBytes() throws {
+        #expect(throws: SystemError.self) { try Endpoint("127.0.0.1\0.example", port: 1) }
+        let error = #expect(throws: SystemError.self) { try Endpoint(path: "/tmp/a\0b") }
+        #expect(error?.errno == EINVAL)
+        #expect(try Endpoint(path: "@a\0b").path == "@a\0b", "an abstract name may have some")
+    }
+
+    @Test("no text traps, and what is taken is given back as it was", arguments: 1...20)
+    func anyText(seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        let pieces = [
+            "0", "1", "255", "256", "65536", "f", "ffff", "::", ":", ".", "%", "lo", "[", "]", "@", "/", "\0", " ", "-",
+            "x", "é", "🧭", "\u{301}", "\r\n", "localhost", "0x", "_", String(repeating: "a", count: 60),
+        ]
+        for _ in 0..<500 {
+            let text = (0..<Int.random(in: 0...9, using: &random)).map { _ in pieces.randomElement(using: &random)! }
+                .joined()
+            if let address = try? Endpoint(text, port: 7) {
+                #expect(address.port == 7 && !text.utf8.contains(0), "seed \(seed): \(text)")
+                #expect(address.with(port: 9).port == 9 && !address.description.isEmpty, "seed \(seed): \(text)")
+            }
+            if let address = try? Endpoint(path: text) {
+                #expect(address.path.map { Array($0.utf8) } == Array(text.utf8), "seed \(seed): \(text)")
+                #expect(address.with(port: 9).path == address.path && address.host == nil, "seed \(seed): \(text)")
+                #expect((address.filePath == nil) == text.hasPrefix("@"), "seed \(seed): \(text)")
+            }
+        }
+    }
+
+    @Test("what a limit counts as one peer is an IPv4 address, or the network of an IPv6 address")
+    func hosts() throws {
+        func host(_ text: String) throws -> UInt64 { try #require(Endpoint(text, port: 1).host) }
+        #expect(try host("10.0.0.1") != host("10.0.0.2"))
+        #expect(try host("2001:db8::1") == host("2001:db8::ffff:1"))
+        #expect(try host("2001:db8::1") != host("2001:db8:0:1::1"))
+        #expect(try host("::ffff:10.0.0.1") != host("::ffff:10.0.0.2"))
     }
 
     @Test("a path must have 1 to 107 bytes")

@@ -16,8 +16,9 @@ final class Peer {
     }
 
     /// A peer that has connected to an address.
-    convenience init(connectedTo address: Endpoint) {
+    convenience init(connectedTo address: Endpoint, from own: Endpoint? = nil) {
         let descriptor = socket(address.family, Int32(SOCK_STREAM.rawValue), 0)
+        if let own { precondition(own.withSystemAddress { bind(descriptor, $0, $1) } == 0) }
         let status = address.withSystemAddress { connect(descriptor, $0, $1) }
         precondition(status == 0, "cannot connect to \(address): errno \(errno)")
         self.init(descriptor)

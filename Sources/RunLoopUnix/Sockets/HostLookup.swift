@@ -1,0 +1,141 @@
+internal import RunLoopKit
+
+/// A look-up of a name by ``HostResolver``. It belongs to the loop's thread and is not `Sendable`.
+public final class HostLookup {
+    private let name: String
+    private let port: UInt16
+    private let loop: RunLoop
+    private var completion: ((Result<[Endpoint], HostResolver.Failure>) -> Void)?
+    /// Its number among the look-ups of its world, once it takes part in one.
+    private var number: Int?
+    /// Also what the loop waits for meanwhile.
+    private var timer: Timer?
+
+    init(
+        _ name: String, _ port: UInt16, on loop: RunLoop,
+        _ completion: @escaping (Result<[Endpoint], HostResolver.Failure>) -> Void
+    ) {
+        (self.name, self.port, self.loop, self.completion) = (name, port, loop, completion)
+    }
+
+    /// Whether the outcome is still open.
+    public var isPending: Bool { completion != nil }
+
+    /// Gives up without calling anything; the completion is let go. If nobody else asks for the name, and no thread has
+    /// begun to look it up, none will. Harmless once there is an outcome. Call it on the loop's thread.
+    public func cancel() {
+        let dropped = completion
+        completion = nil
+        timer?.invalidate()
+        timer = nil
+        if let number {
+            loop[Self.underWay][number] = nil
+            SharedLookups.of[loop.world].leave(name, number)
+        }
+        number = nil
+        withExtendedLifetime(dropped) {}
+    }
+
+    func begin(_ modes: RunLoop.Modes, _ timeout: Duration, _ origin: RunLoop.Origin) {
+        if name.isEmpty || name.utf8.contains(0) {
+            let reason = name.isEmpty ? "a name is not empty" : "a zero byte would end the name early"
+            let failure = HostResolver.Failure(.invalidName, name: name, reason: reason)
+            return loop.perform(inModes: modes) { [self] in finish(.failure(failure)) }
+        }
+        if let addresses = HostResolver.addresses(inDigits: name) {
+            return loop.perform(inModes: modes) { [self] in finish(.success(addresses)) }
+        }
+        let timer = Timer(at: loop.now + timeout, origin: origin) { [self] _ in
+            finish(.failure(.init(.timedOut, name: name, reason: "no answer within \(timeout)")))
+        }
+        timer.name = "looking up \(name)"
+        loop.add(timer, forMode: modes)
+        self.timer = timer
+        // The look-up stays on its thread, under its number. Only the number travels.
+        let remote = loop.remote
+        number = SharedLookups.of[loop.world].join(name, in: loop.world) { number, result in
+            remote.perform(inModes: modes) { $0[Self.underWay][number]?.finish(result) }
+        }
+        loop[Self.underWay][number!] = self
+    }
+
+    private func finish(_ result: Result<[Endpoint], HostResolver.Failure>) {
+        guard let completion else { return }
+        cancel()
+        completion(result.map { $0.map { $0.with(port: port) } })
+    }
+
+    /// The look-ups of a loop that are under way.
+    private static let underWay = RunLoop.Local<[Int: HostLookup]> { _ in [:] }
+}
+
+@available(*, unavailable, message: "a look-up belongs to its loop's thread")
+extension HostLookup: Sendable {}
+
+/// The look-ups of a world. Those of equal names that are under way at the same time are one.
+final class SharedLookups: Sendable {
+    static let of = WorldLocal { SharedLookups(in: $0) }
+
+    /// Told on a thread of the pool, with its own number.
+    typealias Asker = @Sendable (Int, Result<[Endpoint], HostResolver.Failure>) -> Void
+
+    private struct State {
+        var lookups: [String: Shared] = [:]
+        var last = 0
+    }
+
+    private struct Shared {
+        var askers: [Int: Asker] = [:]
+        var hasBegun = false
+    }
+
+    private static let maximumThreads = 8
+    private let pool: LoopThreadPool
+    private let state = Locked(State())
+
+    private init(in world: any World) {
+        pool = LoopThreadPool(name: "resolver", maximumThreads: Self.maximumThreads, in: world)
+    }
+
+    /// Asks for the addresses of a name. Any thread.
+    ///
+    /// - Returns: the asker's number.
+    func join(_ name: String, in world: any World, _ asker: @escaping Asker) -> Int {
+        let (number, isFirst) = state.withLock { state in
+            state.last += 1
+            let isFirst = state.lookups[name] == nil
+            state.lookups[name, default: Shared()].askers[state.last] = asker
+            return (state.last, isFirst)
+        }
+        if isFirst {
+            DeliveryQueue.pool(pool).asyncAfter(.zero) { [self] in
+                guard begin(name) else { return }
+                end(name, HostResolver.finder[world](name))
+            }
+        }
+        return number
+    }
+
+    /// Takes an asker out. A look-up that has begun goes on without askers, so that whoever asks again does not take
+    /// another thread. Any thread.
+    func leave(_ name: String, _ number: Int) {
+        state.withLock { state in
+            state.lookups[name]?.askers[number] = nil
+            if let shared = state.lookups[name], shared.askers.isEmpty, !shared.hasBegun { state.lookups[name] = nil }
+        }
+    }
+
+    /// - Returns: `false` if nobody asks for the name any more, or it is being looked up.
+    private func begin(_ name: String) -> Bool {
+        state.withLock { state in
+            guard state.lookups[name]?.hasBegun == false else { return false }
+            state.lookups[name]!.hasBegun = true
+            return true
+        }
+    }
+
+    private func end(_ name: String, _ result: Result<[Endpoint], HostResolver.Failure>) {
+        let askers = state.withLock { $0.lookups.removeValue(forKey: name)?.askers ?? [:] }
+        for (number, asker) in askers.sorted(by: { $0.key < $1.key }) { asker(number, result) }
+    }
+}

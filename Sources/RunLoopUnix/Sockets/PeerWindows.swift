@@ -1,0 +1,28 @@
+internal import RunLoopCore
+
+/// How many connections each peer has made of late.
+struct PeerWindows {
+    static let most = 16_384
+
+    private let limit: RateLimit
+    private var windows: [UInt64: RateWindow] = [:]
+
+    /// How many peers are known.
+    var count: Int { windows.count }
+
+    init(limit: RateLimit) {
+        self.limit = limit
+    }
+
+    /// Counts a connection.
+    ///
+    /// - Returns: whether the limit allows it.
+    mutating func take(_ peer: UInt64, at now: RunLoop.Instant) -> Bool {
+        if windows.count == Self.most, windows[peer] == nil {
+            windows = windows.filter { !$0.value.hasPassed(at: now) }
+            // What has to be looked through is halved at least, so that a connection costs O(1) on average.
+            if windows.count > Self.most / 2 { windows = [:] }
+        }
+        return windows[peer, default: RateWindow(limit)].take(at: now) == nil
+    }
+}

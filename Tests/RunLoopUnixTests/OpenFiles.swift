@@ -1,0 +1,25 @@
+import Glibc
+
+/// The names in a directory.
+func directoryEntries(_ path: String) -> [String] {
+    guard let directory = opendir(path) else { return [] }
+    defer { closedir(directory) }
+    var names: [String] = []
+    while let entry = readdir(directory) {
+        names.append(
+            withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) })
+    }
+    return names
+}
+
+/// Where a symbolic link leads.
+func linkTarget(_ path: String) -> String? {
+    var buffer = [UInt8](repeating: 0, count: 256)
+    let count = readlink(path, &buffer, buffer.count)
+    return count < 0 ? nil : String(decoding: buffer.prefix(count), as: UTF8.self)
+}
+
+/// What the descriptors of this process are open for.
+func openFiles() -> [String] {
+    directoryEntries("/proc/self/fd").compactMap { linkTarget("/proc/self/fd/\($0)") }
+}
