@@ -93,6 +93,7 @@ private func noPassword(
 ) -> Int32 { -1 }
 
 private func readFile(_ path: String) throws(TLSError) -> [UInt8] {
+    guard !path.utf8.contains(0) else { throw TLSError(.configuration, "the path \(path) has a zero byte in it") }
     let file = open(path, O_RDONLY | O_CLOEXEC)
     guard file >= 0 else { throw TLSError(.configuration, SystemError("open \(path)", errno: errno).description) }
     defer { close(file) }

@@ -248,6 +248,32 @@ struct TLSFailureTests {
         #expect(throws: TLSError.self) { try TLSClientContext(options: options) }
     }
 
+    @Test("a name that no server can have is an error at once, and its descriptor is closed")
+    func impossibleNames() throws {
+        try withSimulation { simulation in
+            let contexts = try Contexts()
+            for name in ["", String(repeating: "a", count: 300), "localhost\0.example.org"] {
+                let (one, other) = makeSockets()
+                #expect(throws: TLSError.self, "\(name)") {
+                    try Connection(adopting: one, on: simulation.loop, tls: contexts.client, serverName: name) {
+                        $1.count
+                    }
+                }
+                var byte: UInt8 = 0
+                #expect(recv(other, &byte, 1, 0) == 0, "its peer sees the end")
+                close(other)
+                #expect(throws: TLSError.self, "\(name)") {
+                    try Connection.connect(
+                        to: Endpoint("127.0.0.1", port: 1), on: simulation.loop, tls: contexts.client, serverName: name,
+                        receive: { $1.count }, completion: { _ in })
+                }
+            }
+            #expect(throws: TLSError.self) {
+                try TLSServerContext(identity: TLSIdentity(chain: .file("/dev/null\0"), key: .bytes([])))
+            }
+        }
+    }
+
     @Test("every kind of error says what to do, in words of its own")
     func descriptions() throws {
         let error = #expect(throws: TLSError.self) {
