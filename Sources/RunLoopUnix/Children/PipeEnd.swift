@@ -52,6 +52,12 @@ public final class PipeEnd {
         fileDescriptor = -1
     }
 
+    /// Gives up the descriptor, which somebody else closes from now on.
+    func handOver() -> Int32 {
+        defer { fileDescriptor = -1 }
+        return fileDescriptor
+    }
+
     /// Reads what is there, at most `limit` bytes. Never waits. O(bytes).
     ///
     /// - Parameter limit: the most bytes to read; at least 1.

@@ -229,6 +229,26 @@ struct ConnectionTests {
         }
     }
 
+    @Test("a child's pipes are a connection: it is written to, reads to the end, and answers by lines")
+    func child() throws {
+        try withSimulation { simulation in
+            let child = try ChildProcess.spawn(.named("sort"), standardInput: .pipe, standardOutput: .pipe)
+            var lines: [String] = []
+            var reason: Connection.CloseReason?
+            let sort = Connection(
+                reading: child.standardOutput, writing: child.standardInput, on: simulation.loop,
+                receive: Framing.lines { lines.append($1.text) })
+            sort.closeHandler = { reason = $1 }
+            try sort.start()
+            let numbers = (100..<20_000).map(String.init)
+            sort.write(numbers.shuffled().joined(separator: "\n") + "\n")
+            sort.finishWriting()
+            simulation.settle { reason != nil }
+            #expect(lines == numbers.sorted() && reason == .ended)
+            #expect(child.standardInput?.fileDescriptor == -1 && child.standardOutput?.fileDescriptor == -1)
+        }
+    }
+
     @Test("a terminal is a connection, and its other side's end is the end")
     func terminal() throws {
         try withSimulation { simulation in

@@ -1,0 +1,36 @@
+public import RunLoopKit
+
+extension Connection {
+    /// A connection on pipes to a child process: it reads what the child writes, and writes what the child reads.
+    ///
+    /// ```swift
+    /// let child = try ChildProcess.spawn(.named("sort"), standardInput: .pipe, standardOutput: .pipe)
+    /// let sort = Connection(
+    ///     reading: child.standardOutput, writing: child.standardInput, on: loop,
+    ///     receive: Framing.lines { _, line in … })
+    /// sort.endHandler = { _ in … }  // or it closes when the child has closed its output
+    /// try sort.start()
+    /// sort.write("b\na\n")
+    /// sort.finishWriting()  // the child sees the end of its input
+    /// ```
+    ///
+    /// The connection takes the descriptors over: the ends themselves are closed for everybody else.
+    ///
+    /// - Parameters:
+    ///   - input: the end to read; `nil` for none.
+    ///   - output: the end to write; `nil` for none.
+    ///   - loop: the loop that serves it.
+    ///   - modes: the modes in which it is served.
+    ///   - limits: its limits.
+    ///   - receive: called with what has arrived; returns how many bytes it has used. Kept until the connection is
+    ///     closed.
+    public convenience init(
+        reading input: PipeEnd?, writing output: PipeEnd?, on loop: RunLoop, modes: RunLoop.Modes = .common,
+        limits: Limits = Limits(), receive: @escaping ReceiveHandler, file: StaticString = #fileID,
+        line: UInt32 = #line
+    ) {
+        self.init(
+            adoptingInput: input?.handOver(), output: output?.handOver(), on: loop, modes: modes, limits: limits,
+            receive: receive, file: file, line: line)
+    }
+}
