@@ -122,7 +122,8 @@ let package = Package(
                 product("ArgumentParser", of: "swift-argument-parser", if: "Programs"),
                 product("Logging", of: "swift-log", if: "Logging"),
             ],
-            path: "Examples/TTLStore", exclude: ["ttlstore.service", "demo"], swiftSettings: strict),
+            path: "Examples/TTLStore", exclude: ["README.md", "ttlstore.service", "demo"],
+            swiftSettings: strict),
 
         // What several of the tests need.
         .target(
@@ -159,8 +160,11 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "TTLStoreTests",
-            dependencies: ["TTLStore", "RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "TestSupport"],
-            exclude: ["record-transcript", "redis-7.0.transcript"], swiftSettings: strict),
+            dependencies: [
+                "TTLStore", "RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "TestSupport",
+                product("ArgumentParser", of: "swift-argument-parser", if: "Programs"),
+            ],
+            exclude: ["Commands/record-transcript", "Commands/redis-7.0.transcript"], swiftSettings: strict),
         .testTarget(
             name: "AdapterTests",
             dependencies: [

@@ -24,6 +24,21 @@ struct TTLStore: ParsableCommand {
     @Option(help: "The file that the store is loaded from at the start, and written to on SIGHUP and at the stop.")
     var snapshot: String?
 
+    @Option(help: "The file that each change is appended to. If there is one, the store is loaded from it.")
+    var log: String?
+
+    @Option(help: "When changes in the log are safe from a loss of power: always, everysec or no.")
+    var fsync = AppendLog.Sync.everysec
+
+    @Option(help: "How long the log must be before it is written anew, for example 64mb.")
+    var logRewriteSize = ByteCount(bytes: 64 * 1024 * 1024)
+
+    @Option(help: "How much memory keys and values may take, for example 100mb; 0 for no limit.")
+    var maxmemory = ByteCount(bytes: 0)
+
+    @Option(help: "What goes when memory is short: noeviction, volatile-ttl or allkeys-random.")
+    var maxmemoryPolicy = Store.Eviction.none
+
     @Option(help: "After how many seconds a silent client is closed; 0 for never.")
     var idleTimeout = 0.0
 
@@ -35,9 +50,27 @@ struct TTLStore: ParsableCommand {
         guard idleTimeout >= 0, idleTimeout.isFinite else {
             throw ValidationError("--idle-timeout takes seconds, or 0 for never")
         }
+        guard snapshot == nil || snapshot != log else {
+            throw ValidationError("--snapshot and --log are two files")
+        }
         guard Logger.Level(rawValue: logLevel) != nil else {
             throw ValidationError("there is no log level \(logLevel)")
         }
+    }
+
+    var commandSettings: Commands.Settings {
+        var settings = Commands.Settings()
+        settings.maximumMemory = maxmemory.bytes
+        settings.eviction = maxmemoryPolicy
+        return settings
+    }
+
+    var serverSettings: Server.Settings {
+        var settings = Server.Settings()
+        settings.maximumClients = maxClients
+        // More than a year is for ever, and a duration has no room for the largest numbers.
+        if idleTimeout > 0 { settings.idleTimeout = .seconds(min(idleTimeout, 366 * 86_400)) }
+        return settings
     }
 
     func run() throws {
@@ -50,4 +83,30 @@ struct TTLStore: ParsableCommand {
             throw ExitCode(refusal.status)
         }
     }
+}
+
+extension AppendLog.Sync: ExpressibleByArgument {}
+extension Store.Eviction: ExpressibleByArgument {}
+
+/// A number of bytes as Redis reads one: with k, m or g for thousands, and kb, mb or gb for powers of 1024.
+struct ByteCount: ExpressibleByArgument {
+    let bytes: Int
+
+    init(bytes: Int) {
+        self.bytes = bytes
+    }
+
+    init?(argument: String) {
+        let text = argument.lowercased()
+        let digits = text.prefix { $0.isASCII && $0.isNumber }
+        let units = [
+            "": 1, "b": 1, "k": 1000, "kb": 1 << 10, "m": 1_000_000, "mb": 1 << 20, "g": 1_000_000_000, "gb": 1 << 30,
+        ]
+        guard let number = Int(digits), let unit = units[String(text.dropFirst(digits.count))] else { return nil }
+        let (product, overflow) = number.multipliedReportingOverflow(by: unit)
+        guard !overflow else { return nil }
+        bytes = product
+    }
+
+    var defaultValueDescription: String { "\(bytes)" }
 }

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Ending a child and what it has started. In all of these a grandchild holds the pipe, which ends when it has gone.
-@Suite("Ending children", .timeLimit(.minutes(2)))
+@Suite("Ending children", .timeLimit(.minutes(15)))
 struct ChildStopTests {
     /// A shell with a group of its own that has started a sleep, and has said so.
     private func family(_ line: String, _ group: ChildProcess.Group = .newGroup) throws -> ChildProcess {

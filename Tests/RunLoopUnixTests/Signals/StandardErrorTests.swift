@@ -7,7 +7,7 @@ import Testing
 
 @testable import RunLoopUnix
 
-@Suite("Texts for standard error", .timeLimit(.minutes(2)))
+@Suite("Texts for standard error", .timeLimit(.minutes(15)))
 struct StandardErrorTests {
     /// A pipe, and what writes to it.
     private final class Target {

@@ -41,21 +41,16 @@ struct BadInputTests {
         #expect(try store.cli("PING") == "PONG\n")
     }
 
-    @Test("a client that asks for more than it reads is closed, with a line in the log, and memory stays in bounds")
-    func slowReader() throws {
-        let store = try StoreUnderTest(name: "slow")
-        let writer = try Client(store.path)
-        writer.set("a", String(repeating: "x", count: 4_000_000))
-        #expect(writer.receive() == "+OK\r\n")
-        let reader = try Client(store.path)
-        // Sixteen gigabytes of replies, asked for in 28 kilobytes.
-        reader.send(String(repeating: "GET a\r\n", count: 4_000))
-        #expect(store.logs("reads too slowly; closed"))
-        #expect(store.peakMemory < 400 << 20, "\(store.peakMemory) bytes")
-        reader.close()
-        writer.send("PING\r\n")
-        #expect(writer.receive() == "+PONG\r\n")
-        writer.close()
+    @Test("a request that is too long as a whole is told so before the end of the connection")
+    func tooLongAsAWhole() throws {
+        let store = try StoreUnderTest(name: "whole")
+        let client = try Client(store.path)
+        let value = String(repeating: "x", count: 8_000_000)
+        let part = "$\(value.utf8.count)\r\n\(value)\r\n"
+        client.send("*7\r\n$4\r\nMSET\r\n$1\r\na\r\n" + part + "$1\r\nb\r\n" + part + "$800000\r\n")
+        #expect(client.receive() == "-ERR Protocol error: too big request\r\n")
+        #expect(client.receive() == nil)
+        client.close()
     }
 
     @Test("a peer that says nothing more is closed after the idle timeout, not before")
@@ -83,7 +78,7 @@ struct BadInputTests {
         let witness = try Client(store.path)
         var connected = ""
         for _ in 0..<1_000 where connected != "connected_clients:1" {
-            witness.send("INFO server\r\n")
+            witness.send("INFO clients\r\n")
             let lines = try #require(witness.receive()).split(whereSeparator: \.isNewline)
             connected = String(lines.first { $0.hasPrefix("connected_clients") } ?? "")
             usleep(5_000)
@@ -112,9 +107,9 @@ struct BadInputTests {
         client.set("big", String(repeating: "x", count: 300_000))
         #expect(client.receive() == "+OK\r\n")
         try store.kill(.hangUp)
-        #expect(store.logs("write the snapshot: File too large; the keys are kept in memory"))
+        #expect(store.logs("write \(store.snapshot).tmp: File too large; the keys are kept in memory"))
         #expect(contents(of: store.snapshot) == old)
-        #expect(access("\(store.snapshot).\(store.processIdentifier).tmp", F_OK) != 0)
+        #expect(access(store.snapshot + ".tmp", F_OK) != 0)
         client.send("DBSIZE\r\n")
         #expect(client.receive() == ":2\r\n")
         try store.limitFiles(to: "unlimited")
@@ -136,6 +131,56 @@ struct BadInputTests {
         #expect(try store.wait() == .exited(74))
         #expect(store.log.contains("File too large"))
         #expect(access(store.snapshot, F_OK) != 0)
+    }
+
+    @Test("no room for the log: changes are refused and reads go on; with room, nothing that was replied to is missing")
+    func fullDiskOfTheLog() throws {
+        let store = try StoreUnderTest(name: "fulllog", logs: "everysec")
+        defer { unlink(store.changes) }
+        let client = try Client(store.path)
+        client.send("SET small 1\r\n")
+        #expect(client.receive() == "+OK\r\n")
+        try store.limitFiles(to: "65536")
+        client.set("big", String(repeating: "x", count: 300_000))
+        #expect(client.receive() == "+OK\r\n")
+        #expect(store.logs("File too large; nothing can be changed until it can be written"))
+        client.send("SET more 1\r\n")
+        #expect(client.receive() == "-MISCONF Errors writing to the append-only log: File too large\r\n")
+        client.send("STRLEN big\r\n")
+        #expect(client.receive() == ":300000\r\n")
+        try store.limitFiles(to: "unlimited")
+        #expect(store.logs("changes can be written again"))
+        client.send("SET more 1\r\n")
+        #expect(client.receive() == "+OK\r\n")
+        client.close()
+        try store.kill(.kill)
+        _ = try store.wait()
+        let again = try StoreUnderTest(name: "fulllog", logs: "everysec")
+        let reader = try Client(again.path)
+        reader.send("STRLEN big\r\n")
+        #expect(reader.receive() == ":300000\r\n")
+        reader.close()
+    }
+
+    @Test("with always, the reply to a change comes when it is on the disk, and others are served meanwhile")
+    func heldReply() throws {
+        let store = try StoreUnderTest(name: "held", logs: "always")
+        defer { unlink(store.changes) }
+        try store.limitFiles(to: "65536")
+        let writer = try Client(store.path)
+        writer.set("big", String(repeating: "x", count: 300_000))
+        #expect(store.logs("File too large; nothing can be changed until it can be written"))
+        // A reply that was not held would have been sent before that line.
+        #expect(!writer.hasReply)
+        let reader = try Client(store.path)
+        reader.send("STRLEN big\r\nSET more 1\r\n")
+        let replies = Array(":300000\r\n-MISCONF Errors writing to the append-only log: File too large\r\n".utf8)
+        #expect(reader.receive(replies.count) == replies)
+        #expect(!writer.hasReply)
+        try store.limitFiles(to: "unlimited")
+        #expect(writer.receive() == "+OK\r\n")
+        writer.close()
+        reader.close()
     }
 
     // MARK: The start
@@ -185,14 +230,25 @@ struct BadInputTests {
     @Test("a snapshot that cannot be read is status 65, and is left alone")
     func brokenSnapshot() throws {
         let path = "/tmp/rlk-store-\(getpid())-broken"
-        defer { unlink(path) }
+        defer { for file in [path, path + ".lock"] { unlink(file) } }
         let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
         write(descriptor, "nonsense", 8)
         close(descriptor)
         let (status, line) = try refusal(["--port", "0", "--unix", path + ".socket", "--snapshot", path])
         #expect(status == .exited(65))
-        #expect(line.contains("\(path) is not a whole snapshot"))
+        #expect(line.contains("\(path) is not a snapshot of this version"))
         #expect(contents(of: path) == "nonsense")
+    }
+
+    @Test("a snapshot that another process uses, and a directory that is missing, are one clear line and status 73")
+    func cannotBeKept() throws {
+        let store = try StoreUnderTest(name: "locked")
+        let (status, line) = try refusal(["--port", "0", "--unix", "/tmp/never", "--snapshot", store.snapshot])
+        #expect(status == .exited(73))
+        #expect(line.contains("another process uses \(store.snapshot)"))
+        let missing = try refusal(["--port", "0", "--unix", "/tmp/never", "--log", "/nowhere/log"])
+        #expect(missing.status == .exited(73))
+        #expect(missing.line.contains("the directory /nowhere/ of /nowhere/log: No such file or directory"))
     }
 
     @Test(

@@ -10,12 +10,13 @@ final class StoreDaemon {
     private let inherited: [ActivatedSocket]
     private let loop: RunLoop
     private let store: Store
+    private let commands: Commands
     private let server: Server
-    private let snapshot: Snapshot?
+    private let persistence: Persistence
     private let daemon: Daemon
 
     /// - Throws: ``Refusal`` if the service manager's variables are not what they should be: to go on would leave it
-    ///   waiting for a word that never comes.
+    ///   waiting for a word that never comes. Also if a file that is to be kept cannot be.
     init(_ options: TTLStore, _ log: Logger) throws {
         self.options = options
         self.log = log
@@ -29,12 +30,14 @@ final class StoreDaemon {
         }
         loop = .current
         store = Store(on: loop)
-        var settings = Server.Settings()
-        settings.maximumClients = options.maxClients
-        if options.idleTimeout > 0 { settings.idleTimeout = .seconds(options.idleTimeout) }
-        server = Server(store, on: loop, settings, log)
-        snapshot = options.snapshot.map(Snapshot.init)
-        daemon = Daemon(loop: loop, manager: manager, drainLimit: .seconds(5))
+        commands = Commands(store: store, settings: options.commandSettings)
+        server = Server(commands, on: loop, options.serverSettings, log)
+        do {
+            persistence = try Persistence(options, store, on: loop, log)
+        } catch {
+            throw Refusal(text: "\(error)", status: Status.cannotCreate)
+        }
+        daemon = Daemon(loop: loop, manager: manager, drainLimit: .seconds(5), exitLimit: .seconds(60))
     }
 
     /// Why the daemon cannot start, in one line, with its exit status.
@@ -48,12 +51,21 @@ final class StoreDaemon {
         daemon.errorHandler = { [log] error in log.warning("\(error)") }
         for remark in daemon.manager.remarks { log.info("\(remark)") }
         try connectSignals()
-        try load()
+        do {
+            try persistence.load()
+        } catch {
+            throw Refusal(text: "\(error)", status: Status.badData)
+        }
+        connect()
         try listen()
         connectStages()
         let watchdog = Watchdog(daemon.manager, loop: loop)
         defer { watchdog?.invalidate() }
         let status = daemon.run()
+        guard persistence.isClosed else {
+            log.error("stopped in a hurry; what was not written yet is lost")
+            return Status.ioError
+        }
         log.info("stopped")
         return status
     }
@@ -68,13 +80,14 @@ final class StoreDaemon {
         try loop.dump(on: .user1)
     }
 
-    private func load() throws {
-        do {
-            try snapshot?.load(into: store, on: loop)
-        } catch {
-            throw Refusal(text: "\(error)", status: Status.badData)
-        }
-        if store.count > 0 { log.info("\(store.count) keys loaded") }
+    /// Tells everybody whom to tell.
+    private func connect() {
+        store.expiryHandler = { [channels = commands.channels] in channels.tell(ofExpired: $0) }
+        commands.information = { [unowned self] in server.information + [persistence.information] }
+        commands.configuration = persistence.configuration
+        persistence.errorHandler = { [commands] in commands.writeError = $0?.reason }
+        persistence.lossHandler = { [daemon] _ in daemon.stop(status: Status.ioError) }
+        persistence.connect(server)
     }
 
     private func listen() throws {
@@ -100,24 +113,14 @@ final class StoreDaemon {
         daemon.onStop(.stopAccepting, name: "listeners") { [server] in server.stopListening() }
         daemon.onStop(.drain, name: "clients") { [server] done in server.drain { done() } }
         daemon.onStop(.exit, order: 0, name: "clients") { [server] in server.closeAll() }
-        daemon.onStop(.exit, order: 1, name: "snapshot") { [self] in
-            // What was acknowledged and cannot be kept must not look like a clean end.
-            if !save() { daemon.stop(status: Status.ioError) }
+        daemon.onStop(.exit, order: 1, name: "files") { [daemon, persistence] done in
+            persistence.close { isSaved in
+                // What was acknowledged and cannot be kept must not look like a clean end.
+                if !isSaved { daemon.stop(status: Status.ioError) }
+                done()
+            }
         }
-        daemon.onReload(name: "snapshot") { [self] in _ = save() }
-    }
-
-    /// - Returns: `false` if there is a file to write and it could not be written; then the old one is as it was.
-    private func save() -> Bool {
-        guard let snapshot else { return true }
-        do {
-            try snapshot.write(store, on: loop)
-            log.info("\(store.count) keys written to \(snapshot.path)")
-            return true
-        } catch {
-            log.error("\(error); the keys are kept in memory, and the old snapshot is as it was")
-            return false
-        }
+        daemon.onReload(name: "files") { [persistence] done in persistence.save { _ in done() } }
     }
 }
 
@@ -126,6 +129,7 @@ enum Status {
     static let usage: Int32 = 64
     static let badData: Int32 = 65
     static let unavailable: Int32 = 69
+    static let cannotCreate: Int32 = 73
     static let ioError: Int32 = 74
     static let configuration: Int32 = 78
 }

@@ -42,19 +42,23 @@ private final class Text {
 final class StoreUnderTest {
     let path: String
     let snapshot: String
+    let changes: String
     private let logPath: String
     private let child: ChildProcess
 
     /// - Parameters:
+    ///   - logs: whether changes are appended to a log, and when it is synced.
     ///   - shell: what a shell is to do before it becomes the daemon, as `ulimit -n 40`.
-    init(name: String, arguments: [String] = [], shell: String? = nil) throws {
-        path = "/tmp/rlk-store-\(getpid())-\(name)"
+    init(name: String, arguments: [String] = [], logs: String? = nil, shell: String? = nil) throws {
+        path = StoreUnderTest.path(of: name)
         snapshot = path + ".snapshot"
+        changes = StoreUnderTest.changes(of: name)
         logPath = path + ".log"
         let logFile = open(logPath, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         defer { close(logFile) }
         let options =
-            ["--port", "0", "--unix", path, "--snapshot", snapshot, "--log-level", "warning"] + arguments
+            ["--port", "0", "--unix", path, "--log-level", "warning"] + arguments
+            + (logs.map { [changes] in ["--log", changes, "--fsync", $0] } ?? ["--snapshot", snapshot])
         let program = StoreUnderTest.program
         if let shell {
             let words = [program] + options
@@ -76,12 +80,16 @@ final class StoreUnderTest {
         throw SystemError("wait for \(program) to listen, which says: \(log)", errno: ETIMEDOUT)
     }
 
+    private static func path(of name: String) -> String { "/tmp/rlk-store-\(getpid())-\(name)" }
+
+    /// The log of the store of that name.
+    static func changes(of name: String) -> String { path(of: name) + ".changes" }
+
     deinit {
         _ = try? child.kill(.kill)
         // Under a sanitizer the daemon is checked too.
         #expect(!log.contains("Sanitizer"), "\(log)")
-        unlink(path)
-        unlink(logPath)
+        for file in [path, logPath, snapshot + ".lock", changes + ".lock"] { unlink(file) }
     }
 
     static let program = pathOfProgram("TTLStore")
@@ -183,6 +191,29 @@ struct Client {
     /// Asks for a value to be stored, however long it is.
     func set(_ key: String, _ value: String) {
         send("*3\r\n$3\r\nSET\r\n$\(key.utf8.count)\r\n\(key)\r\n$\(value.utf8.count)\r\n\(value)\r\n")
+    }
+
+    /// Sends no more.
+    func end() {
+        shutdown(descriptor, Int32(SHUT_WR))
+    }
+
+    /// The next so many bytes, or less at the end of the stream.
+    func receive(_ count: Int) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 1 << 16)
+        while bytes.count < count {
+            let received = recv(descriptor, &buffer, min(buffer.count, count - bytes.count), 0)
+            guard received > 0 else { break }
+            bytes += buffer[..<received]
+        }
+        return bytes
+    }
+
+    /// Whether something has come.
+    var hasReply: Bool {
+        var byte: UInt8 = 0
+        return recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
     }
 
     /// What comes next; `nil` at the end of the stream.

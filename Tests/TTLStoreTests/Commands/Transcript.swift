@@ -47,9 +47,9 @@ enum Transcript {
     static func reply(to request: [UInt8], _ commands: Commands) -> [UInt8] {
         var parser = RequestParser()
         var reply = Reply()
-        let isOver = request.withUnsafeBufferPointer { bytes in
-            commands.perform(all: bytes, &parser, &reply).isLast
+        let batch = request.withUnsafeBufferPointer { bytes in
+            commands.perform(all: bytes, &parser, Session(), &reply)
         }
-        return reply.bytes + (isOver ? "<closed>" : "").utf8
+        return reply.bytes + (batch.end == .last ? "<closed>" : "").utf8
     }
 }

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import TTLStore
@@ -18,7 +19,7 @@ struct RequestParserTests {
                 case .incomplete: return (requests, "\(bytes.count - position) left")
                 case .malformed(let text): return (requests, text)
                 case .request(let end):
-                    let words = parser.unquoted ?? Array(bytes)
+                    let words = parser.unquoted ?? Array(bytes[position...])
                     requests.append(parser.arguments.map { String(decoding: words[$0], as: UTF8.self) })
                     position = end
                 }
@@ -61,10 +62,61 @@ struct RequestParserTests {
         for cut in 0..<bytes.count {
             var parser = RequestParser()
             Array(bytes[..<cut]).withUnsafeBufferPointer { #expect(parser.parse($0, from: 0) == .incomplete) }
+            bytes.withUnsafeBufferPointer { #expect(parser.parse($0, from: 0) == .request(end: bytes.count)) }
+            #expect(parser.arguments == [8..<11, 18..<28, 34..<36], "cut at \(cut)")
         }
+    }
+
+    @Test("a request that comes in pieces is not read from its begin again", arguments: ["*2000\r\n", ""])
+    func pieces(begin: String) {
+        // Nothing of an inline command is looked at before its end has come, but for its end.
+        let word = begin.isEmpty ? "word " : "$4\r\nword\r\n"
+        var bytes = Array((begin + String(repeating: word, count: 2000) + (begin.isEmpty ? "\n" : "")).utf8)
         var parser = RequestParser()
-        bytes.withUnsafeBufferPointer { #expect(parser.parse($0, from: 0) == .request(end: bytes.count)) }
-        #expect(parser.arguments.count == 3)
+        for end in stride(from: 100, to: bytes.count, by: 100) {
+            bytes[..<end].withUnsafeBufferPointer { #expect(parser.parse($0, from: 0) == .incomplete) }
+            guard !begin.isEmpty else { continue }
+            // Who looked at these again would not understand them.
+            let read = parser.arguments.last?.upperBound ?? 1
+            for index in 1..<read { bytes[index] = 0 }
+        }
+        let count = bytes.count
+        bytes.withUnsafeBufferPointer { #expect(parser.parse($0, from: 0) == .request(end: count)) }
+        #expect(parser.arguments.count == 2000)
+    }
+
+    @Test("random requests in random pieces are the same as whole", arguments: 0..<20)
+    func randomPieces(seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        var bytes: [UInt8] = []
+        for _ in 0..<50 {
+            let words = (0..<Int.random(in: 1...5, using: &random)).map { _ in
+                String(repeating: "x", count: .random(in: 0...40, using: &random))
+            }
+            if Bool.random(using: &random) {
+                bytes += "*\(words.count)\r\n".utf8
+                for word in words { bytes += "$\(word.count)\r\n\(word)\r\n".utf8 }
+            } else {
+                bytes += (words.joined(separator: " ") + "\r\n").utf8
+            }
+        }
+        let whole = parse(String(decoding: bytes, as: UTF8.self))
+        var parser = RequestParser()
+        var requests: [[String]] = []
+        var (start, end) = (0, 0)
+        while end < bytes.count {
+            end = min(bytes.count, end + .random(in: 1...30, using: &random))
+            bytes[start..<end].withUnsafeBufferPointer { piece in
+                var position = 0
+                while case .request(let next) = parser.parse(piece, from: position) {
+                    let words = Array(piece[position...])
+                    requests.append(parser.arguments.map { String(decoding: words[$0], as: UTF8.self) })
+                    position = next
+                }
+                start += position
+            }
+        }
+        #expect(requests == whole.requests, "seed \(seed)")
     }
 
     @Test(
@@ -92,26 +144,22 @@ struct RequestParserTests {
         #expect(parse("*1\r\n$11\r\n", limits).end == "Protocol error: invalid bulk length")
         #expect(parse(String(repeating: "x", count: 21), limits).end == "Protocol error: too big inline request")
         #expect(parse(String(repeating: "x", count: 20), limits).end == "20 left")
+        (limits.requestSize, limits.inlineSize) = (30, 40)
+        #expect(parse("*3\r\n$8\r\nabcdefgh\r\n$9\r\n", limits).end == "Protocol error: too big request")
     }
 
     @Test("random bytes never trap, and are consumed or refused", arguments: 0..<40)
     func random(seed: UInt64) {
-        var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
-        func next(_ bound: UInt64) -> UInt64 {
-            state ^= state << 13
-            state ^= state >> 7
-            state ^= state << 17
-            return state % bound
-        }
+        var random = SeededGenerator(seed: seed)
         let letters = Array("*$0123456789-\r\n\r\n\r\nGETabc \0\"'\\x".utf8)
-        var parser = RequestParser()
         for _ in 0..<500 {
-            let bytes = (0..<next(60)).map { _ in letters[Int(next(UInt64(letters.count)))] }
+            var parser = RequestParser()
+            let bytes = (0..<Int.random(in: 0..<60, using: &random)).map { _ in letters.randomElement(using: &random)! }
             bytes.withUnsafeBufferPointer { bytes in
                 var position = 0
                 while case .request(let end) = parser.parse(bytes, from: position) {
                     #expect(end > position && end <= bytes.count, "seed \(seed)")
-                    let bounds = parser.unquoted.map(\.indices) ?? position..<end
+                    let bounds = parser.unquoted.map(\.indices) ?? 0..<end - position
                     #expect(parser.arguments.allSatisfy { $0.clamped(to: bounds) == $0 }, "seed \(seed)")
                     position = end
                 }

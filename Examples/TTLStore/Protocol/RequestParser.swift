@@ -1,12 +1,14 @@
-/// Reads requests of the Redis protocol (RESP2): arrays of bulk strings, and inline commands.
+/// Reads requests of the Redis protocol: arrays of bulk strings, and inline commands.
 ///
-/// It works on the bytes where they are. What it finds are ranges of them, in an array that is used again and again.
+/// It works on the bytes where they are, and goes on where it was when a request has come in pieces: no byte of an
+/// argument is looked at twice. Each client has one.
 struct RequestParser {
     /// The bounds of a request.
     struct Limits {
         var arguments = 1024 * 1024
         var argumentSize = 8 * 1024 * 1024
         var inlineSize = 64 * 1024
+        var requestSize = 16 * 1024 * 1024
     }
 
     enum Result: Equatable {
@@ -18,54 +20,105 @@ struct RequestParser {
         case malformed(String)
     }
 
-    /// Where the words of the request are: in ``unquoted`` if there is that, or else in the bytes that were parsed.
-    private(set) var arguments: [Range<Int>] = []
+    /// Where the words of the request are, counted from its begin: in ``unquoted`` if there is that, or else in the
+    /// bytes that were parsed.
+    var arguments: ArraySlice<Range<Int>> { words[..<count] }
+    /// As ``arguments``, and behind them what earlier requests have left.
+    private(set) var words: [Range<Int>] = []
+    private(set) var count = 0
     /// The words of an inline command with quotes, without them.
     private(set) var unquoted: [UInt8]?
     var limits = Limits()
 
-    /// Reads the request that begins at `start`.
-    mutating func parse(_ bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Result {
-        arguments.removeAll(keepingCapacity: true)
-        unquoted = nil
-        guard start < bytes.count else { return .incomplete }
-        return bytes[start] == UInt8(ascii: "*") ? parseArray(bytes, start) : parseInline(bytes, start)
+    // How far a request has been read that is not complete.
+    private var position = 0
+    private var missing = 0
+    /// How long the next word is; negative if that is not known yet.
+    private var length = -1
+    private var lineScanned = 0
+
+    /// Reads the request that begins at `start`. If it is incomplete, the next call must be about the same request, from
+    /// its begin, with more of it.
+    mutating func parse(_ all: UnsafeBufferPointer<UInt8>, from start: Int) -> Result {
+        let bytes = UnsafeBufferPointer(rebasing: all[start...])
+        guard let first = bytes.first else { return .incomplete }
+        if position == 0 {
+            // The memory of a huge request is given back.
+            if words.count > 1024 { words = [] }
+            count = 0
+            if unquoted != nil { unquoted = nil }
+            guard first == UInt8(ascii: "*") else { return parseInline(bytes, start) }
+            guard let refusal = parseCount(bytes) else { return parseWords(bytes, start) }
+            return refusal
+        }
+        return parseWords(bytes, start)
     }
 
-    private mutating func parseArray(_ bytes: UnsafeBufferPointer<UInt8>, _ start: Int) -> Result {
-        var position = start + 1
-        let count: Int
-        switch number(bytes, &position) {
-        case .value(let value): count = value
+    /// Reads how many words an array has; `nil` if that is known.
+    private mutating func parseCount(_ bytes: UnsafeBufferPointer<UInt8>) -> Result? {
+        var index = 1
+        switch number(bytes, &index) {
+        case .value(let count):
+            guard count <= limits.arguments else { return .malformed("Protocol error: invalid multibulk length") }
+            (position, missing, length) = (index, max(0, count), -1)
+            return nil
         case .incomplete: return .incomplete
         case .invalid: return .malformed("Protocol error: invalid multibulk length")
         }
-        guard count <= limits.arguments else { return .malformed("Protocol error: invalid multibulk length") }
-        guard count > 0 else { return .request(end: position) }
-        for _ in 0..<count {
-            guard position < bytes.count else { return .incomplete }
-            guard bytes[position] == UInt8(ascii: "$") else {
-                let found = String(decoding: [bytes[position]], as: UTF8.self)
-                return .malformed("Protocol error: expected '$', got '\(found)'")
-            }
-            position += 1
-            let length: Int
-            switch number(bytes, &position) {
-            case .value(let value): length = value
-            case .incomplete: return .incomplete
-            case .invalid: return .malformed("Protocol error: invalid bulk length")
-            }
-            guard length >= 0, length <= limits.argumentSize else {
-                return .malformed("Protocol error: invalid bulk length")
-            }
+    }
+
+    private mutating func parseWords(_ bytes: UnsafeBufferPointer<UInt8>, _ start: Int) -> Result {
+        while missing > 0 {
+            guard length >= 0 || parseLength(bytes) else { return lengthRefusal(bytes) }
             guard bytes.count - position >= length + 2 else { return .incomplete }
-            guard bytes[position + length] == Self.carriageReturn, bytes[position + length + 1] == Self.lineFeed else {
+            let end = position + length
+            guard bytes[end] == Self.carriageReturn, bytes[end + 1] == Self.lineFeed else {
                 return .malformed("Protocol error: a bulk string does not end with CRLF")
             }
-            arguments.append(position..<position + length)
-            position += length + 2
+            append(position..<end)
+            position = end + 2
+            missing -= 1
+            length = -1
         }
-        return .request(end: position)
+        let end = start + position
+        position = 0
+        return .request(end: end)
+    }
+
+    @inline(__always)
+    private mutating func append(_ word: Range<Int>) {
+        if count < words.count { words[count] = word } else { words.append(word) }
+        count += 1
+    }
+
+    /// Reads how long the next word is.
+    ///
+    /// - Returns: `false` if that has not come yet, or is not as it should be.
+    @inline(__always)
+    private mutating func parseLength(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard position < bytes.count, bytes[position] == UInt8(ascii: "$") else { return false }
+        var index = position + 1
+        guard case .value(let value) = number(bytes, &index), value >= 0, value <= limits.argumentSize,
+            index + value + 2 <= limits.requestSize
+        else { return false }
+        (position, length) = (index, value)
+        return true
+    }
+
+    /// What keeps the length of the next word from being read.
+    private func lengthRefusal(_ bytes: UnsafeBufferPointer<UInt8>) -> Result {
+        guard position < bytes.count else { return .incomplete }
+        guard bytes[position] == UInt8(ascii: "$") else {
+            let found = String(decoding: [bytes[position]], as: UTF8.self)
+            return .malformed("Protocol error: expected '$', got '\(found)'")
+        }
+        var index = position + 1
+        switch number(bytes, &index) {
+        case .value(let value) where value >= 0 && value <= limits.argumentSize:
+            return .malformed("Protocol error: too big request")
+        case .incomplete: return .incomplete
+        case .value, .invalid: return .malformed("Protocol error: invalid bulk length")
+        }
     }
 
     private enum Number {
@@ -74,19 +127,29 @@ struct RequestParser {
     }
 
     /// Reads a decimal number, which has no zeros in front, and the end of its line.
+    @inline(__always)
     private func number(_ bytes: UnsafeBufferPointer<UInt8>, _ position: inout Int) -> Number {
         var index = position
-        var value = 0
+        // Most of them have one digit.
+        if bytes.count - index > 2, bytes[index] &- UInt8(ascii: "0") <= 9, bytes[index + 1] == Self.carriageReturn,
+            bytes[index + 2] == Self.lineFeed
+        {
+            position = index + 3
+            return .value(Int(bytes[index] &- UInt8(ascii: "0")))
+        }
         let isNegative = index < bytes.count && bytes[index] == UInt8(ascii: "-")
         if isNegative { index += 1 }
         let first = index
-        while index < bytes.count, bytes[index] &- UInt8(ascii: "0") <= 9 {
-            // Far beyond every limit, and far from an overflow.
-            guard index - first < 15 else { return .invalid }
-            value = value * 10 + Int(bytes[index] &- UInt8(ascii: "0"))
+        // Far beyond every limit, and far from an overflow.
+        let most = min(bytes.count, first + 15)
+        var value = 0
+        while index < most {
+            let digit = bytes[index] &- UInt8(ascii: "0")
+            guard digit <= 9 else { break }
+            value = value &* 10 &+ Int(digit)
             index += 1
         }
-        guard index < bytes.count else { return index - first < 16 ? .incomplete : .invalid }
+        guard index < bytes.count else { return index < first + 15 ? .incomplete : .invalid }
         guard index > first, bytes[index] == Self.carriageReturn else { return .invalid }
         guard bytes[first] != UInt8(ascii: "0") || (index == first + 1 && !isNegative) else { return .invalid }
         guard index + 1 < bytes.count else { return .incomplete }
@@ -97,29 +160,31 @@ struct RequestParser {
 
     /// Words between blanks, up to the end of the line.
     private mutating func parseInline(_ bytes: UnsafeBufferPointer<UInt8>, _ start: Int) -> Result {
-        guard let end = bytes[start...].firstIndex(of: Self.lineFeed) else {
-            return bytes.count - start > limits.inlineSize
+        guard let end = bytes[lineScanned...].firstIndex(of: Self.lineFeed) else {
+            lineScanned = bytes.count
+            return bytes.count > limits.inlineSize
                 ? .malformed("Protocol error: too big inline request") : .incomplete
         }
-        guard end - start <= limits.inlineSize else { return .malformed("Protocol error: too big inline request") }
-        let line = UnsafeBufferPointer(rebasing: bytes[start..<end])
+        lineScanned = 0
+        guard end <= limits.inlineSize else { return .malformed("Protocol error: too big inline request") }
+        let line = UnsafeBufferPointer(rebasing: bytes[..<end])
         guard !line.contains(where: { $0 == Self.doubleQuote || $0 == Self.singleQuote }) else {
             var words: [UInt8] = []
             defer { unquoted = words }
             return unquote(line, into: &words)
-                ? .request(end: end + 1) : .malformed("Protocol error: unbalanced quotes in request")
+                ? .request(end: start + end + 1) : .malformed("Protocol error: unbalanced quotes in request")
         }
         var word: Int?
-        for index in start...end {
+        for index in 0...end {
             let isBlank = Self.isBlank(bytes[index])
             if isBlank, let first = word {
-                arguments.append(first..<index)
+                append(first..<index)
                 word = nil
             } else if !isBlank, word == nil {
                 word = index
             }
         }
-        return .request(end: end + 1)
+        return .request(end: start + end + 1)
     }
 
     /// Words in quotes: in double ones with `\n`, `\r`, `\t`, `\b`, `\a`, `\xHH` and any other character after a
@@ -142,7 +207,7 @@ struct RequestParser {
                 guard Self.unquote(line, &index, until: character, into: &unquoted) else { return false }
                 guard index == line.count || Self.isBlank(line[index]) else { return false }
             }
-            arguments.append(first..<unquoted.count)
+            append(first..<unquoted.count)
         }
     }
 

@@ -1,0 +1,67 @@
+/// A command: its name, how many words it takes, and what it does.
+final class Command: Sendable {
+    struct Traits: OptionSet, Sendable {
+        let rawValue: Int
+        /// It changes keys.
+        static let writes = Traits(rawValue: 1)
+        /// It may need more memory.
+        static let grows = Traits(rawValue: 2)
+        /// A client that has subscribed may give it.
+        static let whileListening = Traits(rawValue: 4)
+    }
+
+    typealias Body = @Sendable (Commands, Request, Session, inout Reply) -> Void
+
+    /// As requests are compared with it, and as it is spelt.
+    let name: Name
+    let spelling: StaticString
+    let leastCount: Int
+    let mostCount: Int
+    let traits: Traits
+    let body: Body
+
+    init(_ spelling: StaticString, _ counts: ClosedRange<Int>, _ traits: Traits = [], _ body: @escaping Body) {
+        name = Name(UnsafeBufferPointer(start: spelling.utf8Start, count: spelling.utf8CodeUnitCount))
+        self.spelling = spelling
+        leastCount = counts.lowerBound
+        mostCount = counts.upperBound
+        self.traits = traits
+        self.body = body
+    }
+
+    convenience init(
+        _ name: StaticString, _ counts: PartialRangeFrom<Int>, _ traits: Traits = [], _ body: @escaping Body
+    ) {
+        self.init(name, counts.lowerBound...Int.max, traits, body)
+    }
+}
+
+/// All commands, found by their names with a few instructions.
+struct CommandTable: Sendable {
+    // A hash table with open addresses, twice as large as it needs to be.
+    private var commands = [Command?](repeating: nil, count: 256)
+
+    init(_ all: [Command]) {
+        precondition(all.count <= commands.count / 2, "the table is too small for \(all.count) commands")
+        for command in all {
+            var index = CommandTable.start(of: command.name)
+            while commands[index] != nil { index = (index + 1) % 256 }
+            commands[index] = command
+        }
+    }
+
+    @inline(__always)
+    private static func start(of name: Name) -> Int {
+        Int(truncatingIfNeeded: ((name.head ^ name.tail) &* 0x9E37_79B9_7F4A_7C15) >> 56)
+    }
+
+    @inline(__always)
+    subscript(name: Name) -> Command? {
+        var index = CommandTable.start(of: name)
+        while let command = commands[index] {
+            if command.name == name { return command }
+            index = (index + 1) & 255
+        }
+        return nil
+    }
+}

@@ -1,0 +1,79 @@
+// Keys, whatever their values.
+
+extension Commands {
+    static let keys: [Command] = [
+        Command("DEL", 2..., .writes) { $0.count($1, &$3, where: $0.store.remove) },
+        Command("UNLINK", 2..., .writes) { $0.count($1, &$3, where: $0.store.remove) },
+        Command("EXISTS", 2...) { $0.count($1, &$3, where: $0.store.contains) },
+        Command("TYPE", 2...2) { if $0.store.contains($1.key(1)) { $3.simple("string") } else { $3.simple("none") } },
+        Command("KEYS", 2...2) { $0.allKeys($1, &$3) },
+        Command("SCAN", 2...) { $0.scan($1, &$3) },
+        Command("DBSIZE", 1...1) { $3.integer($0.store.count) },
+        Command("FLUSHALL", 1..., .writes) { $0.removeAll($1, &$3) },
+        Command("FLUSHDB", 1..., .writes) { $0.removeAll($1, &$3) },
+    ]
+
+    private func count(_ request: Request, _ reply: inout Reply, where matches: (Key) -> Bool) {
+        reply.integer((1..<request.count).count { matches(request.key($0)) })
+    }
+
+    private func allKeys(_ request: Request, _ reply: inout Reply) {
+        let glob = Glob(request.value(1))
+        var found: [Key] = []
+        for shard in 0..<Store.shardCount {
+            found += store.keys(inShard: shard).filter { glob.matches($0.bytes) }
+        }
+        reply.array(count: found.count)
+        for key in found where !reply.isFull { reply.bulk(key.bytes) }
+    }
+
+    /// The cursor is the shard to go on with. A key never changes its shard, so that whoever goes through all of them
+    /// sees each key that was there all the time, and sees it once.
+    private func scan(_ request: Request, _ reply: inout Reply) {
+        guard let cursor = UInt(request.text(1)) else { return reply.error("ERR invalid cursor") }
+        var glob: Glob?
+        var most = 10
+        var hasType = true
+        var index = 2
+        while index < request.count {
+            guard index + 1 < request.count else { return reply.error(Commands.syntaxError) }
+            switch request.name(index) {
+            case "MATCH": glob = Glob(request.value(index + 1))
+            case "COUNT":
+                guard let count = request.integer(index + 1) else { return reply.error(Commands.notAnInteger) }
+                guard count > 0 else { return reply.error(Commands.syntaxError) }
+                most = count
+            case "TYPE":
+                // There are only strings.
+                hasType = request.text(index + 1).lowercased() == "string"
+            default: return reply.error(Commands.syntaxError)
+            }
+            index += 2
+        }
+        var found: [Key] = []
+        var shard = hasType ? Int(clamping: cursor) : Store.shardCount
+        var seen = 0
+        while shard < Store.shardCount, seen < most {
+            let keys = store.keys(inShard: shard)
+            seen += keys.count
+            found += glob.map { glob in keys.filter { glob.matches($0.bytes) } } ?? keys
+            shard += 1
+        }
+        reply.array(count: 2)
+        reply.bulk(shard < Store.shardCount ? "\(shard)" : "0")
+        reply.array(count: found.count)
+        for key in found where !reply.isFull { reply.bulk(key.bytes) }
+    }
+
+    private func removeAll(_ request: Request, _ reply: inout Reply) {
+        if request.count > 1 {
+            guard request.count == 2 else { return reply.error(Commands.syntaxError) }
+            switch request.name(1) {
+            case "ASYNC", "SYNC": break
+            default: return reply.error(Commands.syntaxError)
+            }
+        }
+        store.removeAll()
+        reply.ok()
+    }
+}

@@ -1,0 +1,48 @@
+import RunLoopKit
+
+/// A thread for what may wait for the disk, so that the loop never does. Jobs run one after another.
+final class Disk {
+    private let loop: RunLoop
+    private let thread: LoopThread
+    private var number = 0
+    private var completions: [Int: (Outcome) -> Void] = [:]
+    private var own: LoopBound<Disk>?
+
+    typealias Outcome = Result<Int, DiskError>
+
+    init(on loop: RunLoop) {
+        self.loop = loop
+        thread = LoopThread(name: "disk") { loop in
+            // Nothing else keeps the loop of the thread from ending.
+            let source = CustomSource()
+            source.name = "disk"
+            loop.add(source, forMode: .default)
+        }
+        own = LoopBound(self, loop: loop)
+    }
+
+    /// Runs a job on the thread, and then the completion on the loop, never from within this call.
+    ///
+    /// - Parameter job: returns a number of its own.
+    func perform(_ job: @escaping @Sendable () throws(DiskError) -> Int, then completion: @escaping (Outcome) -> Void) {
+        guard let own else { return }
+        number += 1
+        completions[number] = completion
+        thread.remote.perform { [number] _ in
+            let outcome = Outcome { () throws(DiskError) in try job() }
+            own.remote.perform { _ in own.value.deliver(number, outcome) }
+        }
+    }
+
+    private func deliver(_ number: Int, _ outcome: Outcome) {
+        completions.removeValue(forKey: number)?(outcome)
+    }
+
+    /// Waits until all jobs are done; their completions are not called any more.
+    func close() {
+        own = nil
+        completions = [:]
+        thread.stop()
+        thread.join()
+    }
+}

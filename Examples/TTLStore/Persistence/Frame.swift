@@ -1,0 +1,86 @@
+/// How changes lie in a file: a line that says what the file is, and then frames.
+///
+/// A frame has a head of twelve bytes: the length of its changes, their checksum, and the checksum of those two numbers.
+/// The checksum of the changes goes on from that of the frame before, so that none can be missing or out of order.
+enum Frame {
+    static let headSize = 12
+
+    enum Kind: String {
+        /// All keys at some time. A frame without changes is its end.
+        case snapshot = "TTLSTORE snapshot 2\n"
+        /// All changes, one after another. It ends where the last write has ended.
+        case log = "TTLSTORE log 2\n"
+    }
+
+    static func head(length: Int, sum: UInt32) -> [UInt8] {
+        var head: [UInt8] = []
+        for number in [UInt32(length), sum] { withUnsafeBytes(of: number.littleEndian) { head += $0 } }
+        let own = head.withUnsafeBytes { Checksum.of($0) }
+        withUnsafeBytes(of: own.littleEndian) { head += $0 }
+        return head
+    }
+
+    /// How far the frames of a file reach.
+    struct Extent {
+        /// Up to where it is whole.
+        var end: Int
+        /// The checksum of the last frame.
+        var sum: UInt32 = 0
+    }
+
+    /// The place from which a file cannot be understood.
+    struct Broken: Error, Equatable {
+        let offset: Int
+    }
+
+    /// Calls the body with all changes in a file.
+    ///
+    /// - Throws: if it is not such a file, or is damaged. A last frame of a log that is not whole was broken off, with
+    ///   the program or the machine: that is no damage.
+    static func read(
+        _ bytes: UnsafeRawBufferPointer, _ kind: Kind, _ body: (Store.Change) -> Void
+    ) throws(Broken) -> Extent {
+        let name = Array(kind.rawValue.utf8)
+        guard bytes.starts(with: name) else { throw Broken(offset: 0) }
+        var extent = Extent(end: name.count)
+        while true {
+            let rest = UnsafeRawBufferPointer(rebasing: bytes[extent.end...])
+            if rest.isEmpty, kind == .log { return extent }
+            switch parse(rest, extent.sum) {
+            case .end where kind == .snapshot && rest.count == headSize:
+                extent.end = bytes.count
+                return extent
+            case .changes(let range, let sum):
+                guard Record.read(UnsafeRawBufferPointer(rebasing: rest[range]), body) else {
+                    throw Broken(offset: extent.end)
+                }
+                (extent.end, extent.sum) = (extent.end + range.upperBound, sum)
+            case .torn where kind == .log: return extent
+            default: throw Broken(offset: extent.end)
+            }
+        }
+    }
+
+    private enum Finding {
+        case changes(Range<Int>, sum: UInt32)
+        case end, torn, broken
+    }
+
+    private static func parse(_ rest: UnsafeRawBufferPointer, _ previous: UInt32) -> Finding {
+        guard rest.count >= headSize else { return .torn }
+        func number(_ offset: Int) -> UInt32 {
+            UInt32(littleEndian: rest.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
+        }
+        // After a loss of power the file may be longer than what was written to it: then zeros follow.
+        func isLast(_ end: Int) -> Bool { rest[end...].allSatisfy { $0 == 0 } }
+        guard number(8) == Checksum.of(UnsafeRawBufferPointer(rebasing: rest[..<8])) else {
+            return isLast(headSize) ? .torn : .broken
+        }
+        let (end, overflow) = headSize.addingReportingOverflow(Int(number(0)))
+        guard !overflow, end <= rest.count else { return .torn }
+        guard end > headSize else { return number(4) == previous ? .end : .broken }
+        let sum = Checksum.of(UnsafeRawBufferPointer(rebasing: rest[headSize..<end]), after: previous)
+        guard sum == number(4) else { return isLast(end) ? .torn : .broken }
+        return .changes(headSize..<end, sum: sum)
+    }
+}

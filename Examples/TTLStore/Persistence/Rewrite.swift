@@ -1,0 +1,70 @@
+/// A dump on its way into a new file, which takes the place of the old one at the end.
+final class Rewrite {
+    private let store: Store
+    private let disk: Disk
+    private let target: Target
+    private let completion: (Disk.Outcome) -> Void
+    private var dump = Dump()
+
+    /// The new file, for the disk's thread alone.
+    private final class Target: @unchecked Sendable {
+        let path: String
+        let kind: Frame.Kind
+        let installed: @Sendable (FrameFile) -> Void
+        var file: FrameFile?
+
+        init(_ path: String, _ kind: Frame.Kind, _ installed: @escaping @Sendable (FrameFile) -> Void) {
+            self.path = path
+            self.kind = kind
+            self.installed = installed
+        }
+
+        func write(_ frame: [UInt8], isLast: Bool) throws(DiskError) -> Int {
+            do throws(DiskError) {
+                let file = if let file { file } else { try FrameFile(replacing: path, kind) }
+                self.file = file
+                if !frame.isEmpty { try file.append(frame) }
+                guard isLast else { return 0 }
+                if kind == .snapshot { try file.appendEnd() }
+                try file.install()
+                installed(file)
+                return file.length
+            } catch {
+                file = nil
+                throw error
+            }
+        }
+    }
+
+    /// - Parameters:
+    ///   - installed: called on the disk's thread when the file has taken its place.
+    ///   - completion: called with the length of the file.
+    init(
+        _ path: String, _ kind: Frame.Kind, _ store: Store, _ disk: Disk,
+        installed: @escaping @Sendable (FrameFile) -> Void = { _ in }, then completion: @escaping (Disk.Outcome) -> Void
+    ) {
+        self.store = store
+        self.disk = disk
+        self.completion = completion
+        target = Target(path, kind, installed)
+        step()
+    }
+
+    /// Notes a change to the store.
+    func note(_ change: Store.Change) {
+        if !dump.isComplete { dump.note(change) }
+    }
+
+    /// One piece at a time: the loop serves others in between, and memory holds no more than a piece.
+    private func step() {
+        let frame = dump.next(of: store)
+        let isLast = dump.isComplete
+        disk.perform { [target] () throws(DiskError) in
+            try target.write(frame, isLast: isLast)
+        } then: { [weak self] outcome in
+            guard let self else { return }
+            if case .success = outcome, !isLast { return step() }
+            completion(outcome)
+        }
+    }
+}

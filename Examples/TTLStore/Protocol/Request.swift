@@ -1,0 +1,78 @@
+/// The words of a request, where they came in.
+struct Request {
+    let bytes: UnsafeBufferPointer<UInt8>
+    let words: [Range<Int>]
+    /// How many of the words are the request's.
+    let count: Int
+
+    subscript(index: Int) -> UnsafeBufferPointer<UInt8> { UnsafeBufferPointer(rebasing: bytes[words[index]]) }
+
+    func key(_ index: Int) -> Key { Key(self[index]) }
+    func value(_ index: Int) -> [UInt8] { [UInt8](self[index]) }
+    func text(_ index: Int) -> String { String(decoding: self[index], as: UTF8.self) }
+    func integer(_ index: Int) -> Int? { Int(wholeNumber: self[index]) }
+    func name(_ index: Int) -> Name { Name(self[index]) }
+
+    /// The word as an error repeats it: not too much of it, and as a C string.
+    func quoted(_ index: Int, _ most: Int = 128) -> UnsafeBufferPointer<UInt8>.SubSequence {
+        self[index].prefix(most).prefix { $0 != 0 }
+    }
+}
+
+/// The name of a command or an option, whatever its case, in two words: names are told apart by comparing these.
+struct Name: Equatable {
+    private(set) var head: UInt64 = 0
+    private(set) var tail: UInt64 = 0
+
+    /// The most letters of a name.
+    static let most = 16
+
+    init() {}
+
+    @inline(__always)
+    init(_ letters: UnsafeBufferPointer<UInt8>) {
+        for letter in letters.prefix(8) { head = head << 8 | Name.upper(letter) }
+        guard letters.count > 8 else { return }
+        for letter in letters[8...].prefix(9) { tail = tail << 8 | Name.upper(letter) }
+        // No command is that long.
+        if letters.count > Name.most { self = Name() }
+    }
+
+    @inline(__always)
+    private static func upper(_ letter: UInt8) -> UInt64 {
+        UInt64(letter &- 0x61 < 26 ? letter & ~0x20 : letter)
+    }
+
+    /// So that a `switch` reads like one over names.
+    @inline(__always)
+    static func ~= (name: StaticString, other: Name) -> Bool {
+        other == Name(UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount))
+    }
+}
+
+extension Int {
+    /// A whole number as Redis reads one: digits, with a minus or without, and nothing that could be left out.
+    init?(wholeNumber word: UnsafeBufferPointer<UInt8>) {
+        let digits = word.first == UInt8(ascii: "-") ? word.dropFirst() : word[...]
+        guard let first = digits.first, word.count <= 20, digits.allSatisfy({ (0x30...0x39).contains($0) }) else {
+            return nil
+        }
+        guard first != UInt8(ascii: "0") || word.count == 1 else { return nil }
+        self.init(String(decoding: word, as: UTF8.self))
+    }
+}
+
+extension Double {
+    /// A finite number in decimal notation.
+    init?(number word: UnsafeBufferPointer<UInt8>) {
+        guard let first = word.first, word.count <= 64, word.allSatisfy({ "+-.0123456789eE".utf8.contains($0) }),
+            first != UInt8(ascii: "e"), let value = Double(String(decoding: word, as: UTF8.self)), value.isFinite
+        else { return nil }
+        self = value
+    }
+
+    /// As short as it can be, without a fraction if it has none.
+    var shortest: String {
+        self == rounded() && abs(self) < 1e17 ? String(Int(self)) : description
+    }
+}

@@ -1,0 +1,28 @@
+import RunLoopUnix
+
+/// A client that is connected.
+final class Client {
+    // Set at once; its handler needs the client.
+    @exclusivity(unchecked) var connection: Connection!
+    let session: Session
+    let peer: Endpoint
+    // Unchecked as in `Server`.
+    @exclusivity(unchecked) var parser = RequestParser()
+
+    /// Replies that wait until what they tell is safe, and notices behind them.
+    @exclusivity(unchecked) var held: [UInt8] = []
+    /// Up to which position the log must be safe for them. No more requests are carried out meanwhile.
+    @exclusivity(unchecked) var heldUntil: Int?
+    var isHolding: Bool { heldUntil != nil }
+    /// Whether the connection's reading is paused, with something left that is not carried out.
+    @exclusivity(unchecked) var isPaused = false
+    /// Whether the peer sends no more.
+    @exclusivity(unchecked) var hasEnded = false
+    /// Whether the replies so far are the last.
+    @exclusivity(unchecked) var isLast = false
+
+    init(_ session: Session, _ peer: Endpoint) {
+        self.session = session
+        self.peer = peer
+    }
+}

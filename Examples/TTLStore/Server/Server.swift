@@ -1,0 +1,246 @@
+import Glibc
+import Logging
+import RunLoopKit
+import RunLoopUnix
+
+/// Listens, and serves each client.
+final class Server {
+    struct Settings {
+        var maximumClients = 10_000
+        var idleTimeout: Duration?
+        /// When so many bytes of replies have come together, a client has to read before more is carried out.
+        var mark = 128 * 1024
+        /// A client that is sent notices and does not read them is closed when so many bytes wait. Replies alone never
+        /// are so many.
+        var maximumOutput = 32 * 1024 * 1024
+    }
+
+    private let loop: RunLoop
+    private let commands: Commands
+    private let settings: Settings
+    private let log: Logger
+    private var listeners: [Listener] = []
+    private var clients: [ObjectIdentifier: Client] = [:]
+    // These, and the store's entries, are unchecked as in `Connection`: one thread, and no command calls the server.
+    @exclusivity(unchecked) private var reply = Reply()
+    /// The client whose requests are being carried out, and the notices for it.
+    @exclusivity(unchecked) private var current: Client?
+    @exclusivity(unchecked) private var notices: [UInt8] = []
+    /// Clients with replies that are held.
+    @exclusivity(unchecked) private var holding: [Client] = []
+    private var afterLastClient: (() -> Void)?
+
+    /// Up to which position the log must be safe before the present replies may go; `nil` if it is.
+    @exclusivity(unchecked) var unsafePosition: (() -> Int?)?
+
+    private(set) var served = 0
+    @exclusivity(unchecked) private(set) var performed = 0
+
+    init(_ commands: Commands, on loop: RunLoop, _ settings: Settings, _ log: Logger) {
+        self.loop = loop
+        self.commands = commands
+        self.settings = settings
+        self.log = log
+        commands.channels.send = { [unowned self] in notify($0, $1.bytes) }
+    }
+
+    /// What INFO says of the server.
+    var information: [Commands.Information] {
+        [
+            (
+                "Server",
+                [
+                    ("redis_version", Commands.versionOfRedis), ("redis_mode", "standalone"),
+                    ("server_name", "ttlstore"), ("process_id", "\(getpid())"),
+                ]
+            ),
+            ("Clients", [("connected_clients", "\(clients.count)"), ("maxclients", "\(settings.maximumClients)")]),
+            (
+                "Stats",
+                [("total_connections_received", "\(served)"), ("total_commands_processed", "\(performed)")]
+            ),
+        ]
+    }
+
+    // MARK: Listening
+
+    func listen(on address: Endpoint) throws -> Endpoint {
+        let listener = try Listener(address: address, on: loop) { [unowned self] _, descriptor, peer in
+            accept(descriptor, peer)
+        }
+        return add(listener)
+    }
+
+    /// Listens on a socket that the service manager has opened.
+    func listen(onInherited descriptor: Int32) throws -> Endpoint {
+        let listener = try Listener(inherited: descriptor, on: loop) { [unowned self] _, descriptor, peer in
+            accept(descriptor, peer)
+        }
+        return add(listener)
+    }
+
+    private func add(_ listener: Listener) -> Endpoint {
+        listener.errorHandler = { [log] _, error in log.warning("\(error)") }
+        listeners.append(listener)
+        return listener.address
+    }
+
+    private func accept(_ descriptor: Int32, _ peer: Endpoint) {
+        var limits = Connection.Limits()
+        let bounds = RequestParser.Limits()
+        // The parser refuses a request that is too long, and says so, before the connection would.
+        limits.maximumInput = bounds.requestSize + 2 * bounds.inlineSize
+        limits.idleTimeout = settings.idleTimeout
+        limits.maximumOutput = settings.maximumOutput
+        served += 1
+        guard clients.count < settings.maximumClients else {
+            let refused = Connection(adopting: descriptor, on: loop) { $1.count }
+            refused.write("-ERR max number of clients reached\r\n")
+            try? refused.start()
+            return refused.finish(within: .seconds(1))
+        }
+        let client = Client(Session(number: served), peer)
+        let connection = Connection(adopting: descriptor, on: loop, limits: limits) { [unowned self] _, bytes in
+            receive(client, bytes)
+        }
+        client.connection = connection
+        clients[ObjectIdentifier(client.session)] = client
+        connection.closeHandler = { [unowned self] _, reason in closed(client, reason) }
+        connection.endHandler = { [unowned self] _ in
+            client.hasEnded = true
+            finishIfDone(client)
+        }
+        connection.drainHandler = { [unowned self] _ in proceed(client) }
+        do {
+            try connection.start()
+        } catch {
+            log.warning("a client cannot be served: \(error)")
+        }
+    }
+
+    private func closed(_ client: Client, _ reason: Connection.CloseReason) {
+        commands.channels.remove(client.session)
+        clients[ObjectIdentifier(client.session)] = nil
+        switch reason {
+        case .closed, .ended: break
+        case .outputLimit: log.warning("client \(client.peer) does not read its notices; closed")
+        default: log.debug("client \(client.peer): \(reason)")
+        }
+        guard clients.isEmpty, let afterLastClient else { return }
+        self.afterLastClient = nil
+        afterLastClient()
+    }
+
+    // MARK: Serving
+
+    /// Carries out the requests that are complete, and sends all replies together.
+    private func receive(_ client: Client, _ bytes: Span<UInt8>) -> Int {
+        guard !client.isHolding else {
+            pause(client)
+            return 0
+        }
+        client.isPaused = false
+        let connection = client.connection!
+        reply.removeAll()
+        current = client
+        let batch = bytes.withUnsafeBufferPointer {
+            commands.perform(all: $0, &client.parser, client.session, &reply, mark: settings.mark)
+        }
+        current = nil
+        performed += batch.requests
+        client.isLast = batch.end == .last
+        if let unsafePosition, !reply.bytes.isEmpty, let position = unsafePosition() {
+            hold(client, until: position)
+        } else {
+            connection.write(reply.bytes)
+            if !notices.isEmpty { connection.write(notices) }
+        }
+        if !notices.isEmpty { notices = [] }
+        if batch.end == .mark, batch.used < bytes.count {
+            pause(client)
+            // Others have their turn first.
+            loop.perform { [unowned self] in proceed(client) }
+        }
+        finishIfDone(client)
+        return batch.used
+    }
+
+    /// Leaves what comes, and what has been left, for later.
+    private func pause(_ client: Client) {
+        client.isPaused = true
+        client.connection.pauseReading()
+    }
+
+    /// Goes on with what was left once the client has read enough: when it has not, the connection has a handler for the
+    /// time when it has.
+    private func proceed(_ client: Client) {
+        guard client.isPaused, !client.isHolding, client.connection.isOpen,
+            client.connection.pendingOutput <= client.connection.limits.highWatermark
+        else { return }
+        client.connection.resumeReading()
+    }
+
+    private func finishIfDone(_ client: Client) {
+        guard client.hasEnded || client.isLast else { return }
+        if !client.isPaused && !client.isHolding { client.connection.finish() }
+    }
+
+    // MARK: Replies that wait
+
+    private func hold(_ client: Client, until position: Int) {
+        client.held = reply.bytes + notices
+        client.heldUntil = position
+        holding.append(client)
+    }
+
+    /// Sends the replies that were held until the log was safe up to this position.
+    func release(upTo position: Int) {
+        guard !holding.isEmpty else { return }
+        let released = holding.filter { $0.heldUntil! <= position }
+        holding.removeAll { $0.heldUntil! <= position }
+        for client in released {
+            client.heldUntil = nil
+            client.connection.write(client.held)
+            client.held = []
+            proceed(client)
+            finishIfDone(client)
+        }
+    }
+
+    /// Sends a client what it has not asked for just now: behind the replies to what it has asked for.
+    private func notify(_ session: Session, _ bytes: [UInt8]) {
+        guard let client = clients[ObjectIdentifier(session)] else { return }
+        if client === current {
+            notices += bytes
+        } else if client.isHolding {
+            client.held += bytes
+        } else {
+            client.connection.write(bytes)
+        }
+    }
+
+    // MARK: Stopping
+
+    func stopListening() {
+        for listener in listeners { listener.close() }
+        listeners = []
+    }
+
+    /// Lets what has been replied go out, and closes; calls `done` when the last client has gone.
+    func drain(_ done: @escaping () -> Void) {
+        afterLastClient = done
+        for client in clients.values {
+            client.isLast = true
+            client.isPaused = false
+            finishIfDone(client)
+        }
+        if clients.isEmpty, let afterLastClient {
+            self.afterLastClient = nil
+            afterLastClient()
+        }
+    }
+
+    func closeAll() {
+        for client in clients.values { client.connection.close() }
+    }
+}
