@@ -13,22 +13,22 @@ enum StreamBIO {
         return method
     }()
 
-    /// One for a stream, which keeps it and must live longer.
-    static func make(_ stream: TLSStream) -> OpaquePointer {
+    /// One for a stream, which must live longer.
+    static func make(_ stream: StreamBelow) -> OpaquePointer {
         let bio = BIO_new(method)!
         BIO_set_data(bio, Unmanaged.passUnretained(stream).toOpaque())
         BIO_set_init(bio, 1)
         return bio
     }
 
-    private static func stream(of bio: OpaquePointer?) -> Unmanaged<TLSStream> {
+    private static func stream(of bio: OpaquePointer?) -> Unmanaged<StreamBelow> {
         Unmanaged.fromOpaque(BIO_get_data(bio))
     }
 
     private static let receive: @convention(c) (OpaquePointer?, UnsafeMutablePointer<CChar>?, Int32) -> Int32 = {
         BIO_clear_flags($0, retryFlags)
         let room = UnsafeMutableRawBufferPointer(start: $1, count: Int($2))
-        switch stream(of: $0)._withUnsafeGuaranteedRef({ $0.readBelow(into: room) }) {
+        switch stream(of: $0)._withUnsafeGuaranteedRef({ $0.read(into: room) }) {
         case .done(let count): return Int32(count)
         case .mustWait: BIO_set_flags($0, BIO_FLAGS_READ | BIO_FLAGS_SHOULD_RETRY)
         case .ended:
@@ -42,7 +42,7 @@ enum StreamBIO {
     private static let transmit: @convention(c) (OpaquePointer?, UnsafePointer<CChar>?, Int32) -> Int32 = {
         BIO_clear_flags($0, retryFlags)
         let bytes = UnsafeRawBufferPointer(start: $1, count: Int($2))
-        switch stream(of: $0)._withUnsafeGuaranteedRef({ $0.writeBelow(bytes) }) {
+        switch stream(of: $0)._withUnsafeGuaranteedRef({ $0.stream.write(bytes) }) {
         case .done(let count): return Int32(count)
         case .mustWait: BIO_set_flags($0, BIO_FLAGS_WRITE | BIO_FLAGS_SHOULD_RETRY)
         case .ended, .failed: break

@@ -7,7 +7,7 @@ internal import RunLoopUnix
 /// It reads at most 64 KiB from the stream below each time that has something, and gives on all that comes of it: what it
 /// still holds after that is the beginning of a record.
 final class TLSStream: ByteStream {
-    private let below: any ByteStream
+    private let below: StreamBelow
     let session: TLSSession
     var owner: (any StreamOwner)?
     private var isWatched = false
@@ -21,8 +21,6 @@ final class TLSStream: ByteStream {
     @exclusivity(unchecked) private var readAwaits: DescriptorEvents
     /// What has to be possible below before the writing can go on.
     @exclusivity(unchecked) private var writeAwaits = DescriptorEvents.writable
-    /// How much may still be read from below for now.
-    @exclusivity(unchecked) private var allowance = 0
     private var hasEnded = false
 
     @exclusivity(unchecked) var interest: DescriptorEvents = [] {
@@ -32,19 +30,19 @@ final class TLSStream: ByteStream {
     /// A client begins the handshake: it waits until it can write.
     init(_ session: TLSSession, over below: any ByteStream) {
         self.session = session
-        self.below = below
+        self.below = StreamBelow(below)
         readAwaits = SSL_is_server(session.ssl) == 1 ? .readable : .writable
-        let bio = StreamBIO.make(self)
+        let bio = StreamBIO.make(self.below)
         SSL_set_bio(session.ssl, bio, bio)
     }
 
-    var fileDescriptor: Int32 { below.fileDescriptor }
+    var fileDescriptor: Int32 { below.stream.fileDescriptor }
 
     func open(
         on loop: RunLoop, modes: RunLoop.Modes, origin: RunLoop.Origin, interest: DescriptorEvents
     ) throws(DescriptorError) {
-        below.owner = self
-        try below.open(on: loop, modes: modes, origin: origin, interest: readAwaits)
+        below.stream.owner = self
+        try below.stream.open(on: loop, modes: modes, origin: origin, interest: readAwaits)
         isWatched = true
         self.interest = interest
         let timeout = session.context.handshakeTimeout
@@ -59,11 +57,11 @@ final class TLSStream: ByteStream {
 
     private func updateBelow() {
         guard isWatched else { return }
-        guard isOpen else { return below.interest = readAwaits }
+        guard isOpen else { return below.stream.interest = readAwaits }
         var events: DescriptorEvents = []
         if interest.contains(.readable) { events.formUnion(readAwaits) }
         if interest.contains(.writable) { events.formUnion(writeAwaits) }
-        below.interest = events
+        below.stream.interest = events
     }
 
     // MARK: Handshake
@@ -109,7 +107,7 @@ final class TLSStream: ByteStream {
                 return .done(count)
             }
             count += Int(result)
-        } while count < room.count && (allowance > 0 || SSL_has_pending(session.ssl) == 1)
+        } while count < room.count && (below.allowance > 0 || SSL_has_pending(session.ssl) == 1)
         holdsInput = count == room.count
         return .done(count)
     }
@@ -149,26 +147,12 @@ final class TLSStream: ByteStream {
             self[keyPath: awaits] = .writable
             return .mustWait
         case SSL_ERROR_ZERO_RETURN: return .ended
-        case SSL_ERROR_SYSCALL where below.failure != nil: failure = below.failure
+        case SSL_ERROR_SYSCALL where below.stream.failure != nil: failure = below.stream.failure
         default:
             let error = ERR_peek_last_error()
             failure = TLSError(error, isHandshaking: !isOpen, verification: SSL_get_verify_result(session.ssl))
         }
         return .failed
-    }
-
-    /// Reads from below what is allowed. A read that did not fill its room has found all there is: the stream below says
-    /// when there is more.
-    func readBelow(into room: UnsafeMutableRawBufferPointer) -> StreamResult {
-        guard allowance > 0 else { return .mustWait }
-        let room = UnsafeMutableRawBufferPointer(rebasing: room.prefix(allowance))
-        let result = below.read(into: room)
-        if case .done(let count) = result, count == room.count { allowance -= count } else { allowance = 0 }
-        return result
-    }
-
-    func writeBelow(_ bytes: UnsafeRawBufferPointer) -> StreamResult {
-        below.write(bytes)
     }
 
     // MARK: Ends
@@ -181,7 +165,7 @@ final class TLSStream: ByteStream {
             // A second call would wait for the peer.
             hasEnded = true
         }
-        return below.endWriting()
+        return below.stream.endWriting()
     }
 
     /// The peer is told first.
@@ -194,7 +178,7 @@ final class TLSStream: ByteStream {
         }
         (owner, isWatched) = (nil, false)
         endHandshakeTimer()
-        below.close(isComplete: isComplete)
+        below.stream.close(isComplete: isComplete)
     }
 }
 
@@ -204,7 +188,7 @@ extension TLSStream: StreamOwner {
     }
 
     func streamIsReady(for events: DescriptorEvents) {
-        if events.contains(.readable) { allowance = 64 * 1024 }
+        if events.contains(.readable) { below.isReadable() }
         guard isOpen else { return shakeHands() }
         var ready: DescriptorEvents = []
         if interest.contains(.readable), !events.isDisjoint(with: readAwaits) { ready.insert(.readable) }
@@ -214,7 +198,7 @@ extension TLSStream: StreamOwner {
     }
 
     func streamFailed() {
-        failure = below.failure
+        failure = below.stream.failure
         owner?.streamFailed()
     }
 

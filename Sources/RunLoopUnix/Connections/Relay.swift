@@ -114,17 +114,6 @@ public final class Relay {
 @available(*, unavailable, message: "a relay belongs to its loop's thread")
 extension Relay: Sendable {}
 
-/// A connection's stream without the connection.
-struct HandedOver {
-    let stream: any ByteStream
-    let isStarted: Bool
-    /// What was received and not used.
-    let input: ByteBuffer?
-    /// What waits to be sent.
-    let output: ByteBuffer?
-    let hasPeerEnded: Bool
-}
-
 /// Tells a relay which of its streams has something to say.
 private final class RelaySide: StreamOwner {
     private let relay: Relay

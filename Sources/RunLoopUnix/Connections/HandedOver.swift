@@ -1,0 +1,10 @@
+/// A connection's stream without the connection.
+struct HandedOver {
+    let stream: any ByteStream
+    let isStarted: Bool
+    /// What was received and not used.
+    let input: ByteBuffer?
+    /// What waits to be sent.
+    let output: ByteBuffer?
+    let hasPeerEnded: Bool
+}
