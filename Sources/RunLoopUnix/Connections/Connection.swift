@@ -72,6 +72,7 @@ public final class Connection {
     @exclusivity(unchecked) private var timers: ConnectionTimers?
     /// Whether it read when the machine was asked last.
     @exclusivity(unchecked) private var isReading = false
+    private var hasToldOfIgnoredWrite = false
     /// What was left unused is to be offered again, though nothing has come.
     @exclusivity(unchecked) private var offersAgain = false
 
@@ -132,8 +133,12 @@ public final class Connection {
     }
 
     deinit {
-        if machine.isNew { stream.close(isComplete: false) }
+        guard machine.isNew else { return }
+        loop.trace?(.ignored("\(description) was let go without a start"))
+        stream.close(isComplete: false)
     }
+
+    private var description: String { "the connection on descriptor \(fileDescriptor) (\(origin))" }
 
     /// Begins to read and to count timeouts. Does nothing on a connection that is closed already. Call it once, on the
     /// loop's thread.
@@ -325,7 +330,7 @@ public final class Connection {
 
     /// Sends bytes. The system takes what it can at once and the rest when it can take more. Bytes that are written
     /// during a handler of this connection are sent together when the handler returns. Does nothing on a closed
-    /// connection or after ``finish(within:)`` or ``finishWriting()``. Never blocks. On the loop's thread, O(bytes).
+    /// connection or after ``finish(within:)`` or ``finishWriting()``; `RunLoop.trace` tells once. Never blocks. On the loop's thread, O(bytes).
     public func write(_ bytes: Span<UInt8>) {
         bytes.withUnsafeBytes { write($0) }
     }
@@ -342,7 +347,8 @@ public final class Connection {
     }
 
     private func write(_ bytes: UnsafeRawBufferPointer) {
-        guard machine.mayWrite, !bytes.isEmpty else { return }
+        guard !bytes.isEmpty else { return }
+        guard machine.mayWrite else { return tellOfIgnoredWrite() }
         var rest = bytes
         if machine.mayWriteThrough {
             rest = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(transmit(bytes)))
@@ -352,6 +358,13 @@ public final class Connection {
         output!.append(rest)
         machine.outputChanged(to: output!.count)
         settle()
+    }
+
+    /// Says once that what is written now goes nowhere.
+    private func tellOfIgnoredWrite() {
+        guard !hasToldOfIgnoredWrite else { return }
+        hasToldOfIgnoredWrite = true
+        loop.trace?(.ignored("\(description) was written to after it had been finished or closed"))
     }
 
     /// - Returns: how many bytes the stream has taken.

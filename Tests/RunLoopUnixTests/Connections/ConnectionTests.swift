@@ -282,6 +282,28 @@ struct ConnectionTests {
         #expect(reasons.count == 1 && fcntl(file, F_GETFD) == -1)
     }
 
+    @Test("what goes nowhere is told once: a write after the end, and a connection that was never started")
+    func ignored() throws {
+        try withSimulation { simulation in
+            let loop = simulation.loop
+            var told: [String] = []
+            loop.trace = { if case .ignored(let what) = $0 { told.append(what) } }
+            let (connection, peer) = try makePair(on: loop) { $1.count }
+            connection.finishWriting()
+            connection.write("late")
+            connection.close()
+            connection.write("later")
+            let (one, other) = makeSockets()
+            _ = Connection(adopting: one, on: loop) { $1.count }
+            #expect(told.count == 2)
+            #expect(told[0].contains("was written to after it had been finished or closed"))
+            #expect(told[1].contains("was let go without a start"))
+            #expect(fcntl(one, F_GETFD) == -1)
+            close(other)
+            withExtendedLifetime(peer) {}
+        }
+    }
+
     @Test("the end of its loop closes a connection, which says so")
     func loopEnds() throws {
         let log = Log<String>()
