@@ -9,8 +9,8 @@ internal import RunLoopUnix
 final class TLSStream: ByteStream {
     private let below: StreamBelow
     let session: TLSSession
-    var owner: (any StreamOwner)?
-    private var isWatched = false
+    @exclusivity(unchecked) var owner: (any StreamOwner)?
+    @exclusivity(unchecked) private var isWatched = false
     private var handshakeTimer: Timer?
 
     // Unchecked as in `Connection`.

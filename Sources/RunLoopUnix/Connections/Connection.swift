@@ -57,7 +57,7 @@ public final class Connection {
     public var isOpen: Bool { !machine.isClosed }
     /// The number of bytes that have come and that the receive handler has left unused. At the end of the stream these
     /// are the beginning of something that was cut off; the close handler may still ask.
-    public private(set) var unusedInput = 0
+    @exclusivity(unchecked) public private(set) var unusedInput = 0
     /// The number of bytes that wait to be sent.
     public var pendingOutput: Int { output?.count ?? 0 }
 
@@ -70,6 +70,8 @@ public final class Connection {
     @exclusivity(unchecked) private var input: ByteBuffer?
     @exclusivity(unchecked) private var output: ByteBuffer?
     @exclusivity(unchecked) private var timers: ConnectionTimers?
+    /// What the stream is watched for.
+    @exclusivity(unchecked) private var interest: DescriptorEvents = []
     /// Whether it read when the machine was asked last.
     @exclusivity(unchecked) private var isReading = false
     private var hasToldOfIgnoredWrite = false
@@ -150,8 +152,9 @@ public final class Connection {
         machine.start()
         if stream.isOpen { machine.streamOpened() }
         stream.owner = self
+        interest = machine.interest
         do {
-            try stream.open(on: loop, modes: modes, origin: origin, interest: machine.interest)
+            try stream.open(on: loop, modes: modes, origin: origin, interest: interest)
         } catch {
             end(.failed(SystemError("watch the connection", errno: EBADF)))
             throw error
@@ -175,11 +178,15 @@ public final class Connection {
             case .reportEnd: call(endHandler)
             case .reportFull: call(fullHandler)
             case .reportDrain: call(drainHandler)
-            case .close(let reason): return end(reason)
+            case .close: return end(machine.closeReason)
             }
         }
         guard isOpen else { return }
-        stream.interest = machine.interest
+        let interest = machine.interest
+        if interest != self.interest {
+            self.interest = interest
+            stream.interest = interest
+        }
         let reads = machine.wantsInput
         if reads && !isReading { offersAgain = true }
         isReading = reads
@@ -357,7 +364,7 @@ public final class Connection {
         if output == nil { output = pool.take() }
         output!.append(rest)
         machine.outputChanged(to: output!.count)
-        settle()
+        if !machine.isCorked { settle() }
     }
 
     /// Says once that what is written now goes nowhere.

@@ -4,7 +4,8 @@ internal import RunLoopKit
 ///
 /// It knows amounts and not bytes, makes no system call, reads no clock and calls nobody. ``next()`` is asked after every
 /// event until it has nothing more to say.
-struct ConnectionMachine {
+// Not copyable: otherwise the compiler copies the whole of it for each question to a connection's machine.
+struct ConnectionMachine: ~Copyable {
     /// What the connection is to do now.
     enum Action: Equatable {
         /// Send what waits.
@@ -19,7 +20,8 @@ struct ConnectionMachine {
         case reportFull
         /// Call the handler for little enough that waits.
         case reportDrain
-        case close(Connection.CloseReason)
+        /// Close, for ``closeReason``.
+        case close
     }
 
     private enum State {
@@ -36,8 +38,9 @@ struct ConnectionMachine {
     /// Whether bytes can go through the stream.
     private var isStreamOpen = false
     private var finishReason = Connection.CloseReason.closed
-    /// Why the connection is to be closed next.
-    private var end: Connection.CloseReason?
+    private var mustClose = false
+    /// Why the connection is to be closed.
+    private(set) var closeReason = Connection.CloseReason.closed
 
     /// How many handlers are on the stack. What they write is sent when the outermost returns.
     private var handlers = 0
@@ -86,6 +89,9 @@ struct ConnectionMachine {
     /// Whether anything that is written now will be sent.
     var mayWrite: Bool { (state == .new || state == .open) && !endsAfterOutput }
 
+    /// Whether a handler is on the stack, so that nothing is sent yet.
+    var isCorked: Bool { handlers > 0 }
+
     /// Whether something can be sent from where it lies: nothing waits that has to go before it.
     var mayWriteThrough: Bool {
         pendingOutput == 0 && handlers == 0 && isStreamOpen && state == .open && !isBlocked && !endsAfterOutput
@@ -94,13 +100,13 @@ struct ConnectionMachine {
     /// The next thing to do; `nil` if there is nothing until something happens. What it says is taken as begun.
     mutating func next() -> Action? {
         guard state != .closed else { return nil }
-        if let end { return .close(end) }
+        if mustClose { return .close }
         guard handlers == 0 else { return nil }
         if isStreamOpen, state != .lingering, !isBlocked {
             if pendingOutput > 0 { return .send }
             if !hasEndedOutput && (state == .finishing || endsAfterOutput) { return .endOutput }
         }
-        if let most = limits.maximumOutput, pendingOutput > most { return .close(.outputLimit) }
+        if let most = limits.maximumOutput, pendingOutput > most { return ending(.outputLimit) }
         if let mark = passedMark() { return mark }
         if reportsEnd && state == .open {
             reportsEnd = false
@@ -111,10 +117,15 @@ struct ConnectionMachine {
 
     /// Everything is sent, and the peer knows.
     private mutating func afterOutput() -> Action? {
-        if state == .open { return hasPeerEnded ? .close(.ended) : nil }
-        if hasPeerEnded { return .close(finishReason) }
+        if state == .open { return hasPeerEnded ? ending(.ended) : nil }
+        if hasPeerEnded { return ending(finishReason) }
         state = .lingering
         return .linger
+    }
+
+    private mutating func ending(_ reason: Connection.CloseReason) -> Action {
+        close(reason)
+        return .close
     }
 
     private mutating func passedMark() -> Action? {
@@ -228,7 +239,8 @@ struct ConnectionMachine {
 
     /// Has the connection closed next. The first reason counts.
     mutating func close(_ reason: Connection.CloseReason) {
-        if end == nil { end = reason }
+        guard !mustClose else { return }
+        (mustClose, closeReason) = (true, reason)
     }
 
     mutating func closed() {

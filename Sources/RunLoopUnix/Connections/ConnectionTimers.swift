@@ -9,8 +9,9 @@ final class ConnectionTimers {
     private let modes: RunLoop.Modes
     private let origin: RunLoop.Origin
     private let expired: (Connection.CloseReason) -> Void
-    private var lastActivity: RunLoop.Instant
-    private var idle: Timer?
+    // Unchecked as in `Connection`.
+    @exclusivity(unchecked) private var lastActivity: RunLoop.Instant
+    @exclusivity(unchecked) private var idle: Timer?
     private var total: Timer?
 
     init(

@@ -5,17 +5,17 @@ package import RunLoopKit
 /// A stream on descriptors: a socket, a terminal, or the ends of one or two pipes. It owns and closes them.
 package final class DescriptorStream: ByteStream {
     private let input: Int32
-    private var output: Int32
+    // Unchecked as in `Connection`.
+    @exclusivity(unchecked) private var output: Int32
     private let isDuplex: Bool
     let isSocket: Bool
 
     // One source for a descriptor that is read and written.
-    private var reader: DescriptorSource?
-    private var writer: DescriptorSource?
-    package var owner: (any StreamOwner)?
+    @exclusivity(unchecked) private var reader: DescriptorSource?
+    @exclusivity(unchecked) private var writer: DescriptorSource?
+    @exclusivity(unchecked) package var owner: (any StreamOwner)?
     private var isClosed = false
 
-    // Unchecked as in `Connection`.
     @exclusivity(unchecked) package private(set) var failure: (any StreamFailure)?
     @exclusivity(unchecked) package var interest: DescriptorEvents = [] {
         didSet { if interest != oldValue { interestChanged() } }

@@ -20,7 +20,7 @@ struct ConnectionMachineTests {
     }
 }
 
-private struct Model {
+private struct Model: ~Copyable {
     let seed: UInt64
     let limits: Connection.Limits
     let hasEndHandler: Bool
@@ -140,8 +140,9 @@ private struct Model {
             case .reportEnd: reportedEnd = true
             case .reportFull: isFull = true
             case .reportDrain: isFull = false
-            case .close(let reason):
-                closed = reason
+            case .close:
+                closed = machine.closeReason
+                check(closed == expectedReason, "closed for \(machine.closeReason)")
                 machine.closed()
             }
         }
@@ -150,18 +151,23 @@ private struct Model {
 
     private var expected: ConnectionMachine.Action? {
         if closed != nil { return nil }
-        if let mustClose { return .close(mustClose) }
+        if mustClose != nil { return .close }
         if isInHandler { return nil }
         let ends = finish != nil && isStarted || endsAfterOutput
         if isOpen && !isBlocked && !lingers && pending > 0 { return .send }
         if isOpen && !isBlocked && !lingers && ends && !toldPeer { return .endOutput }
-        if limits.maximumOutput.map({ pending > $0 }) == true { return .close(.outputLimit) }
+        if limits.maximumOutput.map({ pending > $0 }) == true { return .close }
         if !isFull && pending > limits.highWatermark { return .reportFull }
         if isFull && pending <= limits.lowWatermark { return .reportDrain }
         if peerEnded && hasEndHandler && !reportedEnd && finish == nil && !lingers { return .reportEnd }
         guard toldPeer && !lingers else { return nil }
-        if let finish { return peerEnded ? .close(finish) : .linger }
-        return peerEnded ? .close(.ended) : nil
+        if finish != nil { return peerEnded ? .close : .linger }
+        return peerEnded ? .close : nil
+    }
+
+    private var expectedReason: Connection.CloseReason {
+        if let mustClose { return mustClose }
+        return limits.maximumOutput.map({ pending > $0 }) == true ? .outputLimit : finish ?? .ended
     }
 
     /// Cheaper than an expectation at each of so many steps.
@@ -172,6 +178,9 @@ private struct Model {
     mutating func end() {
         if isInHandler { machine.handlerEnds() }
         machine.close(.closed)
-        if closed == nil { check(machine.next() == .close(mustClose ?? .closed)) }
+        if closed == nil {
+            check(machine.next() == .close)
+            check(machine.closeReason == mustClose ?? .closed)
+        }
     }
 }
