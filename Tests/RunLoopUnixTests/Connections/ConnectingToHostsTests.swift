@@ -35,11 +35,11 @@ private final class BlackHole {
     }
 }
 
-/// The open sockets of this process that are connected, or being connected, to a port. A child that is just being
+/// The open sockets of this process that are connected, or being connected, to a port of 127.8.0.0/24. A child that is just being
 /// spawned may hold others for a moment.
 private func socketsConnecting(to port: UInt16) -> Int {
     let digits = String(port, radix: 16, uppercase: true)
-    let suffix = ":" + String(repeating: "0", count: 4 - digits.count) + digits
+    let suffix = "00087F:" + String(repeating: "0", count: 4 - digits.count) + digits
     let own = Set(openFiles())
     return ["/proc/self/net/tcp", "/proc/self/net/tcp6"].reduce(0) { sum, path in
         sum
@@ -139,7 +139,8 @@ private func withClosedPort(_ body: (UInt16) throws -> Void) throws {
     try withExtendedLifetime(owner) { try body(owner.port) }
 }
 
-@Suite("Connecting to hosts")
+/// One after another, because they share addresses.
+@Suite("Connecting to hosts", .serialized)
 struct ConnectingToHostsTests {
     @Test("the families take turns, IPv6 first, and within a family the order stays")
     func order() throws {
@@ -455,174 +456,176 @@ struct ConnectingToHostsTests {
     }
 }
 
-@Suite("Connecting again")
-struct ConnectingAgainTests {
-    private func retry(_ change: (inout Connection.Retry) -> Void = { _ in }) -> Connection.Retry {
-        var retry = Connection.Retry()
-        retry.jitter = 0
-        change(&retry)
-        return retry
-    }
-
-    @Test("delays grow by the factor, from the first one up to the longest one")
-    func growth() {
-        let retry = retry {
-            $0.firstDelay = .milliseconds(100)
-            $0.factor = 3
-            $0.maximumDelay = .seconds(2)
+extension ConnectingToHostsTests {
+    @Suite("Connecting again")
+    struct ConnectingAgainTests {
+        private func retry(_ change: (inout Connection.Retry) -> Void = { _ in }) -> Connection.Retry {
+            var retry = Connection.Retry()
+            retry.jitter = 0
+            change(&retry)
+            return retry
         }
-        let delays = (1...6).map { retry.delay(after: $0, random: 0) }
-        #expect(delays == [100, 300, 900, 2_000, 2_000, 2_000].map { .milliseconds($0) })
-        #expect(retry.delay(after: .max, random: 0) == .seconds(2))
-    }
 
-    @Test(
-        "jitter leaves out no more than its part of a delay",
-        arguments: [(0.0, 8_000), (0.25, 6_000), (0.5, 4_000), (1.0, 0)])
-    func jitter(part: Double, least: Int) {
-        let retry = retry {
-            $0.firstDelay = .seconds(8)
-            $0.jitter = part
-        }
-        #expect(retry.delay(after: 1, random: 0) == .seconds(8))
-        #expect(retry.delay(after: 1, random: 1) == .milliseconds(least))
-        #expect(retry.delay(after: 1, random: 0.5) == (.seconds(8) + .milliseconds(least)) / 2)
-    }
-
-    @Test("absurd delays are as long as there is")
-    func absurd() {
-        let retry = retry {
-            $0.firstDelay = Duration(attoseconds: .max)
-            $0.maximumDelay = Duration(attoseconds: .max)
-            $0.factor = .greatestFiniteMagnitude
-        }
-        #expect(retry.delay(after: 1, random: 0) == .nanoseconds(Int64.max))
-        #expect(retry.delay(after: .max, random: 0) == .nanoseconds(Int64.max))
-    }
-
-    @Test("the jitter is chosen anew each time, within its bounds")
-    func chance() {
-        withBench([]) { simulation, _ in
-            let random = Connection.Retry.random[simulation.loop.world]
-            let numbers = (0..<1_000).map { _ in random() }
-            #expect(numbers.allSatisfy { $0 >= 0 && $0 < 1 } && Set(numbers).count > 900)
-        }
-    }
-
-    @Test("each try looks the name up anew, after its delay; the last error is told after the last try")
-    func tries() throws {
-        try withClosedPort { port in
-            withBench([closed4]) { simulation, bench in
-                let numbers = Locked([0.5, 0, 0.9])
-                Connection.Retry.random.set({ numbers.withLock { $0.removeFirst() } }, in: simulation.loop.world)
-                let failure = HostResolver.Failure(.notFound, name: "host.test", reason: "not yet")
-                bench.answers.withLock { $0.insert(.failure(failure), at: 0) }
-                let retry = retry {
-                    $0.jitter = 1
-                    $0.maximumTries = 4
-                }
-                bench.connect(port, retry: retry)
-                simulation.advance(by: .seconds(600))
-                // Delays of 1, 2 and 4 s, less a half, nothing, and nine tenths.
-                #expect(bench.questions.withLock { $0 } == [ms(0), ms(500), ms(2_500), ms(2_900)])
-                #expect(bench.reasons == ["\(closed4):\(port) \(ECONNREFUSED)"])
-                #expect(bench.dates == [ms(2_900)])
-            }
-        }
-    }
-
-    @Test("a try that succeeds is the last one")
-    func success() throws {
-        try withBench([closed4]) { simulation, bench in
-            try bench.listen(at: open4)
-            bench.answers.withLock { $0 = [.success([closed4]), .success([closed4]), .success([open4])] }
-            bench.connect(bench.listener!.address.port!, retry: retry())
-            simulation.advance(by: .seconds(600))
-            #expect(bench.peer == bench.listener!.address.description)
-            #expect(bench.dates == [ms(3_000)] && bench.errors.isEmpty)
-        }
-    }
-
-    @Test("the timeout is that of a try, and between tries nothing is open")
-    func timeoutOfATry() throws {
-        try withBench([hole4]) { simulation, bench in
-            let hole = try BlackHole(hole4)
-            bench.connect(hole.port, timeout: .seconds(2), retry: retry { $0.maximumTries = 2 })
-            var open: [Int] = []
-            for _ in 0..<5 {
-                open.append(socketsConnecting(to: hole.port) - 1)
-                simulation.advance(by: .milliseconds(1_100))
-            }
-            // Tries from 0 to 2 s and from 3 to 5 s; looked at from 0 to 4.4 s.
-            #expect(open == [0, 1, 0, 1, 1])
-            #expect(bench.dates == [ms(5_000)] && bench.reasons == ["\(hole4):\(hole.port) \(ETIMEDOUT)"])
-        }
-    }
-
-    @Test("the total timeout ends a try that is under way")
-    func totalTimeout() throws {
-        try withBench([hole4]) { simulation, bench in
-            let hole = try BlackHole(hole4)
+        @Test("delays grow by the factor, from the first one up to the longest one")
+        func growth() {
             let retry = retry {
-                $0.totalTimeout = .seconds(4)
-                $0.maximumTries = nil
+                $0.firstDelay = .milliseconds(100)
+                $0.factor = 3
+                $0.maximumDelay = .seconds(2)
             }
-            bench.connect(hole.port, timeout: .seconds(2), retry: retry)
-            simulation.advance(by: .seconds(600))
-            #expect(bench.dates == [ms(4_000)] && bench.reasons == ["\(hole4):\(hole.port) \(ETIMEDOUT)"])
-            #expect(bench.questions.withLock { $0 } == [ms(0), ms(3_000)])
+            let delays = (1...6).map { retry.delay(after: $0, random: 0) }
+            #expect(delays == [100, 300, 900, 2_000, 2_000, 2_000].map { .milliseconds($0) })
+            #expect(retry.delay(after: .max, random: 0) == .seconds(2))
         }
-    }
 
-    @Test("a try that would begin at the total timeout or later does not, and nobody waits for it")
-    func totalTimeoutInADelay() throws {
-        try withClosedPort { port in
-            withBench([closed4]) { simulation, bench in
-                bench.connect(port, retry: retry { $0.totalTimeout = .seconds(3) })
+        @Test(
+            "jitter leaves out no more than its part of a delay",
+            arguments: [(0.0, 8_000), (0.25, 6_000), (0.5, 4_000), (1.0, 0)])
+        func jitter(part: Double, least: Int) {
+            let retry = retry {
+                $0.firstDelay = .seconds(8)
+                $0.jitter = part
+            }
+            #expect(retry.delay(after: 1, random: 0) == .seconds(8))
+            #expect(retry.delay(after: 1, random: 1) == .milliseconds(least))
+            #expect(retry.delay(after: 1, random: 0.5) == (.seconds(8) + .milliseconds(least)) / 2)
+        }
+
+        @Test("absurd delays are as long as there is")
+        func absurd() {
+            let retry = retry {
+                $0.firstDelay = Duration(attoseconds: .max)
+                $0.maximumDelay = Duration(attoseconds: .max)
+                $0.factor = .greatestFiniteMagnitude
+            }
+            #expect(retry.delay(after: 1, random: 0) == .nanoseconds(Int64.max))
+            #expect(retry.delay(after: .max, random: 0) == .nanoseconds(Int64.max))
+        }
+
+        @Test("the jitter is chosen anew each time, within its bounds")
+        func chance() {
+            withBench([]) { simulation, _ in
+                let random = Connection.Retry.random[simulation.loop.world]
+                let numbers = (0..<1_000).map { _ in random() }
+                #expect(numbers.allSatisfy { $0 >= 0 && $0 < 1 } && Set(numbers).count > 900)
+            }
+        }
+
+        @Test("each try looks the name up anew, after its delay; the last error is told after the last try")
+        func tries() throws {
+            try withClosedPort { port in
+                withBench([closed4]) { simulation, bench in
+                    let numbers = Locked([0.5, 0, 0.9])
+                    Connection.Retry.random.set({ numbers.withLock { $0.removeFirst() } }, in: simulation.loop.world)
+                    let failure = HostResolver.Failure(.notFound, name: "host.test", reason: "not yet")
+                    bench.answers.withLock { $0.insert(.failure(failure), at: 0) }
+                    let retry = retry {
+                        $0.jitter = 1
+                        $0.maximumTries = 4
+                    }
+                    bench.connect(port, retry: retry)
+                    simulation.advance(by: .seconds(600))
+                    // Delays of 1, 2 and 4 s, less a half, nothing, and nine tenths.
+                    #expect(bench.questions.withLock { $0 } == [ms(0), ms(500), ms(2_500), ms(2_900)])
+                    #expect(bench.reasons == ["\(closed4):\(port) \(ECONNREFUSED)"])
+                    #expect(bench.dates == [ms(2_900)])
+                }
+            }
+        }
+
+        @Test("a try that succeeds is the last one")
+        func success() throws {
+            try withBench([closed4]) { simulation, bench in
+                try bench.listen(at: open4)
+                bench.answers.withLock { $0 = [.success([closed4]), .success([closed4]), .success([open4])] }
+                bench.connect(bench.listener!.address.port!, retry: retry())
                 simulation.advance(by: .seconds(600))
-                #expect(bench.questions.withLock { $0 } == [ms(0), ms(1_000)])
-                #expect(bench.dates == [ms(1_000)] && bench.reasons == ["\(closed4):\(port) \(ECONNREFUSED)"])
+                #expect(bench.peer == bench.listener!.address.description)
+                #expect(bench.dates == [ms(3_000)] && bench.errors.isEmpty)
             }
         }
-    }
 
-    @Test("what cannot be a name is not tried again")
-    func invalidName() {
-        withBench([]) { simulation, bench in
-            var kinds: [HostResolver.Failure.Kind] = []
-            Connection.connect(host: "", port: 1, on: simulation.loop, retry: retry()) {
-                $1.count
-            } completion: { result in
-                if case .failure(.lookup(let failure)) = result { kinds.append(failure.kind) }
+        @Test("the timeout is that of a try, and between tries nothing is open")
+        func timeoutOfATry() throws {
+            try withBench([hole4]) { simulation, bench in
+                let hole = try BlackHole(hole4)
+                bench.connect(hole.port, timeout: .seconds(2), retry: retry { $0.maximumTries = 2 })
+                var open: [Int] = []
+                for _ in 0..<5 {
+                    open.append(socketsConnecting(to: hole.port) - 1)
+                    simulation.advance(by: .milliseconds(1_100))
+                }
+                // Tries from 0 to 2 s and from 3 to 5 s; looked at from 0 to 4.4 s.
+                #expect(open == [0, 1, 0, 1, 1])
+                #expect(bench.dates == [ms(5_000)] && bench.reasons == ["\(hole4):\(hole.port) \(ETIMEDOUT)"])
             }
-            #expect(kinds.isEmpty)
-            simulation.advance(by: .zero)
-            #expect(kinds == [.invalidName])
         }
-    }
 
-    @Test("a retry that would never rest or never try is refused with a sentence")
-    func preconditions() async {
-        let results = [
-            await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-                connectAgain { $0.firstDelay = .zero }
-            },
-            await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-                connectAgain { $0.maximumDelay = .seconds(-1) }
-            },
-            await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-                connectAgain { $0.factor = .nan }
-            },
-            await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-                connectAgain { $0.jitter = 1.5 }
-            },
-            await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-                connectAgain { $0.maximumTries = 0 }
-            },
-        ]
-        for (property, result) in zip(["firstDelay", "maximumDelay", "factor", "jitter", "maximumTries"], results) {
-            let isSaid = says("a retry's \(property) is", result)
-            #expect(isSaid, "\(property)")
+        @Test("the total timeout ends a try that is under way")
+        func totalTimeout() throws {
+            try withBench([hole4]) { simulation, bench in
+                let hole = try BlackHole(hole4)
+                let retry = retry {
+                    $0.totalTimeout = .seconds(4)
+                    $0.maximumTries = nil
+                }
+                bench.connect(hole.port, timeout: .seconds(2), retry: retry)
+                simulation.advance(by: .seconds(600))
+                #expect(bench.dates == [ms(4_000)] && bench.reasons == ["\(hole4):\(hole.port) \(ETIMEDOUT)"])
+                #expect(bench.questions.withLock { $0 } == [ms(0), ms(3_000)])
+            }
+        }
+
+        @Test("a try that would begin at the total timeout or later does not, and nobody waits for it")
+        func totalTimeoutInADelay() throws {
+            try withClosedPort { port in
+                withBench([closed4]) { simulation, bench in
+                    bench.connect(port, retry: retry { $0.totalTimeout = .seconds(3) })
+                    simulation.advance(by: .seconds(600))
+                    #expect(bench.questions.withLock { $0 } == [ms(0), ms(1_000)])
+                    #expect(bench.dates == [ms(1_000)] && bench.reasons == ["\(closed4):\(port) \(ECONNREFUSED)"])
+                }
+            }
+        }
+
+        @Test("what cannot be a name is not tried again")
+        func invalidName() {
+            withBench([]) { simulation, bench in
+                var kinds: [HostResolver.Failure.Kind] = []
+                Connection.connect(host: "", port: 1, on: simulation.loop, retry: retry()) {
+                    $1.count
+                } completion: { result in
+                    if case .failure(.lookup(let failure)) = result { kinds.append(failure.kind) }
+                }
+                #expect(kinds.isEmpty)
+                simulation.advance(by: .zero)
+                #expect(kinds == [.invalidName])
+            }
+        }
+
+        @Test("a retry that would never rest or never try is refused with a sentence")
+        func preconditions() async {
+            let results = [
+                await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                    connectAgain { $0.firstDelay = .zero }
+                },
+                await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                    connectAgain { $0.maximumDelay = .seconds(-1) }
+                },
+                await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                    connectAgain { $0.factor = .nan }
+                },
+                await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                    connectAgain { $0.jitter = 1.5 }
+                },
+                await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                    connectAgain { $0.maximumTries = 0 }
+                },
+            ]
+            for (property, result) in zip(["firstDelay", "maximumDelay", "factor", "jitter", "maximumTries"], results) {
+                let isSaid = says("a retry's \(property) is", result)
+                #expect(isSaid, "\(property)")
+            }
         }
     }
 }
