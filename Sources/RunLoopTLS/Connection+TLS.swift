@@ -84,6 +84,47 @@ extension Connection {
         }
     }
 
+    /// Looks a host up and connects to it without blocking, to speak TLS there. The addresses are tried as without TLS;
+    /// the handshake is not part of it.
+    ///
+    /// - Parameters:
+    ///   - host: a name, or an address in digits.
+    ///   - port: the port.
+    ///   - loop: the loop that serves the connection.
+    ///   - modes: the modes in which it is served.
+    ///   - limits: its limits.
+    ///   - timeout: how long a try may take, the look-up and all addresses together, without the handshake; 30 s unless
+    ///     given.
+    ///   - retry: whether and when to try again after a failure; `nil`, the default, for a single try. A handshake that
+    ///     fails is not tried again.
+    ///   - client: how TLS is spoken.
+    ///   - serverName: the name or the address in digits that the server's certificate must be for; `host` unless given.
+    ///   - receive: the connection's receive handler.
+    ///   - completion: called once, on the loop's thread, and never before this call has returned: with a connection,
+    ///     which begins its handshake when you start it, or with the error of the last try. The end of the loop lets it
+    ///     go uncalled.
+    /// - Returns: the attempt. Keep it only if you may want to cancel it.
+    /// - Throws: ``TLSError`` of the kind `configuration`, at once, if `serverName` cannot be the name of a server.
+    /// - Precondition: the values of `retry` are what its properties say.
+    @discardableResult
+    public static func connect(
+        host: String, port: UInt16, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
+        timeout: Duration = .seconds(30), retry: Retry? = nil, tls client: TLSClientContext,
+        serverName: String? = nil, receive: @escaping ReceiveHandler,
+        completion: @escaping (Result<Connection, ConnectError>) -> Void, file: StaticString = #fileID,
+        line: UInt32 = #line
+    ) throws(TLSError) -> ConnectionAttempt {
+        let session = try TLSSession(client, serverName: serverName ?? host)
+        let origin = RunLoop.Origin(file: file, line: line)
+        return connect(
+            host: host, port: port, on: loop, modes: modes, timeout: timeout, retry: retry, origin: origin,
+            completion: completion
+        ) {
+            Connection(
+                TLSStream(session, over: $0), on: loop, modes: modes, limits: limits, origin: origin, receive: receive)
+        }
+    }
+
     /// The TLS of the connection; `nil` if it speaks none. O(1).
     public var tls: TLSSession? { (stream as? TLSStream)?.session }
 }

@@ -267,10 +267,46 @@ struct TLSFailureTests {
                         to: Endpoint("127.0.0.1", port: 1), on: simulation.loop, tls: contexts.client, serverName: name,
                         receive: { $1.count }, completion: { _ in })
                 }
+                #expect(throws: TLSError.self, "\(name)") {
+                    try Connection.connect(
+                        host: name, port: 1, on: simulation.loop, tls: contexts.client, receive: { $1.count },
+                        completion: { _ in })
+                }
             }
             #expect(throws: TLSError.self) {
                 try TLSServerContext(identity: TLSIdentity(chain: .file("/dev/null\0"), key: .bytes([])))
             }
+        }
+    }
+
+    @Test(
+        "the certificate must be for the host that is connected to, unless another name is given",
+        arguments: [("localhost", nil, true), ("other.test", nil, false), ("other.test", "localhost", true)])
+    func hosts(host: String, serverName: String?, isTrusted: Bool) throws {
+        try withSimulation { simulation in
+            let (loop, contexts) = (simulation.loop, try Contexts())
+            HostResolver.finder.set({ _ in .success([try! Endpoint("127.0.0.1", port: 0)]) }, in: loop.world)
+            let server = Side()
+            let listener = try Listener(address: Endpoint("127.0.0.1", port: 0), on: loop) { _, descriptor, _ in
+                server.connection = try? Connection(adopting: descriptor, on: loop, tls: contexts.server) {
+                    server.take($1)
+                }
+                try? server.begin()
+            }
+            let client = Side()
+            try Connection.connect(
+                host: host, port: listener.address.port!, on: loop, tls: contexts.client, serverName: serverName
+            ) {
+                client.take($1)
+            } completion: { result in
+                client.connection = try? result.get()
+                try? client.begin()
+            }
+            simulation.advance(by: .seconds(5))
+            #expect(client.isSecured == isTrusted && (client.error == nil) == isTrusted)
+            client.connection?.close()
+            server.connection?.close()
+            listener.close()
         }
     }
 

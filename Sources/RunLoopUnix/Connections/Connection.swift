@@ -39,12 +39,12 @@ public final class Connection {
     /// Called when the peer has ended its side. Without this handler the connection then finishes: it sends what waits
     /// and closes. With it, you may keep writing until ``finish(within:)`` or ``finishWriting()``, which then closes the
     /// connection, too, because both sides have ended.
-    public var endHandler: ((Connection) -> Void)?
+    @exclusivity(unchecked) public var endHandler: ((Connection) -> Void)?
     /// Called when more bytes wait to be sent than the high watermark.
-    public var fullHandler: ((Connection) -> Void)?
+    @exclusivity(unchecked) public var fullHandler: ((Connection) -> Void)?
     /// Called when the bytes that wait to be sent have come down to the low watermark after they were above the high
     /// one.
-    public var drainHandler: ((Connection) -> Void)?
+    @exclusivity(unchecked) public var drainHandler: ((Connection) -> Void)?
     /// Called once when the TLS handshake is done, before anything is read. Never called without TLS.
     public var handshakeHandler: ((Connection) -> Void)?
 

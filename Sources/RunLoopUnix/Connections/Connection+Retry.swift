@@ -1,0 +1,53 @@
+internal import Glibc
+package import RunLoopKit
+
+extension Connection {
+    /// When to try again to connect to a host. A value and `Sendable`.
+    ///
+    /// The first delay is ``firstDelay``, and each one after it ``factor`` times as long as the one before, up to
+    /// ``maximumDelay``. Of this, a part that is chosen at random is left out: ``jitter`` says how much at most. So
+    /// clients that lost their server at the same time do not all come back at the same time.
+    public struct Retry: Sendable, Hashable {
+        /// The delay after the first try, before jitter; more than zero, and 1 s unless set.
+        public var firstDelay = Duration.seconds(1)
+        /// How many times as long each delay is as the one before; at least 1, and 2 unless set.
+        public var factor = 2.0
+        /// The longest delay; more than zero, and 60 s unless set.
+        public var maximumDelay = Duration.seconds(60)
+        /// The largest part of a delay that chance may leave out, from 0, for exact delays, to 1, for anything between
+        /// none and the whole ("full jitter"); 1 unless set.
+        public var jitter = 1.0
+        /// How many tries there are, the first one included; at least 1, and 10 unless set. `nil` is for no limit.
+        public var maximumTries: Int? = 10
+        /// How long all tries together may take, with the delays. A try under way fails then, and when the next one
+        /// would begin later, the outcome is told at once. `nil`, the default, is for no limit.
+        public var totalTimeout: Duration?
+
+        /// The defaults.
+        public init() {}
+
+        /// A number from 0 up to 1 for the jitter of the next delay. Tests give their world another one.
+        package static let random = WorldLocal<@Sendable () -> Double> { _ in { Double.random(in: 0..<1) } }
+
+        func check() {
+            require(firstDelay > .zero, "a retry's firstDelay is more than zero; without a delay it would never rest")
+            require(maximumDelay > .zero, "a retry's maximumDelay is more than zero; without one it would never rest")
+            require(factor >= 1 && factor.isFinite, "a retry's factor is a number of at least 1; 1 keeps the delay")
+            require(jitter >= 0 && jitter <= 1, "a retry's jitter is from 0, for none, to 1, for the whole delay")
+            require(maximumTries ?? 1 >= 1, "a retry's maximumTries is at least 1; set it to nil for no limit")
+        }
+
+        /// Whether to try again after that many tries, the last of which has failed like this.
+        func allows(_ tries: Int, _ error: ConnectError) -> Bool {
+            if case .lookup(let failure) = error, failure.kind == .invalidName { return false }
+            return tries < maximumTries ?? .max
+        }
+
+        /// The delay after that many tries.
+        func delay(after tries: Int, random: Double) -> Duration {
+            let growth = min(pow(factor, Double(tries - 1)), .greatestFiniteMagnitude)
+            let most = min(Double(firstDelay.saturatedNanoseconds) * growth, Double(maximumDelay.saturatedNanoseconds))
+            return .nanoseconds(Int64(exactly: (most * (1 - jitter * random)).rounded()) ?? .max)
+        }
+    }
+}

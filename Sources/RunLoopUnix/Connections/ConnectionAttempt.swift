@@ -1,0 +1,105 @@
+internal import RunLoopKit
+
+/// An attempt to connect, with all its tries. Keep it only if you may want to cancel it. It belongs to the loop's thread
+/// and is not `Sendable`.
+public final class ConnectionAttempt {
+    typealias Outcome = Result<DescriptorStream, Connection.ConnectError>
+
+    /// Where to connect.
+    enum Target {
+        case address(Endpoint)
+        case host(String, port: UInt16)
+    }
+
+    private let target: Target
+    private let loop: RunLoop
+    private let modes: RunLoop.Modes
+    private let timeout: Duration
+    private let retry: Connection.Retry?
+    private let origin: RunLoop.Origin
+    private var completion: ((Outcome) -> Void)?
+    private var tries = 0
+    private var totalDeadline = RunLoop.Instant.distantFuture
+    // What is under way. The loop keeps it, and it keeps the attempt; so the end of the loop lets everything go.
+    private weak var lookup: HostLookup?
+    private weak var race: SocketRace?
+    private weak var pause: Timer?
+
+    init(
+        _ target: Target, on loop: RunLoop, _ modes: RunLoop.Modes, timeout: Duration, retry: Connection.Retry?,
+        _ origin: RunLoop.Origin, _ completion: @escaping (Outcome) -> Void
+    ) {
+        (self.target, self.loop, self.modes, self.timeout) = (target, loop, modes, timeout)
+        (self.retry, self.origin, self.completion) = (retry, origin, completion)
+    }
+
+    /// Whether the outcome is still open.
+    public var isPending: Bool { completion != nil }
+
+    /// Gives up without calling anything: the sockets are closed, and the completion is let go. Harmless once there is
+    /// an outcome. Call it on the loop's thread.
+    public func cancel() {
+        let dropped = completion
+        completion = nil
+        lookup?.cancel()
+        race?.cancel()
+        pause?.invalidate()
+        withExtendedLifetime(dropped) {}
+    }
+
+    func begin() {
+        retry?.check()
+        if let total = retry?.totalTimeout { totalDeadline = loop.now + total }
+        beginTry()
+    }
+
+    private func beginTry() {
+        tries += 1
+        let deadline = min(loop.now + timeout, totalDeadline)
+        switch target {
+        case .address(let address): connect(to: [address], until: deadline)
+        case .host(let name, let port):
+            let lookup = HostLookup(name, port, on: loop) { [self] result in
+                switch result {
+                case .success(let addresses) where addresses.isEmpty:
+                    fail(.lookup(HostResolver.Failure(.notFound, name: name, reason: "the name has no address")))
+                case .success(let addresses): connect(to: SocketRace.order(addresses), until: deadline)
+                case .failure(let failure): fail(.lookup(failure))
+                }
+            }
+            lookup.begin(modes, deadline - loop.now, origin)
+            self.lookup = lookup
+        }
+    }
+
+    private func connect(to addresses: [Endpoint], until deadline: RunLoop.Instant) {
+        let race = SocketRace(addresses, on: loop, modes, origin) { [self] result in
+            switch result {
+            case .success(let stream): finish(.success(stream))
+            case .failure(let error): fail(error)
+            }
+        }
+        race.begin(until: deadline)
+        self.race = race
+    }
+
+    /// Ends a try: another one follows, unless it would fail as well or begin too late.
+    private func fail(_ error: Connection.ConnectError) {
+        guard let retry, retry.allows(tries, error) else { return finish(.failure(error)) }
+        let next = loop.now + retry.delay(after: tries, random: Connection.Retry.random[loop.world]())
+        guard next < totalDeadline else { return finish(.failure(error)) }
+        let timer = Timer(at: next, origin: origin) { [self] _ in beginTry() }
+        timer.name = "pause before connecting again"
+        loop.add(timer, forMode: modes)
+        pause = timer
+    }
+
+    private func finish(_ outcome: Outcome) {
+        let completion = completion
+        self.completion = nil
+        completion?(outcome)
+    }
+}
+
+@available(*, unavailable, message: "an attempt belongs to its loop's thread")
+extension ConnectionAttempt: Sendable {}

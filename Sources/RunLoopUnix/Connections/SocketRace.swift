@@ -1,0 +1,150 @@
+internal import Glibc
+internal import RunLoopKit
+
+/// Connects to the first of some addresses that answers (RFC 8305, section 5): they are begun one after another, and
+/// none waits for those before it longer than ``stagger``. Its timer keeps it.
+final class SocketRace {
+    typealias Completion = (Result<DescriptorStream, Connection.ConnectError>) -> Void
+
+    /// How long an address has before the next one is begun as well.
+    static let stagger = Duration.milliseconds(250)
+
+    private let loop: RunLoop
+    private let modes: RunLoop.Modes
+    private let origin: RunLoop.Origin
+    private var waiting: ArraySlice<Endpoint>
+    private var sockets: [ConnectingSocket] = []
+    private var failures: [SystemError] = []
+    private var completion: Completion?
+    private var next: Timer?
+    private var deadline: Timer?
+
+    /// A race of one address or more.
+    init(
+        _ addresses: [Endpoint], on loop: RunLoop, _ modes: RunLoop.Modes, _ origin: RunLoop.Origin,
+        _ completion: @escaping Completion
+    ) {
+        (self.loop, self.modes, self.origin) = (loop, modes, origin)
+        (waiting, self.completion) = (addresses[...], completion)
+    }
+
+    /// The order in which to try addresses (RFC 8305, section 4): the families in turn, IPv6 first; within a family as
+    /// they are.
+    static func order(_ addresses: [Endpoint]) -> [Endpoint] {
+        let six = addresses.filter { $0.family == AF_INET6 }
+        let others = addresses.filter { $0.family != AF_INET6 }
+        return (0..<max(six.count, others.count)).flatMap {
+            six.dropFirst($0).prefix(1) + others.dropFirst($0).prefix(1)
+        }
+    }
+
+    /// Begins. The outcome is never told before this has returned.
+    func begin(until date: RunLoop.Instant) {
+        let deadline = Timer(at: date, origin: origin) { [self] _ in
+            fail(failures + sockets.map { SystemError("connect to \($0.address)", errno: ETIMEDOUT) })
+        }
+        deadline.name = "timeout of connecting to \(waiting.map(\.description).joined(separator: ", "))"
+        loop.add(deadline, forMode: modes)
+        self.deadline = deadline
+        beginNext()
+    }
+
+    func cancel() {
+        completion = nil
+        next?.invalidate()
+        deadline?.invalidate()
+        (next, deadline) = (nil, nil)
+        for socket in sockets { socket.cancel() }
+        sockets.removeAll()
+    }
+
+    private func beginNext() {
+        next?.invalidate()
+        next = nil
+        guard let address = waiting.popFirst() else { return }
+        let socket = ConnectingSocket(address)
+        sockets.append(socket)
+        socket.begin(on: loop, modes, origin) { [self] in ended(socket, $0) }
+        guard !waiting.isEmpty else { return }
+        let timer = Timer(at: loop.now + Self.stagger, origin: origin) { [self] _ in beginNext() }
+        timer.name = "next address after \(address)"
+        loop.add(timer, forMode: modes)
+        next = timer
+    }
+
+    private func ended(_ socket: ConnectingSocket, _ reason: Int32) {
+        guard let index = sockets.firstIndex(where: { $0 === socket }) else { return }
+        sockets.remove(at: index)
+        if reason == 0 {
+            let completion = completion
+            cancel()
+            completion?(.success(socket.takeStream()))
+        } else {
+            socket.cancel()
+            failures.append(SystemError("connect to \(socket.address)", errno: reason))
+            beginNext()
+            if sockets.isEmpty { fail(failures) }
+        }
+    }
+
+    private func fail(_ errors: [SystemError]) {
+        let completion = completion
+        cancel()
+        completion?(.failure(.addresses(errors)))
+    }
+}
+
+/// A socket that is being connected. It closes the descriptor unless that is taken.
+private final class ConnectingSocket {
+    let address: Endpoint
+    private var descriptor: Int32 = -1
+    private weak var source: DescriptorSource?
+
+    init(_ address: Endpoint) {
+        self.address = address
+    }
+
+    deinit {
+        cancel()
+    }
+
+    /// Tells the system's reason for a failure, or 0, once, and never before this has returned.
+    func begin(
+        on loop: RunLoop, _ modes: RunLoop.Modes, _ origin: RunLoop.Origin, _ completion: @escaping (Int32) -> Void
+    ) {
+        let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+        let descriptor = socket(address.family, kind, 0)
+        let status = descriptor < 0 ? -1 : address.withSystemAddress { connect(descriptor, $0, $1) }
+        let reason = errno
+        self.descriptor = descriptor
+        guard status == 0 || reason == EINPROGRESS else {
+            return loop.perform(inModes: modes) { completion(reason) }
+        }
+        let source = DescriptorSource(fileDescriptor: descriptor, events: .writable, origin: origin) { source, _ in
+            source.invalidate()
+            var reason: Int32 = 0
+            var length = socklen_t(MemoryLayout<Int32>.size)
+            getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &reason, &length)
+            completion(reason)
+        }
+        source.name = "connecting to \(address)"
+        do {
+            try loop.add(source, forMode: modes)
+            self.source = source
+        } catch {
+            loop.perform(inModes: modes) { completion(EBADF) }
+        }
+    }
+
+    func cancel() {
+        source?.invalidate()
+        if descriptor >= 0 { close(descriptor) }
+        descriptor = -1
+    }
+
+    /// The connected socket, which is the stream's from now on.
+    func takeStream() -> DescriptorStream {
+        defer { descriptor = -1 }
+        return DescriptorStream(descriptor)
+    }
+}
