@@ -9,11 +9,11 @@ SOURCES := Package.swift Sources Tests Examples Scripts Benchmarks/Package.swift
 TEST := $(SWIFT) test --disable-xctest
 SANITIZED_TEST = $(TEST) --sanitize=$(if $(findstring tsan,$@),thread,address) --scratch-path .build-$(@:-short=)
 ROOT = $$([ "$$(id -u)" = 0 ] || echo sudo)
-# What crosses threads, and what beside that touches C; models of one thread, and races under AddressSanitizer, are for the
-# whole runs.
+# What crosses threads, and what beside that touches C; models of one thread, races under AddressSanitizer and the examples
+# are for the whole runs.
 tsan-short: TARGETS = DriverTests RunLoopKitTests RunLoopSimulationTests RunLoopUnixTests
-asan-short: TARGETS = DriverTests RunLoopKitTests RunLoopUnixTests RunLoopTLSTests TTLStoreTests
-SHORT_SKIPPED = ModelTests|TTLStoreTests\.Daemon$(if $(findstring asan,$@),|StopRaceTests|PostStressTests)
+asan-short: TARGETS = DriverTests RunLoopKitTests RunLoopUnixTests RunLoopTLSTests
+SHORT_SKIPPED = ModelTests$(if $(findstring asan,$@),|StopRaceTests|PostStressTests)
 DEBUG_BIN = $$($(SWIFT) build --show-bin-path)
 
 .PHONY: bench check-costs record-costs bench-deps costs-deps bench-ttlstore fuzz stress kill-ttlstore
