@@ -2,10 +2,11 @@ import COpenSSL
 import Glibc
 import RunLoopKit
 import RunLoopSimulation
-import RunLoopTLS
 import RunLoopUnix
 import TestSupport
 import Testing
+
+@testable import RunLoopTLS
 
 @Suite("TLS streams")
 struct TLSStreamTests {
@@ -82,6 +83,40 @@ struct TLSStreamTests {
             #expect(most > 60_000 && most <= 64 * 1024)
             server.connection.close()
             client.connection.close()
+        }
+    }
+
+    @Test(
+        "over a stream in memory, even byte by byte, it shakes hands, carries everything, and ends",
+        arguments: [1, 100_000])
+    func inMemory(capacity: Int) throws {
+        try withSimulation { simulation in
+            let contexts = try Contexts()
+            let (one, other) = MemoryStream.pair(capacity: capacity)
+            let message = Self.pattern[..<40_000]
+            var received: [[UInt8]] = [[], []]
+            var reasons: [Connection.CloseReason?] = [nil, nil]
+            let sessions = [
+                try TLSSession(contexts.server), try TLSSession(contexts.client, serverName: "localhost"),
+            ]
+            for (index, below) in [one, other].enumerated() {
+                let connection = Connection(
+                    TLSStream(sessions[index], over: below), on: simulation.loop, modes: .common,
+                    limits: Connection.Limits(), origin: RunLoop.Origin(file: #fileID, line: #line)
+                ) { _, bytes in
+                    bytes.withUnsafeBufferPointer { received[index] += $0 }
+                    return bytes.count
+                }
+                connection.endHandler = { _ in }
+                connection.closeHandler = { reasons[index] = $1 }
+                try connection.start()
+                connection.write(Array(message))
+                connection.finishWriting()
+            }
+            simulation.settle { !reasons.contains(nil) }
+            #expect(reasons == [.ended, .ended])
+            let isExact = received.allSatisfy { $0.elementsEqual(message) }
+            #expect(isExact)
         }
     }
 
