@@ -115,6 +115,7 @@ let package = Package(
         example("Supervisor", "RunLoopUnix"),
         example("EchoServer", "RunLoopUnix"),
         example("TLSEcho", "RunLoopUnix", "RunLoopTLS"),
+        example("Proxy", "RunLoopUnix", "RunLoopTLS"),
         .executableTarget(
             name: "TTLStore",
             dependencies: [
