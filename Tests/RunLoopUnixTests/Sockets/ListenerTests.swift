@@ -368,7 +368,8 @@ private func runWithoutDescriptors(pause: Duration = Listener.Options().pause) t
         limit.rlim_cur = rlim_t(last + 1)
         guard setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { _exit(2) }
         simulation.settle { !errors.isEmpty }
-        guard errors.first == EMFILE, kept.count <= 2, listener.isOpen else { _exit(3) }
+        // Other threads of the process may have closed one or two meanwhile; six peers are there.
+        guard errors.first == EMFILE, kept.count <= 4, listener.isOpen else { _exit(3) }
         let passes = loop.statistics.passes
         simulation.advance(by: .milliseconds(90))
         // A shorter pause has the connections that still wait refused, one after another.
