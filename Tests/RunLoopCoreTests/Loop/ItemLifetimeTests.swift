@@ -138,6 +138,8 @@ struct ItemLifetimeTests {
             #expect(loop.isEmpty("early") && loop.isEmpty(.default))
             #expect(item.loop == nil)
             loop.checkInvariants()
+            // In no loop, only this ends what its own handler keeps.
+            item.invalidate()
         }
     }
 
