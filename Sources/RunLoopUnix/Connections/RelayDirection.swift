@@ -44,7 +44,8 @@ final class RelayDirection {
     /// - Returns: why nothing goes on any more.
     func move() -> (any StreamFailure)? {
         let goal = count + Self.turn
-        while count < goal && !hasEnded {
+        // The end is passed on in the same turn: nothing would come any more that asks for another.
+        while !hasEnded && (count < goal || (isEmpty && hasSourceEnded)) {
             if wantsInput && (mayRead || source.holdsInput), let failure = fill() { return failure }
             guard !isEmpty || hasSourceEnded, sink.isOpen, !isBlocked else { return nil }
             if let failure = isEmpty ? endSink() : drain() { return failure }
