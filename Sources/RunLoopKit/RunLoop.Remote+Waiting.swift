@@ -1,23 +1,5 @@
 public import RunLoopCore
 
-extension RunLoop {
-    /// Why ``Remote/performAndWait(inModes:_:file:line:)`` has no result.
-    public enum WaitError: Error, Sendable, Hashable, CustomStringConvertible {
-        /// The loop has ended without running the block.
-        case loopEnded
-        /// On virtual time: nothing can ever happen any more, and the block has not run. For example, two threads wait
-        /// for each other.
-        case starved
-
-        public var description: String {
-            switch self {
-            case .loopEnded: "the loop ended before it ran the block"
-            case .starved: "the loop can never run the block, because nothing can happen any more"
-            }
-        }
-    }
-}
-
 extension RunLoop.Remote {
     /// Runs `block` on the loop's thread, waits until it has returned, and returns its result.
     ///
@@ -39,7 +21,7 @@ extension RunLoop.Remote {
         file: StaticString = #fileID, line: UInt32 = #line
     ) throws -> Result {
         if let installed { return try block(installed) }
-        let call = WaitedCall(block, latch: RunLoop.currentWorld.makeLatch(openedBy: waker))
+        let call = WaitedCall(block, of: self, latch: RunLoop.currentWorld.makeLatch(openedBy: waker))
         post(PostedCall(call), inModes: modes, file: file, line: line)
         return try call.wait()
     }
@@ -62,10 +44,12 @@ private final class WaitedCall<Result: Sendable>: Sendable {
     }
 
     private let state: Locked<State>
+    private let remote: RunLoop.Remote
     let latch: any Latch
 
-    init(_ block: @escaping @Sendable (RunLoop) throws -> Result, latch: any Latch) {
+    init(_ block: @escaping @Sendable (RunLoop) throws -> Result, of remote: RunLoop.Remote, latch: any Latch) {
         state = Locked(.posted(block))
+        self.remote = remote
         self.latch = latch
     }
 
@@ -92,7 +76,7 @@ private final class WaitedCall<Result: Sendable>: Sendable {
             case .done(let result): return try result.get()
             // The block is running and waits for others, which will be told too.
             case .running: continue
-            case .posted, .withdrawn: throw isOpen ? RunLoop.WaitError.loopEnded : .starved
+            case .posted, .withdrawn: throw isOpen ? remote.endError : RunLoop.WaitError.starved
             }
         }
     }

@@ -9,7 +9,7 @@ public import RunLoopKit
 ///
 /// Every metric carries the dimension `loop` with the given name:
 /// - the counters of ``/RunLoopKit/RunLoop/Statistics``: `runloop.passes`, `runloop.waits`, `runloop.fires`,
-///   `runloop.savedWakeUps`, `runloop.sources`, `runloop.blocks` and `runloop.parks`;
+///   `runloop.savedWakeUps`, `runloop.sources`, `runloop.blocks`, `runloop.jobs` and `runloop.parks`;
 /// - `runloop.lateness`, a gauge in seconds for each of the `quantile` dimensions 0.5, 0.99 and 1: how late deadlines
 ///   were served since the last publication;
 /// - `runloop.response`, a timer: how long the loop took to answer when it was asked for its statistics. A responsive

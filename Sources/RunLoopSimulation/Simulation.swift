@@ -202,7 +202,7 @@ public final class Simulation: Sendable {
 
 extension RunLoop.Statistics {
     /// How often anything was called.
-    fileprivate var callouts: Int { fires + sources + blocks }
+    fileprivate var callouts: Int { fires + sources + blocks + jobs }
 }
 
 extension RunLoop {

@@ -73,9 +73,9 @@ struct PerformAndWaitTests {
     @Test("a loop that has ended", arguments: World.allCases)
     func ended(world: World) {
         inWorld(world) {
-            let thread = LoopThread { _ in }
+            let thread = LoopThread(name: "short") { _ in }
             thread.join()
-            #expect(throws: RunLoop.WaitError.loopEnded) { try thread.remote.performAndWait { _ in } }
+            #expect(throws: RunLoop.WaitError.loopEnded(loop: "short")) { try thread.remote.performAndWait { _ in } }
         }
     }
 
@@ -87,7 +87,7 @@ struct PerformAndWaitTests {
                 loop.perform(afterDelay: .milliseconds(20)) { loop.stop() }
                 loop.add(CustomSource(), forMode: .default)
             }
-            #expect(throws: RunLoop.WaitError.loopEnded) {
+            #expect(throws: RunLoop.WaitError.loopEnded(loop: "loop")) {
                 try thread.remote.performAndWait(inModes: "a mode that nobody runs") { _ in }
             }
             #expect(RunLoop.current.now >= began + .milliseconds(20))
@@ -238,7 +238,7 @@ struct PerformAndWaitTests {
                         do {
                             try thread.remote.performAndWait { _ in results.add() }
                         } catch {
-                            #expect(error as? RunLoop.WaitError == .loopEnded)
+                            #expect(error as? RunLoop.WaitError == .loopEnded(loop: thread.name))
                             errors.add()
                         }
                     }

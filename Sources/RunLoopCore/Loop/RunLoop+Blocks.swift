@@ -46,24 +46,14 @@ extension RunLoop {
     private func performBatch(in mode: Mode, isCommon: Bool) -> Bool {
         guard var batch = blocks.takeBatch(of: mode, isCommon: isCommon) else { return false }
         let total = batch.count
-        let end = total > 1 ? recentTime() + Self.timePerTurn : .distantFuture
-        // Time is looked at after 1, 2, 4 … 64 blocks, and then after every 64: slow blocks are found out soon, and quick
-        // ones do not pay for the clock.
-        var untilLook = 1
+        var turn = Turn()
         while let block = batch.popFirst() {
             dispatch(.block, nil, block.origin) { block.body(self) }
-            untilLook &-= 1
-            guard untilLook == 0 else { continue }
-            let count = total - batch.count
-            if isTurnOver(count, end) && batch.count > 0 { break }
-            untilLook = min(count, 64)
+            // The turn of a run that has been stopped runs all of them.
+            if batch.count > 0 && turn.isOver(in: self) && !innermostRun!.isStopped { break }
         }
         statistics.blocks += total - batch.count
         blocks.putBack(batch)
         return true
-    }
-
-    private func isTurnOver(_ count: Int, _ end: Instant) -> Bool {
-        (count >= Self.blocksPerTurn || recentTime() >= end) && !innermostRun!.isStopped
     }
 }

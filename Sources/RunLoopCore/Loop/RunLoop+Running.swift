@@ -153,6 +153,7 @@ extension RunLoop {
     private func openMail() {
         mailbox.collect(into: &mail)
         blocks.append(contentsOf: &mail.blocks)
+        while let job = mail.jobs.popFirst() { job.queue.with { $0.add(job.entry, in: self) } }
         guard !mail.requests.isEmpty else { return }
         var requests: [Mailbox<RunLoop>.Request] = []
         swap(&requests, &mail.requests)

@@ -9,8 +9,8 @@ extension RunLoop {
         let mailbox: Mailbox<RunLoop>
 
         /// A remote that can be handed out before its loop exists.
-        package init(waker: any Waker) {
-            mailbox = Mailbox(waker: waker)
+        package init(waker: any Waker, name: String? = nil) {
+            mailbox = Mailbox(waker: waker, name: name)
         }
 
         /// What wakes the loop.
@@ -70,6 +70,8 @@ extension RunLoop {
     package convenience init(
         driver: any Driver, world: any World, remote: Remote? = nil, name: String? = nil
     ) {
-        self.init(driver: driver, world: world, mailbox: remote?.mailbox ?? Mailbox(waker: driver.waker), name: name)
+        self.init(
+            driver: driver, world: world, mailbox: remote?.mailbox ?? Mailbox(waker: driver.waker, name: name),
+            name: name)
     }
 }

@@ -83,6 +83,8 @@ public final class RunLoop {
     @exclusivity(unchecked) var isEnding = false
     /// Nothing is scheduled in it any more.
     private(set) var hasEnded = false
+    /// Jobs of tasks still run: until the end of the loop has run the last of them.
+    private(set) var takesJobs = true
     /// Ends the next sleep at once.
     @exclusivity(unchecked) var isWakeUpPending = false
     /// The time, if no callback has run since it was read.
@@ -134,6 +136,18 @@ public final class RunLoop {
         for item in untimed { item.loopEnded() }
         for item in timed { UnownedReference(item).release() }
         locals = Locals()
+        runLastJobs()
+    }
+
+    /// Runs the jobs that wait, and those that come of them: a job cannot be refused. From then on none is taken.
+    private func runLastJobs() {
+        let queues = mailbox.executors.map(\.jobs.queue)
+        repeat {
+            var jobs = mailbox.takeJobs()
+            while let job = jobs.popFirst() { job.queue.with { $0.add(job.entry, in: self) } }
+            for queue in queues { queue.runAll(in: self) }
+        } while !(queues.allSatisfy(\.isIdle) && mailbox.closeToJobs())
+        takesJobs = false
     }
 
     // MARK: Time and state

@@ -20,21 +20,36 @@ final class Mailbox<Loop: AnyObject>: Sendable {
         case wakeUp
     }
 
+    /// A job of a task, for the queue of an executor. The table of executors keeps the queue.
+    struct Job {
+        let entry: RunLoop.JobQueue.Entry
+        let queue: UnownedReference<RunLoop.JobQueue>
+    }
+
     struct Mail: ~Copyable {
         var blocks = FIFO<Block<Loop>>()
+        var jobs = FIFO<Job>()
         var requests: [Request] = []
 
-        var isEmpty: Bool { blocks.isEmpty && requests.isEmpty }
+        var isEmpty: Bool { blocks.isEmpty && jobs.isEmpty && requests.isEmpty }
     }
 
     private struct State: ~Copyable {
         var mail = Mail()
         var isClosed = false
+        /// Jobs cannot be refused: they are taken until the end of the loop has run the last of them.
+        var takesJobs = true
+        var executors: [RunLoop.Modes: RunLoop.Executor] = [:]
     }
 
     private let state = Locked(State())
     private let signal = Atomic(Signal.none)
     let waker: any Waker
+    /// The name of the loop's thread, if it has one.
+    let name: String?
+
+    /// The sleeps of tasks that wait for nothing now.
+    let sleeps = SleepPool()
 
     /// Guards the state of the loop's timer sources: a lock for each of a million sources would cost more than it
     /// gains. The value has no meaning. An empty one would lie at the address of its box, and ThreadSanitizer would
@@ -44,9 +59,13 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     /// The number of the innermost run; 0 while the loop does not run.
     let activation = Atomic<UInt64>(0)
 
-    init(waker: any Waker) {
+    init(waker: any Waker, name: String? = nil) {
         self.waker = waker
+        self.name = name
     }
+
+    /// How errors name the loop.
+    var loopDescription: String { name.map { "the run loop \(quoted($0))" } ?? "the run loop" }
 
     /// - Returns: `false` if the loop has ended and the request will not be carried out.
     func post(_ request: Request) -> Bool {
@@ -65,10 +84,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
         var isAsleep = false
         let isClosed = state.withLock { state in
             add(&state.mail)
-            // Under the lock: whoever finds mail here knows that the loop has been told.
-            if signal.load(ordering: .relaxed) != Signal.mail {
-                isAsleep = signal.exchange(Signal.mail, ordering: .acquiringAndReleasing) == Signal.asleep
-            }
+            isAsleep = noteMail()
             return state.isClosed
         }
         if isAsleep { waker.wake() }
@@ -76,13 +92,75 @@ final class Mailbox<Loop: AnyObject>: Sendable {
         return !isClosed
     }
 
+    /// Called under the lock: whoever finds mail here knows that the loop has been told.
+    ///
+    /// - Returns: whether the loop was asleep.
+    @inline(__always)
+    private func noteMail() -> Bool {
+        guard signal.load(ordering: .relaxed) != Signal.mail else { return false }
+        return signal.exchange(Signal.mail, ordering: .acquiringAndReleasing) == Signal.asleep
+    }
+
     /// Lets go of what came too late. It is refused only here, after the lock has been given back, for deinits may do
     /// anything; to hold it back under the lock cost every post 15 instructions.
     @inline(never)
     private func dropMail() {
         var mail = Mail()
-        state.withLock { swap(&$0.mail, &mail) }
+        state.withLock { state in
+            swap(&state.mail.blocks, &mail.blocks)
+            swap(&state.mail.requests, &mail.requests)
+        }
     }
+
+    // MARK: Executors
+
+    /// - Returns: `false` if the loop has ended and the job cannot run.
+    func post(_ job: Job) -> Bool {
+        var isAsleep = false
+        let isTaken = state.withLock { state in
+            guard state.takesJobs else { return false }
+            state.mail.jobs.append(job)
+            isAsleep = noteMail()
+            return true
+        }
+        if isAsleep { waker.wake() }
+        return isTaken
+    }
+
+    /// The executor for these modes.
+    func executor(for modes: RunLoop.Modes, make: () -> RunLoop.Executor) -> RunLoop.Executor {
+        state.withLock { state in
+            if let executor = state.executors[modes] { return executor }
+            let executor = make()
+            if state.takesJobs { state.executors[modes] = executor }
+            return executor
+        }
+    }
+
+    /// The executors of a loop that is ending.
+    var executors: [RunLoop.Executor] { state.withLock { Array($0.executors.values) } }
+
+    /// Jobs for a loop that is ending.
+    func takeJobs() -> FIFO<Job> {
+        var jobs = FIFO<Job>()
+        state.withLock { swap(&$0.mail.jobs, &jobs) }
+        return jobs
+    }
+
+    /// Takes no jobs from now on, if none waits.
+    func closeToJobs() -> Bool {
+        var executors: [RunLoop.Modes: RunLoop.Executor] = [:]
+        let isClosed = state.withLock { state in
+            guard state.mail.jobs.isEmpty else { return false }
+            state.takesJobs = false
+            swap(&state.executors, &executors)
+            return true
+        }
+        if isClosed { sleeps.close() }
+        return isClosed
+    }
+
+    // MARK: Looking
 
     /// The loop takes what has come, and leaves what it has emptied in exchange, with the room that it keeps.
     func collect(into mail: inout Mail) {
@@ -117,12 +195,14 @@ final class Mailbox<Loop: AnyObject>: Sendable {
 
     /// The loop has ended and takes nothing more.
     ///
-    /// - Returns: the last mail. The blocks in it are dropped without being run.
+    /// - Returns: the last mail without the jobs, which the loop takes by ``takeJobs()``. The blocks in it are dropped
+    ///   without being run.
     func close() -> Mail {
         var last = Mail()
         state.withLock { state in
             state.isClosed = true
-            swap(&state.mail, &last)
+            swap(&state.mail.blocks, &last.blocks)
+            swap(&state.mail.requests, &last.requests)
         }
         return last
     }

@@ -27,19 +27,25 @@ public final class LoopThread: Sendable {
 
     private let seat: any Seat
     private let handle: Locked<pthread_t?>
+    private let end: ThreadEnd
 
     /// What the thread needs. It goes when the thread has ended.
     private final class Start: Sendable {
         let seat: any Seat
         let remote: RunLoop.Remote
         let name: String
+        let end: ThreadEnd
         // Unsafe, but passed to the thread, which alone reads and changes it from then on.
         nonisolated(unsafe) var setUp: (@Sendable (RunLoop) -> Void)?
 
-        init(seat: any Seat, remote: RunLoop.Remote, name: String, setUp: @escaping @Sendable (RunLoop) -> Void) {
+        init(
+            seat: any Seat, remote: RunLoop.Remote, name: String, end: ThreadEnd,
+            setUp: @escaping @Sendable (RunLoop) -> Void
+        ) {
             self.seat = seat
             self.remote = remote
             self.name = name
+            self.end = end
             self.setUp = setUp
         }
 
@@ -63,6 +69,8 @@ public final class LoopThread: Sendable {
                 loop.tearDown()
                 RunLoop.install(nil)
             }
+            // While it is still this thread's turn: in a simulation the order is the same in every run.
+            end.hasCome()
             seat.leave()
         }
     }
@@ -76,9 +84,11 @@ public final class LoopThread: Sendable {
     ) {
         self.name = name
         seat = world.makeSeat(named: name, isService: isService)
-        remote = RunLoop.Remote(waker: seat.waker)
+        remote = RunLoop.Remote(waker: seat.waker, name: name)
         // Unmanaged: C passes a pointer to the thread, which takes the reference over.
-        let start = Unmanaged.passRetained(Start(seat: seat, remote: remote, name: name, setUp: setUp))
+        let end = ThreadEnd()
+        self.end = end
+        let start = Unmanaged.passRetained(Start(seat: seat, remote: remote, name: name, end: end, setUp: setUp))
         var thread = pthread_t()
         let status = pthread_create(
             &thread, nil,
@@ -119,5 +129,34 @@ public final class LoopThread: Sendable {
         }
     }
 
+    /// Waits as ``join()`` does, as a task: no thread is blocked. Cancelling the task does not end the wait; ``stop()``
+    /// does. Any thread.
+    public nonisolated(nonsending) func ended() async {
+        await withUnsafeContinuation { end.resume($0) }
+    }
+
     private var isCurrent: Bool { remote.installed != nil }
+}
+
+/// The end of a thread, and the tasks that wait for it.
+private final class ThreadEnd: Sendable {
+    /// `nil` when the thread has ended.
+    private let waiting = Locked<[UnsafeContinuation<Void, Never>]?>([])
+
+    /// Resumes a task when the thread has ended.
+    func resume(_ continuation: UnsafeContinuation<Void, Never>) {
+        let hasCome = waiting.withLock { waiting in
+            waiting?.append(continuation)
+            return waiting == nil
+        }
+        if hasCome { continuation.resume() }
+    }
+
+    func hasCome() {
+        let last = waiting.withLock { waiting in
+            defer { waiting = nil }
+            return waiting ?? []
+        }
+        for continuation in last { continuation.resume() }
+    }
 }

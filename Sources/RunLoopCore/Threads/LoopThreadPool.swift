@@ -89,6 +89,13 @@ public final class LoopThreadPool: Sendable {
         for worker in state.withLock({ $0.workers }) { worker.thread.join() }
     }
 
+    /// Waits as ``join()`` does, as a task: no thread is blocked. Cancelling the task does not end the wait; ``stop()``
+    /// does. Any thread.
+    public nonisolated(nonsending) func ended() async {
+        await timekeeper.ended()
+        for worker in state.withLock({ $0.workers }) { await worker.thread.ended() }
+    }
+
     /// Has a free thread deliver, or the next one that becomes free. On the timekeeper's thread.
     func submit(_ job: any PoolJob, from loop: RunLoop) {
         let worker: Int? = state.withLock { state in

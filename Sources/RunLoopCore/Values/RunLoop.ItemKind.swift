@@ -8,6 +8,9 @@ extension RunLoop {
         case descriptor
         case observer
         case block
+        case executor
+        case sleep
+        case task
 
         /// The word that reports use.
         public var description: String { rawValue }

@@ -5,14 +5,16 @@ extension RunLoop {
         public internal(set) var passes = 0
         /// Times the loop went to sleep.
         public internal(set) var waits = 0
-        /// The number of times the loop went to sleep.
+        /// Calls of timers, timer sources and display links, and tasks whose sleep has ended.
         public internal(set) var fires = 0
-        /// Wake-ups that were not needed because several timers were served by one.
-        public internal(set) var savedWakeUps = 0
         /// Wake-ups that were saved because one served several timers.
-        public internal(set) var sources = 0
+        public internal(set) var savedWakeUps = 0
         /// Sources served, both custom sources and descriptor sources.
+        public internal(set) var sources = 0
+        /// Blocks run.
         public internal(set) var blocks = 0
+        /// Jobs of tasks run.
+        public internal(set) var jobs = 0
         /// Descriptors parked because they were ready while their source could not be called.
         public internal(set) var parks = 0
         /// How late the deadlines of timers, timer sources and display links were served, counted from the date or,
@@ -26,7 +28,7 @@ extension RunLoop {
         package var counters: [(name: String, value: Int)] {
             [
                 ("passes", passes), ("waits", waits), ("fires", fires), ("savedWakeUps", savedWakeUps),
-                ("sources", sources), ("blocks", blocks), ("parks", parks),
+                ("sources", sources), ("blocks", blocks), ("jobs", jobs), ("parks", parks),
             ]
         }
 

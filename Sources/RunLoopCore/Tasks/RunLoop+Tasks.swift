@@ -1,0 +1,124 @@
+extension RunLoop {
+    /// Starts a task that lives on the loop: all of it runs on the loop's thread, in one of `modes`, and may use what
+    /// belongs to that thread, the loop and its items included.
+    ///
+    /// ```swift
+    /// loop.task {
+    ///     while let bytes = try await connection.read() { try await connection.write(bytes) }
+    /// }
+    /// ```
+    ///
+    /// It starts in the next pass, never at once. Until it has ended it keeps its modes from being empty, and the end of
+    /// the loop cancels it. Tasks of one loop and the same modes run one at a time, as on an actor. On the loop's thread;
+    /// O(1).
+    ///
+    /// - Parameters:
+    ///   - name: a name for traces and reports.
+    ///   - priority: of the task; the loop runs jobs in the order in which they come.
+    ///   - modes: the modes in which it runs; the common modes unless given.
+    ///   - operation: what it does.
+    /// - Returns: the task, for whoever wants to cancel it or to wait for its result.
+    @discardableResult
+    public func task<Success: Sendable>(
+        name: String? = nil, priority: TaskPriority? = nil, inModes modes: Modes = .common,
+        _ operation: nonisolated(nonsending) @escaping () async throws -> Success, file: StaticString = #fileID,
+        line: UInt32 = #line
+    ) -> Task<Success, any Error> {
+        start(name, priority, modes, Origin(file: file, line: line), operation)
+    }
+
+    /// Starts a task that lives on the loop, and calls `completion` with its result, on the loop's thread. Everything
+    /// else is as for the form without `then`.
+    ///
+    /// ```swift
+    /// loop.task { try await lookUp(name) } then: { result in table[name] = try? result.get() }
+    /// ```
+    @discardableResult
+    public func task<Success>(
+        name: String? = nil, priority: TaskPriority? = nil, inModes modes: Modes = .common,
+        _ operation: nonisolated(nonsending) @escaping () async throws -> Success,
+        then completion: @escaping (Result<Success, any Error>) -> Void, file: StaticString = #fileID,
+        line: UInt32 = #line
+    ) -> Task<Void, any Error> {
+        start(name, priority, modes, Origin(file: file, line: line)) {
+            let result: Result<Success, any Error>
+            do { result = .success(try await operation()) } catch { result = .failure(error) }
+            completion(result)
+        }
+    }
+
+    private func start<Success: Sendable>(
+        _ name: String?, _ priority: TaskPriority?, _ modes: Modes, _ origin: Origin,
+        _ operation: nonisolated(nonsending) @escaping () async throws -> Success
+    ) -> Task<Success, any Error> {
+        checkThread()
+        require(!hasEnded, "a task was started on \(mailbox.loopDescription), which has ended")
+        let item = TaskItem(name: name, origin: origin)
+        item.setMembership(Membership.none.joining(modes, common: commonModes), in: self)
+        // Unsafe, but the task stays on the loop's thread, to which these belong.
+        nonisolated(unsafe) let (ownItem, body) = (item, operation)
+        let task = Task(name: name, executorPreference: remote.executor(inModes: modes).own, priority: priority) {
+            defer { ownItem.invalidate() }
+            return try await body()
+        }
+        item.task = (cancel: { task.cancel() }, ended: { _ = await task.result })
+        return task
+    }
+}
+
+extension RunLoop.Remote {
+    /// Runs `body` on the loop's thread, in one of `modes`, and returns what it returns.
+    ///
+    /// It is the calling task that runs it, so task-local values, priority and cancellation are the task's own. Any
+    /// thread.
+    ///
+    /// - Throws: what `body` throws; `CancellationError` if the task was cancelled before `body` began; or
+    ///   ``RunLoop/WaitError`` if the loop has ended.
+    @discardableResult
+    public func run<Success: Sendable>(
+        inModes modes: RunLoop.Modes = .common, _ body: @Sendable (RunLoop) throws -> Success
+    ) async throws -> Success {
+        try await withTaskExecutorPreference(executor(inModes: modes).own) {
+            guard let loop = installed, !loop.hasEnded else { throw endError }
+            try Task.checkCancellation()
+            return try body(loop)
+        }
+    }
+}
+
+extension RunLoop {
+    /// Cancels the tasks of the loop and waits until they have ended, those that they have started meanwhile too. On the
+    /// loop's thread.
+    package nonisolated(nonsending) func endTasks() async {
+        while true {
+            let tasks = allUntimedItems().compactMap { ($0 as? TaskItem)?.task }
+            guard !tasks.isEmpty else { return }
+            for task in tasks { task.cancel() }
+            for task in tasks { await task.ended() }
+        }
+    }
+}
+
+/// A task of the loop, which keeps its modes from being empty.
+final class TaskItem: RunLoop.UntimedItem {
+    // Unchecked as in `Item`.
+    @exclusivity(unchecked) var task: (cancel: @Sendable () -> Void, ended: @Sendable () async -> Void)?
+
+    init(name: String?, origin: RunLoop.Origin) {
+        super.init(origin: origin)
+        if let name { self.name = name }
+    }
+
+    override var kind: RunLoop.ItemKind { .task }
+    override var hasHandler: Bool { task != nil }
+
+    override func dropHandler(_ body: () -> Void) {
+        task = nil
+        body()
+    }
+
+    override func loopEnded() {
+        task?.cancel()
+        task = nil
+    }
+}

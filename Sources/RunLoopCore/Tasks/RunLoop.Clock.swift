@@ -1,0 +1,61 @@
+extension RunLoop {
+    /// The clock of a loop, for tasks: real time, or the virtual time of a simulation.
+    ///
+    /// ```swift
+    /// let clock = loop.remote.clock()
+    /// try await clock.sleep(for: .seconds(1))
+    /// for await _ in AsyncTimerSequence(interval: .seconds(2), clock: clock) { poll() }
+    /// ```
+    ///
+    /// A sleep waits in the loop's timer queue, next to the timers, and ends while the loop runs in one of the clock's
+    /// modes: a task that sleeps on a clock of the default mode sleeps on while the user drags. It never ends early.
+    /// Sleeps with equal ends end in the order in which they began, timers included. A sleep keeps its modes from being
+    /// empty, as a timer does. A value and `Sendable`; any thread.
+    ///
+    /// Source: Swift Evolution SE-0329.
+    public struct Clock: _Concurrency.Clock, Sendable {
+        /// What any thread may ask of the loop.
+        public let remote: Remote
+
+        /// The modes in which a sleep ends.
+        public let modes: Modes
+
+        /// The time on the loop's clock.
+        public var now: Instant { remote.now }
+
+        /// A nanosecond. Timers of the real world are as precise as the kernel is.
+        public var minimumResolution: Duration { .nanoseconds(1) }
+
+        /// Suspends the task until the date, or not at all if it has passed.
+        ///
+        /// It waits on the executor that it was called on, allocates nothing, and takes O(log n).
+        ///
+        /// - Parameters:
+        ///   - deadline: the earliest end.
+        ///   - tolerance: how much later it may end, so that the loop wakes up less often; none unless given. As a
+        ///     timer's, it ends earlier if the loop is awake anyway.
+        /// - Throws: `CancellationError` as soon as the task is cancelled, and also if it was before; or
+        ///   ``RunLoop/WaitError`` if the loop has ended.
+        public nonisolated(nonsending) func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
+            try await Sleep.sleep(on: self, until: deadline, tolerance: tolerance ?? .zero)
+        }
+
+        /// Suspends the task for this long. Everything else is as for ``sleep(until:tolerance:)``.
+        public nonisolated(nonsending) func sleep(for duration: Duration, tolerance: Duration? = nil) async throws {
+            try await Sleep.sleep(on: self, until: now + max(.zero, duration), tolerance: tolerance ?? .zero)
+        }
+    }
+
+    /// The loop's clock for tasks that sleep in the common modes. Other threads use the ``remote``'s.
+    public var clock: Clock { remote.clock() }
+}
+
+extension RunLoop.Remote {
+    /// The loop's clock.
+    ///
+    /// - Parameter modes: the modes in which sleeps end; the common modes unless given.
+    public func clock(inModes modes: RunLoop.Modes = .common) -> RunLoop.Clock {
+        require(!modes.isEmpty, "a clock needs a mode; without any, no sleep would ever end")
+        return RunLoop.Clock(remote: self, modes: modes)
+    }
+}

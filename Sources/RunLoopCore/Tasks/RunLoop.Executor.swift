@@ -1,0 +1,165 @@
+extension RunLoop {
+    /// Runs actors and tasks on a loop's thread, while the loop runs in certain modes.
+    ///
+    /// ```swift
+    /// actor Cache {
+    ///     let home: RunLoop.Executor
+    ///     nonisolated var unownedExecutor: UnownedSerialExecutor { home.serial.asUnownedSerialExecutor() }
+    /// }
+    /// let home = loop.remote.executor()
+    /// Task(executorPreference: home.task) { await cache.load() }
+    /// ```
+    ///
+    /// What a task does between two suspensions is a *job*. Jobs run in the order in which they came, next to the blocks
+    /// of ``Remote/perform(inModes:_:file:line:)``. A job for modes in which the loop does not run waits, as a timer
+    /// does. After 1,024 jobs, or about 5 ms, timers and sources have their turn. A job that runs the loop holds back
+    /// the other jobs of its executor until that run has ended, for they rely on running one at a time.
+    ///
+    /// In a callback of the loop, on its thread, `assumeIsolated` of an actor that lives here holds, so a timer may
+    /// touch the state of the actor directly.
+    ///
+    /// Jobs that wait keep the loop's run from finishing; an executor without any does not. When the loop ends, jobs that
+    /// wait still run, whatever their modes. A job cannot be refused: one that comes after the end traps, with a sentence
+    /// that names the loop and the task.
+    ///
+    /// Enqueuing is O(1) and allocates nothing. `Sendable`; any thread.
+    ///
+    /// Source: Swift Evolution SE-0392 and SE-0417.
+    public final class Executor: Sendable {
+        /// Where actors live: the value of their `unownedExecutor`.
+        public let serial: any SerialExecutor
+
+        /// What a task may prefer: `Task(executorPreference:)`, `withTaskExecutorPreference`.
+        public let task: any TaskExecutor
+
+        /// The modes in which jobs run.
+        public let modes: Modes
+
+        /// What any thread may ask of the loop.
+        public var remote: Remote { jobs.remote }
+
+        let jobs: JobReceiver
+        /// Where the loop's own tasks live. When the loop has ended, what is left of them, which have been cancelled, goes
+        /// on elsewhere: they have nothing of the loop any more.
+        let own: any TaskExecutor
+
+        fileprivate init(_ mailbox: Mailbox<RunLoop>, modes: Modes, origin: Origin) {
+            self.modes = modes
+            jobs = JobReceiver(Remote(mailbox), JobQueue(modes: modes, origin: origin))
+            // Two objects, because a job has to be told which of them it came by: one that is told of the other is
+            // enqueued once more.
+            let serial = LoopSerialExecutor(jobs)
+            let task = LoopTaskExecutor(jobs)
+            let own = OwnTaskExecutor(jobs)
+            jobs.queue.executors = .init(
+                serial: serial.asUnownedSerialExecutor(), task: task.asUnownedTaskExecutor(),
+                own: own.asUnownedTaskExecutor())
+            (self.serial, self.task, self.own) = (serial, task, own)
+        }
+
+        /// Whether the calling thread is the loop's.
+        var isOnLoopThread: Bool { jobs.isOnLoopThread }
+    }
+}
+
+extension RunLoop.Remote {
+    /// The executor of the loop for these modes. It is the same object each time, so that jobs of actors that ask for it
+    /// separately run one at a time, and calls from one to the other need no hop. Any thread, O(1).
+    ///
+    /// - Parameter modes: the modes in which its jobs run; the common modes unless given.
+    public func executor(
+        inModes modes: RunLoop.Modes = .common, file: StaticString = #fileID, line: UInt32 = #line
+    ) -> RunLoop.Executor {
+        RunLoop.require(modes: modes)
+        return mailbox.executor(for: modes) {
+            RunLoop.Executor(mailbox, modes: modes, origin: RunLoop.Origin(file: file, line: line))
+        }
+    }
+}
+
+extension RunLoop {
+    fileprivate static func require(modes: Modes) {
+        RunLoopCore.require(!modes.isEmpty, "an executor needs a mode; without any, its jobs would never run")
+    }
+}
+
+/// Takes jobs from any thread.
+final class JobReceiver: Sendable {
+    let remote: RunLoop.Remote
+    // Unsafe, but only the loop's thread gets at what is in it.
+    nonisolated(unsafe) let queue: RunLoop.JobQueue
+
+    init(_ remote: RunLoop.Remote, _ queue: RunLoop.JobQueue) {
+        self.remote = remote
+        self.queue = queue
+    }
+
+    /// - Returns: `false` if the loop has ended.
+    @inline(__always)
+    func accepts(_ entry: RunLoop.JobQueue.Entry) -> Bool {
+        if let loop = RunLoop.installedReference, loop.with({ $0.mailbox === remote.mailbox && $0.takesJobs }) {
+            loop.with { queue.add(entry, in: $0) }
+            return true
+        }
+        return remote.mailbox.post(.init(entry: entry, queue: UnownedReference(queue)))
+    }
+
+    @inline(__always)
+    func enqueue(_ entry: RunLoop.JobQueue.Entry) {
+        guard !accepts(entry) else { return }
+        fatalError(
+            "\(entry.job.task) came to \(remote.mailbox.loopDescription), which has ended; "
+                + "end what lives on a loop before the loop ends")
+    }
+
+    var isOnLoopThread: Bool { RunLoop.installedReference?.with { $0.mailbox === remote.mailbox } ?? false }
+
+    func checkIsolated() {
+        require(
+            isOnLoopThread,
+            "what lives on \(remote.mailbox.loopDescription) was used on another thread; await it from there")
+    }
+}
+
+private final class LoopSerialExecutor: SerialExecutor {
+    private let jobs: JobReceiver
+
+    init(_ jobs: JobReceiver) {
+        self.jobs = jobs
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        jobs.enqueue(.init(job: UnownedJob(job), origin: .serial))
+    }
+
+    func checkIsolated() {
+        jobs.checkIsolated()
+    }
+
+    func isIsolatingCurrentContext() -> Bool? { jobs.isOnLoopThread }
+}
+
+private final class LoopTaskExecutor: TaskExecutor {
+    private let jobs: JobReceiver
+
+    init(_ jobs: JobReceiver) {
+        self.jobs = jobs
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        jobs.enqueue(.init(job: UnownedJob(job), origin: .task))
+    }
+}
+
+private final class OwnTaskExecutor: TaskExecutor {
+    private let jobs: JobReceiver
+
+    init(_ jobs: JobReceiver) {
+        self.jobs = jobs
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        if !jobs.accepts(.init(job: job, origin: .own)) { globalConcurrentExecutor.enqueue(ExecutorJob(job)) }
+    }
+}

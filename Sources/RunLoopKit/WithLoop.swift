@@ -1,0 +1,46 @@
+public import RunLoopCore
+
+/// Runs `body` on a thread with a loop of its own, and ends the loop and its tasks before it returns or throws.
+///
+/// ```swift
+/// let answer = try await withLoop { loop in
+///     loop.task { … }
+///     try await loop.clock.sleep(for: .seconds(1))
+///     return 42
+/// }
+/// ```
+///
+/// It is the calling task that runs `body`, on the loop's thread, where it may use the loop and what belongs to it. When
+/// `body` has ended, the tasks that ``RunLoop/task(name:priority:inModes:_:file:line:)`` started and that still run are
+/// cancelled and waited for. Any thread.
+///
+/// - Parameters:
+///   - name: a name for debuggers and reports.
+///   - body: called once. The loop goes on while it waits, even if nothing is scheduled.
+/// - Throws: what `body` throws.
+public nonisolated(nonsending) func withLoop<Success: Sendable>(
+    named name: String = "loop", _ body: @escaping @Sendable (RunLoop) async throws -> Success
+) async throws -> Success {
+    let thread = LoopThread(name: name) { $0.add(CustomSource(), forMode: .common) }
+    let result: Result<Success, any Error>
+    do { result = .success(try await thread.remote.live(body)) } catch { result = .failure(error) }
+    thread.stop()
+    await thread.ended()
+    return try result.get()
+}
+
+extension RunLoop.Remote {
+    /// Has the calling task run `body` on the loop's thread, and ends the loop's other tasks.
+    fileprivate nonisolated(nonsending) func live<Success: Sendable>(
+        _ body: @escaping @Sendable (RunLoop) async throws -> Success
+    ) async throws -> Success {
+        try await withTaskExecutorPreference(executor().task) {
+            // Unsafe, but all of this stays on the loop's thread.
+            nonisolated(unsafe) let loop = installed!
+            let result: Result<Success, any Error>
+            do { result = .success(try await body(loop)) } catch { result = .failure(error) }
+            await loop.endTasks()
+            return try result.get()
+        }
+    }
+}
