@@ -104,6 +104,7 @@ let package = Package(
         // The examples: runnable programs, one folder each.
         example("HelloTimer"),
         example("ModalRun", "RunLoopSimulation"),
+        example("AsyncMain"),
         example("WorkerThread"),
         example("VirtualDay", "RunLoopSimulation"),
         example("TimerForms"),
@@ -138,7 +139,7 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "RunLoopKitTests",
-            dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopSimulation", "TestSupport", "CShims", "FrameRate"],
+            dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopSimulation", "TestSupport", "CShims", "AsyncMain", "FrameRate"],
             swiftSettings: strict),
         .testTarget(
             name: "RunLoopSimulationTests",

@@ -20,10 +20,10 @@ extension RunLoop {
         // The loop of a parent process is left alone: releasing it would call handlers that are the parent's.
         installedReference?.retain()
         let main = MainLoop.shared
-        let loop: RunLoop =
-            rlk_is_main_thread() != 0 && main.forkCount == rlk_fork_count()
-            ? .real(waker: main.waker, remote: main.remote) : .real()
+        let isMain = rlk_is_main_thread() != 0 && main.forkCount == rlk_fork_count()
+        let loop: RunLoop = isMain ? .real(waker: main.waker, remote: main.remote) : .real()
         install(loop)
+        if isMain { loop.watchForUnservedMainActor() }
         return loop
     }
 

@@ -47,6 +47,44 @@ extension RunLoop {
         }
     }
 
+    /// Starts a task of the loop, and runs the loop in the default mode until the task has ended: the `main` of an
+    /// asynchronous program.
+    ///
+    /// ```swift
+    /// @main struct Server {
+    ///     static func main() throws {
+    ///         RunLoop.main.serveMainActor()
+    ///         try RunLoop.main.run { try await serve() }
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// A stop does not end it: cancel the task for that. On the loop's thread.
+    ///
+    /// - Returns: what `operation` returns.
+    /// - Throws: what `operation` throws; ``WaitError`` if the loop's ``LoopThread`` is to end, or if on virtual time
+    ///   nothing can happen any more. The task is then cancelled.
+    @available(*, noasync, message: "a run loop blocks its thread; start a task of the loop instead")
+    public func run<Success>(
+        _ operation: nonisolated(nonsending) @escaping () async throws -> Success, file: StaticString = #fileID,
+        line: UInt32 = #line
+    ) throws -> Success {
+        var result: Result<Success, any Error>?
+        let task = task(
+            operation,
+            then: { [unowned self] in
+                result = $0
+                stop()
+            }, file: file, line: line)
+        while result == nil {
+            let isStarved = run(in: .default) == .starved
+            guard result == nil, isStarved || isEnding else { continue }
+            task.cancel()
+            throw isStarved ? WaitError.starved : remote.endError
+        }
+        return try result!.get()
+    }
+
     private func start<Success: Sendable>(
         _ name: String?, _ priority: TaskPriority?, _ modes: Modes, _ origin: Origin,
         _ operation: nonisolated(nonsending) @escaping () async throws -> Success

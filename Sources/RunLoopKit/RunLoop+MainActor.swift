@@ -1,0 +1,72 @@
+internal import CShims
+internal import Glibc
+public import RunLoopCore
+
+extension RunLoop {
+    /// Has the main thread's loop run what waits for the main actor, and what was sent to Dispatch's main queue, while it
+    /// runs in one of `modes`.
+    ///
+    /// ```swift
+    /// RunLoop.main.serveMainActor()
+    /// Task { @MainActor in … }
+    /// RunLoop.main.run()
+    /// ```
+    ///
+    /// Without it such jobs wait for as long as the loop has the thread; the loop says so once, on standard error. With
+    /// it they keep the modes from being empty, as a source does. A job of the main actor that runs the loop nested holds
+    /// back the others until that run has ended. Harmless when repeated: it adds modes. On the main thread, while no
+    /// simulation runs there.
+    ///
+    /// This is how CoreFoundation's main loop serves the main queue.
+    ///
+    /// - Returns: the source that serves them. Invalidate it to end that.
+    @discardableResult
+    public func serveMainActor(
+        inModes modes: Modes = .common, file: StaticString = #fileID, line: UInt32 = #line
+    ) -> DescriptorSource {
+        require(
+            rlk_is_main_thread() != 0 && !isVirtual,
+            "only the main thread's loop can serve the main actor; call it on RunLoop.main, outside of simulations")
+        let descriptor = rlk_main_queue_descriptor()
+        require(descriptor >= 0, "libdispatch is not linked; the main actor has no jobs without it")
+        self[unservedMainActors]?.invalidate()
+        self[unservedMainActors] = nil
+        if self[mainActors]?.isValid != true {
+            let source = DescriptorSource(
+                fileDescriptor: descriptor, events: .readable, origin: Origin(file: file, line: line)
+            ) { _, _ in rlk_drain_main_queue() }
+            source.name = "main actor"
+            self[mainActors] = source
+        }
+        let source = self[mainActors]!
+        do {
+            try add(source, forMode: modes)
+        } catch {
+            fatalError("libdispatch's descriptor of the main queue cannot be watched: \(error)")
+        }
+        return source
+    }
+
+    /// Says once, on standard error, that jobs wait for the main actor which nobody runs.
+    func watchForUnservedMainActor() {
+        let descriptor = rlk_main_queue_descriptor()
+        guard descriptor >= 0 else { return }
+        let source = DescriptorSource(fileDescriptor: descriptor, events: .readable) { source, _ in
+            source.invalidate()
+            var ready = pollfd(fd: STDERR_FILENO, events: Int16(POLLOUT), revents: 0)
+            guard Glibc.poll(&ready, 1, 0) == 1 else { return }
+            let text =
+                "RunLoopKit: jobs wait for the main actor, and nobody runs them while the main thread runs its loop; "
+                + "call RunLoop.main.serveMainActor() before you run it\n"
+            _ = write(STDERR_FILENO, text, text.utf8.count)
+        }
+        source.name = "main actor, not served"
+        source.keepsModesAlive = false
+        self[unservedMainActors] = source
+        // If it cannot be watched, nothing is said.
+        try? add(source, forMode: .every)
+    }
+}
+
+private let mainActors = RunLoop.Local<DescriptorSource?> { _ in nil }
+private let unservedMainActors = RunLoop.Local<DescriptorSource?> { _ in nil }

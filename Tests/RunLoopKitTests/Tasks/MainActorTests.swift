@@ -1,0 +1,57 @@
+import Glibc
+import RunLoopKit
+import RunLoopSimulation
+import TestSupport
+import Testing
+
+@Suite("The main actor")
+struct MainActorTests {
+    /// Runs the example, and returns what it says on standard output and standard error.
+    private func output(of arguments: String) throws -> [String] {
+        var text = ""
+        let stream = try #require(popen("timeout 60 \(pathOfProgram("AsyncMain")) \(arguments) 2>&1", "r"))
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while case let count = fread(&buffer, 1, buffer.count, stream), count > 0 {
+            text += String(decoding: buffer.prefix(count), as: UTF8.self)
+        }
+        #expect(pclose(stream) == 0)
+        return text.split(separator: "\n").map(String.init)
+    }
+
+    @Test("lives on the main thread's loop that serves it, beside timers and tasks")
+    func served() throws {
+        #expect(try output(of: "") == ["tick 0", "tick 1", "tick 2", "sum 500500"])
+    }
+
+    @Test("a main loop that leaves its jobs waiting says so, once")
+    func unserved() throws {
+        let lines = try output(of: "unserved")
+        #expect(lines.count == 1)
+        #expect(lines.first?.contains("call RunLoop.main.serveMainActor()") == true, "\(lines)")
+    }
+
+    @Test("an asynchronous operation is run by its loop, to its result or its error")
+    func run() {
+        struct Refusal: Error {}
+        withSimulation { simulation in
+            let loop = simulation.loop
+            let answer = try? loop.run {
+                try await loop.clock.sleep(for: .seconds(5))
+                return 42
+            }
+            #expect(answer == 42 && simulation.now == RunLoop.Instant(nanoseconds: 5_000_000_000))
+            #expect(throws: Refusal.self) { try loop.run { throw Refusal() } }
+            #expect(throws: RunLoop.WaitError.starved) {
+                try loop.run { try await loop.remote.clock(inModes: .tracking).sleep(for: .seconds(1)) }
+            }
+        }
+    }
+
+    @Test("only the main thread's loop serves it")
+    func elsewhere() async {
+        await #expect(processExitsWith: .failure) {
+            func serveElsewhere() { withSimulation { _ = $0.loop.serveMainActor() } }
+            serveElsewhere()
+        }
+    }
+}
