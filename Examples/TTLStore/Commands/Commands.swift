@@ -45,7 +45,7 @@ final class Commands {
         var batch = Batch()
         reply.version = session.version
         while true {
-            guard reply.bytes.count < mark else {
+            guard reply.count < mark else {
                 batch.end = .mark
                 return batch
             }

@@ -8,6 +8,8 @@ final class Client {
     let peer: Endpoint
     // Unchecked as in `Server`.
     @exclusivity(unchecked) var parser = RequestParser()
+    /// Whether its requests are being carried out.
+    @exclusivity(unchecked) var isCurrent = false
 
     /// Replies that wait until what they tell is safe, and notices behind them.
     @exclusivity(unchecked) var held: [UInt8] = []

@@ -23,8 +23,7 @@ final class Server {
     private var clients: [ObjectIdentifier: Client] = [:]
     // These, and the store's entries, are unchecked as in `Connection`: one thread, and no command calls the server.
     @exclusivity(unchecked) private var reply = Reply()
-    /// The client whose requests are being carried out, and the notices for it.
-    @exclusivity(unchecked) private var current: Client?
+    /// The notices for the client whose requests are being carried out.
     @exclusivity(unchecked) private var notices: [UInt8] = []
     /// Clients with replies that are held.
     @exclusivity(unchecked) private var holding: [Client] = []
@@ -100,8 +99,8 @@ final class Server {
             return refused.finish(within: .seconds(1))
         }
         let client = Client(Session(number: served), peer)
-        let connection = Connection(adopting: descriptor, on: loop, limits: limits) { [unowned self] _, bytes in
-            receive(client, bytes)
+        let connection = Connection(adopting: descriptor, on: loop, limits: limits) { [self] connection, bytes in
+            receive(client, on: connection, bytes)
         }
         client.connection = connection
         clients[ObjectIdentifier(client.session)] = client
@@ -134,25 +133,24 @@ final class Server {
     // MARK: Serving
 
     /// Carries out the requests that are complete, and sends all replies together.
-    private func receive(_ client: Client, _ bytes: Span<UInt8>) -> Int {
+    private func receive(_ client: Client, on connection: Connection, _ bytes: Span<UInt8>) -> Int {
         guard !client.isHolding else {
             pause(client)
             return 0
         }
         client.isPaused = false
-        let connection = client.connection!
         reply.removeAll()
-        current = client
+        client.isCurrent = true
         let batch = bytes.withUnsafeBufferPointer {
             commands.perform(all: $0, &client.parser, client.session, &reply, mark: settings.mark)
         }
-        current = nil
+        client.isCurrent = false
         performed += batch.requests
         client.isLast = batch.end == .last
-        if let unsafePosition, !reply.bytes.isEmpty, let position = unsafePosition() {
+        if let unsafePosition, reply.count > 0, let position = unsafePosition() {
             hold(client, until: position)
         } else {
-            connection.write(reply.bytes)
+            connection.write(reply.memory.span.extracting(first: reply.count))
             if !notices.isEmpty { connection.write(notices) }
         }
         if !notices.isEmpty { notices = [] }
@@ -210,7 +208,7 @@ final class Server {
     /// Sends a client what it has not asked for just now: behind the replies to what it has asked for.
     private func notify(_ session: Session, _ bytes: [UInt8]) {
         guard let client = clients[ObjectIdentifier(session)] else { return }
-        if client === current {
+        if client.isCurrent {
             notices += bytes
         } else if client.isHolding {
             client.held += bytes

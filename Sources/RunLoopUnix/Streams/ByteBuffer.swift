@@ -9,6 +9,8 @@ final class ByteBuffer {
     @exclusivity(unchecked) private(set) var capacity: Int
     @exclusivity(unchecked) private var start = 0
     @exclusivity(unchecked) private var end = 0
+    /// The next one in a pool.
+    @exclusivity(unchecked) fileprivate var next: ByteBuffer?
 
     init(capacity: Int) {
         memory = .allocate(byteCount: capacity, alignment: 1)
@@ -80,17 +82,23 @@ final class BufferPool {
     static let size = 64 * 1024
     private static let most = 64
 
-    // Unchecked as in `Connection`.
-    @exclusivity(unchecked) private var free: [ByteBuffer] = []
+    // Unchecked as in `Connection`. A list and not an array, which took 3 % of the instructions of a GET in TTLStore.
+    @exclusivity(unchecked) private var free: ByteBuffer?
+    @exclusivity(unchecked) private var count = 0
 
     func take() -> ByteBuffer {
-        free.popLast() ?? ByteBuffer(capacity: BufferPool.size)
+        guard let buffer = free.take() else { return ByteBuffer(capacity: BufferPool.size) }
+        free = buffer.next.take()
+        count -= 1
+        return buffer
     }
 
     /// Takes a buffer back unless it has grown or there are enough.
-    func put(_ buffer: ByteBuffer) {
-        guard buffer.capacity == BufferPool.size, free.count < BufferPool.most else { return }
+    func put(_ buffer: consuming ByteBuffer) {
+        guard buffer.capacity == BufferPool.size, count < BufferPool.most else { return }
         buffer.removeAll()
-        free.append(buffer)
+        buffer.next = free.take()
+        free = buffer
+        count += 1
     }
 }

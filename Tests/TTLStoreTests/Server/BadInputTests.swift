@@ -76,14 +76,7 @@ struct BadInputTests {
             client.close()
         }
         let witness = try Client(store.path)
-        var connected = ""
-        for _ in 0..<1_000 where connected != "connected_clients:1" {
-            witness.send("INFO clients\r\n")
-            let lines = try #require(witness.receive()).split(whereSeparator: \.isNewline)
-            connected = String(lines.first { $0.hasPrefix("connected_clients") } ?? "")
-            usleep(5_000)
-        }
-        #expect(connected == "connected_clients:1")
+        #expect(try witness.information("connected_clients", becomes: "1"))
         witness.send("DBSIZE\r\n")
         #expect(witness.receive() == ":100\r\n", "what has been sent whole is carried out")
         witness.close()

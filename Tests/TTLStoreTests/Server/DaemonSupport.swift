@@ -216,6 +216,26 @@ struct Client {
         return recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
     }
 
+    /// What INFO says of this.
+    func information(_ name: String) throws -> Substring {
+        send("INFO\r\n")
+        // The length, and an end of line behind the text.
+        var head = ""
+        while !head.hasSuffix("\r\n") { head += String(decoding: receive(1), as: UTF8.self) }
+        let length = try #require(Int(head.dropFirst().dropLast()))
+        let lines = String(decoding: receive(length + 2), as: UTF8.self).split(whereSeparator: \.isNewline)
+        return try #require(lines.first { $0.hasPrefix(name + ":") }).dropFirst(name.count + 1)
+    }
+
+    /// Waits until INFO says so; `false` if it does not.
+    func information(_ name: String, becomes value: String) throws -> Bool {
+        for _ in 0..<2_000 {
+            if try information(name) == value { return true }
+            usleep(5_000)
+        }
+        return false
+    }
+
     /// What comes next; `nil` at the end of the stream.
     func receive() -> String? {
         var buffer = [UInt8](repeating: 0, count: 1 << 16)
