@@ -16,7 +16,7 @@ asan-short: TARGETS = DriverTests RunLoopKitTests RunLoopUnixTests RunLoopTLSTes
 SHORT_SKIPPED = ModelTests$(if $(findstring asan,$@),|StopRaceTests|PostStressTests)
 DEBUG_BIN = $$($(SWIFT) build --show-bin-path)
 
-.PHONY: bench check-costs record-costs bench-deps costs-deps bench-ttlstore fuzz stress kill-ttlstore
+.PHONY: bench check-costs record-costs bench-deps costs-deps bench-ttlstore fuzz stress chaos kill-ttlstore
 .PHONY: demo test deps build lint format tsan asan tsan-short asan-short compile-checks dependent-checks check-api record-api docs help
 
 help:
@@ -29,9 +29,10 @@ help:
 	@echo "make check-api    compares the public interface with the folder API    make record-api  records it"
 	@echo "make check-costs  counts instructions, allocations and system calls   make record-costs  records them"
 	@echo "make bench-ttlstore  TTLStore beside redis-server"
-	@echo "make fuzz    a minute of fuzzing of TTLStore's parser and loaders"
+	@echo "make fuzz    two minutes of fuzzing of TTLStore's parser and loaders, of framings and of PEM"
 	@echo "make kill-ttlstore  TTLStore killed two hundred times under load"
 	@echo "make stress  five million calls, raced by threads that stop what is called"
+	@echo "make chaos   ten minutes of connections whose peers cut, reset, drip, rest and lie; SECONDS=…"
 	@echo "make tsan    tests under ThreadSanitizer  make asan  tests under AddressSanitizer"
 
 # Installs what a fresh Debian or Ubuntu lacks.
@@ -135,15 +136,27 @@ bench-ttlstore: deps
 	$(SWIFT) build -c release --product TTLStore
 	@Benchmarks/ttlstore $$($(SWIFT) build -c release --show-bin-path)
 
-# A minute of libFuzzer: half of it on TTLStore's parser, half on the loaders of its snapshots and logs.
+# Two minutes of libFuzzer: half a minute each for TTLStore's parser, the loaders of its snapshots and logs, framings, and
+# what reads PEM. The framings need nothing of RunLoopKit but what traps.
+FUZZ = swiftc -O -parse-as-library -package-name RunLoopKit -sanitize=fuzzer,address -I .build/fuzzing -I COpenSSL
 fuzz:
-	@mkdir -p .build/fuzzing
-	swiftc -O -parse-as-library -sanitize=fuzzer,address -o .build/fuzzing/parser \
+	@mkdir -p .build/fuzzing/inputs
+	@openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1 -subj /CN=localhost \
+	  -keyout .build/fuzzing/inputs/key.pem -out .build/fuzzing/inputs/chain.pem 2> /dev/null
+	@openssl x509 -in .build/fuzzing/inputs/chain.pem -outform der -out .build/fuzzing/inputs/chain.der
+	@openssl pkey -in .build/fuzzing/inputs/key.pem -outform der -out .build/fuzzing/inputs/key.der
+	$(FUZZ) -o .build/fuzzing/parser \
 	  Examples/TTLStore/Protocol/RequestParser.swift Tests/Fuzzing/RequestParserFuzzer.swift
-	swiftc -O -parse-as-library -sanitize=fuzzer,address -o .build/fuzzing/frames \
+	$(FUZZ) -o .build/fuzzing/frames \
 	  Examples/TTLStore/Persistence/{Checksum,Frame,Record}.swift Tests/Fuzzing/FrameFuzzer.swift
-	.build/fuzzing/parser -max_total_time=30 -max_len=512 -print_final_stats=1
-	.build/fuzzing/frames -max_total_time=30 -max_len=512 -print_final_stats=1
+	swiftc -parse-as-library -package-name RunLoopKit -module-name RunLoopKit \
+	  -emit-module -emit-module-path .build/fuzzing/RunLoopKit.swiftmodule Sources/RunLoopCore/Values/Require.swift
+	$(FUZZ) -o .build/fuzzing/framing Sources/RunLoopUnix/Connections/Framing.swift Tests/Fuzzing/FramingFuzzer.swift
+	$(FUZZ) -o .build/fuzzing/pem \
+	  Sources/RunLoopTLS/{PEM,TLSContext,TLSError,TLSError+OpenSSL}.swift Tests/Fuzzing/PEMFuzzer.swift
+	@set -e; for fuzzer in parser frames framing pem; do \
+	  .build/fuzzing/$$fuzzer -max_total_time=30 -max_len=1024 -print_final_stats=1 \
+	    $$([ $$fuzzer != pem ] || echo .build/fuzzing/inputs); done
 
 # TTLStore killed two hundred times while clients write; nothing that it has acknowledged may be missing afterwards.
 kill-ttlstore: deps
@@ -153,6 +166,11 @@ kill-ttlstore: deps
 # Five kinds of items, a million calls of each.
 stress:
 	RACED_CALLS=1000000 $(TEST) --filter StopRaceTests/race
+
+# Connections among peers that cut, reset, drip, rest and lie, under AddressSanitizer; ten minutes, or SECONDS=…
+chaos: deps
+	CHAOS_SECONDS=$(or $(SECONDS),600) TEST_TARGETS=RunLoopTLSTests \
+	  $(TEST) --sanitize=address --scratch-path .build-asan --filter ChaosTests
 
 # All tests under a sanitizer.
 tsan asan: deps

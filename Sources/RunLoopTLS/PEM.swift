@@ -1,8 +1,6 @@
 internal import COpenSSL
-internal import Glibc
-internal import RunLoopUnix
 
-/// Certificates or a key in PEM: the text between `-----BEGIN …-----` and `-----END …-----`.
+/// Certificates or a key in PEM: the text between `-----BEGIN …-----` and `-----END …-----`, 16 MiB of it at most.
 public enum PEM: Sendable, Hashable {
     /// A file, by its path. It is read once, when a context is made.
     case file(String)
@@ -33,6 +31,8 @@ public enum TLSRoots: Sendable {
 }
 
 extension PEM {
+    private static let mostBytes = 16 * 1024 * 1024
+
     private var name: String {
         switch self {
         case .file(let path): path
@@ -44,9 +44,12 @@ extension PEM {
     private func read<Result>(_ body: (OpaquePointer) throws(TLSError) -> Result) throws(TLSError) -> Result {
         let bytes: [UInt8] =
             switch self {
-            case .file(let path): try readFile(path)
+            case .file(let path): try readFile(path, upTo: Self.mostBytes)
             case .bytes(let bytes): bytes
             }
+        guard bytes.count <= Self.mostBytes else {
+            throw TLSError(.configuration, "\(name): more than 16 MiB, which is no PEM")
+        }
         // The memory holds OpenSSL's own copy.
         let memory = BIO_new(BIO_s_mem())!
         defer { BIO_free(memory) }
@@ -91,19 +94,3 @@ extension PEM {
 private func noPassword(
     _: UnsafeMutablePointer<CChar>?, _: Int32, _: Int32, _: UnsafeMutableRawPointer?
 ) -> Int32 { -1 }
-
-private func readFile(_ path: String) throws(TLSError) -> [UInt8] {
-    guard !path.utf8.contains(0) else { throw TLSError(.configuration, "the path \(path) has a zero byte in it") }
-    let file = open(path, O_RDONLY | O_CLOEXEC)
-    guard file >= 0 else { throw TLSError(.configuration, SystemError("open \(path)", errno: errno).description) }
-    defer { close(file) }
-    var bytes: [UInt8] = []
-    var piece = [UInt8](repeating: 0, count: 16 * 1024)
-    while true {
-        let count = read(file, &piece, piece.count)
-        if count < 0, errno == EINTR { continue }
-        guard count >= 0 else { throw TLSError(.configuration, SystemError("read \(path)", errno: errno).description) }
-        if count == 0 { return bytes }
-        bytes += piece.prefix(count)
-    }
-}

@@ -205,6 +205,3 @@ private let chooseProtocol: SSL_CTX_alpn_select_cb_func = { _, chosen, length, o
         return status == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL
     }
 }
-
-@available(*, unavailable, message: "a session belongs to its connection's thread")
-extension TLSSession: Sendable {}

@@ -1,5 +1,4 @@
 internal import COpenSSL
-internal import RunLoopUnix
 
 extension TLSError {
     /// The meaning of the last error in OpenSSL's queue. If there is none, the stream has simply ended.

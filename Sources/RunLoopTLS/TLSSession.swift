@@ -82,3 +82,6 @@ public final class TLSSession {
         return String(decoding: bytes, as: UTF8.self)
     }
 }
+
+@available(*, unavailable, message: "a session belongs to its connection's thread")
+extension TLSSession: Sendable {}

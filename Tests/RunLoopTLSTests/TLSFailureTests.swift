@@ -230,11 +230,14 @@ struct TLSFailureTests {
         let authority = Authority()
         let (one, other) = (authority.identity(), authority.identity())
         let text = PEM.bytes(Array("hello".utf8))
+        let tooMuch = [UInt8](repeating: 10, count: (16 << 20) + 1)
         let cases: [(TLSIdentity, String)] = [
             (TLSIdentity(chain: .file("/nonexistent/chain.pem"), key: one.key), "open /nonexistent/chain.pem: No such"),
             (TLSIdentity(chain: text, key: one.key), "the PEM text given: no certificate"),
             (TLSIdentity(chain: one.chain, key: text), "the PEM text given: no private key"),
             (TLSIdentity(chain: one.chain, key: one.chain), "the PEM text given: no private key"),
+            (TLSIdentity(chain: .bytes(tooMuch), key: one.key), "the PEM text given: more than 16 MiB"),
+            (TLSIdentity(chain: .file("/dev/zero"), key: one.key), "/dev/zero: more than 16 MiB"),
             (TLSIdentity(chain: one.chain, key: other.key), "use the key: key values mismatch"),
         ]
         for (identity, reason) in cases {

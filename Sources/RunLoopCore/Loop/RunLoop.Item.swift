@@ -180,7 +180,7 @@ extension RunLoop {
     public class UntimedItem: Item {
         // Unchecked as in `Item`.
         @exclusivity(unchecked) private final var modes = Membership.none
-        /// Its place among those that were added to its loop.
+        /// Its place among those that were added to its loop; 0 if it never was.
         final var number = 0
 
         final override var membership: Membership { modes }

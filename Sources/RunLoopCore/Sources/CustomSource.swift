@@ -5,7 +5,8 @@
 ///
 /// A source belongs to one loop at a time and to that loop's thread, and is not `Sendable`; other threads signal it
 /// through its ``remote``. The loop keeps it until it is invalidated or leaves its last mode, and it keeps its handler
-/// until it is invalidated. The end of its loop invalidates it.
+/// until it is invalidated. The end of its loop invalidates it. One that is let go without ever having been added is
+/// told to the ``RunLoop/trace`` of the thread's loop.
 ///
 /// Source: Apple's page on `CFRunLoopSource`.
 public final class CustomSource: RunLoop.Source {
@@ -33,6 +34,10 @@ public final class CustomSource: RunLoop.Source {
     public init(order: Int = 0, origin: RunLoop.Origin, handler: @escaping (CustomSource) -> Void) {
         self.handler = handler
         super.init(order: order, origin: origin)
+    }
+
+    deinit {
+        if number == 0 && hasHandler { RunLoop.tellOfUnused(description) }
     }
 
     /// Marks the source as ready, without waking the loop: on its own thread the loop is awake. If it may already have

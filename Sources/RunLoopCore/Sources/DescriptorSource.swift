@@ -6,7 +6,8 @@
 ///
 /// Invalidate the source before you close the descriptor. A source belongs to its loop's thread and is not `Sendable`;
 /// other threads stop it through its ``remote``. The loop keeps it until it is invalidated or leaves its last mode, and
-/// it keeps its handler until it is invalidated. The end of its loop invalidates it.
+/// it keeps its handler until it is invalidated. The end of its loop invalidates it. One that is let go without ever
+/// having been added is told to the ``RunLoop/trace`` of the thread's loop.
 public final class DescriptorSource: RunLoop.Source {
     /// The descriptor that is watched.
     public let fileDescriptor: Int32
@@ -59,6 +60,10 @@ public final class DescriptorSource: RunLoop.Source {
         self.events = events
         self.handler = handler
         super.init(order: order, origin: origin)
+    }
+
+    deinit {
+        if number == 0 && hasHandler { RunLoop.tellOfUnused(description) }
     }
 
     /// What any thread may ask of a descriptor source.

@@ -15,6 +15,11 @@ extension RunLoop {
         return reference
     }
 
+    /// Tells the calling thread's loop, if it has one, of something that was made for a loop and never added to any.
+    package static func tellOfUnused(_ what: @autoclosure () -> String) {
+        usableReference?.with { $0.trace?(.ignored("\(what()) was let go without having been added to a loop")) }
+    }
+
     /// Makes `loop` the calling thread's loop until another is installed or the thread ends.
     ///
     /// - Returns: the loop that was installed before. It has not been torn down.

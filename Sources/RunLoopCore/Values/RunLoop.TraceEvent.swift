@@ -7,7 +7,8 @@ extension RunLoop {
         case runEnded(Mode, RunResult)
         /// A timer fires, a timer source delivers, or a display link is called for a frame. The text tells the date.
         case called(ItemKind, name: String?, origin: Origin, String)
-        /// The loop ignored a request, as documented. The text says what and why.
+        /// The loop ignored a request, as documented, or something that was made for a loop was never used. The text
+        /// says what and why.
         case ignored(String)
 
         /// One line, for example `fire poll due 2.000000000 missed 0`.

@@ -14,7 +14,8 @@ public import RunLoopCore
 /// The child is reaped after the handler, so during the handler its number is still its own. Several sources may wait
 /// for one child; each is called, and the child is reaped after the first.
 ///
-/// The loop keeps a source until it has been called, removed or invalidated, and the source keeps its child. A source
+/// The loop keeps a source until it has been called, removed or invalidated, and the source keeps its child. One that is
+/// let go without ever having been added is told to the ``/RunLoopKit/RunLoop/trace`` of the thread's loop. A source
 /// belongs to its loop's thread and is not `Sendable`.
 public final class ChildSource {
     /// The child that it waits for.
@@ -42,6 +43,11 @@ public final class ChildSource {
         self.child = child
         self.handler = handler
         origin = RunLoop.Origin(file: file, line: line)
+    }
+
+    deinit {
+        guard isValid && !inner.wasAdded else { return }
+        RunLoop.tellOfUnused("the source of process \(child.processIdentifier) (\(origin))")
     }
 
     /// Takes the source out of its loop for good and lets its handler go. The child keeps running. Call it on the

@@ -77,6 +77,10 @@ public final class Connection {
     private var hasToldOfIgnoredWrite = false
     /// What was left unused is to be offered again, though nothing has come.
     @exclusivity(unchecked) private var offersAgain = false
+    /// A block that offers it waits in the loop.
+    @exclusivity(unchecked) private var isOfferPosted = false
+    /// The peer has ended, and something that came before is still to be offered.
+    @exclusivity(unchecked) private var hasEndWaiting = false
 
     /// A connection on a descriptor, which it makes non-blocking and owns from now on. Call ``start()`` when the
     /// handlers are set.
@@ -194,8 +198,9 @@ public final class Connection {
     }
 
     private func offerAgain() {
-        offersAgain = false
-        guard input != nil || stream.holdsInput else { return }
+        guard !isOfferPosted else { return }
+        guard input != nil || stream.holdsInput else { return offersAgain = false }
+        isOfferPosted = true
         loop.perform(inModes: modes) { [weak self] in self?.goOnReading() }
     }
 
@@ -224,7 +229,8 @@ public final class Connection {
         require(
             !machine.isReceiving, "a connection cannot be handed over in its receive handler: post a block to the loop")
         let handedOver = HandedOver(
-            stream: stream, isStarted: !machine.isNew, input: input, output: output, hasPeerEnded: machine.hasEnded)
+            stream: stream, isStarted: !machine.isNew, input: input, output: output,
+            hasPeerEnded: machine.hasEnded || hasEndWaiting)
         machine.closed()
         letGo { _ in }
         return handedOver
@@ -252,11 +258,17 @@ public final class Connection {
             let result = readOnce()
             switch result {
             case .done, .mustWait: break
-            case .ended: machine.peerEnded(hasHandler: endHandler != nil)
+            case .ended: peerHasEnded()
             case .failed: streamHasFailed()
             }
             // What the stream holds belongs to what it has read already.
         } while stream.holdsInput && machine.wantsInput && isOpen
+    }
+
+    /// The end is said when what came before it has been offered as often as it has to be.
+    private func peerHasEnded() {
+        hasEndWaiting = machine.isOpen && input != nil && (offersAgain || !machine.wantsInput)
+        if !hasEndWaiting { machine.peerEnded(hasHandler: endHandler != nil) }
     }
 
     private func readOnce() -> StreamResult {
@@ -325,11 +337,16 @@ public final class Connection {
 
     /// Offers what was left unused, and reads what the stream holds.
     private func goOnReading() {
+        (isOfferPosted, offersAgain) = (false, false)
         guard isOpen, machine.wantsInput else { return }
         // In a nested run: again when the handler has returned.
         guard !machine.isReceiving else { return offersAgain = true }
         if let input { offer(input) }
-        if stream.holdsInput, machine.wantsInput { readSome() }
+        if hasEndWaiting {
+            peerHasEnded()
+        } else if stream.holdsInput, machine.wantsInput {
+            readSome()
+        }
         settle()
     }
 
@@ -415,6 +432,7 @@ public final class Connection {
     public func finish(within deadline: Duration? = nil) {
         if let deadline { timers?.limit(to: deadline) }
         machine.finish(.closed)
+        if hasEndWaiting { peerHasEnded() }
         settle()
     }
 

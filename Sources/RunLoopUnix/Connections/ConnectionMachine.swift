@@ -65,6 +65,7 @@ struct ConnectionMachine: ~Copyable {
     // MARK: What it says
 
     var isNew: Bool { state == .new }
+    var isOpen: Bool { state == .open }
     var isClosed: Bool { state == .closed }
     var isLingering: Bool { state == .lingering }
     var isFinishing: Bool { state == .finishing }

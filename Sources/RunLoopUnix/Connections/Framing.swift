@@ -24,14 +24,16 @@ public enum Framing {
     /// Lines, which end with a line feed; a carriage return before it is not part of the line.
     ///
     /// - Parameters:
-    ///   - limit: the most bytes that a line may have; 64 KiB unless given. Give the connection's
+    ///   - limit: the most bytes that a line may have, 0 or more; 64 KiB unless given. Give the connection's
     ///     ``Connection/Limits/maximumInput`` at least as much.
     ///   - receive: called with each line.
     public static func lines(
         upTo limit: Int = 64 * 1024, _ receive: @escaping MessageHandler
     ) -> Connection.ReceiveHandler {
+        requireLimit(limit)
         let newline = UInt8(ascii: "\n")
-        return delimited(by: [newline], upTo: limit + 1) { connection, line in
+        // With room for a carriage return.
+        return delimited(by: [newline], upTo: max(limit, limit &+ 1)) { connection, line in
             let hasReturn = !line.isEmpty && line[line.count - 1] == UInt8(ascii: "\r")
             let text = line.extracting(droppingLast: hasReturn ? 1 : 0)
             if text.count > limit {
@@ -46,12 +48,13 @@ public enum Framing {
     ///
     /// - Parameters:
     ///   - delimiter: at least one byte.
-    ///   - limit: the most bytes that a message may have; 64 KiB unless given.
+    ///   - limit: the most bytes that a message may have, 0 or more; 64 KiB unless given.
     ///   - receive: called with each message.
     public static func delimited(
         by delimiter: [UInt8], upTo limit: Int = 64 * 1024, _ receive: @escaping MessageHandler
     ) -> Connection.ReceiveHandler {
         require(!delimiter.isEmpty, "messages are told apart by a delimiter of at least one byte")
+        requireLimit(limit)
         // Where the search goes on: no delimiter begins before it.
         var searched = 0
         return cut(receive) { bytes in
@@ -77,12 +80,13 @@ public enum Framing {
     /// - Parameters:
     ///   - width: how many bytes the length has: 1 to 8.
     ///   - order: in which order they come; network byte order unless given.
-    ///   - limit: the most bytes that a message may have; 64 KiB unless given.
+    ///   - limit: the most bytes that a message may have, 0 or more; 64 KiB unless given.
     ///   - receive: called with each message.
     public static func lengthPrefixed(
         width: Int, order: ByteOrder = .bigEndian, upTo limit: Int = 64 * 1024, _ receive: @escaping MessageHandler
     ) -> Connection.ReceiveHandler {
         require((1...8).contains(width), "a length has 1 to 8 bytes, not \(width)")
+        requireLimit(limit)
         return cut(receive) { bytes in
             guard bytes.count >= width else { return .incomplete }
             let digits = bytes.prefix(width)
@@ -90,9 +94,14 @@ public enum Framing {
                 $0 << 8 | UInt64($1)
             }
             guard length <= UInt64(limit) else { return .tooLong(limit) }
+            guard bytes.count - width >= length else { return .incomplete }
             let end = width + Int(length)
-            return bytes.count < end ? .incomplete : .message(width..<end, end: end)
+            return .message(width..<end, end: end)
         }
+    }
+
+    private static func requireLimit(_ limit: Int) {
+        require(limit >= 0, "a message has no fewer than 0 bytes: give a limit of at least 0, not \(limit)")
     }
 
     /// What is at the front of what has come.

@@ -15,7 +15,8 @@ public import RunLoopKit
 /// happened, and one call delivers as many as one read of the system's queue brings. Events that come while no mode of
 /// the watcher runs wait in the queue. If the queue overflows, an event says so (``FileEvent/Kind/overflow``).
 ///
-/// The loop keeps the watcher as long as it is scheduled. A watcher belongs to its loop's thread and is not `Sendable`.
+/// The loop keeps the watcher as long as it is scheduled. One that is let go without ever having been added is told to
+/// the ``/RunLoopKit/RunLoop/trace`` of the thread's loop. A watcher belongs to its loop's thread and is not `Sendable`.
 public final class FileWatcher {
     /// Whether the watcher can still report.
     public var isValid: Bool { handler != nil }
@@ -32,6 +33,7 @@ public final class FileWatcher {
     // The loop keeps the source, and the source's handler keeps the watcher. So a watcher lives while it is scheduled,
     // and one that is in no loop goes with its last reference.
     private weak var source: DescriptorSource?
+    private var wasAdded = false
 
     /// Room for some thousand events with short names, and always for one with the longest name.
     private static let bufferSize = 65_536
@@ -54,7 +56,9 @@ public final class FileWatcher {
     }
 
     deinit {
-        if isValid { close(descriptor) }
+        guard isValid else { return }
+        close(descriptor)
+        if !wasAdded { RunLoop.tellOfUnused("the file watcher (\(origin))") }
     }
 
     /// Watches a file or a directory. Symbolic links are followed.
@@ -118,7 +122,7 @@ public final class FileWatcher {
             self.deliver()
         }
         made.name = "file watcher"
-        source = made
+        (source, wasAdded) = (made, true)
         return made
     }
 

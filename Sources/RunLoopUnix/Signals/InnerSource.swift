@@ -6,6 +6,8 @@ internal import RunLoopCore
 final class InnerSource {
     private var descriptor: DescriptorSource?
     private var registration: SignalRegistration?
+    /// Whether it was ever in a loop.
+    private(set) var wasAdded = false
 
     /// Adds it to modes of a loop, and makes it first if there is none.
     func add(
@@ -23,7 +25,7 @@ final class InnerSource {
             fatalError("\(operation): \(error)")
         }
         source.removalHandler = { [self] in letGo() }
-        (descriptor, self.registration) = (source, registration)
+        (descriptor, self.registration, wasAdded) = (source, registration, true)
     }
 
     func remove(from loop: RunLoop, _ modes: RunLoop.Modes) {

@@ -13,7 +13,8 @@ public import RunLoopCore
 /// There may be any number of sources for one signal, in any number of loops, and each hears of every delivery. The
 /// first source in the process replaces the signal's disposition; it comes back when the last source goes.
 ///
-/// The loop keeps a source until it is invalidated or removed. A source belongs to its loop's thread and is not
+/// The loop keeps a source until it is invalidated or removed. One that is let go without ever having been added is told
+/// to the ``/RunLoopKit/RunLoop/trace`` of the thread's loop. A source belongs to its loop's thread and is not
 /// `Sendable`.
 public final class SignalSource {
     /// The signal that it hears of.
@@ -49,6 +50,10 @@ public final class SignalSource {
         self.signal = signal
         self.handler = handler
         origin = RunLoop.Origin(file: file, line: line)
+    }
+
+    deinit {
+        if isValid && !inner.wasAdded { RunLoop.tellOfUnused("the source of signal \(signal) (\(origin))") }
     }
 
     /// Takes the source out of its loop for good and lets its handler go. Deliveries that were not handled yet are

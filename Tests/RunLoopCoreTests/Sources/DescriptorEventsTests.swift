@@ -97,6 +97,23 @@ struct DescriptorEventsTests {
         }
     }
 
+    @Test("a source that is let go without ever having been added is told once, and no other is")
+    func neverAdded() throws {
+        try withSimulation { simulation in
+            let (loop, log, pair) = (simulation.loop, Log<String>(), DescriptorPair())
+            var ignored: [String] = []
+            loop.trace = { if case .ignored(let what) = $0 { ignored.append(what) } }
+            loop.remove(try source(pair, .readable, log, in: loop), fromMode: .default)
+            CustomSource { _ in }.invalidate()
+            #expect(ignored.isEmpty)
+            _ = DescriptorSource(fileDescriptor: pair.reader, events: .readable) { _, _ in }
+            _ = CustomSource { _ in }
+            #expect(ignored.count == 2)
+            #expect(ignored[0].hasPrefix("descriptor (") && ignored[1].hasPrefix("source ("))
+            #expect(ignored.allSatisfy { $0.hasSuffix("was let go without having been added to a loop") })
+        }
+    }
+
     @Test("a descriptor that was closed meanwhile invalidates its source, and the trace says so")
     func closed() throws {
         try withSimulation { simulation in

@@ -282,6 +282,59 @@ struct ConnectionTests {
         #expect(reasons.count == 1 && fcntl(file, F_GETFD) == -1)
     }
 
+    @Test(
+        "a handler that takes a byte at a time gets all, though the peer has ended meanwhile",
+        arguments: [StreamKind.memory, .sockets], [false, true])
+    func endBehindUnused(kind: StreamKind, pauses: Bool) throws {
+        try withSimulation { simulation in
+            let loop = simulation.loop
+            var (received, reason) = ("", Connection.CloseReason?.none)
+            let (one, other) = kind.makePair()
+            let connection = Connection(
+                one, on: loop, modes: .common, limits: .init(), origin: RunLoop.Origin(file: #fileID, line: #line)
+            ) { connection, bytes in
+                received += bytes.extracting(0..<1).text
+                connection.receiveAgain()
+                if pauses && received.count > 5 {
+                    connection.pauseReading()
+                    loop.perform(afterDelay: .seconds(1)) { connection.resumeReading() }
+                }
+                return 1
+            }
+            connection.closeHandler = { reason = $1 }
+            try connection.start()
+            let text = Array("one byte after another".utf8)
+            text.withUnsafeBytes { #expect(other.write($0) == .done($0.count)) }
+            _ = other.endWriting()
+            simulation.advance(by: .seconds(60))
+            #expect(received.utf8.elementsEqual(text) && reason == .ended && connection.unusedInput == 0)
+            other.close(isComplete: true)
+        }
+    }
+
+    @Test("a connection that finishes before its handler has taken all does not wait for an end that has come")
+    func finishBehindUnused() throws {
+        try withSimulation { simulation in
+            let loop = simulation.loop
+            var calls = 0
+            let (one, other) = MemoryStream.pair()
+            let connection = Connection(
+                one, on: loop, modes: .common, limits: .init(), origin: RunLoop.Origin(file: #fileID, line: #line)
+            ) { connection, _ in
+                calls += 1
+                if calls < 10 { connection.receiveAgain() } else { connection.finish() }
+                return 1
+            }
+            try connection.start()
+            let text = Array("one byte after another".utf8)
+            text.withUnsafeBytes { #expect(other.write($0) == .done($0.count)) }
+            _ = other.endWriting()
+            simulation.advance(by: .zero)
+            #expect(calls == 10 && !connection.isOpen)
+            other.close(isComplete: true)
+        }
+    }
+
     @Test("what goes nowhere is told once: a write after the end, and a connection that was never started")
     func ignored() throws {
         try withSimulation { simulation in

@@ -88,6 +88,28 @@ struct FramingTests {
         #expect(huge.reason == .failed(FramingError.tooLong(limit: 64 * 1024)))
     }
 
+    @Test("a framing without a limit takes what it takes with one, and waits for the longest message")
+    func noLimit() throws {
+        let lines = try messages(in: [Array("1\r\n2".utf8)]) { Framing.lines(upTo: .max, $0) }
+        #expect(lines.messages == ["1"] && lines.reason == .ended)
+        let delimited = try messages(in: [Array("1;2".utf8)]) {
+            Framing.delimited(by: Array(";".utf8), upTo: .max, $0)
+        }
+        #expect(delimited.messages == ["1"] && delimited.reason == .ended)
+        let longest = try messages(in: [[127] + [UInt8](repeating: 255, count: 7), [1]]) {
+            Framing.lengthPrefixed(width: 8, upTo: .max, $0)
+        }
+        #expect(longest.messages == [] && longest.reason == .ended && longest.unused == 9)
+    }
+
+    @Test("a limit below zero is refused with a sentence")
+    func negativeLimit() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = Framing.lengthPrefixed(width: 1, upTo: -1) { _, _ in }
+        }
+        #expect(says("give a limit of at least 0, not -1", result))
+    }
+
     @Test("a byte of an incomplete message is looked at once, in however small pieces it comes")
     func effort() throws {
         withSimulation { simulation in

@@ -157,6 +157,37 @@ struct RelayTests {
         }
     }
 
+    @Test("an end that came before the relay is passed on, though a whole turn is sent before it")
+    func endBehindATurn() throws {
+        try withSimulation { simulation in
+            let loop = simulation.loop
+            func connection(on stream: MemoryStream) -> Connection {
+                Connection(
+                    stream, on: loop, modes: .common, limits: Connection.Limits(),
+                    origin: RunLoop.Origin(file: #fileID, line: #line)
+                ) { $1.count }
+            }
+            let (one, client) = MemoryStream.pair()
+            let (other, server) = MemoryStream.pair(capacity: 1 << 20)
+            let (first, second) = (connection(on: one), connection(on: other))
+            var hasEnded = false
+            first.endHandler = { _ in hasEnded = true }
+            try first.start()
+            _ = client.endWriting()
+            simulation.advance(by: .zero)
+            #expect(hasEnded)
+            second.write([UInt8](repeating: 1, count: 1 << 20))
+            let relay = Relay(between: first, and: second)
+            simulation.advance(by: .zero)
+            var bytes = [UInt8](repeating: 0, count: 1 << 20)
+            let results = bytes.withUnsafeMutableBytes { [server.read(into: $0), server.read(into: $0)] }
+            #expect(results == [.done(1 << 20), .ended])
+            _ = server.endWriting()
+            simulation.advance(by: .zero)
+            #expect(!relay.isOpen)
+        }
+    }
+
     @Test("a side that breaks ends the relay with its error, and the other side with it")
     func failure() throws {
         try withSimulation { simulation in

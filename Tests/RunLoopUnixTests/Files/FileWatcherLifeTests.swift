@@ -47,6 +47,35 @@ struct FileWatcherLifeTests {
         }
     }
 
+    @Test("a watcher and sources that are let go without ever having been added are told once, and no others are")
+    func neverAdded() throws {
+        try withSimulation { simulation in
+            let loop = simulation.loop
+            var ignored: [String] = []
+            loop.trace = { if case .ignored(let what) = $0 { ignored.append(what) } }
+            func use(_ add: Bool) throws {
+                let watcher = try FileWatcher { _, _ in }
+                let signals = try SignalSource(signal: .windowChange) { _ in }
+                let child = try ChildProcess.spawn(.named("true"))
+                let ends = ChildSource(child) { _, _ in }
+                guard add else { return }
+                try loop.add(watcher, forMode: .default)
+                try loop.add(signals, forMode: .default)
+                try loop.add(ends, forMode: .default)
+                loop.remove(watcher, fromMode: .default)
+                loop.remove(signals, fromMode: .default)
+                loop.remove(ends, fromMode: .default)
+            }
+            try use(true)
+            #expect(ignored.isEmpty)
+            try use(false)
+            #expect(ignored.count == 3)
+            for kind in ["the file watcher", "the source of signal", "the source of process"] {
+                #expect(ignored.contains { $0.hasPrefix(kind) }, "\(ignored)")
+            }
+        }
+    }
+
     @Test("events wait for a mode of the watcher to run")
     func modes() throws {
         try withSimulation { simulation in

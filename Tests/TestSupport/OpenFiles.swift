@@ -1,7 +1,7 @@
 import Glibc
 
 /// The names in a directory.
-func directoryEntries(_ path: String) -> [String] {
+package func directoryEntries(_ path: String) -> [String] {
     guard let directory = opendir(path) else { return [] }
     defer { closedir(directory) }
     var names: [String] = []
@@ -13,13 +13,13 @@ func directoryEntries(_ path: String) -> [String] {
 }
 
 /// Where a symbolic link leads.
-func linkTarget(_ path: String) -> String? {
+package func linkTarget(_ path: String) -> String? {
     var buffer = [UInt8](repeating: 0, count: 256)
     let count = readlink(path, &buffer, buffer.count)
     return count < 0 ? nil : String(decoding: buffer.prefix(count), as: UTF8.self)
 }
 
 /// What the descriptors of this process are open for.
-func openFiles() -> [String] {
+package func openFiles() -> [String] {
     directoryEntries("/proc/self/fd").compactMap { linkTarget("/proc/self/fd/\($0)") }
 }

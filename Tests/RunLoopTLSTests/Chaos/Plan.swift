@@ -1,0 +1,128 @@
+import Glibc
+import RunLoopTLS
+import RunLoopUnix
+import TestSupport
+
+/// What a conversation of a storm is to be, known to both of its sides.
+struct Plan: Sendable {
+    /// What it goes through, and who connects.
+    enum Way: CaseIterable, Sendable {
+        case tcp, unix, tls, framed, relay, tlsRelay, connected, tlsConnected, pair, pipes
+
+        var isTLS: Bool { self == .tls || self == .tlsRelay || self == .tlsConnected }
+    }
+
+    /// What the peer does when it has sent as much as it wanted to.
+    enum Manner: CaseIterable, Sendable {
+        /// It ends its side, and reads all that is answered.
+        case polite
+        /// It closes, and has not read everything.
+        case cut
+        /// It resets.
+        case reset
+        /// It reads nothing more for a while, and closes.
+        case stall
+        /// It sends what TLS does not allow.
+        case garbage
+        /// It sends the beginning of a record, and ends.
+        case brokenRecord
+        /// It sends the beginning of a handshake, and ends.
+        case brokenHandshake
+        /// It sends what TLS does not allow in place of a handshake.
+        case noHandshake
+    }
+
+    /// What the program does with what it is given.
+    enum Conduct: CaseIterable, Sendable {
+        case echo, pausing
+        case closing, failing, finishing, finishingWriting, flooding
+        case closingAtEnd, closingWhenFull, closingWhenDrained
+    }
+
+    let number: Int
+    let way: Way
+    let manner: Manner
+    let conduct: Conduct
+    /// What the peer sends: the number of the conversation first, and then what nobody can guess.
+    let stream: [UInt8]
+    /// How much the peer sends before it does what its manner is.
+    let peerTurn: Int
+    /// How much the program is given before it does what its conduct is.
+    let programTurn: Int
+    /// How much the peer sends at a time; from time to time it rests.
+    let piece: Int
+    let seed: UInt64
+
+    var isPolite: Bool { manner == .polite }
+    static let numberSize = 4
+
+    init(_ number: Int, _ random: inout SeededGenerator) {
+        self.number = number
+        let way = Way.allCases[number % Way.allCases.count]
+        self.way = way
+        seed = random.next()
+        let tlsOnly: [Manner] = [.garbage, .brokenRecord, .brokenHandshake, .noHandshake]
+        let manners = Manner.allCases.filter { way.isTLS || !tlsOnly.contains($0) }
+        manner = Int.random(in: 0..<3, using: &random) == 0 ? .polite : manners.randomElement(using: &random)!
+        conduct =
+            manner == .polite || way == .relay || way == .tlsRelay
+            ? [.echo, .pausing].randomElement(using: &random)! : Conduct.allCases.randomElement(using: &random)!
+        piece = [1, 100, 5_000, 70_000].randomElement(using: &random)!
+        let most = piece == 1 ? 300 : 300_000
+        let count =
+            Int.random(in: 0..<10, using: &random) == 0 ? Self.numberSize : Int.random(in: 10...most, using: &random)
+        var stream = (0..<Self.numberSize).map { UInt8(truncatingIfNeeded: number >> (8 * (Self.numberSize - 1 - $0))) }
+        if way == .framed { stream = [0, UInt8(Self.numberSize)] + stream }
+        while stream.count < count {
+            if way == .framed {
+                let length = Int.random(in: 0...1_000, using: &random)
+                stream += [UInt8(length >> 8), UInt8(length & 255)]
+                stream += (0..<length).map { _ in UInt8.random(in: 0...255, using: &random) }
+            } else {
+                withUnsafeBytes(of: random.next()) { stream += $0 }
+            }
+        }
+        self.stream = stream
+        peerTurn = manner == .polite ? stream.count : Int.random(in: 0...stream.count, using: &random)
+        programTurn = Int.random(in: 0...stream.count, using: &random)
+    }
+}
+
+extension Plan: CustomStringConvertible {
+    var description: String { "\(number): \(way), \(manner), \(conduct), \(stream.count) bytes" }
+}
+
+/// Where the peers of a storm find the program, and what else they need.
+struct Meeting: Sendable {
+    let server: TLSServerContext
+    let client: TLSClientContext
+    /// By the way, and whether it is for polite peers.
+    let addresses: [Plan.Way: [Bool: Endpoint]]
+    /// Has the program use its side of two descriptors.
+    let give: @Sendable (Plan, ProgramSide) -> Void
+    /// Has the program connect.
+    let call: @Sendable (Plan, Endpoint) -> Void
+    let failures: Log<String>
+    /// The program has gone away in the middle.
+    let isOver: Flag
+}
+
+/// The descriptors of the program's side, which are closed if it never takes them.
+final class ProgramSide: @unchecked Sendable {
+    private var descriptors: (input: Int32, output: Int32)?
+
+    init(input: Int32, output: Int32) {
+        descriptors = (input, output)
+    }
+
+    deinit {
+        guard let (input, output) = descriptors else { return }
+        close(input)
+        if output != input { close(output) }
+    }
+
+    func take() -> (input: Int32, output: Int32) {
+        defer { descriptors = nil }
+        return descriptors!
+    }
+}
