@@ -19,7 +19,7 @@ extension Connection {
     /// - Throws: ``TLSError`` of the kind `configuration` if OpenSSL can make no session; the descriptor is closed then.
     public convenience init(
         adopting descriptor: Int32, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
-        tls server: TLSServerContext, receive: @escaping ReceiveHandler, file: StaticString = #fileID,
+        tls server: TLSServerContext, receive: ReceiveHandler? = nil, file: StaticString = #fileID,
         line: UInt32 = #line
     ) throws(TLSError) {
         let below = DescriptorStream(descriptor)
@@ -44,7 +44,7 @@ extension Connection {
     ///   is closed then.
     public convenience init(
         adopting descriptor: Int32, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
-        tls client: TLSClientContext, serverName: String, receive: @escaping ReceiveHandler,
+        tls client: TLSClientContext, serverName: String, receive: ReceiveHandler? = nil,
         file: StaticString = #fileID, line: UInt32 = #line
     ) throws(TLSError) {
         let below = DescriptorStream(descriptor)
@@ -73,7 +73,7 @@ extension Connection {
     public static func connect(
         to address: Endpoint, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
         timeout: Duration = .seconds(30), tls client: TLSClientContext, serverName: String,
-        receive: @escaping ReceiveHandler, completion: @escaping (Result<Connection, SystemError>) -> Void,
+        receive: ReceiveHandler? = nil, completion: @escaping (Result<Connection, SystemError>) -> Void,
         file: StaticString = #fileID, line: UInt32 = #line
     ) throws(TLSError) -> ConnectionAttempt {
         let session = try TLSSession(client, serverName: serverName)
@@ -110,7 +110,7 @@ extension Connection {
     public static func connect(
         host: String, port: UInt16, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
         timeout: Duration = .seconds(30), retry: Retry? = nil, tls client: TLSClientContext,
-        serverName: String? = nil, receive: @escaping ReceiveHandler,
+        serverName: String? = nil, receive: ReceiveHandler? = nil,
         completion: @escaping (Result<Connection, ConnectError>) -> Void, file: StaticString = #fileID,
         line: UInt32 = #line
     ) throws(TLSError) -> ConnectionAttempt {

@@ -56,9 +56,6 @@ extension RunLoop {
                 own: own.asUnownedTaskExecutor())
             (self.serial, self.task, self.own) = (serial, task, own)
         }
-
-        /// Whether the calling thread is the loop's.
-        var isOnLoopThread: Bool { jobs.isOnLoopThread }
     }
 }
 
@@ -112,11 +109,9 @@ final class JobReceiver: Sendable {
                 + "end what lives on a loop before the loop ends")
     }
 
-    var isOnLoopThread: Bool { RunLoop.installedReference?.with { $0.mailbox === remote.mailbox } ?? false }
-
     func checkIsolated() {
         require(
-            isOnLoopThread,
+            remote.isCurrent,
             "what lives on \(remote.mailbox.loopDescription) was used on another thread; await it from there")
     }
 }
@@ -136,7 +131,7 @@ private final class LoopSerialExecutor: SerialExecutor {
         jobs.checkIsolated()
     }
 
-    func isIsolatingCurrentContext() -> Bool? { jobs.isOnLoopThread }
+    func isIsolatingCurrentContext() -> Bool? { jobs.remote.isCurrent }
 }
 
 private final class LoopTaskExecutor: TaskExecutor {

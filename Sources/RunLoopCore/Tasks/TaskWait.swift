@@ -23,6 +23,9 @@ package class TaskWait: @unchecked Sendable {
     @exclusivity(unchecked) private var hasBegun = false
     /// Where tasks that are isolated to an actor wait.
     private var gate: Gate?
+    /// Whether the wait can be ended. On the loop's thread.
+    package final var isWaiting: Bool { isOpen.load(ordering: .relaxed) }
+
     /// From the beginning of the wait until the task goes on.
     @exclusivity(unchecked) package final private(set) var isTaken = false
 

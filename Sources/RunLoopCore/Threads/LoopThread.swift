@@ -109,7 +109,7 @@ public final class LoopThread: Sendable {
     /// Asks the thread to end. Every run of its loop ends at the end of its pass, nested ones too, and a run that
     /// begins later makes a single pass. Blocks posted before the stop still run. Returns at once. Any thread.
     public func stop() {
-        if isCurrent {
+        if remote.isCurrent {
             RunLoop.installed?.endAllRuns()
         } else {
             _ = remote.mailbox.post(.urgent { $0.endAllRuns() })
@@ -119,7 +119,7 @@ public final class LoopThread: Sendable {
     /// Waits until the thread has ended and everything in its loop has been let go. Any thread but its own; harmless
     /// when repeated. It blocks the caller, for ever if the thread is never stopped and never ends by itself.
     public func join() {
-        require(!isCurrent, "a thread cannot wait for its own end; return from its set-up instead, or stop it")
+        require(!remote.isCurrent, "a thread cannot wait for its own end; return from its set-up instead, or stop it")
         // Not under the lock: in a simulation the thread needs its turn in order to end.
         seat.join()
         handle.withLock { thread in
@@ -135,7 +135,6 @@ public final class LoopThread: Sendable {
         await withUnsafeContinuation { end.resume($0) }
     }
 
-    private var isCurrent: Bool { remote.installed != nil }
 }
 
 /// The end of a thread, and the tasks that wait for it.

@@ -63,6 +63,9 @@ extension UnownedReference<RunLoop> {
 }
 
 extension RunLoop.Remote {
+    /// Whether the loop is the calling thread's.
+    package var isCurrent: Bool { RunLoop.installedReference?.with { $0.mailbox === mailbox } ?? false }
+
     /// The loop itself, if it is the calling thread's.
     package var installed: RunLoop? {
         guard let loop = RunLoop.installed, loop.mailbox === mailbox else { return nil }

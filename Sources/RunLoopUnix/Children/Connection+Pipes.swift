@@ -26,7 +26,7 @@ extension Connection {
     ///     closed.
     public convenience init(
         reading input: PipeEnd?, writing output: PipeEnd?, on loop: RunLoop, modes: RunLoop.Modes = .common,
-        limits: Limits = Limits(), receive: @escaping ReceiveHandler, file: StaticString = #fileID,
+        limits: Limits = Limits(), receive: ReceiveHandler? = nil, file: StaticString = #fileID,
         line: UInt32 = #line
     ) {
         self.init(

@@ -16,7 +16,7 @@ extension Connection {
     @discardableResult
     public static func connect(
         to address: Endpoint, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
-        timeout: Duration = .seconds(30), receive: @escaping ReceiveHandler,
+        timeout: Duration = .seconds(30), receive: ReceiveHandler? = nil,
         completion: @escaping (Result<Connection, SystemError>) -> Void, file: StaticString = #fileID,
         line: UInt32 = #line
     ) -> ConnectionAttempt {
@@ -68,7 +68,7 @@ extension Connection {
     @discardableResult
     public static func connect(
         host: String, port: UInt16, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
-        timeout: Duration = .seconds(30), retry: Retry? = nil, receive: @escaping ReceiveHandler,
+        timeout: Duration = .seconds(30), retry: Retry? = nil, receive: ReceiveHandler? = nil,
         completion: @escaping (Result<Connection, ConnectError>) -> Void, file: StaticString = #fileID,
         line: UInt32 = #line
     ) -> ConnectionAttempt {

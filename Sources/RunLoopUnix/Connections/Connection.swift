@@ -21,6 +21,8 @@ public import RunLoopKit
 /// ``Limits/lowWatermark`` wait: a peer that does not read is not read either, unless ``Limits/readsWhileFull`` says
 /// so. A pass reads at most 64 KiB from a connection, so that a busy one does not keep others waiting.
 ///
+/// A connection without a receive handler is read and written by tasks; see ``withStream(_:)``.
+///
 /// A started connection keeps itself until it is closed; you need not keep it. It closes when both sides have ended, and
 /// when its loop ends. A connection belongs to the loop's thread and is not `Sendable`.
 public final class Connection {
@@ -70,6 +72,8 @@ public final class Connection {
     @exclusivity(unchecked) private var input: ByteBuffer?
     @exclusivity(unchecked) private var output: ByteBuffer?
     @exclusivity(unchecked) private var timers: ConnectionTimers?
+    /// The tasks that wait for the connection, if it is for tasks.
+    @exclusivity(unchecked) private(set) var waits: ConnectionWaits?
     /// What the stream is watched for.
     @exclusivity(unchecked) private var interest: DescriptorEvents = []
     /// Whether it read when the machine was asked last.
@@ -91,10 +95,10 @@ public final class Connection {
     ///   - modes: the modes in which it is served.
     ///   - limits: its limits.
     ///   - receive: called with what has arrived; returns how many bytes it has used. Kept until the connection is
-    ///     closed.
+    ///     closed. Without it, tasks read the connection; see ``read(atMost:)``.
     public convenience init(
         adopting descriptor: Int32, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
-        receive: @escaping ReceiveHandler, file: StaticString = #fileID, line: UInt32 = #line
+        receive: ReceiveHandler? = nil, file: StaticString = #fileID, line: UInt32 = #line
     ) {
         self.init(
             DescriptorStream(descriptor), on: loop, modes: modes, limits: limits,
@@ -111,10 +115,10 @@ public final class Connection {
     ///   - modes: the modes in which it is served.
     ///   - limits: its limits.
     ///   - receive: called with what has arrived; returns how many bytes it has used. Kept until the connection is
-    ///     closed.
+    ///     closed. Without it, tasks read the connection; see ``read(atMost:)``.
     public convenience init(
         adoptingInput input: Int32?, output: Int32?, on loop: RunLoop, modes: RunLoop.Modes = .common,
-        limits: Limits = Limits(), receive: @escaping ReceiveHandler, file: StaticString = #fileID,
+        limits: Limits = Limits(), receive: ReceiveHandler? = nil, file: StaticString = #fileID,
         line: UInt32 = #line
     ) {
         require(input != nil || output != nil, "a connection has a descriptor to read or one to write")
@@ -126,7 +130,7 @@ public final class Connection {
     /// A connection on a stream, made on behalf of other code, with that code's place.
     package init(
         _ stream: any ByteStream, on loop: RunLoop, modes: RunLoop.Modes, limits: Limits, origin: RunLoop.Origin,
-        receive: @escaping ReceiveHandler
+        receive: ReceiveHandler?
     ) {
         self.stream = stream
         self.loop = loop
@@ -136,6 +140,7 @@ public final class Connection {
         self.origin = origin
         machine = ConnectionMachine(limits)
         pool = BufferPool.shared(of: loop)
+        if receive == nil { waits = ConnectionWaits(loop.remote) }
     }
 
     deinit {
@@ -179,9 +184,13 @@ public final class Connection {
             case .send: send()
             case .endOutput: endOutput()
             case .linger: timers?.limit(to: .seconds(2))
-            case .reportEnd: call(endHandler)
+            case .reportEnd:
+                waits?.reader.end()
+                call(endHandler)
             case .reportFull: call(fullHandler)
-            case .reportDrain: call(drainHandler)
+            case .reportDrain:
+                waits?.writer.end()
+                call(drainHandler)
             case .close: return end(machine.closeReason)
             }
         }
@@ -199,7 +208,7 @@ public final class Connection {
 
     private func offerAgain() {
         guard !isOfferPosted else { return }
-        guard input != nil || stream.holdsInput else { return offersAgain = false }
+        guard (input != nil && waits == nil) || stream.holdsInput else { return offersAgain = false }
         isOfferPosted = true
         loop.perform(inModes: modes) { [weak self] in self?.goOnReading() }
     }
@@ -242,10 +251,13 @@ public final class Connection {
         let (handler, dropped) = (
             closeHandler, (receive, endHandler, fullHandler, drainHandler, handshakeHandler, input)
         )
-        (timers, input, output) = (nil, nil, nil)
+        (timers, output) = (nil, nil)
+        // Tasks still get what came before the end.
+        if waits == nil { input = nil }
         (receive, closeHandler, endHandler) = (nil, nil, nil)
         (fullHandler, drainHandler, handshakeHandler) = (nil, nil, nil)
         callLast(handler)
+        waits?.end()
         withExtendedLifetime(dropped) {}
     }
 
@@ -267,8 +279,8 @@ public final class Connection {
 
     /// The end is said when what came before it has been offered as often as it has to be.
     private func peerHasEnded() {
-        hasEndWaiting = machine.isOpen && input != nil && (offersAgain || !machine.wantsInput)
-        if !hasEndWaiting { machine.peerEnded(hasHandler: endHandler != nil) }
+        hasEndWaiting = machine.isOpen && input != nil && waits == nil && (offersAgain || !machine.wantsInput)
+        if !hasEndWaiting { machine.peerEnded(hasHandler: endHandler != nil || waits != nil) }
     }
 
     private func readOnce() -> StreamResult {
@@ -281,6 +293,11 @@ public final class Connection {
         let result = scratch.fill(room: 1, from: stream)
         if case .done = result, !machine.isLingering {
             offer(scratch)
+            if waits != nil {
+                // A task uses it soon, and all of it.
+                input = scratch
+                return result
+            }
             if !scratch.isEmpty, isOpen { keep(scratch.bytes) }
         }
         pool.put(scratch)
@@ -289,7 +306,7 @@ public final class Connection {
 
     /// Gives the handler what is there, and removes what it has used.
     private func offer(_ buffer: ByteBuffer) {
-        guard let receive else { return }
+        guard let receive else { return leaveToTask(buffer.count) }
         offersAgain = false
         machine.receivingBegins()
         let used = receive(self, Span(_unsafeBytes: buffer.bytes))
@@ -301,6 +318,66 @@ public final class Connection {
         machine.receivingEnds(unused: buffer.count)
         if buffer === input, buffer.isEmpty { input = nil }
     }
+
+    /// Tells the task that waits for input. If there is none, reading stops until there is one.
+    private func leaveToTask(_ count: Int) {
+        guard let waits else { return }
+        unusedInput = count
+        guard !waits.reader.isWaiting else { return waits.reader.end() }
+        guard !waits.holdsInput else { return }
+        waits.holdsInput = true
+        machine.pause()
+    }
+
+    /// A task waits for more than there is.
+    func taskWantsInput() {
+        guard let waits, waits.holdsInput else { return }
+        waits.holdsInput = false
+        guard machine.resume() else { return }
+        offersAgain = stream.holdsInput
+        settle()
+    }
+
+    /// Gives a task what is there, and removes what it has used. What is left of that is limited, if it has seen it.
+    func useInput<Result>(
+        seesAll: Bool, _ use: (UnsafeRawBufferPointer) throws -> (used: Int, result: Result)
+    ) rethrows -> Result {
+        machine.receivingBegins()
+        defer {
+            machine.receivingEnds(unused: seesAll ? unusedInput : 0)
+            settle()
+        }
+        let (used, result) = try use(input?.bytes ?? UnsafeRawBufferPointer(start: nil, count: 0))
+        require(
+            used >= 0 && used <= unusedInput, "one uses some of the bytes that are there, not \(used) of \(unusedInput)"
+        )
+        guard let input else { return result }
+        input.discard(used)
+        unusedInput = input.count
+        if input.isEmpty {
+            self.input = nil
+            pool.put(input)
+        }
+        return result
+    }
+
+    /// Whether nothing more can be read. Throws the reason for which it was closed, if that was not the end.
+    func isAtEnd() throws -> Bool {
+        if machine.hasEnded || (!isOpen && machine.closeReason == .ended) { return true }
+        guard !isOpen else { return false }
+        throw closeError
+    }
+
+    /// Why it was closed.
+    var closeError: any Error {
+        machine.closeReason == .loopEnded ? loop.remote.endError : ClosedError(reason: machine.closeReason)
+    }
+
+    var isNew: Bool { machine.isNew }
+    var isFull: Bool { machine.isFull }
+    var mayWrite: Bool { machine.mayWrite }
+    /// Whether it was closed in order, with everything sent.
+    var hasClosedInOrder: Bool { machine.closeReason == .closed || machine.closeReason == .ended }
 
     private func keep(_ bytes: UnsafeRawBufferPointer) {
         let kept = ByteBuffer(capacity: max(4096, bytes.count))
@@ -341,7 +418,7 @@ public final class Connection {
         guard isOpen, machine.wantsInput else { return }
         // In a nested run: again when the handler has returned.
         guard !machine.isReceiving else { return offersAgain = true }
-        if let input { offer(input) }
+        if let input, waits == nil { offer(input) }
         if hasEndWaiting {
             peerHasEnded()
         } else if stream.holdsInput, machine.wantsInput {
@@ -370,7 +447,7 @@ public final class Connection {
         text.withUTF8 { write(UnsafeRawBufferPointer($0)) }
     }
 
-    private func write(_ bytes: UnsafeRawBufferPointer) {
+    func write(_ bytes: UnsafeRawBufferPointer) {
         guard !bytes.isEmpty else { return }
         guard machine.mayWrite else { return tellOfIgnoredWrite() }
         var rest = bytes

@@ -54,7 +54,7 @@ struct ConnectionMachine: ~Copyable {
     /// The stream has taken all it could, and will say when it takes more.
     private var isBlocked = false
     /// More waits than the high watermark; until it is no more than the low one.
-    private var isFull = false
+    private(set) var isFull = false
     private var endsAfterOutput = false
     private var hasEndedOutput = false
 

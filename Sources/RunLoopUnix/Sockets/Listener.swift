@@ -69,8 +69,8 @@ public final class Listener {
     /// How often ``Options/rateLimit`` has made connections wait.
     public private(set) var waits = 0
 
-    private let loop: RunLoop
-    private let modes: RunLoop.Modes
+    let loop: RunLoop
+    let modes: RunLoop.Modes
     private let options: Options
     private let isTCP: Bool
     private var handler: AcceptHandler?
@@ -79,6 +79,12 @@ public final class Listener {
     private var reserve: Int32 = -1
     /// The path to remove when the listener closes, if it still leads to the listener's own socket.
     private let path: (text: String, file: FileIdentity)?
+    /// The task that waits for a connection, if the listener is for tasks.
+    let acceptance: TaskWait?
+    private var socket: (descriptor: Int32, peer: Endpoint)?
+    /// It accepts nothing, because no task waits.
+    private var isParked = false
+    private(set) var hasLostLoop = false
     private var window: RateWindow?
     private var peers: PeerWindows?
 
@@ -89,12 +95,13 @@ public final class Listener {
     ///   - loop: the loop that accepts.
     ///   - modes: the modes in which it accepts.
     ///   - options: how to listen.
-    ///   - handler: called with each connection; kept until the listener is closed.
+    ///   - handler: called with each connection; kept until the listener is closed. Without it, tasks
+    ///     ``accept(limits:file:line:)``.
     /// - Throws: ``SystemError``, for example with `EADDRINUSE`, `EACCES` or `EADDRNOTAVAIL`. A path at which there is
     ///   anything but a socket that nobody answers on is in use.
     public convenience init(
         address: Endpoint, on loop: RunLoop, modes: RunLoop.Modes = .common, options: Options = Options(),
-        handler: @escaping AcceptHandler, file: StaticString = #fileID, line: UInt32 = #line
+        handler: AcceptHandler? = nil, file: StaticString = #fileID, line: UInt32 = #line
     ) throws {
         let descriptor = try ListeningSocket.open(address, options)
         let path = address.filePath.flatMap { path in FileIdentity(ofSocket: path).map { (path, $0) } }
@@ -110,7 +117,7 @@ public final class Listener {
     ///   cannot be watched.
     public convenience init(
         inherited descriptor: Int32, on loop: RunLoop, modes: RunLoop.Modes = .common, options: Options = Options(),
-        handler: @escaping AcceptHandler, file: StaticString = #fileID, line: UInt32 = #line
+        handler: AcceptHandler? = nil, file: StaticString = #fileID, line: UInt32 = #line
     ) throws {
         try ListeningSocket.check(descriptor)
         try self.init(
@@ -120,8 +127,7 @@ public final class Listener {
 
     private init(
         inherited descriptor: Int32, path: (String, FileIdentity)?, on loop: RunLoop, modes: RunLoop.Modes,
-        options: Options,
-        handler: @escaping AcceptHandler, file: StaticString, line: UInt32
+        options: Options, handler: AcceptHandler?, file: StaticString, line: UInt32
     ) throws {
         origin = RunLoop.Origin(file: file, line: line)
         fileDescriptor = descriptor
@@ -129,7 +135,8 @@ public final class Listener {
         self.loop = loop
         self.modes = modes
         self.options = options
-        self.handler = handler
+        acceptance = handler == nil ? TaskWait(loop.remote) : nil
+        self.handler = handler ?? { $0.keep($1, $2) }
         window = options.rateLimit.map { RateWindow($0) }
         peers = options.peerRateLimit.map { PeerWindows(limit: $0) }
         isTCP = Endpoint.local(of: descriptor).path == nil
@@ -146,7 +153,10 @@ public final class Listener {
             throw error
         }
         // The end of the loop invalidates the source.
-        source.invalidationHandler = { [unowned self] in close() }
+        source.invalidationHandler = { [unowned self] in
+            hasLostLoop = isOpen
+            close()
+        }
         self.source = source
     }
 
@@ -160,6 +170,13 @@ public final class Listener {
         let now = loop.now
         for turn in 0..<options.budget {
             guard let handler else { return }
+            if acceptance?.isWaiting == false {
+                // In a later turn the task may come back before the next pass.
+                guard turn == 0 else { return }
+                isParked = true
+                source?.events = []
+                return
+            }
             if let end = window?.end(at: now) {
                 // Only in the first turn is it known that another connection waits.
                 guard turn == 0 else { return }
@@ -196,12 +213,31 @@ public final class Listener {
         }
     }
 
+    /// Keeps a connection for the task that waits.
+    private func keep(_ descriptor: Int32, _ peer: Endpoint) {
+        socket = (descriptor, peer)
+        acceptance?.end()
+    }
+
+    /// What a task has waited for.
+    func takeSocket() -> (descriptor: Int32, peer: Endpoint)? {
+        defer { socket = nil }
+        return socket
+    }
+
+    /// A task waits.
+    func acceptsAgain() {
+        guard isParked else { return }
+        isParked = false
+        if resumption == nil { source?.events = .readable }
+    }
+
     /// No descriptor is left. The one in reserve makes it possible to accept the waiting connection and to close it, so
     /// that its peer is not left waiting. Then accepting pauses.
     private func refuse(_ reason: Int32) {
         if reserve >= 0 {
             Glibc.close(reserve)
-            let descriptor = accept(fileDescriptor, nil, nil)
+            let descriptor = Glibc.accept(fileDescriptor, nil, nil)
             if descriptor >= 0 {
                 Glibc.close(descriptor)
                 refused += 1
@@ -221,7 +257,7 @@ public final class Listener {
         source.events = []
         let timer = Timer(at: date, origin: origin) { [unowned self] _ in
             resumption = nil
-            self.source?.events = .readable
+            if !isParked { self.source?.events = .readable }
         }
         timer.name = "pause of \(source.name!)"
         resumption = timer
@@ -238,6 +274,8 @@ public final class Listener {
         (source, resumption) = (nil, nil)
         if let path { path.file.remove(path.text) }
         closeDescriptors()
+        if let socket = takeSocket() { Glibc.close(socket.descriptor) }
+        acceptance?.end()
         withExtendedLifetime((handler, errorHandler)) {}
         errorHandler = nil
     }

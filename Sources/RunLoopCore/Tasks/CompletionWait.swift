@@ -1,0 +1,57 @@
+/// A task's wait for the call of a completion handler, on a loop's thread.
+package final class CompletionWait<Value>: TaskWait, @unchecked Sendable {
+    // Unchecked as in `TaskWait`.
+    private var start: ((@escaping (Value) -> Void) -> () -> Void)?
+    private var cancel: (() -> Void)?
+    private var value: Value?
+    private var isCancelling = false
+
+    /// Calls `start` with a completion handler, and waits until that is called.
+    ///
+    /// - Parameter start: begins what ends with the call, and returns what gives it up. If the handler is let go
+    ///   uncalled, because the loop has ended, the wait ends with an error that says so.
+    package static func value(
+        on loop: RunLoop, isolation: isolated (any Actor)? = #isolation,
+        _ start: @escaping (@escaping (Value) -> Void) -> () -> Void
+    ) async throws -> Value {
+        require(
+            loop.remote.isCurrent,
+            "this is awaited on the loop's thread: in a task of the loop, or in one that prefers its executor")
+        let wait = CompletionWait(loop.remote)
+        wait.start = start
+        try await wait.wait()
+        return wait.value!
+    }
+
+    package override func begin(in loop: RunLoop) {
+        let call = Call(self)
+        cancel = start?({ call.complete($0) })
+        start = nil
+    }
+
+    package override func cancelled(in loop: RunLoop) {
+        isCancelling = true
+        cancel?()
+        cancel = nil
+    }
+
+    /// What the handler keeps.
+    private final class Call {
+        private let wait: CompletionWait
+
+        init(_ wait: CompletionWait) {
+            self.wait = wait
+        }
+
+        deinit {
+            wait.cancel = nil
+            wait.end(throwing: wait.isCancelling ? CancellationError() : wait.remote.endError)
+        }
+
+        func complete(_ value: Value) {
+            guard wait.value == nil, !wait.isCancelling else { return }
+            wait.value = value
+            wait.end()
+        }
+    }
+}

@@ -1,0 +1,184 @@
+internal import RunLoopKit
+
+// What tasks do with a connection that has no receive handler. All of it is awaited on the loop's thread: in a task of
+// the loop, in a task that prefers its executor, or on an actor that lives there.
+
+extension Connection {
+    /// Starts the connection, calls `body`, and then sends what waits and closes: when this returns, the system has taken
+    /// everything. If `body` throws, the connection closes at once.
+    ///
+    /// ```swift
+    /// loop.task {
+    ///     try await connection.withStream { stream in
+    ///         while let bytes = try await stream.read() { try await stream.write(bytes) }
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// On the loop's thread.
+    ///
+    /// - Throws: what `body` throws; ``ClosedError`` if something was not sent; `CancellationError` if the task is
+    ///   cancelled while it is being sent, which closes at once.
+    public nonisolated(nonsending) func withStream<Result>(
+        _ body: nonisolated(nonsending) (Connection) async throws -> Result
+    ) async throws -> Result {
+        let waits = checkedWaits
+        if isNew { try start() }
+        do {
+            let result = try await body(self)
+            finish()
+            while isOpen { try await waits.closer.wait() }
+            guard hasClosedInOrder else { throw closeError }
+            return result
+        } catch {
+            close()
+            throw error
+        }
+    }
+
+    /// Waits for bytes, and takes at most `count` of them: as many as have come. On the loop's thread.
+    ///
+    /// As long as no task waits, no more than 64 KiB are read: what else arrives waits in the system, and then at the
+    /// peer. A wait that is cancelled takes nothing.
+    ///
+    /// - Returns: at least one byte; `nil` at the end of the stream.
+    /// - Throws: ``ClosedError`` if the connection was closed for another reason than the peer's end;
+    ///   `CancellationError`; `RunLoop.WaitError` if another task reads, or if the loop has ended.
+    public nonisolated(nonsending) func read(atMost count: Int = .max) async throws -> [UInt8]? {
+        require(count > 0, "at least one byte is read, not \(count)")
+        checkedWaits.seen = 0
+        guard try await hasInput() else { return nil }
+        return useInput(seesAll: false) { bytes in
+            let taken = min(count, bytes.count)
+            return (taken, Array(bytes.prefix(taken)))
+        }
+    }
+
+    /// Waits for bytes that have not been shown yet, and shows all that are there to `use`, which returns how many of
+    /// them it has used, as a ``ReceiveHandler`` does. The rest comes again, together with what arrives next. Nothing is
+    /// copied or allocated. On the loop's thread.
+    ///
+    /// ```swift
+    /// while try await connection.receive({ bytes in parser.parse(bytes) }) {}
+    /// ```
+    ///
+    /// - Returns: `false` at the end of the stream; `use` is then not called, and ``unusedInput`` tells what is left.
+    /// - Throws: as ``read(atMost:)``, and what `use` throws.
+    public nonisolated(nonsending) func receive(_ use: (Span<UInt8>) throws -> Int) async throws -> Bool {
+        guard try await hasInput() else { return false }
+        try useInput(seesAll: true) { (try use(Span(_unsafeBytes: $0)), ()) }
+        checkedWaits.seen = unusedInput
+        return true
+    }
+
+    /// Waits until there is input that has not been shown.
+    private nonisolated(nonsending) func hasInput() async throws -> Bool {
+        let waits = checkedWaits
+        if isNew { try start() }
+        while unusedInput <= waits.seen {
+            guard try !isAtEnd() else { return false }
+            guard !waits.reader.isTaken else { throw RunLoop.WaitError.alreadyWaiting("what a connection receives") }
+            taskWantsInput()
+            // That may have read what the stream held.
+            guard unusedInput <= waits.seen, isOpen else { continue }
+            try await waits.reader.wait()
+        }
+        return true
+    }
+
+    /// Sends bytes, and returns when no more than the high watermark waits. While the connection is full it takes no
+    /// more, and goes on when no more than the low watermark waits. On the loop's thread.
+    ///
+    /// - Throws: ``WriteError``, which tells how many bytes were taken, if the task is cancelled, or if the connection is
+    ///   closed or was finished; `RunLoop.WaitError` if another task waits to write.
+    public nonisolated(nonsending) func write(_ bytes: [UInt8]) async throws {
+        let waits = checkedWaits
+        if isNew { try start() }
+        var taken = 0
+        while true {
+            guard mayWrite else { throw WriteError(written: taken, cause: .closed(closeError)) }
+            if !isFull {
+                guard taken < bytes.count else { return }
+                // One byte more than fits makes it full.
+                let count = min(bytes.count - taken, limits.highWatermark - pendingOutput + 1)
+                bytes.withUnsafeBytes { write(UnsafeRawBufferPointer(rebasing: $0[taken..<taken + count])) }
+                taken += count
+                guard isFull else { continue }
+            }
+            guard !waits.writer.isTaken else { throw RunLoop.WaitError.alreadyWaiting("room in a connection") }
+            do { try await waits.writer.wait() } catch is CancellationError {
+                throw WriteError(written: taken, cause: .cancelled)
+            }
+        }
+    }
+
+    /// Sends a text as UTF-8, as ``write(_:)-([UInt8])-async`` sends bytes.
+    public nonisolated(nonsending) func write(_ text: String) async throws {
+        try await write(Array(text.utf8))
+    }
+
+    private var checkedWaits: ConnectionWaits {
+        require(
+            loop.remote.isCurrent,
+            "a connection is awaited on its loop's thread: in a task of the loop, or in one that prefers its executor")
+        guard let waits else {
+            fatalError("a connection with a receive handler is not awaited; make it without the handler")
+        }
+        return waits
+    }
+
+    /// A connection was closed before a task had got what it waited for. `Sendable`.
+    public struct ClosedError: Error, Sendable, Equatable, CustomStringConvertible {
+        /// Why it was closed.
+        public let reason: CloseReason
+
+        /// An error for that reason.
+        public init(reason: CloseReason) {
+            self.reason = reason
+        }
+
+        public var description: String { "the connection was closed: \(reason)" }
+    }
+
+    /// A task could not write all that it wanted. `Sendable`.
+    public struct WriteError: Error, Sendable, CustomStringConvertible {
+        /// How many of the bytes were taken. They are sent if the connection stays open.
+        public let written: Int
+        /// Why no more were.
+        public let cause: Cause
+
+        /// Why a write ended early.
+        public enum Cause: Sendable {
+            /// The task was cancelled.
+            case cancelled
+            /// The connection is closed, or was finished; the error says why.
+            case closed(any Error)
+        }
+
+        public var description: String { "\(written) bytes were taken: \(cause)" }
+    }
+}
+
+/// The tasks that wait for a connection.
+final class ConnectionWaits {
+    let reader: TaskWait
+    let writer: TaskWait
+    let closer: TaskWait
+    /// How many of the bytes that are there a task has been shown.
+    @exclusivity(unchecked) var seen = 0
+    /// Reading is paused, because no task has asked for what has come.
+    @exclusivity(unchecked) var holdsInput = false
+
+    init(_ remote: RunLoop.Remote) {
+        reader = TaskWait(remote)
+        writer = TaskWait(remote)
+        closer = TaskWait(remote)
+    }
+
+    /// The connection is closed.
+    func end() {
+        reader.end()
+        writer.end()
+        closer.end()
+    }
+}
