@@ -50,6 +50,6 @@ struct Key: Hashable {
         return product.high ^ product.low
     }
 
-    // Nobody outside knows it, so that nobody can choose keys that all lie in one place.
+    // Nobody outside knows it, so that keys that all lie in one place cannot be prepared.
     private static let seed = (UInt64.random(in: 0 ... .max), UInt64.random(in: 0 ... .max) | 1)
 }
