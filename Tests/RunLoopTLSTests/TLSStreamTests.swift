@@ -19,6 +19,34 @@ struct TLSStreamTests {
         }
     }
 
+    @Test("a relay passes on what has come together with the handshake, though a whole turn is sent before it")
+    func relayBehindATurn() throws {
+        try withSimulation { simulation in
+            let (loop, contexts) = (simulation.loop, try Contexts())
+            let (one, other) = makeSockets()
+            let first = try Connection(adopting: one, on: loop, tls: contexts.server) { $1.count }
+            first.pauseReading()
+            try first.start()
+            let client = try Side.client(other, on: loop, contexts.client)
+            client.connection.write("hello")
+            simulation.advance(by: .zero)
+            #expect(client.isSecured)
+            let (two, far) = MemoryStream.pair(capacity: 2 << 20)
+            let second = Connection(
+                two, on: loop, modes: .common, limits: .init(), origin: RunLoop.Origin(file: #fileID, line: #line)
+            ) { $1.count }
+            second.write([UInt8](repeating: 1, count: 1 << 20))
+            Relay(between: first, and: second)
+            simulation.advance(by: .zero)
+            var bytes = [UInt8](repeating: 0, count: 2 << 20)
+            #expect(bytes.withUnsafeMutableBytes { far.read(into: $0) } == .done((1 << 20) + 5))
+            let text = String(decoding: bytes[(1 << 20)..<(1 << 20) + 5], as: UTF8.self)
+            #expect(text == "hello")
+            client.connection.close()
+            far.close(isComplete: false)
+        }
+    }
+
     // MARK: Amounts
 
     @Test("eight MiB go through an echo with small watermarks, and come back as they were")

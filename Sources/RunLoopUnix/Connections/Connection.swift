@@ -401,7 +401,8 @@ public final class Connection {
     }
 
     /// Has what the receive handler leaves unused offered again, though nothing more may come: in the next pass in which
-    /// the connection reads. A handler that stops in the middle calls it. On the loop's thread.
+    /// the connection reads. A handler that stops in the middle calls it. An end of the stream that comes meanwhile waits. On
+    /// the loop's thread.
     public func receiveAgain() {
         offersAgain = true
         if !machine.isReceiving { settle() }

@@ -44,8 +44,8 @@ final class RelayDirection {
     /// - Returns: why nothing goes on any more.
     func move() -> (any StreamFailure)? {
         let goal = count + Self.turn
-        // The end is passed on in the same turn: nothing would come any more that asks for another.
-        while !hasEnded && (count < goal || (isEmpty && hasSourceEnded)) {
+        // The end, and what the source holds, go in the same turn: nothing would come any more that asks for another.
+        while !hasEnded && (count < goal || (isEmpty && (hasSourceEnded || source.holdsInput))) {
             if wantsInput && (mayRead || source.holdsInput), let failure = fill() { return failure }
             guard !isEmpty || hasSourceEnded, sink.isOpen, !isBlocked else { return nil }
             if let failure = isEmpty ? endSink() : drain() { return failure }
