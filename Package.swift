@@ -115,6 +115,7 @@ let package = Package(
         example("ChildTimeout", "RunLoopUnix"),
         example("Supervisor", "RunLoopUnix"),
         example("EchoServer", "RunLoopUnix"),
+        example("AsyncEcho", "RunLoopUnix"),
         example("TLSEcho", "RunLoopUnix", "RunLoopTLS"),
         example("Proxy", "RunLoopUnix", "RunLoopTLS"),
         .executableTarget(

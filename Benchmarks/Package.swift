@@ -37,6 +37,7 @@ let package = Package(
             dependencies: [
                 .product(name: "RunLoopKit", package: "RunLoopKit"),
                 .product(name: "RunLoopSimulation", package: "RunLoopKit"),
+                .product(name: "RunLoopUnix", package: "RunLoopKit"),
             ]),
 
         peer(

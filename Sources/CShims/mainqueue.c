@@ -1,7 +1,6 @@
-#include "mainqueue.h"
+#include "cshims.h"
 
 #include <stddef.h>
-#include <stdint.h>
 #include <unistd.h>
 
 // libdispatch exports these for CoreFoundation, which serves the main queue in the same way. Weak, because a program

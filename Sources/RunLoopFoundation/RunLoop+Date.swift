@@ -26,7 +26,7 @@ extension RunLoop {
     }
 
     /// Runs the loop in the default mode until the date; see ``/RunLoopKit/RunLoop/run(until:)``.
-    @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
+    @available(*, noasync, message: "a run loop blocks its thread; await withLoop, or run it on a LoopThread")
     public func run(until limit: Date) {
         run(until: instant(of: limit))
     }
@@ -39,7 +39,7 @@ extension RunLoop {
     }
 
     /// Like ``run(mode:before:)``, without a result.
-    @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
+    @available(*, noasync, message: "a run loop blocks its thread; await withLoop, or run it on a LoopThread")
     public func acceptInput(forMode mode: Mode, before limit: Date) {
         run(mode: mode, before: limit)
     }
@@ -57,7 +57,7 @@ extension Timer {
     /// A timer that fires first at `date`, and then every `interval` seconds if it repeats.
     ///
     /// - Precondition: `interval` is a finite number. Zero or less is taken as 0.0001 s.
-    @available(*, noasync, message: "a timer belongs to a thread; make it on a LoopThread")
+    @available(*, noasync, message: "a timer belongs to a thread; sleep on a clock, or make it in a block for remote.run")
     public convenience init(
         fire date: Date, interval: TimeInterval, repeats: Bool, block: @escaping (Timer) -> Void,
         file: StaticString = #fileID, line: UInt32 = #line
@@ -70,7 +70,7 @@ extension Timer {
     /// A timer that fires first `interval` seconds from now.
     ///
     /// - Precondition: `interval` is a finite number. Zero or less is taken as 0.0001 s.
-    @available(*, noasync, message: "a timer belongs to a thread; make it on a LoopThread")
+    @available(*, noasync, message: "a timer belongs to a thread; sleep on a clock, or make it in a block for remote.run")
     public convenience init(
         timeInterval interval: TimeInterval, repeats: Bool, block: @escaping (Timer) -> Void,
         file: StaticString = #fileID, line: UInt32 = #line
@@ -82,7 +82,7 @@ extension Timer {
     /// A timer of the current loop, in the default mode only.
     ///
     /// - Precondition: `interval` is a finite number. Zero or less is taken as 0.0001 s.
-    @available(*, noasync, message: "a timer belongs to a thread; make it on a LoopThread")
+    @available(*, noasync, message: "a timer belongs to a thread; sleep on a clock, or make it in a block for remote.run")
     @discardableResult
     public static func scheduledTimer(
         withTimeInterval interval: TimeInterval, repeats: Bool, block: @escaping (Timer) -> Void,

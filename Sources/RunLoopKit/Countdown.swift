@@ -57,7 +57,7 @@ public final class Countdown {
     ///   - pausing: what a pause does with the interval that is under way.
     ///   - tick: called at every tick on the loop's thread, with ``remaining`` up to date. Kept as long as the
     ///     countdown.
-    @available(*, noasync, message: "a countdown belongs to a thread; make it on a LoopThread")
+    @available(*, noasync, message: "a countdown belongs to a thread; make it in a block for remote.run")
     public init(
         from count: Int? = nil, interval: Duration = .seconds(1), loop: RunLoop = .current, pausing: Pausing,
         tick: @escaping (Countdown) -> Void, file: StaticString = #fileID, line: UInt32 = #line

@@ -6,7 +6,7 @@ extension RunLoop {
     /// The calling thread's loop, made on first use. Inside a simulation it is the simulated loop.
     ///
     /// A loop that is made here lives until its thread ends. A forked process makes new ones.
-    @available(*, noasync, message: "a task may change its thread; use a LoopThread or a remote")
+    @available(*, noasync, message: "a task may change its thread; await remote.run")
     public static var current: RunLoop { currentReference.object }
 
     /// The same as a reference that is not counted: the thread keeps its loop. A counted reference costs two locked
@@ -28,7 +28,7 @@ extension RunLoop {
     }
 
     /// The main thread's loop. Only on the main thread; other threads use ``Remote/main``.
-    @available(*, noasync, message: "a task may run on any thread; use RunLoop.Remote.main")
+    @available(*, noasync, message: "a task may run on any thread; await RunLoop.Remote.main.run")
     public static var main: RunLoop {
         require(
             rlk_is_main_thread() != 0,

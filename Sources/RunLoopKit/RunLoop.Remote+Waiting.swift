@@ -14,7 +14,7 @@ extension RunLoop.Remote {
     ///   - block: called once. An error that it throws is thrown here.
     /// - Throws: ``RunLoop/WaitError`` if the loop has ended, or ends before it runs the block; otherwise what the
     ///   block throws.
-    @available(*, noasync, message: "it blocks the calling thread; use perform(inModes:_:) and a continuation")
+    @available(*, noasync, message: "it blocks the calling thread; await run(inModes:_:)")
     @discardableResult
     public func performAndWait<Result: Sendable>(
         inModes modes: RunLoop.Modes = .every, _ block: @escaping @Sendable (RunLoop) throws -> Result,

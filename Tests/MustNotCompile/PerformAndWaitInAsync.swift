@@ -1,4 +1,4 @@
-// error: instance method 'performAndWait' is unavailable from asynchronous contexts; it blocks the calling thread; use perform(inModes:_:) and a continuation
+// error: instance method 'performAndWait' is unavailable from asynchronous contexts; it blocks the calling thread; await run(inModes:_:)
 import RunLoopKit
 
 func waitFor(_ remote: RunLoop.Remote) async throws -> Int {

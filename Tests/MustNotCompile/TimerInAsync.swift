@@ -1,4 +1,4 @@
-// error: is unavailable from asynchronous contexts; a timer belongs to a thread; make it on a LoopThread
+// error: is unavailable from asynchronous contexts; a timer belongs to a thread; sleep on a clock, or make it in a block for remote.run
 import RunLoopKit
 
 func makeInAsync() async {

@@ -456,9 +456,24 @@ private let operations: [(name: String, run: () -> Never)] = [
     ),
 ]
 
-if let name = CommandLine.arguments.dropFirst().first, let operation = operations.first(where: { $0.name == name }) {
+/// The first call makes room; the second is counted.
+private let ofTasks = taskOperations.map { operation in
+    (
+        name: operation.name,
+        run: { () -> Never in
+            operation.run(loop, 100)
+            measured {
+                operation.run(loop, count)
+                return count
+            }
+        }
+    )
+}
+
+let all = operations + ofTasks
+if let name = CommandLine.arguments.dropFirst().first, let operation = all.first(where: { $0.name == name }) {
     // What the first use of `print` costs is not to be counted.
     print(operation.name, 0)
     operation.run()
 }
-for operation in operations { print(operation.name) }
+for operation in all { print(operation.name) }

@@ -50,7 +50,7 @@ extension RunLoop {
         while let block = batch.popFirst() {
             dispatch(.block, nil, block.origin) { block.body(self) }
             // The turn of a run that has been stopped runs all of them.
-            if batch.count > 0 && turn.isOver(in: self) && !innermostRun!.isStopped { break }
+            if turn.isOver(in: self) && batch.count > 0 && !innermostRun!.isStopped { break }
         }
         statistics.blocks += total - batch.count
         blocks.putBack(batch)

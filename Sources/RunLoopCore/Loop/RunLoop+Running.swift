@@ -13,7 +13,7 @@ extension RunLoop {
     ///   - limit: when to return. If it is not later than now, the run makes exactly one pass, which does not sleep.
     ///   - returnAfterSourceHandled: whether to return once a source has been handled. Timers and blocks are not
     ///     sources.
-    @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
+    @available(*, noasync, message: "a run loop blocks its thread; await withLoop, or run it on a LoopThread")
     @discardableResult
     public func run(
         in mode: Mode, until limit: Instant = .distantFuture, returnAfterSourceHandled: Bool = false
@@ -27,7 +27,7 @@ extension RunLoop {
     ///
     /// - Returns: `false` if the mode was empty and nothing was run, if on virtual time nothing can ever happen any
     ///   more, or if the loop's ``LoopThread`` is to end; otherwise `true`, whatever ended the run.
-    @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
+    @available(*, noasync, message: "a run loop blocks its thread; await withLoop, or run it on a LoopThread")
     @discardableResult
     public func run(mode: Mode, before limit: Instant) -> Bool {
         let result = activate(mode, until: limit, returnsAfterSource: true)
@@ -38,20 +38,20 @@ extension RunLoop {
     ///
     /// A stop does not end it: it starts another run. To run a loop that can be stopped, use
     /// ``run(in:until:returnAfterSourceHandled:)``. On the loop's thread.
-    @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
+    @available(*, noasync, message: "a run loop blocks its thread; await withLoop, or run it on a LoopThread")
     public func run() {
         while run(mode: .default, before: .distantFuture) {}
     }
 
     /// Runs the loop in the default mode until the date, or until nothing is left in it. It makes at least one pass,
     /// and a stop does not end it. On the loop's thread.
-    @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
+    @available(*, noasync, message: "a run loop blocks its thread; await withLoop, or run it on a LoopThread")
     public func run(until limit: Instant) {
         while run(mode: .default, before: limit) && limit > now {}
     }
 
     /// Runs the loop in the default mode for this long, as ``run(until:)`` does.
-    @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
+    @available(*, noasync, message: "a run loop blocks its thread; await withLoop, or run it on a LoopThread")
     public func run(for duration: Duration) {
         run(until: now + duration)
     }
@@ -59,7 +59,7 @@ extension RunLoop {
     /// Makes exactly one pass in `mode` without sleeping: what is due is served. On the loop's thread.
     ///
     /// - Returns: why the run ended: `timedOut`, or `finished` if the mode is empty and no pass was made.
-    @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
+    @available(*, noasync, message: "a run loop blocks its thread; await withLoop, or run it on a LoopThread")
     @discardableResult
     public func poll(in mode: Mode = .default) -> RunResult {
         run(in: mode, until: .distantPast)
@@ -70,7 +70,7 @@ extension RunLoop {
     ///
     /// - Returns: `nil` if nothing is scheduled in the mode; otherwise the date of its first timer, or
     ///   ``Instant/distantFuture`` if it has only sources.
-    @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
+    @available(*, noasync, message: "a run loop blocks its thread; await withLoop, or run it on a LoopThread")
     public func limitDate(forMode mode: Mode) -> Instant? {
         activate(mode, until: .distantPast, returnsAfterSource: true)
         return isEmpty(mode) ? nil : timers.earliestDate(in: mode) ?? .distantFuture
@@ -153,7 +153,7 @@ extension RunLoop {
     private func openMail() {
         mailbox.collect(into: &mail)
         blocks.append(contentsOf: &mail.blocks)
-        while let job = mail.jobs.popFirst() { job.queue.with { $0.add(job.entry, in: self) } }
+        if !mail.jobs.isEmpty { takeJobs() }
         guard !mail.requests.isEmpty else { return }
         var requests: [Mailbox<RunLoop>.Request] = []
         swap(&requests, &mail.requests)
@@ -167,6 +167,10 @@ extension RunLoop {
         freshTime = nil
         requests.removeAll(keepingCapacity: requests.count < 1024)
         if mail.requests.isEmpty { swap(&requests, &mail.requests) }
+    }
+
+    private func takeJobs() {
+        while let job = mail.jobs.popFirst() { job.queue.with { $0.add(job.entry, in: self) } }
     }
 
     /// Ends the run that was the innermost one when another thread asked. If that has ended by itself, ends the run

@@ -118,19 +118,21 @@ extension RunLoop {
     /// do not pay for the clock.
     struct Turn {
         private var count = 0
+        private var step = 1
         private var untilLook = 1
         private var end: Instant?
 
         /// Asked after each call.
         @inline(__always)
         mutating func isOver(in loop: RunLoop) -> Bool {
-            count &+= 1
             untilLook &-= 1
             return untilLook == 0 && look(in: loop)
         }
 
         private mutating func look(in loop: RunLoop) -> Bool {
-            untilLook = min(count, 64)
+            count += step
+            step = min(count, 64)
+            untilLook = step
             let now = loop.recentTime()
             let end = self.end ?? now + RunLoop.timePerTurn
             self.end = end

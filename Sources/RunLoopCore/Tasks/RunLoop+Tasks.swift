@@ -64,7 +64,7 @@ extension RunLoop {
     /// - Returns: what `operation` returns.
     /// - Throws: what `operation` throws; ``WaitError`` if the loop's ``LoopThread`` is to end, or if on virtual time
     ///   nothing can happen any more. The task is then cancelled.
-    @available(*, noasync, message: "a run loop blocks its thread; start a task of the loop instead")
+    @available(*, noasync, message: "a run loop blocks its thread; start a task of the loop")
     public func run<Success>(
         _ operation: nonisolated(nonsending) @escaping () async throws -> Success, file: StaticString = #fileID,
         line: UInt32 = #line

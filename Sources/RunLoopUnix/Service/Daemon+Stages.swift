@@ -13,7 +13,7 @@ extension Daemon {
     ///
     /// - Parameter announcesReady: whether to tell the service manager in the first pass that the service is ready.
     /// - Returns: the exit status: the first one other than zero that was given to ``stop(status:)``, or else zero.
-    @available(*, noasync, message: "a run loop blocks its thread; run it on a LoopThread")
+    @available(*, noasync, message: "a run loop blocks its thread; await withLoop, or run it on a LoopThread")
     public func run(announcesReady: Bool = true) -> Int32 {
         let keepAlive = CustomSource()
         keepAlive.name = "daemon"
