@@ -31,7 +31,7 @@ help:
 	@echo "make bench-ttlstore  TTLStore beside redis-server"
 	@echo "make fuzz    two minutes of fuzzing of TTLStore's parser and loaders, of framings and of PEM"
 	@echo "make kill-ttlstore  TTLStore killed two hundred times under load"
-	@echo "make stress  five million calls, raced by threads that stop what is called"
+	@echo "make stress  five million calls raced by threads that stop what is called; loops that end"
 	@echo "make chaos   ten minutes of connections whose peers cut, reset, drip, rest and lie; SECONDS=…"
 	@echo "make tsan    tests under ThreadSanitizer  make asan  tests under AddressSanitizer"
 
@@ -58,8 +58,12 @@ demo: deps
 test: deps costs-deps lint
 	$(SWIFT) build --build-tests
 	$(TEST) --skip-build
-	@$(MAKE) --no-print-directory compile-checks docs check-api dependent-checks examples
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target asan-short check-costs tsan-short
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target asan-short tsan-short check-costs checks
+
+# What looks at what has been built; one after the other, for they share the build.
+.PHONY: checks
+checks:
+	@$(MAKE) --no-print-directory --jobs=1 compile-checks docs check-api dependent-checks examples
 
 compile-checks:
 	Tests/compile-checks $(DEBUG_BIN)
@@ -163,9 +167,10 @@ kill-ttlstore: deps
 	$(SWIFT) build --build-tests
 	KILLS=100 $(TEST) --skip-build --filter TTLStoreTests.KillTests
 
-# Five kinds of items, a million calls of each.
+# Five kinds of items, a million calls of each; and ten thousand loops that end with tasks on them.
 stress:
 	RACED_CALLS=1000000 $(TEST) --filter StopRaceTests/race
+	ENDED_LOOPS=10000 $(TEST) --filter ExecutorTests/manyLoops
 
 # Connections among peers that cut, reset, drip, rest and lie, under AddressSanitizer; ten minutes, or SECONDS=…
 chaos: deps

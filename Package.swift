@@ -140,7 +140,9 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "RunLoopKitTests",
-            dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopSimulation", "TestSupport", "CShims", "AsyncMain", "FrameRate"],
+            dependencies: [
+                "RunLoopCore", "RunLoopKit", "RunLoopSimulation", "TestSupport", "CShims", "AsyncMain", "FrameRate",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "RunLoopSimulationTests",

@@ -57,7 +57,9 @@ extension Timer {
     /// A timer that fires first at `date`, and then every `interval` seconds if it repeats.
     ///
     /// - Precondition: `interval` is a finite number. Zero or less is taken as 0.0001 s.
-    @available(*, noasync, message: "a timer belongs to a thread; sleep on a clock, or make it in a block for remote.run")
+    @available(
+        *, noasync, message: "a timer belongs to a thread; sleep on a clock, or make it in a block for remote.run"
+    )
     public convenience init(
         fire date: Date, interval: TimeInterval, repeats: Bool, block: @escaping (Timer) -> Void,
         file: StaticString = #fileID, line: UInt32 = #line
@@ -70,7 +72,9 @@ extension Timer {
     /// A timer that fires first `interval` seconds from now.
     ///
     /// - Precondition: `interval` is a finite number. Zero or less is taken as 0.0001 s.
-    @available(*, noasync, message: "a timer belongs to a thread; sleep on a clock, or make it in a block for remote.run")
+    @available(
+        *, noasync, message: "a timer belongs to a thread; sleep on a clock, or make it in a block for remote.run"
+    )
     public convenience init(
         timeInterval interval: TimeInterval, repeats: Bool, block: @escaping (Timer) -> Void,
         file: StaticString = #fileID, line: UInt32 = #line
@@ -82,7 +86,9 @@ extension Timer {
     /// A timer of the current loop, in the default mode only.
     ///
     /// - Precondition: `interval` is a finite number. Zero or less is taken as 0.0001 s.
-    @available(*, noasync, message: "a timer belongs to a thread; sleep on a clock, or make it in a block for remote.run")
+    @available(
+        *, noasync, message: "a timer belongs to a thread; sleep on a clock, or make it in a block for remote.run"
+    )
     @discardableResult
     public static func scheduledTimer(
         withTimeInterval interval: TimeInterval, repeats: Bool, block: @escaping (Timer) -> Void,

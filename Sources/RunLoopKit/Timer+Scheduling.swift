@@ -9,7 +9,9 @@ extension Timer {
     ///   - interval: the time until the first fire and between fires. Zero or less is taken as 0.0001 s.
     ///   - repeats: whether the timer fires more than once.
     ///   - block: called on the loop's thread at every fire; kept until the timer is invalidated.
-    @available(*, noasync, message: "a timer belongs to a thread; sleep on a clock, or make it in a block for remote.run")
+    @available(
+        *, noasync, message: "a timer belongs to a thread; sleep on a clock, or make it in a block for remote.run"
+    )
     public convenience init(
         timeInterval interval: Duration, repeats: Bool, block: consuming @escaping (Timer) -> Void,
         file: StaticString = #fileID,
@@ -22,7 +24,9 @@ extension Timer {
 
     /// A timer that fires first one `interval` from now and calls a method of `target`. It keeps the target until it is
     /// invalidated.
-    @available(*, noasync, message: "a timer belongs to a thread; sleep on a clock, or make it in a block for remote.run")
+    @available(
+        *, noasync, message: "a timer belongs to a thread; sleep on a clock, or make it in a block for remote.run"
+    )
     public convenience init<Target: AnyObject>(
         timeInterval interval: Duration, target: Target, selector: @escaping (Target) -> (Timer) -> Void,
         userInfo: Any? = nil, repeats: Bool, file: StaticString = #fileID, line: UInt32 = #line
@@ -36,7 +40,9 @@ extension Timer {
 
     /// A timer that fires first one `interval` from now and calls a method of `weakTarget` without keeping it. When the
     /// target is gone, the timer invalidates itself.
-    @available(*, noasync, message: "a timer belongs to a thread; sleep on a clock, or make it in a block for remote.run")
+    @available(
+        *, noasync, message: "a timer belongs to a thread; sleep on a clock, or make it in a block for remote.run"
+    )
     public convenience init<Target: AnyObject>(
         timeInterval interval: Duration, weakTarget: Target, selector: @escaping (Target) -> (Timer) -> Void,
         userInfo: Any? = nil, repeats: Bool, file: StaticString = #fileID, line: UInt32 = #line
@@ -48,7 +54,9 @@ extension Timer {
     }
 
     /// A timer of the current loop, in the default mode only: it rests while the loop runs in another mode.
-    @available(*, noasync, message: "a timer belongs to a thread; sleep on a clock, or make it in a block for remote.run")
+    @available(
+        *, noasync, message: "a timer belongs to a thread; sleep on a clock, or make it in a block for remote.run"
+    )
     @discardableResult
     public static func scheduledTimer(
         withTimeInterval interval: Duration, repeats: Bool, block: consuming @escaping (Timer) -> Void,
@@ -64,7 +72,9 @@ extension Timer {
 
     /// A timer of the current loop, in the default mode only, that calls a method of `target`. It keeps the target
     /// until it is invalidated.
-    @available(*, noasync, message: "a timer belongs to a thread; sleep on a clock, or make it in a block for remote.run")
+    @available(
+        *, noasync, message: "a timer belongs to a thread; sleep on a clock, or make it in a block for remote.run"
+    )
     @discardableResult
     public static func scheduledTimer<Target: AnyObject>(
         timeInterval interval: Duration, target: Target, selector: @escaping (Target) -> (Timer) -> Void,
@@ -80,7 +90,9 @@ extension Timer {
 
     /// A timer of the current loop, in the default mode only, that calls a method of `weakTarget` without keeping it.
     /// When the target is gone, the timer invalidates itself.
-    @available(*, noasync, message: "a timer belongs to a thread; sleep on a clock, or make it in a block for remote.run")
+    @available(
+        *, noasync, message: "a timer belongs to a thread; sleep on a clock, or make it in a block for remote.run"
+    )
     @discardableResult
     public static func scheduledTimer<Target: AnyObject>(
         timeInterval interval: Duration, weakTarget: Target, selector: @escaping (Target) -> (Timer) -> Void,

@@ -8,6 +8,9 @@ extension RunLoop {
     /// }
     /// ```
     ///
+    /// Where code is isolated to the main actor, as in `main.swift`, so is the closure, and the loop of the main thread
+    /// serves the main actor from then on.
+    ///
     /// It starts in the next pass, never at once. Until it has ended it keeps its modes from being empty, and the end of
     /// the loop cancels it. Tasks of one loop and the same modes run one at a time, as on an actor. On the loop's thread;
     /// O(1).
@@ -21,10 +24,10 @@ extension RunLoop {
     @discardableResult
     public func task<Success: Sendable>(
         name: String? = nil, priority: TaskPriority? = nil, inModes modes: Modes = .common,
-        _ operation: nonisolated(nonsending) @escaping () async throws -> Success, file: StaticString = #fileID,
+        _ operation: @escaping @isolated(any) () async throws -> Success, file: StaticString = #fileID,
         line: UInt32 = #line
     ) -> Task<Success, any Error> {
-        start(name, priority, modes, Origin(file: file, line: line), operation)
+        start(name, priority, modes, Origin(file: file, line: line), operation.isolation, operation)
     }
 
     /// Starts a task that lives on the loop, and calls `completion` with its result, on the loop's thread. Everything
@@ -34,13 +37,13 @@ extension RunLoop {
     /// loop.task { try await lookUp(name) } then: { result in table[name] = try? result.get() }
     /// ```
     @discardableResult
-    public func task<Success>(
+    public func task<Success: Sendable>(
         name: String? = nil, priority: TaskPriority? = nil, inModes modes: Modes = .common,
-        _ operation: nonisolated(nonsending) @escaping () async throws -> Success,
+        _ operation: @escaping @isolated(any) () async throws -> Success,
         then completion: @escaping (Result<Success, any Error>) -> Void, file: StaticString = #fileID,
         line: UInt32 = #line
     ) -> Task<Void, any Error> {
-        start(name, priority, modes, Origin(file: file, line: line)) {
+        start(name, priority, modes, Origin(file: file, line: line), operation.isolation) {
             let result: Result<Success, any Error>
             do { result = .success(try await operation()) } catch { result = .failure(error) }
             completion(result)
@@ -65,8 +68,8 @@ extension RunLoop {
     /// - Throws: what `operation` throws; ``WaitError`` if the loop's ``LoopThread`` is to end, or if on virtual time
     ///   nothing can happen any more. The task is then cancelled.
     @available(*, noasync, message: "a run loop blocks its thread; start a task of the loop")
-    public func run<Success>(
-        _ operation: nonisolated(nonsending) @escaping () async throws -> Success, file: StaticString = #fileID,
+    public func run<Success: Sendable>(
+        _ operation: @escaping @isolated(any) () async throws -> Success, file: StaticString = #fileID,
         line: UInt32 = #line
     ) throws -> Success {
         var result: Result<Success, any Error>?
@@ -86,13 +89,14 @@ extension RunLoop {
     }
 
     private func start<Success: Sendable>(
-        _ name: String?, _ priority: TaskPriority?, _ modes: Modes, _ origin: Origin,
-        _ operation: nonisolated(nonsending) @escaping () async throws -> Success
+        _ name: String?, _ priority: TaskPriority?, _ modes: Modes, _ origin: Origin, _ isolation: (any Actor)?,
+        _ operation: @escaping @isolated(any) () async throws -> Success
     ) -> Task<Success, any Error> {
         checkThread()
         require(!hasEnded, "a task was started on \(mailbox.loopDescription), which has ended")
         let item = TaskItem(name: name, origin: origin)
         item.setMembership(Membership.none.joining(modes, common: commonModes), in: self)
+        if isolation === MainActor.shared { serveMainActor(forTaskAt: origin, inModes: modes) }
         // Unsafe, but the task stays on the loop's thread, to which these belong.
         nonisolated(unsafe) let (ownItem, body) = (item, operation)
         let task = Task(name: name, executorPreference: remote.executor(inModes: modes).own, priority: priority) {

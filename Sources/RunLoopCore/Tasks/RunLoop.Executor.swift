@@ -11,7 +11,7 @@ extension RunLoop {
     /// ```
     ///
     /// What a task does between two suspensions is a *job*. Jobs run in the order in which they came, next to the blocks
-    /// of ``Remote/perform(inModes:_:file:line:)``. A job for modes in which the loop does not run waits, as a timer
+    /// of `Remote.perform(inModes:_:)`. A job for modes in which the loop does not run waits, as a timer
     /// does. After 1,024 jobs, or about 5 ms, timers and sources have their turn. A job that runs the loop holds back
     /// the other jobs of its executor until that run has ended, for they rely on running one at a time.
     ///

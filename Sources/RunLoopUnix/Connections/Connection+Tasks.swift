@@ -112,7 +112,7 @@ extension Connection {
         }
     }
 
-    /// Sends a text as UTF-8, as ``write(_:)-([UInt8])-async`` sends bytes.
+    /// Sends a text as UTF-8, as the form for bytes does.
     public nonisolated(nonsending) func write(_ text: String) async throws {
         try await write(Array(text.utf8))
     }

@@ -1,6 +1,5 @@
 internal import CShims
 internal import Glibc
-public import RunLoopCore
 
 extension RunLoop {
     /// Has the main thread's loop run what waits for the main actor, and what was sent to Dispatch's main queue, while it
@@ -14,8 +13,8 @@ extension RunLoop {
     ///
     /// Without it such jobs wait for as long as the loop has the thread; the loop says so once, on standard error. With
     /// it they keep the modes from being empty, as a source does. A job of the main actor that runs the loop nested holds
-    /// back the others until that run has ended. Harmless when repeated: it adds modes. On the main thread, while no
-    /// simulation runs there.
+    /// back the others until that run has ended. Harmless when repeated: it adds modes. On the main thread; also for the
+    /// loop of a simulation there.
     ///
     /// This is how CoreFoundation's main loop serves the main queue.
     ///
@@ -25,20 +24,9 @@ extension RunLoop {
         inModes modes: Modes = .common, file: StaticString = #fileID, line: UInt32 = #line
     ) -> DescriptorSource {
         require(
-            rlk_is_main_thread() != 0 && !isVirtual,
-            "only the main thread's loop can serve the main actor; call it on RunLoop.main, outside of simulations")
-        let descriptor = rlk_main_queue_descriptor()
-        require(descriptor >= 0, "libdispatch is not linked; the main actor has no jobs without it")
-        self[unservedMainActors]?.invalidate()
-        self[unservedMainActors] = nil
-        if self[mainActors]?.isValid != true {
-            let source = DescriptorSource(
-                fileDescriptor: descriptor, events: .readable, origin: Origin(file: file, line: line)
-            ) { _, _ in rlk_drain_main_queue() }
-            source.name = "main actor"
-            self[mainActors] = source
-        }
-        let source = self[mainActors]!
+            rlk_is_main_thread() != 0,
+            "only a loop of the main thread can serve the main actor; call it on RunLoop.main")
+        let source = mainActorSource(Origin(file: file, line: line), keepsModesAlive: true)
         do {
             try add(source, forMode: modes)
         } catch {
@@ -47,8 +35,34 @@ extension RunLoop {
         return source
     }
 
+    /// Has the loop of the main thread run a task of its own that is isolated to the main actor, if nothing else does.
+    func serveMainActor(forTaskAt origin: Origin, inModes modes: Modes) {
+        guard rlk_is_main_thread() != 0 else { return }
+        // If it cannot be watched, the task waits.
+        try? add(mainActorSource(origin, keepsModesAlive: false), forMode: modes)
+    }
+
+    /// The source that serves the main actor. One that was made for a task gives way to one that keeps modes alive.
+    private func mainActorSource(_ origin: Origin, keepsModesAlive: Bool) -> DescriptorSource {
+        self[unservedMainActors]?.invalidate()
+        self[unservedMainActors] = nil
+        if let source = self[mainActors], source.isValid {
+            if source.keepsModesAlive || !keepsModesAlive { return source }
+            source.invalidate()
+        }
+        let descriptor = rlk_main_queue_descriptor()
+        require(descriptor >= 0, "libdispatch is not linked; the main actor has no jobs without it")
+        let source = DescriptorSource(fileDescriptor: descriptor, events: .readable, origin: origin) { _, _ in
+            rlk_drain_main_queue()
+        }
+        source.name = "main actor"
+        source.keepsModesAlive = keepsModesAlive
+        self[mainActors] = source
+        return source
+    }
+
     /// Says once, on standard error, that jobs wait for the main actor which nobody runs.
-    func watchForUnservedMainActor() {
+    package func watchForUnservedMainActor() {
         let descriptor = rlk_main_queue_descriptor()
         guard descriptor >= 0 else { return }
         let source = DescriptorSource(fileDescriptor: descriptor, events: .readable) { source, _ in
