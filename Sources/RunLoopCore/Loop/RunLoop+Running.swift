@@ -170,7 +170,7 @@ extension RunLoop {
     }
 
     private func takeJobs() {
-        while let job = mail.jobs.popFirst() { job.queue.with { $0.add(job.entry, in: self) } }
+        while let job = mail.jobs.popFirst() { job.executor.take(job.job, by: job.way, in: self) }
     }
 
     /// Ends the run that was the innermost one when another thread asked. If that has ended by itself, ends the run

@@ -141,12 +141,12 @@ public final class RunLoop {
 
     /// Runs the jobs that wait, and those that come of them: a job cannot be refused. From then on none is taken.
     private func runLastJobs() {
-        let queues = mailbox.executors.map(\.jobs.queue)
+        let executors = mailbox.executors
         repeat {
             var jobs = mailbox.takeJobs()
-            while let job = jobs.popFirst() { job.queue.with { $0.add(job.entry, in: self) } }
-            for queue in queues { queue.runAll(in: self) }
-        } while !(queues.allSatisfy(\.isIdle) && mailbox.closeToJobs())
+            while let job = jobs.popFirst() { job.executor.take(job.job, by: job.way, in: self) }
+            for executor in executors { executor.runAll(in: self) }
+        } while !(executors.allSatisfy(\.isIdle) && mailbox.closeToJobs())
         takesJobs = false
     }
 

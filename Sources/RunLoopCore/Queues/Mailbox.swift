@@ -20,10 +20,11 @@ final class Mailbox<Loop: AnyObject>: Sendable {
         case wakeUp
     }
 
-    /// A job of a task, for the queue of an executor. The table of executors keeps the queue.
+    /// A job of a task, and the executor that it came by.
     struct Job {
-        let entry: RunLoop.JobQueue.Entry
-        let queue: UnownedReference<RunLoop.JobQueue>
+        let job: UnownedJob
+        let way: JobWay
+        let executor: any JobExecutor<Loop>
     }
 
     struct Mail: ~Copyable {
@@ -39,7 +40,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
         var isClosed = false
         /// Jobs cannot be refused: they are taken until the end of the loop has run the last of them.
         var takesJobs = true
-        var executors: [RunLoop.Modes: RunLoop.Executor] = [:]
+        var executors: [RunLoop.Modes: any JobExecutor<Loop>] = [:]
     }
 
     private let state = Locked(State())
@@ -47,9 +48,6 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     let waker: any Waker
     /// The name of the loop's thread, if it has one.
     let name: String?
-
-    /// The sleeps of tasks that wait for nothing now.
-    let sleeps = SleepPool()
 
     /// Guards the state of the loop's timer sources: a lock for each of a million sources would cost more than it
     /// gains. The value has no meaning. An empty one would lie at the address of its box, and ThreadSanitizer would
@@ -128,7 +126,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     }
 
     /// The executor for these modes.
-    func executor(for modes: RunLoop.Modes, make: () -> RunLoop.Executor) -> RunLoop.Executor {
+    func executor(for modes: RunLoop.Modes, make: () -> any JobExecutor<Loop>) -> any JobExecutor<Loop> {
         state.withLock { state in
             if let executor = state.executors[modes] { return executor }
             let executor = make()
@@ -138,7 +136,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     }
 
     /// The executors of a loop that is ending.
-    var executors: [RunLoop.Executor] { state.withLock { Array($0.executors.values) } }
+    var executors: [any JobExecutor<Loop>] { state.withLock { Array($0.executors.values) } }
 
     /// Jobs for a loop that is ending.
     func takeJobs() -> FIFO<Job> {
@@ -149,14 +147,14 @@ final class Mailbox<Loop: AnyObject>: Sendable {
 
     /// Takes no jobs from now on, if none waits.
     func closeToJobs() -> Bool {
-        var executors: [RunLoop.Modes: RunLoop.Executor] = [:]
+        var executors: [RunLoop.Modes: any JobExecutor<Loop>] = [:]
         let isClosed = state.withLock { state in
             guard state.mail.jobs.isEmpty else { return false }
             state.takesJobs = false
             swap(&state.executors, &executors)
             return true
         }
-        if isClosed { sleeps.close() }
+        for executor in executors.values { executor.end() }
         return isClosed
     }
 

@@ -4,17 +4,7 @@ extension RunLoop {
     /// The loop keeps them as a block that waits for the same modes and runs them in order. While one of them is on the
     /// stack, there is no such block: a nested run runs none of its siblings, and does not stay awake for them.
     final class JobQueue: UntimedItem {
-        /// A job, and the executor that it came by.
-        struct Entry {
-            enum Origin {
-                case serial, task, own
-                /// By that of actors, but its task prefers one of the others.
-                case serialOfTask, serialOfOwn
-            }
-
-            let job: UnownedJob
-            var origin: Origin
-        }
+        private typealias Entry = (job: UnownedJob, way: JobWay)
 
         let modes: Modes
         // Unchecked as in `Item`.
@@ -38,15 +28,14 @@ extension RunLoop {
 
         var isIdle: Bool { jobs.isEmpty }
 
-        func add(_ entry: consuming Entry, in loop: RunLoop) {
-            if let running {
-                // A task on its way to an actor of this executor.
-                if entry.origin == .serial && running.job == entry.job { entry.origin = running.origin.toActor }
-                jobs.append(entry)
-            } else {
-                jobs.append(entry)
+        func add(_ job: UnownedJob, by way: JobWay, in loop: RunLoop) {
+            guard let running else {
+                jobs.append((job, way))
                 if !isScheduled { schedule(in: loop) }
+                return
             }
+            // A task may be on its way to an actor of this executor.
+            jobs.append((job, way == .serial && running.job == job ? running.way.toActor : way))
         }
 
         private func schedule(in loop: RunLoop) {
@@ -81,7 +70,7 @@ extension RunLoop {
             running = entry
             loop.dispatch(kind, "\(entry.job.task)", origin) {
                 let (job, executors) = (entry.job, executors!)
-                switch entry.origin {
+                switch entry.way {
                 case .serial: job.runSynchronously(on: executors.serial)
                 case .task: job.runSynchronously(on: executors.task)
                 case .own: job.runSynchronously(on: executors.own)
@@ -109,45 +98,6 @@ extension RunLoop {
                 parts.append("\(jobs.count) wait: " + names.joined(separator: ", ") + (jobs.count > 8 ? ", …" : ""))
             }
             return parts.isEmpty ? nil : parts.joined(separator: ", ")
-        }
-    }
-
-    /// How long one thing may go on before timers and sources have their turn.
-    ///
-    /// Time is looked at after 1, 2, 4 … 64 calls, and then after every 64: slow calls are found out soon, and quick ones
-    /// do not pay for the clock.
-    struct Turn {
-        private var count = 0
-        private var step = 1
-        private var untilLook = 1
-        private var end: Instant?
-
-        /// Asked after each call.
-        @inline(__always)
-        mutating func isOver(in loop: RunLoop) -> Bool {
-            untilLook &-= 1
-            return untilLook == 0 && look(in: loop)
-        }
-
-        private mutating func look(in loop: RunLoop) -> Bool {
-            count += step
-            step = min(count, 64)
-            untilLook = step
-            let now = loop.recentTime()
-            let end = self.end ?? now + RunLoop.timePerTurn
-            self.end = end
-            return count >= RunLoop.blocksPerTurn || now >= end
-        }
-    }
-}
-
-extension RunLoop.JobQueue.Entry.Origin {
-    /// The same task, isolated to an actor.
-    fileprivate var toActor: Self {
-        switch self {
-        case .serial: .serial
-        case .task, .serialOfTask: .serialOfTask
-        case .own, .serialOfOwn: .serialOfOwn
         }
     }
 }

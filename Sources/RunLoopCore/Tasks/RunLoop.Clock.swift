@@ -20,6 +20,8 @@ extension RunLoop {
         /// The modes in which a sleep ends.
         public let modes: Modes
 
+        let sleeps: SleepPool
+
         /// The time on the loop's clock.
         public var now: Instant { remote.now }
 
@@ -56,6 +58,6 @@ extension RunLoop.Remote {
     /// - Parameter modes: the modes in which sleeps end; the common modes unless given.
     public func clock(inModes modes: RunLoop.Modes = .common) -> RunLoop.Clock {
         require(!modes.isEmpty, "a clock needs a mode; without any, no sleep would ever end")
-        return RunLoop.Clock(remote: self, modes: modes)
+        return RunLoop.Clock(remote: self, modes: modes, sleeps: executor(inModes: modes).sleeps)
     }
 }

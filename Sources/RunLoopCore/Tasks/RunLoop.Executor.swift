@@ -39,6 +39,8 @@ extension RunLoop {
         public var remote: Remote { jobs.remote }
 
         let jobs: JobReceiver
+        /// The sleeps on clocks of these modes that serve no task now.
+        let sleeps = SleepPool()
         /// Where the loop's own tasks live. When the loop has ended, what is left of them, which have been cancelled, goes
         /// on elsewhere: they have nothing of the loop any more.
         let own: any TaskExecutor
@@ -55,7 +57,24 @@ extension RunLoop {
                 serial: serial.asUnownedSerialExecutor(), task: task.asUnownedTaskExecutor(),
                 own: own.asUnownedTaskExecutor())
             (self.serial, self.task, self.own) = (serial, task, own)
+            jobs.executor = self
         }
+    }
+}
+
+extension RunLoop.Executor: JobExecutor {
+    func take(_ job: UnownedJob, by way: JobWay, in loop: RunLoop) {
+        jobs.queue.add(job, by: way, in: loop)
+    }
+
+    func runAll(in loop: RunLoop) {
+        jobs.queue.runAll(in: loop)
+    }
+
+    var isIdle: Bool { jobs.queue.isIdle }
+
+    func end() {
+        sleeps.close()
     }
 }
 
@@ -68,9 +87,11 @@ extension RunLoop.Remote {
         inModes modes: RunLoop.Modes = .common, file: StaticString = #fileID, line: UInt32 = #line
     ) -> RunLoop.Executor {
         RunLoop.require(modes: modes)
-        return mailbox.executor(for: modes) {
+        let executor = mailbox.executor(for: modes) {
             RunLoop.Executor(mailbox, modes: modes, origin: RunLoop.Origin(file: file, line: line))
         }
+        guard let executor = executor as? RunLoop.Executor else { fatalError("a loop has executors of one kind") }
+        return executor
     }
 }
 
@@ -91,21 +112,26 @@ final class JobReceiver: Sendable {
         self.queue = queue
     }
 
+    /// The mailbox's table keeps it as long as jobs are taken.
+    // Unsafe, but set once, before anybody else knows this object.
+    nonisolated(unsafe) weak var executor: RunLoop.Executor?
+
     /// - Returns: `false` if the loop has ended.
     @inline(__always)
-    func accepts(_ entry: RunLoop.JobQueue.Entry) -> Bool {
+    func accepts(_ job: UnownedJob, by way: JobWay) -> Bool {
         if let loop = RunLoop.installedReference, loop.with({ $0.mailbox === remote.mailbox && $0.takesJobs }) {
-            loop.with { queue.add(entry, in: $0) }
+            loop.with { queue.add(job, by: way, in: $0) }
             return true
         }
-        return remote.mailbox.post(.init(entry: entry, queue: UnownedReference(queue)))
+        guard let executor else { return false }
+        return remote.mailbox.post(.init(job: job, way: way, executor: executor))
     }
 
     @inline(__always)
-    func enqueue(_ entry: RunLoop.JobQueue.Entry) {
-        guard !accepts(entry) else { return }
+    func enqueue(_ job: UnownedJob, by way: JobWay) {
+        guard !accepts(job, by: way) else { return }
         fatalError(
-            "\(entry.job.task) came to \(remote.mailbox.loopDescription), which has ended; "
+            "\(job.task) came to \(remote.mailbox.loopDescription), which has ended; "
                 + "end what lives on a loop before the loop ends")
     }
 
@@ -124,7 +150,7 @@ private final class LoopSerialExecutor: SerialExecutor {
     }
 
     func enqueue(_ job: consuming ExecutorJob) {
-        jobs.enqueue(.init(job: UnownedJob(job), origin: .serial))
+        jobs.enqueue(UnownedJob(job), by: .serial)
     }
 
     func checkIsolated() {
@@ -142,7 +168,7 @@ private final class LoopTaskExecutor: TaskExecutor {
     }
 
     func enqueue(_ job: consuming ExecutorJob) {
-        jobs.enqueue(.init(job: UnownedJob(job), origin: .task))
+        jobs.enqueue(UnownedJob(job), by: .task)
     }
 }
 
@@ -155,6 +181,6 @@ private final class OwnTaskExecutor: TaskExecutor {
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        if !jobs.accepts(.init(job: job, origin: .own)) { globalConcurrentExecutor.enqueue(ExecutorJob(job)) }
+        if !jobs.accepts(job, by: .own) { globalConcurrentExecutor.enqueue(ExecutorJob(job)) }
     }
 }

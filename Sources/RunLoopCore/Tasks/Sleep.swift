@@ -11,12 +11,11 @@ final class Sleep: TaskWait, @unchecked Sendable {
     static nonisolated(nonsending) func sleep(
         on clock: RunLoop.Clock, until deadline: RunLoop.Instant, tolerance: Duration
     ) async throws {
-        let mailbox = clock.remote.mailbox
-        let sleep = mailbox.sleeps.take() ?? Sleep(clock.remote)
+        let sleep = clock.sleeps.take() ?? Sleep(clock.remote)
         sleep.modes = clock.modes
         sleep.deadline = deadline
         sleep.latest = max(deadline, deadline + tolerance)
-        defer { mailbox.sleeps.putBack(sleep) }
+        defer { clock.sleeps.putBack(sleep) }
         try await sleep.wait()
     }
 
@@ -79,7 +78,7 @@ private final class SleepItem: RunLoop.TimedItem {
     override func dropHandler(_ body: () -> Void) { body() }
 }
 
-/// The sleeps of a loop that serve no task now.
+/// The sleeps on clocks of a loop that serve no task now.
 final class SleepPool: Sendable {
     /// `nil` when the loop has ended.
     private let unused = Locked<[Sleep]?>([])
@@ -95,7 +94,7 @@ final class SleepPool: Sendable {
         }
     }
 
-    /// Lets go of all of them: they keep the mailbox, which keeps this.
+    /// Lets go of all of them: they keep the mailbox, whose executors keep this.
     func close() {
         let last = unused.withLock { unused in
             defer { unused = nil }

@@ -1,0 +1,37 @@
+/// Runs jobs of tasks on a loop's thread. `Loop` is what runs them.
+protocol JobExecutor<Loop>: AnyObject, Sendable {
+    associatedtype Loop
+
+    /// Takes a job that came by way of the mailbox.
+    func take(_ job: UnownedJob, by way: JobWay, in loop: Loop)
+
+    /// Runs all that waits, in whatever mode, for the loop has ended.
+    func runAll(in loop: Loop)
+
+    /// Whether no job waits. On the loop's thread.
+    var isIdle: Bool { get }
+
+    /// No job is taken any more.
+    func end()
+}
+
+/// By which of its executors a job came to a loop.
+enum JobWay {
+    /// That of actors.
+    case serial
+    /// That of tasks.
+    case task
+    /// That of the loop's own tasks.
+    case own
+    /// That of actors, and the task prefers one of the others.
+    case serialOfTask, serialOfOwn
+
+    /// The same task, on its way to an actor.
+    var toActor: JobWay {
+        switch self {
+        case .serial: .serial
+        case .task, .serialOfTask: .serialOfTask
+        case .own, .serialOfOwn: .serialOfOwn
+        }
+    }
+}
