@@ -69,8 +69,8 @@ public final class Listener {
     /// How often ``Options/rateLimit`` has made connections wait.
     public private(set) var waits = 0
 
-    let loop: RunLoop
-    let modes: RunLoop.Modes
+    package let loop: RunLoop
+    package let modes: RunLoop.Modes
     private let options: Options
     private let isTCP: Bool
     private var handler: AcceptHandler?

@@ -1,0 +1,47 @@
+public import RunLoopKit
+public import RunLoopUnix
+
+extension Connection {
+    /// Looks a host up and connects to it, to speak TLS there, and returns a connection for tasks, which is not started
+    /// yet: its handshake begins with the first read or write, or with `withStream`. Everything else is as for the form
+    /// with a completion handler. Await it on the loop's thread.
+    ///
+    /// - Throws: ``TLSError`` of the kind `configuration` if `serverName` cannot be the name of a server; `ConnectError`;
+    ///   `CancellationError` if the task is cancelled, which leaves nothing open; `RunLoop.WaitError` if the loop has
+    ///   ended.
+    public nonisolated(nonsending) static func connect(
+        host: String, port: UInt16, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
+        timeout: Duration = .seconds(30), retry: Retry? = nil, tls client: TLSClientContext, serverName: String? = nil,
+        file: StaticString = #fileID, line: UInt32 = #line
+    ) async throws -> Connection {
+        // Said before anything is looked up.
+        _ = try TLSSession(client, serverName: serverName ?? host)
+        return try await CompletionWait<Result<Connection, any Error>>.value(on: loop) { completion in
+            do {
+                let attempt = try connect(
+                    host: host, port: port, on: loop, modes: modes, limits: limits, timeout: timeout, retry: retry,
+                    tls: client, serverName: serverName, completion: { completion($0.mapError { $0 }) }, file: file,
+                    line: line)
+                return { attempt.cancel() }
+            } catch {
+                completion(.failure(error))
+                return {}
+            }
+        }.get()
+    }
+}
+
+extension Listener {
+    /// Waits for the next connection, of a listener without a handler, and speaks TLS on it. Everything else is as for
+    /// the form without TLS; the handshake begins when the connection is used. Await it on the loop's thread.
+    ///
+    /// - Throws: ``TLSError`` of the kind `configuration` if OpenSSL can make no session, in addition.
+    public nonisolated(nonsending) func accept(
+        limits: Connection.Limits = .init(), tls server: TLSServerContext, file: StaticString = #fileID,
+        line: UInt32 = #line
+    ) async throws -> Connection? {
+        guard let socket = try await acceptSocket() else { return nil }
+        return try Connection(
+            adopting: socket.descriptor, on: loop, modes: modes, limits: limits, tls: server, file: file, line: line)
+    }
+}
