@@ -63,7 +63,8 @@ test: deps costs-deps lint
 # What looks at what has been built; one after the other, for they share the build.
 .PHONY: checks
 checks:
-	@$(MAKE) --no-print-directory --jobs=1 compile-checks docs check-api dependent-checks examples
+	@set -e; for check in compile-checks docs check-api dependent-checks examples; do \
+	  $(MAKE) --no-print-directory $$check; done
 
 compile-checks:
 	Tests/compile-checks $(DEBUG_BIN)
