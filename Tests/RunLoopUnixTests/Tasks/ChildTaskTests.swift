@@ -1,0 +1,110 @@
+import Glibc
+import RunLoopKit
+import RunLoopUnix
+import TestSupport
+import Testing
+
+/// Whether this process has children, running or not.
+private func hasChildren() -> Bool {
+    var info = siginfo_t()
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0
+}
+
+@Suite("Children of tasks", .timeLimit(.minutes(5)))
+struct ChildTaskTests {
+    @Test("a task is told how a child has ended, also afterwards, and the child is reaped")
+    func exit() async {
+        await onLoop { loop in
+            let child = try shell("exit 3", output: .null)
+            #expect(try await child.exit() == .exited(3))
+            #expect(!isChild(child.processIdentifier))
+            #expect(try await child.exit() == .exited(3))
+            let killed = try shell("kill -9 $$", output: .null)
+            #expect(eventually { isZombie(killed.processIdentifier) })
+            #expect(try await killed.exit() == .signalled(.kill, coreDumped: false))
+        }
+    }
+
+    @Test("each of the tasks that wait for a child is told")
+    func several() async {
+        await onLoop { loop in
+            let child = try shell("read line; exit 4", input: .pipe, output: .null)
+            let tasks = (0..<3).map { _ in loop.task { try await child.exit() } }
+            await Task.yield()
+            child.standardInput!.close()
+            for task in tasks { #expect(try await task.value == .exited(4)) }
+        }
+    }
+
+    @Test("a cancelled wait leaves the child alone, and a later one is told of its end")
+    func cancelled() async {
+        await onLoop { loop in
+            let child = try shell("read line; exit 5", input: .pipe, output: .null)
+            let task = loop.task { try await child.exit() }
+            await Task.yield()
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+            #expect(isChild(child.processIdentifier) && !isZombie(child.processIdentifier))
+            #expect(child.status == nil)
+            child.standardInput!.close()
+            #expect(try await child.exit() == .exited(5))
+        }
+    }
+
+    @Test("the end of the loop ends the wait, and the child goes on")
+    func loopEnds() async throws {
+        let (numbers, number) = AsyncStream.makeStream(of: Int32.self)
+        let result = await endOfLoop { _ in
+            let child = try shell("exec sleep 1000", output: .null)
+            number.yield(child.processIdentifier)
+            _ = try await child.exit()
+        }
+        #expect(throws: RunLoop.WaitError.loopEnded(loop: "short")) { try result.get() }
+        for await pid in numbers {
+            #expect(kill(pid, SIGKILL) == 0)
+            #expect(eventually { !isChild(pid) })
+            break
+        }
+    }
+
+    @Test("a thousand waits that are cancelled leave no descriptor, no zombie and no task")
+    func nothingLeft() async {
+        // In a process of its own, because it counts what the process has.
+        await #expect(processExitsWith: .success) {
+            try await withLoop { loop in
+                var random = SeededGenerator(seed: 1)
+                let files = openFiles().count
+                for turn in 0..<1000 {
+                    let child = try ChildProcess.spawn(
+                        .path("/bin/true"), standardInput: .pipe, standardOutput: .pipe)
+                    let task = loop.task { try await child.exit() }
+                    for _ in 0..<Int.random(in: 0...4, using: &random) { await Task.yield() }
+                    if turn % 3 == 0 { try await loop.clock.sleep(for: .microseconds(turn)) }
+                    task.cancel()
+                    switch await task.result {
+                    case .success(let status): precondition(status == .exited(0))
+                    case .failure(let error): precondition(error is CancellationError)
+                    }
+                }
+                // A child that was let go while it ran is reaped by a thread.
+                while openFiles().count != files || hasChildren() {
+                    try await loop.clock.sleep(for: .milliseconds(1))
+                }
+                precondition(!"\(loop.dump())".contains("child"), "\(loop.dump())")
+            }
+        }
+    }
+
+    @Test("the lines of a child's output, and then how it has ended")
+    func output() async {
+        await onLoop { loop in
+            let child = try shell("printf 'one\\r\\n\\ntwo\\nlast'; exit 6")
+            let output = Connection(reading: child.standardOutput, writing: nil, on: loop)
+            var lines: [String] = []
+            for try await line in output.lines() { lines.append(line) }
+            #expect(lines == ["one", "", "two", "last"])
+            #expect(try await child.exit() == .exited(6))
+            output.close()
+        }
+    }
+}
