@@ -30,7 +30,7 @@ package final class CompletionWait<Value>: TaskWait, @unchecked Sendable {
     }
 
     package override func cancelled(in loop: RunLoop) {
-        isCancelling = true
+        isCancelling = !loop.hasEnded
         cancel?()
         cancel = nil
     }

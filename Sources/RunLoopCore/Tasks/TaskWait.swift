@@ -91,7 +91,8 @@ package class TaskWait: @unchecked Sendable {
         guard isOpen.load(ordering: .sequentiallyConsistent) else { return }
         if isCancelled.load(ordering: .sequentiallyConsistent) {
             if hasBegun { cancelled(in: loop) }
-            end(throwing: CancellationError())
+            // The end of a loop cancels its tasks.
+            end(throwing: loop.hasEnded ? remote.endError : CancellationError())
         } else if !hasBegun {
             hasBegun = true
             if loop.hasEnded { end(throwing: remote.endError) } else { begin(in: loop) }

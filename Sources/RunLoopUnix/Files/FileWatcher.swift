@@ -29,6 +29,9 @@ public final class FileWatcher {
 
     private let descriptor: Int32
     private var handler: ((FileWatcher, [FileEvent]) -> Void)?
+    /// What tasks wait for, if there is no other handler.
+    var awaited: AwaitedEvents?
+    let isForTasks: Bool
     private var byNumber: [Int32: FileWatch] = [:]
     // The loop keeps the source, and the source's handler keeps the watcher. So a watcher lives while it is scheduled,
     // and one that is in no loop goes with its last reference.
@@ -41,17 +44,19 @@ public final class FileWatcher {
     /// Makes a watcher. Add it with `RunLoop.add(_:forMode:)`. Events that come before that wait in the system's queue.
     ///
     /// - Parameters:
-    ///   - handler: called on the loop's thread with at least one event; kept until the watcher is invalidated.
+    ///   - handler: called on the loop's thread with at least one event; kept until the watcher is invalidated. Without
+    ///     it, a task waits for ``events(on:inModes:)``.
     ///   - file: the place for ``origin``, with `line`.
     /// - Throws: ``FileWatchError/tooManyWatchers`` or ``FileWatchError/system(_:)``.
     public init(
-        handler: @escaping (FileWatcher, [FileEvent]) -> Void, file: StaticString = #fileID, line: UInt32 = #line
+        handler: ((FileWatcher, [FileEvent]) -> Void)? = nil, file: StaticString = #fileID, line: UInt32 = #line
     ) throws(FileWatchError) {
         descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
         if descriptor < 0 {
             throw errno == EMFILE ? .tooManyWatchers : .system(.last("make a file watcher"))
         }
-        self.handler = handler
+        isForTasks = handler == nil
+        self.handler = handler ?? { $0.awaited?.keep($1, of: $0) }
         origin = RunLoop.Origin(file: file, line: line)
     }
 
@@ -110,23 +115,25 @@ public final class FileWatcher {
         self.handler = nil
         byNumber = [:]
         close(descriptor)
+        awaited?.wait.end()
         withExtendedLifetime(handler) {}
     }
 
     // MARK: In a loop
 
     /// The source through which the watcher is in a loop; made if there is none.
-    fileprivate func makeSource() -> DescriptorSource {
+    func makeSource() -> DescriptorSource {
         if let source { return source }
         let made = DescriptorSource(fileDescriptor: descriptor, events: .readable, origin: origin) { _, _ in
             self.deliver()
         }
         made.name = "file watcher"
+        made.removalHandler = { [weak self] in self?.awaited?.sourceWasRemoved() }
         (source, wasAdded) = (made, true)
         return made
     }
 
-    fileprivate var scheduledSource: DescriptorSource? { source }
+    var scheduledSource: DescriptorSource? { source }
 
     /// One read, one call. If more waits, the descriptor stays ready and the next pass goes on: however many events
     /// there are, the loop's other sources have their turn.
@@ -164,6 +171,9 @@ extension RunLoop {
     ///
     /// - Throws: ``/RunLoopKit/DescriptorError`` if the system cannot watch one more descriptor.
     public func add(_ watcher: FileWatcher, forMode modes: Modes) throws(DescriptorError) {
+        require(
+            !watcher.isForTasks,
+            "a file watcher without a handler would lose its events: have a task wait for them, or give it a handler")
         guard watcher.isValid else { return }
         try add(watcher.makeSource(), forMode: modes)
     }

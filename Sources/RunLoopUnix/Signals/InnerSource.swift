@@ -6,6 +6,8 @@ internal import RunLoopCore
 final class InnerSource {
     private var descriptor: DescriptorSource?
     private var registration: SignalRegistration?
+    /// Called when it has left its loop, also at the loop's end.
+    var removalHandler: (() -> Void)?
     /// Whether it was ever in a loop.
     private(set) var wasAdded = false
 
@@ -46,5 +48,6 @@ final class InnerSource {
         self.descriptor = nil
         descriptor?.removalHandler = nil
         descriptor?.invalidate()
+        removalHandler?()
     }
 }

@@ -70,6 +70,12 @@ public final class SignalSource {
     /// Set it before the source is added.
     public var keepsModesAlive = true
 
+    /// Called when the source has left its loop.
+    var removalHandler: (() -> Void)? {
+        get { inner.removalHandler }
+        set { inner.removalHandler = newValue }
+    }
+
     fileprivate func schedule(in loop: RunLoop, _ modes: RunLoop.Modes) throws(SystemError) {
         let make = { [self] () throws(SystemError) -> (DescriptorSource, SignalRegistration?) in
             let registration = try SignalRegistration(signal)
