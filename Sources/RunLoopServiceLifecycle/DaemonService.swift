@@ -15,8 +15,10 @@ public import ServiceLifecycle
 /// try await group.run()
 /// ```
 ///
-/// The daemon runs on a thread of its own with its own loop; no thread of the concurrency runtime is blocked. A
-/// graceful shutdown stops the daemon in stages, and a cancellation hurries it. Leave signals to the service group.
+/// The daemon lives on a thread of its own with its own loop, where the service's task waits for it; no thread of the
+/// concurrency runtime is blocked. A graceful shutdown stops the daemon in stages, and a cancellation hurries it. Leave
+/// signals to the service group, the daemon in the default mode, and the runs of the loop to the service: stop the
+/// daemon, not the loop.
 public struct DaemonService: Service {
     /// The daemon ended with a status other than zero.
     public struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
@@ -40,81 +42,21 @@ public struct DaemonService: Service {
         self.setUp = setUp
     }
 
-    /// Runs the daemon until it has stopped and everything in its loop has been let go.
+    /// Runs the daemon until it has stopped, the tasks of its loop have ended, and everything in the loop has been let
+    /// go.
     ///
     /// - Throws: the error of the set-up, or ``Failure`` if the daemon ends with a status other than zero.
     public func run() async throws {
-        let control = Control()
-        let thread = Locked<LoopThread?>(nil)
-        let result = await withTaskCancellationHandler {
-            await withGracefulShutdownHandler {
-                await withCheckedContinuation { continuation in
-                    thread.withLock { $0 = start(control) { continuation.resume(returning: $0) } }
-                }
-            } onGracefulShutdown: {
-                control.ask(.stop)
-            }
-        } onCancel: {
-            control.ask(.hurry)
-        }
-        // The daemon has ended, so this waits only until what is left in its loop has been let go. Otherwise a service
-        // that is run again could find its port in use.
-        thread.withLock { $0 }?.join()
-        let status = try result.get()
-        guard status == 0 else { throw Failure(status: status) }
-    }
-
-    private func start(
-        _ control: Control, _ ended: @escaping @Sendable (Result<Int32, any Error>) -> Void
-    ) -> LoopThread {
         let setUp = setUp
-        return LoopThread(name: name) { loop in
-            let result = Result {
-                let daemon = try setUp(loop)
-                control.begin(daemon.remote)
-                return daemon.run()
+        let status = try await withLoop(named: name) { loop in
+            let daemon = try setUp(loop)
+            let remote = daemon.remote
+            return try await withGracefulShutdownHandler {
+                try await daemon.run()
+            } onGracefulShutdown: {
+                remote.stop()
             }
-            // What is left in the loop goes with it.
-            loop.endAllRuns()
-            ended(result)
         }
-    }
-}
-
-/// What is asked of a daemon, perhaps before there is one.
-private final class Control: Sendable {
-    enum Request: Int, Sendable {
-        case none, stop, hurry
-    }
-
-    private let state = Locked(State())
-
-    private struct State {
-        var daemon: Daemon.Remote?
-        var asked = Request.none
-        var passedOn = Request.none
-
-        /// To a daemon that is stopping already, a second stop would mean to hurry.
-        mutating func passOn() {
-            guard let daemon, passedOn.rawValue < asked.rawValue else { return }
-            if passedOn == .none { daemon.stop() }
-            if asked == .hurry { daemon.hurry() }
-            passedOn = asked
-        }
-    }
-
-    func begin(_ daemon: Daemon.Remote) {
-        state.withLock { state in
-            state.daemon = daemon
-            state.passOn()
-        }
-    }
-
-    func ask(_ request: Request) {
-        // Passed on under the lock, so that the daemon hears of the requests in order.
-        state.withLock { state in
-            if request.rawValue > state.asked.rawValue { state.asked = request }
-            state.passOn()
-        }
+        guard status == 0 else { throw Failure(status: status) }
     }
 }

@@ -63,6 +63,7 @@ extension Daemon {
         switch state {
         case .running, .reloading:
             // A reload that is under way is not waited for.
+            cancelTasks()
             pending = [:]
             state = .stopping(.stopAccepting)
             tell(ServiceManager.stopping)
@@ -123,10 +124,11 @@ extension Daemon {
         stopHooks = []
         reloadHooks = []
         state = .stopped(status)
-        loop.stop()
+        if let ending { ending.end() } else { loop.stop() }
     }
 
     private func abandonPending() {
+        cancelTasks()
         abandoned += pending.sorted { $0.key < $1.key }.map(\.value)
         pending = [:]
     }
@@ -170,12 +172,12 @@ extension Daemon {
     // MARK: Means
 
     /// Runs the body in a later step of the loop: hooks are never called from within the request for them.
-    private func later(_ body: @escaping (Daemon) -> Void) {
+    func later(_ body: @escaping (Daemon) -> Void) {
         loop.perform(inModes: modes) { body(self) }
     }
 
     /// Tells the service manager, now or as soon as it takes messages again.
-    private func tell(_ message: @escaping Message) {
+    func tell(_ message: @escaping Message) {
         messages.append(message)
         if resending == nil, !sendMessages() { report(.busy) }
     }
@@ -227,6 +229,7 @@ extension Daemon {
     }
 
     func finished(_ call: Int) {
+        tasks[call] = nil
         if pending.removeValue(forKey: call) != nil { goOn() }
     }
 }

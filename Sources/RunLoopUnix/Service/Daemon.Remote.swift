@@ -30,6 +30,11 @@ extension Daemon {
             loop.perform(inModes: modes) { _ in self.daemon?.reload() }
         }
 
+        /// The task that runs the daemon was cancelled.
+        func abandonRun() {
+            loop.perform(inModes: modes) { _ in self.daemon?.abandonRun() }
+        }
+
         func finished(_ call: Int) {
             loop.perform(inModes: modes) { _ in self.daemon?.finished(call) }
         }
@@ -39,7 +44,7 @@ extension Daemon {
     /// the hook any more.
     public struct Completion: Sendable {
         private let remote: Remote
-        private let call: Int
+        let call: Int
 
         init(_ remote: Remote, call: Int) {
             self.remote = remote

@@ -64,6 +64,10 @@ public final class Daemon {
     /// Hooks that were called and have not finished, by the number of the call.
     var pending: [Int: String] = [:]
     var calls = 0
+    /// The tasks of hooks that have not finished, by the number of the call.
+    var tasks: [Int: Task<Void, any Error>] = [:]
+    /// What the task that runs the daemon waits for.
+    var ending: TaskWait?
     var status: Int32 = 0
     var reloadsAgain = false
     var limit: Timer?
