@@ -54,16 +54,18 @@ struct ChildTaskTests {
     @Test("the end of the loop ends the wait, and the child goes on")
     func loopEnds() async throws {
         let (numbers, number) = AsyncStream.makeStream(of: Int32.self)
-        let result = await endOfLoop { _ in
+        let results = await endsOfLoop { _ in
             let child = try shell("exec sleep 1000", output: .null)
             number.yield(child.processIdentifier)
             _ = try await child.exit()
         }
-        #expect(throws: RunLoop.WaitError.loopEnded(loop: "short")) { try result.get() }
+        for result in results {
+            #expect(throws: RunLoop.WaitError.loopEnded(loop: "short")) { try result.get() }
+        }
+        number.finish()
         for await pid in numbers {
             #expect(kill(pid, SIGKILL) == 0)
             #expect(eventually { !isChild(pid) })
-            break
         }
     }
 

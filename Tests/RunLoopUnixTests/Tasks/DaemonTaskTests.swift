@@ -118,9 +118,11 @@ struct DaemonTaskTests {
 
     @Test("the end of the loop ends the wait for a daemon")
     func loopEnds() async {
-        let result = await endOfLoop { loop in
+        let results = await endsOfLoop { loop in
             _ = try await Daemon(loop: loop, manager: try ServiceManager(environment: [:])).run()
         }
-        #expect(throws: RunLoop.WaitError.loopEnded(loop: "short")) { try result.get() }
+        for result in results {
+            #expect(throws: RunLoop.WaitError.loopEnded(loop: "short")) { try result.get() }
+        }
     }
 }

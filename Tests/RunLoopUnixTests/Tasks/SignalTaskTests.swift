@@ -86,10 +86,12 @@ struct SignalTaskTests {
 
     @Test("the end of the loop ends the wait, and what cannot be handled is refused")
     func ends() async {
-        let result = await endOfLoop { loop in
+        let results = await endsOfLoop { loop in
             for try await _ in try loop.deliveries(of: .realTime(23)) {}
         }
-        #expect(throws: RunLoop.WaitError.loopEnded(loop: "short")) { try result.get() }
+        for result in results {
+            #expect(throws: RunLoop.WaitError.loopEnded(loop: "short")) { try result.get() }
+        }
         await onLoop { loop in
             #expect(throws: SignalError.self) { try loop.deliveries(of: .kill) }
         }

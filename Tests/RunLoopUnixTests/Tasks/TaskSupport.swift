@@ -8,20 +8,26 @@ func onLoop(
     do { try await withLoop(body) } catch { Issue.record(error, sourceLocation: sourceLocation) }
 }
 
-/// Runs `body` as a task of a loop that ends while the task waits, and tells how it has ended.
-func endOfLoop(
+/// Runs `body` twice on a loop that ends meanwhile, in a task of the loop and in one that only prefers its executor, and
+/// tells how they have ended.
+func endsOfLoop(
     _ body: nonisolated(nonsending) @escaping @Sendable (RunLoop) async throws -> Void
-) async -> Result<Void, any Error> {
+) async -> [Result<Void, any Error>] {
     let (results, result) = AsyncStream.makeStream(of: Result<Void, any Error>.self)
     let thread = LoopThread(name: "short") { loop in
-        loop.task {
-            try await body(loop)
-        } then: {
-            result.yield($0)
+        loop.task { try await body(loop) } then: { result.yield($0) }
+        // Unsafe, but the task stays on the loop's thread as long as there is a loop.
+        nonisolated(unsafe) let ownLoop = loop
+        Task(executorPreference: loop.remote.executor().task) {
+            do { result.yield(.success(try await body(ownLoop))) } catch { result.yield(.failure(error)) }
         }
         loop.add(Timer(timeInterval: .milliseconds(5), repeats: false) { _ in loop.endAllRuns() }, forMode: .common)
     }
     await thread.ended()
-    for await result in results { return result }
-    return .failure(CancellationError())
+    var ends: [Result<Void, any Error>] = []
+    for await result in results {
+        ends.append(result)
+        if ends.count == 2 { break }
+    }
+    return ends
 }
