@@ -60,7 +60,9 @@ struct HostTaskTests {
                 }
                 nonisolated(unsafe) let ownLoop = loop
                 Task(executorPreference: loop.remote.executor().task) {
-                    do { _ = try await HostResolver.resolve("two.test", port: 80, on: ownLoop) } catch { log("\(error)") }
+                    do { _ = try await HostResolver.resolve("two.test", port: 80, on: ownLoop) } catch {
+                        log("\(error)")
+                    }
                 }
                 loop.perform(afterDelay: .seconds(1)) { loop.endAllRuns() }
             }

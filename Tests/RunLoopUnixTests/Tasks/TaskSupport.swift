@@ -15,7 +15,11 @@ func endsOfLoop(
 ) async -> [Result<Void, any Error>] {
     let (results, result) = AsyncStream.makeStream(of: Result<Void, any Error>.self)
     let thread = LoopThread(name: "short") { loop in
-        loop.task { try await body(loop) } then: { result.yield($0) }
+        loop.task {
+            try await body(loop)
+        } then: {
+            result.yield($0)
+        }
         // Unsafe, but the task stays on the loop's thread as long as there is a loop.
         nonisolated(unsafe) let ownLoop = loop
         Task(executorPreference: loop.remote.executor().task) {
