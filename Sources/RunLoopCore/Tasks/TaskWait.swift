@@ -26,6 +26,10 @@ package class TaskWait: @unchecked Sendable {
     /// Whether the wait can be ended. On the loop's thread.
     package final var isWaiting: Bool { isOpen.load(ordering: .relaxed) }
 
+    /// The task has come to rest. Before that it may be on its way through the queue of its actor.
+    @exclusivity(unchecked) private var hasOpened = false
+    /// It was ended before that.
+    @exclusivity(unchecked) private var hasEndedEarly = false
     /// From the beginning of the wait until the task goes on.
     @exclusivity(unchecked) package final private(set) var isTaken = false
 
@@ -43,7 +47,7 @@ package class TaskWait: @unchecked Sendable {
         isTaken = true
         defer { isTaken = false }
         isCancelled.store(false, ordering: .relaxed)
-        hasBegun = false
+        (hasOpened, hasBegun, hasEndedEarly) = (false, false, false)
         error = nil
         if isolation == nil {
             await withTaskCancellationHandler {
@@ -67,7 +71,9 @@ package class TaskWait: @unchecked Sendable {
 
     fileprivate final func open(for waiter: Waiter) {
         self.waiter = waiter
+        hasOpened = true
         isOpen.store(true, ordering: .sequentiallyConsistent)
+        if hasEndedEarly { return end(throwing: error) }
         // A loop that has ended has told those that it knew, and this one it did not.
         if !ask() { end(throwing: remote.endError) }
     }
@@ -99,8 +105,13 @@ package class TaskWait: @unchecked Sendable {
         }
     }
 
-    /// Resumes the task, if it waits. On the loop's thread.
+    /// Resumes the task, if it waits, or as soon as it does. On the loop's thread.
     package final func end(throwing error: (any Error)? = nil) {
+        if isTaken && !hasOpened {
+            hasEndedEarly = true
+            self.error = error
+            return
+        }
         guard isOpen.compareExchange(expected: true, desired: false, ordering: .sequentiallyConsistent).exchanged else {
             return
         }

@@ -323,7 +323,7 @@ public final class Connection {
     private func leaveToTask(_ count: Int) {
         guard let waits else { return }
         unusedInput = count
-        guard !waits.reader.isWaiting else { return waits.reader.end() }
+        guard !waits.reader.isTaken else { return waits.reader.end() }
         guard !waits.holdsInput else { return }
         waits.holdsInput = true
         machine.pause()

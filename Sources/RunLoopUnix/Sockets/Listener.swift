@@ -170,7 +170,7 @@ public final class Listener {
         let now = loop.now
         for turn in 0..<options.budget {
             guard let handler else { return }
-            if acceptance?.isWaiting == false {
+            if let acceptance, !acceptance.isTaken || socket != nil {
                 // In a later turn the task may come back before the next pass.
                 guard turn == 0 else { return }
                 isParked = true
