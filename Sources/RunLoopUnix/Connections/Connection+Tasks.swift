@@ -47,7 +47,7 @@ extension Connection {
     public nonisolated(nonsending) func read(atMost count: Int = .max) async throws -> [UInt8]? {
         require(count > 0, "at least one byte is read, not \(count)")
         checkedWaits.seen = 0
-        guard try await hasInput() else { return nil }
+        guard try await hasInput(beyond: 0) else { return nil }
         return useInput(seesAll: false) { bytes in
             let taken = min(count, bytes.count)
             return (taken, Array(bytes.prefix(taken)))
@@ -65,22 +65,22 @@ extension Connection {
     /// - Returns: `false` at the end of the stream; `use` is then not called, and ``unusedInput`` tells what is left.
     /// - Throws: as ``read(atMost:)``, and what `use` throws.
     public nonisolated(nonsending) func receive(_ use: (Span<UInt8>) throws -> Int) async throws -> Bool {
-        guard try await hasInput() else { return false }
+        guard try await hasInput(beyond: checkedWaits.seen) else { return false }
         try useInput(seesAll: true) { (try use(Span(_unsafeBytes: $0)), ()) }
         checkedWaits.seen = unusedInput
         return true
     }
 
-    /// Waits until there is input that has not been shown.
-    private nonisolated(nonsending) func hasInput() async throws -> Bool {
+    /// Waits until more bytes than `count` are there; `false` at the end of the stream.
+    nonisolated(nonsending) func hasInput(beyond count: Int) async throws -> Bool {
         let waits = checkedWaits
         if isNew { try start() }
-        while unusedInput <= waits.seen {
+        while unusedInput <= count {
             guard try !isAtEnd() else { return false }
             guard !waits.reader.isTaken else { throw RunLoop.WaitError.alreadyWaiting("what a connection receives") }
             taskWantsInput()
             // That may have read what the stream held.
-            guard unusedInput <= waits.seen, isOpen else { continue }
+            guard unusedInput <= count, isOpen else { continue }
             try await waits.reader.wait()
         }
         return true

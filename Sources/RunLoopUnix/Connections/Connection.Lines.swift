@@ -57,20 +57,6 @@ extension Connection {
         }
     }
 
-    /// Waits until more bytes than `count` are there; `false` at the end of the stream.
-    fileprivate nonisolated(nonsending) func hasInput(beyond count: Int) async throws -> Bool {
-        guard let reader = waits?.reader else { return false }
-        if isNew { try start() }
-        guard !reader.isTaken else { throw RunLoop.WaitError.alreadyWaiting("what a connection receives") }
-        while unusedInput <= count {
-            guard try !isAtEnd() else { return false }
-            taskWantsInput()
-            // That may have read what the stream held.
-            if unusedInput <= count, isOpen { try await reader.wait() }
-        }
-        return true
-    }
-
     /// Takes the first line from what is there; `nil` if there is no whole one.
     ///
     /// - Parameter searched: how many of the bytes have no line feed.

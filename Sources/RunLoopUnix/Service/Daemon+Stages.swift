@@ -57,7 +57,7 @@ extension Daemon {
     ///
     /// Returns at once. Call it on the loop's thread; from other threads use ``Remote/stop(status:)``.
     ///
-    /// - Parameter status: what ``run(announcesReady:)`` will return. The first one other than zero counts.
+    /// - Parameter status: what `run(announcesReady:)` will return. The first one other than zero counts.
     public func stop(status: Int32 = 0) {
         if self.status == 0 { self.status = status }
         switch state {

@@ -39,7 +39,7 @@ public final class Daemon {
         case stopped(Int32)
     }
 
-    /// The mode that ``run(announcesReady:)`` runs the loop in.
+    /// The mode that `run(announcesReady:)` runs the loop in.
     public let mode: RunLoop.Mode
     /// How long all stages before the last may take together, counted from the stop.
     public let drainLimit: Duration
@@ -89,7 +89,7 @@ public final class Daemon {
     /// A daemon on the calling thread's loop.
     ///
     /// - Parameters:
-    ///   - loop: the loop that ``run(announcesReady:)`` runs.
+    ///   - loop: the loop that `run(announcesReady:)` runs.
     ///   - manager: the service manager; an absent one is told nothing.
     ///   - mode: the mode to run in.
     ///   - drainLimit: how long all stages before the last may take together; not negative. Together with `exitLimit`
