@@ -29,7 +29,7 @@ help:
 	@echo "make check-api    compares the public interface with the folder API    make record-api  records it"
 	@echo "make check-costs  counts instructions, allocations and system calls   make record-costs  records them"
 	@echo "make bench-ttlstore  TTLStore beside redis-server"
-	@echo "make fuzz    two minutes of fuzzing of TTLStore's parser and loaders, of framings and of PEM"
+	@echo "make fuzz    four minutes of fuzzing of TTLStore's parser and loaders, of framings and of PEM"
 	@echo "make kill-ttlstore  TTLStore killed two hundred times under load"
 	@echo "make stress  five million calls raced by threads that stop what is called; loops that end"
 	@echo "make chaos   ten minutes of connections whose peers cut, reset, drip, rest and lie; SECONDS=…"
@@ -141,7 +141,7 @@ bench-ttlstore: deps
 	$(SWIFT) build -c release --product TTLStore
 	@Benchmarks/ttlstore $$($(SWIFT) build -c release --show-bin-path)
 
-# Two minutes of libFuzzer: half a minute each for TTLStore's parser, the loaders of its snapshots and logs, framings, and
+# Four minutes of libFuzzer: a minute each for TTLStore's parser, the loaders of its snapshots and logs, framings, and
 # what reads PEM. The framings need nothing of RunLoopKit but what traps.
 FUZZ = swiftc -O -parse-as-library -package-name RunLoopKit -sanitize=fuzzer,address -I .build/fuzzing -I COpenSSL
 fuzz:
@@ -160,7 +160,7 @@ fuzz:
 	$(FUZZ) -o .build/fuzzing/pem \
 	  Sources/RunLoopTLS/{PEM,TLSContext,TLSError,TLSError+OpenSSL}.swift Tests/Fuzzing/PEMFuzzer.swift
 	@set -e; for fuzzer in parser frames framing pem; do \
-	  .build/fuzzing/$$fuzzer -max_total_time=30 -max_len=1024 -print_final_stats=1 \
+	  .build/fuzzing/$$fuzzer -max_total_time=60 -max_len=1024 -print_final_stats=1 \
 	    $$([ $$fuzzer != pem ] || echo .build/fuzzing/inputs); done
 
 # TTLStore killed two hundred times while clients write; nothing that it has acknowledged may be missing afterwards.
