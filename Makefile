@@ -9,10 +9,10 @@ SOURCES := Package.swift Sources Tests Examples Scripts Benchmarks/Package.swift
 TEST := $(SWIFT) test --disable-xctest
 SANITIZED_TEST = $(TEST) --sanitize=$(if $(findstring tsan,$@),thread,address) --scratch-path .build-$(@:-short=)
 ROOT = $$([ "$$(id -u)" = 0 ] || echo sudo)
-# What crosses threads, and what beside that touches C; models of one thread, races under AddressSanitizer and the examples
-# are for the whole runs.
-tsan-short: TARGETS = DriverTests RunLoopKitTests RunLoopSimulationTests RunLoopUnixTests
-asan-short: TARGETS = DriverTests RunLoopKitTests RunLoopUnixTests RunLoopTLSTests
+# What crosses threads, and what touches C; each target is compiled for one of them. The rest, models of one thread, races
+# under AddressSanitizer and the examples are for the whole runs.
+tsan-short: TARGETS = DriverTests RunLoopKitTests RunLoopSimulationTests
+asan-short: TARGETS = RunLoopUnixTests RunLoopTLSTests
 SHORT_SKIPPED = ModelTests$(if $(findstring asan,$@),|StopRaceTests|PostStressTests)
 DEBUG_BIN = $$($(SWIFT) build --show-bin-path)
 
@@ -58,7 +58,7 @@ demo: deps
 test: deps costs-deps lint
 	$(SWIFT) build --build-tests
 	$(TEST) --skip-build
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target asan-short tsan-short check-costs checks
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target checks tsan-short check-costs asan-short
 
 # What looks at what has been built; one after the other, for they share the build.
 .PHONY: checks

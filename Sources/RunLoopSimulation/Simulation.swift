@@ -193,6 +193,14 @@ public final class Simulation: Sendable {
     /// bytes. Empty unless the simulation is traced.
     public var trace: [String] { timeline.lines }
 
+    /// Tasks that came to a loop of the simulation from outside of it, one line each, in order: when and to which thread.
+    ///
+    /// Such a task was on Swift's default executor, on the default clock, or on a thread that is not the simulation's.
+    /// When it comes back depends on real time, which the simulation cannot see, so the run is not the same each time. A
+    /// task stays inside if it is a task of a loop, or prefers a loop's executor, and sleeps on a loop's clock. A traced
+    /// simulation has the same lines in its ``trace``.
+    public var escapes: [String] { timeline.escapes }
+
     /// Adds a line of your own to the trace.
     public func note(_ text: String) {
         let loop = place.loop

@@ -73,6 +73,7 @@ final class Timeline: Sendable {
         /// Those that have not ended, in the order in which they were started. Threads that have ended cost nothing.
         var living: [Int] = []
         var lines: [String] = []
+        var escapes: [String] = []
     }
 
     private let isTraced: Bool
@@ -330,6 +331,18 @@ final class Timeline: Sendable {
             state.lines.append("\(state.clock.now) \(state.participants[index].name) \(mode) \(text)")
         }
     }
+
+    /// A task has come back from outside of the simulation.
+    func noteEscape(_ task: String, to index: Int) {
+        state.withLock { state in
+            let name = state.participants[index].name
+            let escape = "\(task) came to \(name) at \(state.clock.now) from a thread outside of the simulation"
+            state.escapes.append(escape)
+            if isTraced { state.lines.append("\(state.clock.now) \(name) - escape: \(escape)") }
+        }
+    }
+
+    var escapes: [String] { state.withLock { $0.escapes } }
 
     // MARK: Descriptors
 

@@ -53,4 +53,9 @@ struct VirtualWaker: Waker {
     }
 
     var now: RunLoop.Instant { timeline.now }
+
+    func tookJob(_ task: @autoclosure () -> String, fromThreadOf world: (any World)?) {
+        guard (world as? SimulatedWorld)?.timeline !== timeline else { return }
+        timeline.noteEscape(task(), to: index)
+    }
 }
