@@ -54,8 +54,8 @@ struct VirtualWaker: Waker {
 
     var now: RunLoop.Instant { timeline.now }
 
-    func tookJob(_ task: @autoclosure () -> String, fromThreadOf world: (any World)?) {
-        guard (world as? SimulatedWorld)?.timeline !== timeline else { return }
+    func tookJob(_ task: @autoclosure () -> String) {
+        guard RunLoop.installed?.virtualDriver?.timeline !== timeline else { return }
         timeline.noteEscape(task(), to: index)
     }
 }

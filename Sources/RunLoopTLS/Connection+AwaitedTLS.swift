@@ -22,7 +22,8 @@ extension Connection {
                     host: host, port: port, on: loop, modes: modes, limits: limits, timeout: timeout, retry: retry,
                     tls: client, serverName: serverName, completion: { completion($0.mapError { $0 }) }, file: file,
                     line: line)
-                return { attempt.cancel() }
+                // The loop keeps the attempt: its end lets the completion go, and so tells the task.
+                return { [weak attempt] in attempt?.cancel() }
             } catch {
                 completion(.failure(error))
                 return {}

@@ -124,7 +124,7 @@ final class JobReceiver: Sendable {
             return true
         }
         guard let executor else { return false }
-        remote.waker.tookJob(job.task, fromThreadOf: RunLoop.installedReference?.with { $0.world })
+        remote.waker.tookJob(job.task)
         return remote.mailbox.post(.init(job: job, way: way, executor: executor))
     }
 

@@ -36,11 +36,10 @@ package protocol Waker: Sendable {
     /// The time on the driver's clock.
     var now: RunLoop.Instant { get }
 
-    /// A job of a task came to the loop from a thread that has no loop of this driver's world: in a simulation, from
-    /// outside of it.
-    func tookJob(_ task: @autoclosure () -> String, fromThreadOf world: (any World)?)
+    /// A job of a task has come from another thread, the calling one.
+    func tookJob(_ task: @autoclosure () -> String)
 }
 
 extension Waker {
-    package func tookJob(_ task: @autoclosure () -> String, fromThreadOf world: (any World)?) {}
+    package func tookJob(_ task: @autoclosure () -> String) {}
 }

@@ -14,7 +14,8 @@ extension Connection {
             let attempt = connect(
                 to: address, on: loop, modes: modes, limits: limits, timeout: timeout, completion: completion,
                 file: file, line: line)
-            return { attempt.cancel() }
+            // The loop keeps the attempt: its end lets the completion go, and so tells the task.
+            return { [weak attempt] in attempt?.cancel() }
         }.get()
     }
 
@@ -31,7 +32,8 @@ extension Connection {
             let attempt = connect(
                 host: host, port: port, on: loop, modes: modes, limits: limits, timeout: timeout, retry: retry,
                 completion: completion, file: file, line: line)
-            return { attempt.cancel() }
+            // The loop keeps the attempt: its end lets the completion go, and so tells the task.
+            return { [weak attempt] in attempt?.cancel() }
         }.get()
     }
 }
