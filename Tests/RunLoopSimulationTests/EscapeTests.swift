@@ -5,16 +5,6 @@ import Testing
 
 @Suite("Simulations: tasks that leave")
 struct EscapeTests {
-    /// Has a task of the loop wait until one of its waits was long enough for it to leave.
-    private func leave(_ simulation: Simulation, _ wait: @escaping @Sendable () async -> Void) {
-        let isOver = Flag()
-        simulation.loop.task(name: "poller") {
-            for _ in 0..<10_000 where simulation.escapes.isEmpty { await wait() }
-            isOver.set()
-        }
-        simulation.settle { isOver.isSet }
-    }
-
     @Test("a task that waits on real time is reported when it comes back")
     func defaultClock() {
         withSimulation(traced: true) { simulation in
@@ -27,11 +17,21 @@ struct EscapeTests {
         }
     }
 
+    // In a process of its own: other tests hold the threads of Swift's default executor as long as they like.
     @Test("a task that waits for one on Swift's default executor is reported when it comes back")
-    func defaultExecutor() {
-        withSimulation { simulation in
-            leave(simulation) { _ = await Task.detached { try? await Task.sleep(for: .milliseconds(1)) }.value }
-            #expect(!simulation.escapes.isEmpty)
+    func defaultExecutor() async {
+        await #expect(processExitsWith: .success) {
+            await withCheckedContinuation { isOver in
+                _ = PlainThread {
+                    withSimulation { simulation in
+                        leave(simulation) {
+                            _ = await Task.detached { try? await Task.sleep(for: .milliseconds(1)) }.value
+                        }
+                        #expect(!simulation.escapes.isEmpty)
+                    }
+                    isOver.resume()
+                }
+            }
         }
     }
 
@@ -76,4 +76,14 @@ struct EscapeTests {
 
         func add() { count += 1 }
     }
+}
+
+/// Has a task of the loop wait until one of its waits was long enough for it to leave.
+private func leave(_ simulation: Simulation, _ wait: @escaping @Sendable () async -> Void) {
+    let isOver = Flag()
+    simulation.loop.task(name: "poller") {
+        for _ in 0..<10_000 where simulation.escapes.isEmpty { await wait() }
+        isOver.set()
+    }
+    simulation.settle { isOver.isSet }
 }

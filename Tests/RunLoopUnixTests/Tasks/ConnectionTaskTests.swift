@@ -285,6 +285,20 @@ struct ConnectionTaskTests {
         }
     }
 
+    @Test("the end of a loop ends an attempt to connect of a task that only prefers the loop")
+    func connectLosesLoop() async {
+        let thread = LoopThread(name: "short") { $0.add(CustomSource(), forMode: .common) }
+        let task = Task(executorPreference: thread.remote.executor().task) {
+            var retry = Connection.Retry()
+            (retry.firstDelay, retry.jitter) = (.seconds(60), 0)
+            // Nobody listens there: it waits for the second try.
+            _ = try await Connection.connect(host: "127.0.0.1", port: 1, on: RunLoop.installed!, retry: retry)
+        }
+        thread.remote.perform { loop in loop.perform(afterDelay: .milliseconds(20)) { thread.stop() } }
+        await #expect(throws: RunLoop.WaitError.loopEnded(loop: "short")) { try await task.value }
+        await thread.ended()
+    }
+
     @Test("a connection that was accepted and not taken is closed")
     func notTaken() async {
         await onLoop { loop in
