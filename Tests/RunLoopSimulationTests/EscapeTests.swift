@@ -21,8 +21,9 @@ struct EscapeTests {
     @Test("a task that waits for one on Swift's default executor is reported when it comes back")
     func defaultExecutor() async {
         await #expect(processExitsWith: .success) {
+            var thread: PlainThread?
             await withCheckedContinuation { isOver in
-                _ = PlainThread {
+                thread = PlainThread {
                     withSimulation { simulation in
                         leave(simulation) {
                             _ = await Task.detached { try? await Task.sleep(for: .milliseconds(1)) }.value
@@ -32,6 +33,7 @@ struct EscapeTests {
                     isOver.resume()
                 }
             }
+            thread?.join()
         }
     }
 

@@ -57,7 +57,13 @@ let taskOperations: [(name: String, run: @Sendable (RunLoop, Int) -> Void)] = [
         "a task's call of an actor of the loop, and back",
         { loop, count in
             let resident = Resident(loop.remote.executor())
-            try? loop.run { for _ in 0..<count { await resident.call() } }
+            try? loop.run {
+                for index in 0..<count {
+                    await resident.call()
+                    // Else the task would not need to come back.
+                    observe(index)
+                }
+            }
         }
     ),
     (

@@ -8,6 +8,10 @@ extern volatile unsigned rlk_forks;
 /// How many forks lie between the process that loaded this code and the one that runs it now.
 static inline unsigned rlk_fork_count(void) { return rlk_forks; }
 
+/// What Swift keeps for the calling thread. Not inline: the code of a task that goes on on another thread must ask again.
+void *rlk_get_thread_object(void);
+void rlk_set_thread_object(void *object);
+
 /// An event descriptor, non-blocking and closed on exec; -1 and errno on failure.
 int rlk_eventfd(void);
 

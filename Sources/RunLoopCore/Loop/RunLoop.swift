@@ -68,6 +68,9 @@ public final class RunLoop {
     /// Where mail is collected. Empty while nobody does, but for the room that it has.
     @exclusivity(unchecked) var mail = Mailbox<RunLoop>.Mail()
 
+    /// Whose job is running.
+    @exclusivity(unchecked) var runningJobs: UnownedReference<JobQueue>?
+
     /// What the loop is calling now, while a monitor looks.
     @exclusivity(unchecked) var record: DispatchRecord?
 

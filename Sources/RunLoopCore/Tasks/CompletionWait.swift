@@ -15,7 +15,7 @@ package final class CompletionWait<Value>: TaskWait, @unchecked Sendable {
         _ start: @escaping (@escaping (Value) -> Void) -> () -> Void
     ) async throws -> Value {
         require(
-            loop.remote.isCurrent,
+            loop.isInstalled,
             "this is awaited on the loop's thread: in a task of the loop, or in one that prefers its executor")
         let wait = CompletionWait(loop.remote)
         wait.start = start

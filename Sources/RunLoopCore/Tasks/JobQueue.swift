@@ -4,14 +4,15 @@ extension RunLoop {
     /// The loop keeps them as a block that waits for the same modes and runs them in order. While one of them is on the
     /// stack, there is no such block: a nested run runs none of its siblings, and does not stay awake for them.
     final class JobQueue: UntimedItem {
-        private typealias Entry = (job: UnownedJob, way: JobWay)
+        typealias Entry = (job: UnownedJob, way: JobWay)
 
         let modes: Modes
         // Unchecked as in `Item`.
         @exclusivity(unchecked) private var jobs = FIFO<Entry>()
         /// Whether a block of the loop will run them.
         @exclusivity(unchecked) private var isScheduled = false
-        @exclusivity(unchecked) private var running: Entry?
+        /// The job on the stack.
+        @exclusivity(unchecked) private(set) var running: Entry?
         /// What jobs are told that they run on. Not counted: the executors keep the queue, and the loop them.
         var executors: Executors!
 
@@ -67,6 +68,8 @@ extension RunLoop {
         // jobs instead of 1; if jobs of actors were told of one, 9 instead of 2 in a task that prefers the loop.
         @inline(__always)
         private func run(_ entry: Entry, in loop: RunLoop) {
+            let outer = loop.runningJobs
+            loop.runningJobs = UnownedReference(self)
             running = entry
             loop.dispatch(kind, "\(entry.job.task)", origin) {
                 let (job, executors) = (entry.job, executors!)
@@ -81,6 +84,7 @@ extension RunLoop {
                 }
             }
             running = nil
+            loop.runningJobs = outer
             loop.statistics.jobs += 1
         }
 
@@ -103,7 +107,7 @@ extension RunLoop {
 }
 
 extension UnownedJob {
-    fileprivate static func == (left: UnownedJob, right: UnownedJob) -> Bool {
+    static func == (left: UnownedJob, right: UnownedJob) -> Bool {
         // A job is a pointer to it.
         unsafeBitCast(left, to: UInt.self) == unsafeBitCast(right, to: UInt.self)
     }

@@ -99,9 +99,10 @@ extension RunLoop {
         if isolation === MainActor.shared { serveMainActor(forTaskAt: origin, inModes: modes) }
         // Unsafe, but the task stays on the loop's thread, to which these belong.
         nonisolated(unsafe) let (ownItem, body) = (item, operation)
+        let scope = TaskScope(remote)
         let task = Task(name: name, executorPreference: remote.executor(inModes: modes).own, priority: priority) {
             defer { ownItem.invalidate() }
-            return try await body()
+            return try await scope.run(body)
         }
         item.task = (cancel: { task.cancel() }, ended: { _ = await task.result })
         return task

@@ -39,12 +39,13 @@ extension RunLoop {
         /// - Throws: `CancellationError` as soon as the task is cancelled, and also if it was before; or
         ///   ``RunLoop/WaitError`` if the loop has ended.
         public nonisolated(nonsending) func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
-            try await Sleep.sleep(on: self, until: deadline, tolerance: tolerance ?? .zero)
+            try await Sleep.sleep(on: self, until: deadline, now: now, tolerance: tolerance ?? .zero)
         }
 
         /// Suspends the task for this long. Everything else is as for ``sleep(until:tolerance:)``.
         public nonisolated(nonsending) func sleep(for duration: Duration, tolerance: Duration? = nil) async throws {
-            try await Sleep.sleep(on: self, until: now + max(.zero, duration), tolerance: tolerance ?? .zero)
+            let now = now
+            try await Sleep.sleep(on: self, until: now + duration, now: now, tolerance: tolerance ?? .zero)
         }
     }
 

@@ -9,8 +9,9 @@ final class Sleep: TaskWait, @unchecked Sendable {
     private var latest = RunLoop.Instant.distantFuture
 
     static nonisolated(nonsending) func sleep(
-        on clock: RunLoop.Clock, until deadline: RunLoop.Instant, tolerance: Duration
+        on clock: RunLoop.Clock, until deadline: RunLoop.Instant, now: RunLoop.Instant, tolerance: Duration
     ) async throws {
+        guard deadline > now else { return try Task.checkCancellation() }
         let sleep = clock.sleeps.take() ?? Sleep(clock.remote)
         sleep.modes = clock.modes
         sleep.deadline = deadline
@@ -20,7 +21,6 @@ final class Sleep: TaskWait, @unchecked Sendable {
     }
 
     override func begin(in loop: RunLoop) {
-        if deadline <= loop.driver.now { return end() }
         item.begin(self, from: deadline, to: latest, in: loop, modes)
     }
 

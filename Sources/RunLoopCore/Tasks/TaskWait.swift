@@ -5,26 +5,22 @@ internal import Synchronization
 /// Subclasses say how the wait begins and what becomes of it when the task is cancelled; both happen on the loop's
 /// thread. Whoever ends the wait first resumes the task, and nobody else does. The object serves one wait after another.
 /// Waiting allocates nothing.
-package class TaskWait: @unchecked Sendable {
+package class TaskWait: SerialExecutor, @unchecked Sendable {
     // Unchecked: a task that begins to wait hands what is below over to the loop's thread by the atomic flag.
     package let remote: RunLoop.Remote
-
-    fileprivate enum Waiter {
-        case nobody
-        case continuation(UnsafeContinuation<Void, Never>)
-        case job(UnownedJob)
-    }
 
     /// Whether a task is to be resumed.
     private let isOpen = Atomic(false)
     private let isCancelled = Atomic(false)
     /// Hands what is below back to the task. The runtime's own way of doing so is not seen by ThreadSanitizer.
     private let isOver = Atomic(false)
-    @exclusivity(unchecked) private var waiter = Waiter.nobody
+    /// The task that waits.
+    @exclusivity(unchecked) private var job: UnownedJob?
+    /// Where it came from, if that was the loop: there it goes on.
+    @exclusivity(unchecked) private var origin: (jobs: UnownedReference<RunLoop.JobQueue>, way: JobWay)?
     @exclusivity(unchecked) private var error: (any Error)?
     @exclusivity(unchecked) private var hasBegun = false
-    /// Where tasks that are isolated to an actor wait.
-    private var gate: Gate?
+    @exclusivity(unchecked) private var usedGate: Gate?
     /// Whether the wait can be ended. On the loop's thread.
     package final var isWaiting: Bool { isOpen.load(ordering: .relaxed) }
 
@@ -32,8 +28,9 @@ package class TaskWait: @unchecked Sendable {
     @exclusivity(unchecked) private var hasOpened = false
     /// It was ended before that.
     @exclusivity(unchecked) private var hasEndedEarly = false
-    /// From the beginning of the wait until the task goes on.
-    @exclusivity(unchecked) package final private(set) var isTaken = false
+    @exclusivity(unchecked) private var isUsed = false
+    /// From the beginning of the wait until the task goes on. Computed, for other modules check each use of what is stored.
+    package final var isTaken: Bool { isUsed }
 
     package init(_ remote: RunLoop.Remote) {
         self.remote = remote
@@ -41,39 +38,52 @@ package class TaskWait: @unchecked Sendable {
 
     /// Waits until ``end(throwing:)``. One task at a time.
     ///
-    /// - Parameter isolation: where the task stays meanwhile. It is a parameter because a closure within a
-    ///   `nonisolated(nonsending)` function would leave.
     /// - Throws: what the wait ended with; `CancellationError` if the task is cancelled; ``RunLoop/WaitError`` if the loop
     ///   has ended.
-    package final func wait(isolation: isolated (any Actor)? = #isolation) async throws {
-        isTaken = true
-        defer { isTaken = false }
-        isCancelled.store(false, ordering: .relaxed)
+    package final nonisolated(nonsending) func wait() async throws {
+        isUsed = true
+        defer { isUsed = false }
         (hasOpened, hasBegun, hasEndedEarly) = (false, false, false)
         error = nil
-        if isolation == nil {
-            await withTaskCancellationHandler {
-                _ = isolation
-                await withUnsafeContinuation { open(for: .continuation($0)) }
-            } onCancel: {
-                cancel()
-            }
+        if let running = remote.runningJobs?.with({ $0.running }), let scope = TaskScope.own(of: running.job) {
+            isCancelled.store(scope.isCancelled, ordering: .relaxed)
+            scope.begin(self)
+            await gate.pass()
+            scope.end()
         } else {
-            if gate == nil { gate = Gate(self) }
-            let gate = gate!
-            await withTaskCancellationHandler {
-                _ = isolation
-                await gate.pass()
-            } onCancel: {
-                cancel()
-            }
+            isCancelled.store(false, ordering: .relaxed)
+            await passWithHandler()
         }
         _ = isOver.load(ordering: .acquiring)
         if let error { throw error }
     }
 
-    fileprivate final func open(for waiter: Waiter) {
-        self.waiter = waiter
+    /// - Parameter isolation: where the task comes from and goes on. It is a parameter because a closure within a
+    ///   `nonisolated(nonsending)` function would leave.
+    private final func passWithHandler(isolation: isolated (any Actor)? = #isolation) async {
+        await withTaskCancellationHandler {
+            _ = isolation
+            await gate.pass()
+        } onCancel: {
+            cancel()
+        }
+    }
+
+    private final var gate: Gate {
+        if let usedGate { return usedGate }
+        let gate = Gate(self)
+        usedGate = gate
+        return gate
+    }
+
+    /// The task has come to the gate.
+    package final func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        self.job = job
+        origin = nil
+        if let jobs = remote.runningJobs, let running = jobs.with({ $0.running }), running.job == job {
+            origin = (jobs, running.way)
+        }
         hasOpened = true
         isOpen.store(true, ordering: .sequentiallyConsistent)
         if hasEndedEarly { return end(throwing: error) }
@@ -81,14 +91,15 @@ package class TaskWait: @unchecked Sendable {
         if !ask() { end(throwing: remote.endError) }
     }
 
-    private final func cancel() {
+    /// The task was cancelled. Any thread.
+    final func cancel() {
         isCancelled.store(true, ordering: .sequentiallyConsistent)
         _ = ask()
     }
 
     /// Has the loop look.
     private final func ask() -> Bool {
-        if let loop = RunLoop.installedReference, loop.with({ $0.mailbox === remote.mailbox }) {
+        if let loop = remote.installedReference {
             loop.with { look(in: $0) }
             return true
         }
@@ -119,14 +130,12 @@ package class TaskWait: @unchecked Sendable {
             return
         }
         self.error = error
-        let waiter = self.waiter
-        self.waiter = .nobody
+        let job = self.job!
         isOver.store(true, ordering: .releasing)
-        switch waiter {
-        case .nobody: break
-        case .continuation(let continuation): continuation.resume()
-        case .job(let job): job.runSynchronously(on: gate!.unownedExecutor)
+        guard let origin, let loop = remote.installedReference, loop.with({ $0.takesJobs }) else {
+            return job.runSynchronously(on: asUnownedSerialExecutor())
         }
+        loop.with { loop in origin.jobs.with { $0.add(job, by: origin.way, in: loop) } }
     }
 
     // MARK: What subclasses say
@@ -137,30 +146,19 @@ package class TaskWait: @unchecked Sendable {
     /// The task was cancelled after the wait had begun, and is about to be told.
     package func cancelled(in loop: RunLoop) {}
 
-    /// An actor that a task enters in order to wait: its executor keeps the task's job until the wait ends, and the task
-    /// then goes straight back to where it came from.
+    /// An actor that a task enters in order to wait, on an executor that keeps the task's job until the wait ends.
     ///
-    /// A continuation would resume a task that is isolated to an actor on the default executor first: a trip to another
-    /// thread, which takes 10 µs, and which virtual time does not see.
+    /// The job of a task that came from the loop goes back there and is told that it never left, so that it goes on at
+    /// once. Others go from here to where they came from. A continuation would resume a task that is isolated to an
+    /// actor on the default executor first: a trip to another thread, which takes 10 µs, and which virtual time does not
+    /// see.
     private actor Gate {
-        private final class Executor: SerialExecutor {
-            private unowned let wait: TaskWait
-
-            init(_ wait: TaskWait) {
-                self.wait = wait
-            }
-
-            func enqueue(_ job: consuming ExecutorJob) {
-                wait.open(for: .job(UnownedJob(job)))
-            }
-        }
-
-        private let executor: Executor
+        private unowned let wait: TaskWait
         private var passes = 0
-        nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+        nonisolated var unownedExecutor: UnownedSerialExecutor { wait.asUnownedSerialExecutor() }
 
         init(_ wait: TaskWait) {
-            executor = Executor(wait)
+            self.wait = wait
         }
 
         /// Counts, because the compiler does not enter an actor in which there is nothing to do.

@@ -1,3 +1,4 @@
+internal import CShims
 internal import Glibc
 
 extension RunLoop {
@@ -6,8 +7,11 @@ extension RunLoop {
 
     /// The same as a reference that is not counted: the thread keeps its loop.
     package static var installedReference: UnownedReference<RunLoop>? {
-        pthread_getspecific(installedKey).map { UnownedReference(address: $0) }
+        rlk_get_thread_object().map { UnownedReference(address: $0) }
     }
+
+    /// Whether it is the calling thread's.
+    package var isInstalled: Bool { RunLoop.installedReference == UnownedReference(self) }
 
     /// The same if it can be used here: after a fork, a loop of the real world is the parent's.
     package static var usableReference: UnownedReference<RunLoop>? {
@@ -25,9 +29,11 @@ extension RunLoop {
     /// - Returns: the loop that was installed before. It has not been torn down.
     @discardableResult
     package static func install(_ loop: RunLoop?) -> RunLoop? {
-        // Unmanaged: the key holds the loop by a pointer, which counts as a reference.
-        let previous = pthread_getspecific(installedKey).map { Unmanaged<RunLoop>.fromOpaque($0).takeRetainedValue() }
-        pthread_setspecific(installedKey, loop.map { UnsafeRawPointer(Unmanaged.passRetained($0).toOpaque()) })
+        // Unmanaged: the thread holds the loop by a pointer, which counts as a reference.
+        let previous = rlk_get_thread_object().map { Unmanaged<RunLoop>.fromOpaque($0).takeRetainedValue() }
+        let pointer = loop.map { Unmanaged.passRetained($0).toOpaque() }
+        pthread_setspecific(installedKey, pointer)
+        rlk_set_thread_object(pointer)
         return previous
     }
 
@@ -37,13 +43,13 @@ extension RunLoop {
     /// What is done with every loop of a world's threads before its set-up: a simulation has them traced.
     package static let preparations = WorldLocal<@Sendable (RunLoop) -> Void> { _ in { _ in } }
 
-    /// Swift has no thread-local variables. A key of the C library also reports the end of a thread, even of one that
-    /// this library has not started. The key counts as a reference to the loop, which C cannot: so it is retained and
-    /// released by hand.
+    /// A key of the C library reports the end of a thread, even of one that this library has not started. It counts as a
+    /// reference to the loop, which C cannot: so it is retained and released by hand.
     private static let installedKey: pthread_key_t = {
         var key = pthread_key_t()
         let status = pthread_key_create(&key) { pointer in
             guard let pointer else { return }
+            rlk_set_thread_object(nil)
             Unmanaged<RunLoop>.fromOpaque(pointer).takeRetainedValue().tearDown()
         }
         require(status == 0, "the process has no thread-specific key left for its run loops")
@@ -64,11 +70,15 @@ extension UnownedReference<RunLoop> {
 
 extension RunLoop.Remote {
     /// Whether the loop is the calling thread's.
-    package var isCurrent: Bool { RunLoop.installedReference?.with { $0.mailbox === mailbox } ?? false }
+    package var isCurrent: Bool { installedReference != nil }
 
     /// The loop itself, if it is the calling thread's.
-    package var installed: RunLoop? {
-        guard let loop = RunLoop.installed, loop.mailbox === mailbox else { return nil }
+    package var installed: RunLoop? { installedReference?.object }
+
+    /// The same as a reference that is not counted.
+    @inline(__always)
+    var installedReference: UnownedReference<RunLoop>? {
+        guard let loop = RunLoop.installedReference, loop.with({ $0.mailbox === mailbox }) else { return nil }
         return loop
     }
 }

@@ -46,12 +46,19 @@ extension Connection {
     ///   `CancellationError`; `RunLoop.WaitError` if another task reads, or if the loop has ended.
     public nonisolated(nonsending) func read(atMost count: Int = .max) async throws -> [UInt8]? {
         require(count > 0, "at least one byte is read, not \(count)")
-        checkedWaits.seen = 0
-        guard try await hasInput(beyond: 0) else { return nil }
-        return useInput(seesAll: false) { bytes in
-            let taken = min(count, bytes.count)
-            return (taken, Array(bytes.prefix(taken)))
+        let waits = checkedWaits
+        waits.seen = 0
+        while let isThere = try asksForInput(beyond: 0) {
+            guard isThere else {
+                try await waits.reader.wait()
+                continue
+            }
+            return useInput(seesAll: false) { bytes in
+                let taken = min(count, bytes.count)
+                return (taken, Array(bytes.prefix(taken)))
+            }
         }
+        return nil
     }
 
     /// Waits for bytes that have not been shown yet, and shows all that are there to `use`, which returns how many of
@@ -65,23 +72,31 @@ extension Connection {
     /// - Returns: `false` at the end of the stream; `use` is then not called, and ``unusedInput`` tells what is left.
     /// - Throws: as ``read(atMost:)``, and what `use` throws.
     public nonisolated(nonsending) func receive(_ use: (Span<UInt8>) throws -> Int) async throws -> Bool {
-        guard try await hasInput(beyond: checkedWaits.seen) else { return false }
-        try useInput(seesAll: true) { (try use(Span(_unsafeBytes: $0)), ()) }
-        checkedWaits.seen = unusedInput
-        return true
+        let waits = checkedWaits
+        while let isThere = try asksForInput(beyond: waits.seen) {
+            guard isThere else {
+                try await waits.reader.wait()
+                continue
+            }
+            try useInput(seesAll: true) { (try use(Span(_unsafeBytes: $0)), ()) }
+            waits.seen = unusedInput
+            return true
+        }
+        return false
     }
 
-    /// Waits until more bytes than `count` are there; `false` at the end of the stream.
-    nonisolated(nonsending) func hasInput(beyond count: Int) async throws -> Bool {
-        let waits = checkedWaits
+    /// Whether more bytes than `count` are there; if not, the caller waits for the reader's turn and asks again.
+    /// `nil` at the end of the stream.
+    func asksForInput(beyond count: Int) throws -> Bool? {
         if isNew { try start() }
         while unusedInput <= count {
-            guard try !isAtEnd() else { return false }
-            guard !waits.reader.isTaken else { throw RunLoop.WaitError.alreadyWaiting("what a connection receives") }
+            guard try !isAtEnd() else { return nil }
+            guard !checkedWaits.reader.isTaken else {
+                throw RunLoop.WaitError.alreadyWaiting("what a connection receives")
+            }
             taskWantsInput()
             // That may have read what the stream held.
-            guard unusedInput <= count, isOpen else { continue }
-            try await waits.reader.wait()
+            if unusedInput <= count && isOpen { return false }
         }
         return true
     }
@@ -119,7 +134,7 @@ extension Connection {
 
     private var checkedWaits: ConnectionWaits {
         require(
-            loop.remote.isCurrent,
+            loop.isInstalled,
             "a connection is awaited on its loop's thread: in a task of the loop, or in one that prefers its executor")
         guard let waits else {
             fatalError("a connection with a receive handler is not awaited; make it without the handler")

@@ -44,11 +44,15 @@ extension Connection {
             /// - Throws: as ``Connection/read(atMost:)``, and ``FramingError``.
             public mutating func next(isolation: isolated (any Actor)? = #isolation) async throws -> String? {
                 require(
-                    connection.loop.remote.isCurrent,
+                    connection.loop.isInstalled,
                     "lines are awaited on the loop's thread: in a task of the loop, or in one that prefers its executor"
                 )
                 var searched = 0
-                while try await connection.hasInput(beyond: searched) {
+                while let isThere = try connection.asksForInput(beyond: searched) {
+                    guard isThere else {
+                        try await connection.waits?.reader.wait()
+                        continue
+                    }
                     if let line = try connection.takeLine(upTo: limit, after: searched) { return line }
                     searched = connection.unusedInput
                 }

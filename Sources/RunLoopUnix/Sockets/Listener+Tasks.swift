@@ -8,7 +8,7 @@ extension Listener {
             fatalError("a listener with a handler is not awaited; make it without the handler")
         }
         require(
-            loop.remote.isCurrent,
+            loop.isInstalled,
             "a listener is awaited on its loop's thread: in a task of the loop, or in one that prefers its executor")
         while true {
             if let socket = takeSocket() { return socket }

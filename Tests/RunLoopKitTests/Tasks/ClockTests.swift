@@ -108,6 +108,35 @@ struct ClockTests {
             #expect(simulation.runUntilIdle() == .idle(waiting: []))
             #expect(simulation.now == RunLoop.Instant(nanoseconds: 1_000_000_000_000))
             #expect(tallies.allSatisfy { $0.assumeIsolated { $0.count } == 1000 })
+            // One that brings it onto the loop, and one for each sleep.
+            #expect(loop.statistics.jobs <= 10 * (2 + 1000))
+        }
+    }
+
+    @Test("a child of a task is cancelled without its parent, and a parent with its children")
+    func children() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            let (clock, log) = (loop.clock, Log<String>())
+            @Sendable func sleep(_ name: String, _ seconds: Int) async {
+                do { try await clock.sleep(for: .seconds(seconds)) } catch { return log("\(name) cancelled \(clock.now)") }
+                log("\(name) slept \(clock.now)")
+            }
+            let task = loop.task {
+                await withTaskGroup(of: Void.self) { group in
+                    group.addTask { await sleep("first", 100) }
+                    await sleep("parent", 1)
+                    group.cancelAll()
+                }
+                async let second: Void = sleep("second", 100)
+                await sleep("parent", 100)
+                await second
+            }
+            loop.perform(afterDelay: .seconds(5)) { task.cancel() }
+            simulation.runUntilIdle()
+            #expect(log.entries.prefix(2) == ["parent slept 1.000000000", "first cancelled 1.000000000"])
+            // Which of them comes first is left to the runtime.
+            #expect(Set(log.entries.dropFirst(2)) == ["parent cancelled 5.000000000", "second cancelled 5.000000000"])
         }
     }
 

@@ -1,0 +1,62 @@
+internal import Synchronization
+
+/// What a task of a loop waits for on the loop's thread.
+///
+/// Its cancellation ends that wait by one handler for the whole of the task: a handler for each wait would make a wait
+/// half as expensive again.
+final class TaskScope: Sendable {
+    @TaskLocal private static var current: TaskScope?
+
+    private let remote: RunLoop.Remote
+    // Unsafe and unchecked, but only the loop's thread gets at these.
+    @exclusivity(unchecked) nonisolated(unsafe) private var task: UnownedJob?
+    @exclusivity(unchecked) nonisolated(unsafe) private var wait: TaskWait?
+
+    private let hasCancelled = Atomic(false)
+
+    init(_ remote: RunLoop.Remote) {
+        self.remote = remote
+    }
+
+    /// Runs what the calling task, which prefers the loop, is for.
+    func run<Success>(_ body: @isolated(any) () async throws -> Success) async throws -> Success {
+        task = remote.runningJobs?.with { $0.running }?.job
+        return try await withTaskCancellationHandler {
+            try await Self.$current.withValue(self, operation: body)
+        } onCancel: {
+            cancel()
+        }
+    }
+
+    /// The scope of the task whose job is running on the loop. Tasks that it has started see the scope too, but it is
+    /// not theirs.
+    @inline(__always)
+    static func own(of job: UnownedJob) -> TaskScope? {
+        guard let scope = current, let task = scope.task, task == job else { return nil }
+        return scope
+    }
+
+    var isCancelled: Bool { hasCancelled.load(ordering: .sequentiallyConsistent) }
+
+    @inline(__always)
+    func begin(_ wait: TaskWait) { self.wait = wait }
+
+    @inline(__always)
+    func end() { wait = nil }
+
+    private func cancel() {
+        hasCancelled.store(true, ordering: .sequentiallyConsistent)
+        if remote.isCurrent {
+            wait?.cancel()
+        } else {
+            _ = remote.mailbox.post(.urgent { [self] _ in wait?.cancel() })
+        }
+    }
+}
+
+extension RunLoop.Remote {
+    /// The queue whose job the calling thread runs, if it is one of this loop's.
+    var runningJobs: UnownedReference<RunLoop.JobQueue>? {
+        installedReference?.with { $0.runningJobs }
+    }
+}
