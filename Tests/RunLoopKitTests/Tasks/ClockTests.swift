@@ -119,8 +119,12 @@ struct ClockTests {
             let loop = simulation.loop
             let (clock, log) = (loop.clock, Log<String>())
             @Sendable func sleep(_ name: String, _ seconds: Int) async {
-                do { try await clock.sleep(for: .seconds(seconds)) } catch { return log("\(name) cancelled \(clock.now)") }
-                log("\(name) slept \(clock.now)")
+                do {
+                    try await clock.sleep(for: .seconds(seconds))
+                    log("\(name) slept \(clock.now)")
+                } catch {
+                    log("\(name) cancelled \(clock.now)")
+                }
             }
             let task = loop.task {
                 await withTaskGroup(of: Void.self) { group in
