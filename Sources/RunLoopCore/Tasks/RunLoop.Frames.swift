@@ -1,0 +1,75 @@
+extension RunLoop.Clock {
+    /// Frames of a display that does not exist, for a task: what a ``DisplayLink`` is for a callback.
+    ///
+    /// ```swift
+    /// for try await frame in loop.clock.frames() { draw(at: frame.targetTimestamp) }
+    /// ```
+    ///
+    /// The first frame is the first to begin after the iteration was made, and the others follow at the link's rate. If
+    /// the task comes late, because it was busy or the loop ran in another mode, it gets at once the newest frame of
+    /// those that have begun, which tells how many were lost before it. So the target is always still to come. A frame
+    /// never comes early. It is a sleep on this clock, in its modes: while no task waits, nothing is scheduled and the
+    /// loop does not wake up; and a wait that is cancelled loses no frame. O(log n) each, without an allocation. Any
+    /// thread.
+    ///
+    /// - Parameters:
+    ///   - frameClock: when the frames are.
+    ///   - preferredFrameRateRange: the rates that are wanted, as ``DisplayLink/preferredFrameRateRange``: every n-th
+    ///     frame comes, with the n that suits them best. Every frame unless given.
+    public func frames(
+        of frameClock: FrameClock = FrameClock(), preferredFrameRateRange: FrameRateRange = .default
+    ) -> RunLoop.Frames {
+        RunLoop.Frames(
+            clock: self, frameClock: frameClock,
+            divisor: preferredFrameRateRange.divisor(for: frameClock.framesPerSecond))
+    }
+}
+
+extension RunLoop {
+    /// Frames on a loop's clock, made by ``Clock/frames(of:preferredFrameRateRange:)``. An iteration throws what
+    /// ``Clock/sleep(until:tolerance:)`` throws, and does not end otherwise. A value and `Sendable`; any thread.
+    public struct Frames: AsyncSequence, Sendable {
+        let clock: Clock
+        let frameClock: FrameClock
+        let divisor: Int64
+
+        /// An iteration, which begins now.
+        public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self) }
+
+        /// A frame that has begun. A value and `Sendable`.
+        public struct Element: Sendable, Hashable {
+            /// The date of the frame, not later than now.
+            public let timestamp: Instant
+            /// The date of the next frame at this rate, later than now when the frame came: what to draw for.
+            public let targetTimestamp: Instant
+            /// How many frames at this rate have begun and were lost since the last one that came.
+            public let droppedFrames: Int
+        }
+
+        /// An iteration over frames. A value and `Sendable`.
+        public struct AsyncIterator: AsyncIteratorProtocol, Sendable {
+            private let frames: Frames
+            /// The frame whose turn it is. The turns after it are every n-th frame.
+            private var due: Int64
+
+            init(_ frames: Frames) {
+                self.frames = frames
+                due = frames.frameClock.frame(after: frames.clock.now)
+            }
+
+            /// Waits until the next frame has begun, or not at all if it has. Any thread.
+            ///
+            /// - Throws: `CancellationError`; ``WaitError`` if the loop has ended.
+            public mutating func next(isolation: isolated (any Actor)? = #isolation) async throws -> Element? {
+                let (clock, frameClock, divisor) = (frames.clock, frames.frameClock, frames.divisor)
+                try await clock.sleep(until: frameClock.date(of: due))
+                let lost = (frameClock.frame(at: clock.now) - due) / divisor
+                let frame = due + lost * divisor
+                due = frame.saturatingAdding(divisor)
+                return Element(
+                    timestamp: frameClock.date(of: frame), targetTimestamp: frameClock.date(of: due),
+                    droppedFrames: Int(lost))
+            }
+        }
+    }
+}
