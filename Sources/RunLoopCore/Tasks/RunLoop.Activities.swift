@@ -1,0 +1,164 @@
+extension RunLoop {
+    /// What the loop does from now on, for a task: the points of its runs at which an ``Observer`` is called.
+    ///
+    /// ```swift
+    /// let drags = loop.activities(of: [.entry, .exit], inModes: .tracking)
+    /// loop.task {
+    ///     for try await batch in drags {
+    ///         for event in batch.events { print(event) }  // for example: entry in tracking at 5.000000000
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// They come from an observer, which the loop has as long as the sequence exists. As every observer, it keeps neither a
+    /// mode from being empty nor the loop awake. What a task does with an activity may cause passes, and these have
+    /// activities, too. So an element is a batch, and a task that asks for the next one gets it when the loop has slept or
+    /// made two passes since, but never keeps it from sleeping: what happened before a sleep is told after it. On the
+    /// loop's thread; O(number of observers), and O(1) for each activity.
+    ///
+    /// - Parameters:
+    ///   - activities: what to tell.
+    ///   - modes: the modes whose runs are told of; the common modes unless given.
+    ///   - limit: how many are kept until a task takes them, at least 1.
+    /// - Precondition: there is an activity, and a mode.
+    public func activities(
+        of activities: Activity, inModes modes: Modes = .common, bufferingOldest limit: Int = 1024,
+        file: StaticString = #fileID, line: UInt32 = #line
+    ) -> Activities {
+        require(!activities.isEmpty, "without any activity chosen none would be told; choose some, or all")
+        require(!modes.isEmpty, "activities need a mode; without any, none would be told")
+        require(limit > 0, "at least one activity is kept, not \(limit)")
+        return Activities(activities, of: self, modes, limit, file: file, line: line)
+    }
+
+    /// What a loop does, made by ``RunLoop/activities(of:inModes:bufferingOldest:file:line:)``. Each element is what has
+    /// come since the last one.
+    ///
+    /// A wait that is cancelled takes nothing. An iteration throws `CancellationError`, or ``WaitError`` if another task
+    /// waits or if the loop has ended and all that was kept has been taken; it does not end otherwise.
+    ///
+    /// It belongs to the loop's thread and is not `Sendable`.
+    public final class Activities: AsyncSequence {
+        private let observer: Observer
+        private let record: Record
+
+        fileprivate init(
+            _ chosen: Activity, of loop: RunLoop, _ modes: Modes, _ limit: Int, file: StaticString, line: UInt32
+        ) {
+            let record = Record(limit, loop.remote)
+            self.record = record
+            observer = Observer(
+                activities: chosen.union([.beforeTimers, .afterWaiting]),
+                handler: { [unowned loop] _, activity in
+                    let mode = loop.currentMode!
+                    if chosen.contains(activity) && modes.contain(mode, isCommon: loop.commonModes.contains(mode)) {
+                        record.keep(Event(activity: activity, mode: mode, date: loop.now))
+                    }
+                    record.tell(after: activity)
+                }, file: file, line: line)
+            observer.invalidationHandler = {
+                record.hasLostLoop = true
+                record.end()
+            }
+            // After a run in one of the modes the loop may go on in another.
+            loop.add(observer, forMode: .every)
+        }
+
+        deinit {
+            observer.invalidationHandler = nil
+            observer.invalidate()
+        }
+
+        /// A point of a run. A value and `Sendable`.
+        public struct Event: Sendable, Hashable, CustomStringConvertible {
+            /// Which point it is.
+            public let activity: Activity
+            /// The mode of the run.
+            public let mode: Mode
+            /// When it was.
+            public let date: Instant
+
+            /// For example `entry in tracking at 5.000000000`.
+            public var description: String { "\(activity) in \(mode) at \(date)" }
+        }
+
+        /// What has come since the last element. A value and `Sendable`.
+        public struct Element: Sendable, Hashable {
+            /// What was kept, in order; at least one.
+            public let events: [Event]
+            /// How many came after these and were lost, because as many were kept as the limit allows.
+            public let missed: Int
+        }
+
+        /// What the observer's handler keeps: it does not keep the sequence.
+        private final class Record: TaskWait, @unchecked Sendable {
+            // Unchecked as in `TaskWait`.
+            var hasLostLoop = false
+            private let limit: Int
+            private var events: [Event] = []
+            private var missed = 0
+            /// How many passes have begun since the task began to wait; two, as soon as the loop has slept.
+            private var passes = 0
+
+            init(_ limit: Int, _ remote: Remote) {
+                self.limit = limit
+                super.init(remote)
+            }
+
+            func keep(_ event: Event) {
+                if events.count < limit { events.append(event) } else { missed += 1 }
+            }
+
+            override func begin(in loop: RunLoop) {
+                passes = 0
+            }
+
+            /// Ends the wait, unless the loop may be awake only because the task was told of the last activities.
+            func tell(after activity: Activity) {
+                if activity == .beforeTimers { passes += 1 }
+                if activity == .afterWaiting { passes = 2 }
+                if isWaiting && passes >= 2 && activity != .beforeWaiting && !events.isEmpty { end() }
+            }
+
+            func take() -> Element? {
+                guard !events.isEmpty else { return nil }
+                defer { (events, missed) = ([], 0) }
+                return Element(events: events, missed: missed)
+            }
+        }
+
+        /// An iteration. Each activity goes to whichever iteration asks first.
+        public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(activities: self) }
+
+        /// An iteration over activities. It belongs to the loop's thread and is not `Sendable`.
+        public struct AsyncIterator: AsyncIteratorProtocol {
+            let activities: Activities
+
+            /// Waits for activities, and takes all that have come. On the loop's thread.
+            ///
+            /// - Throws: `CancellationError`; ``WaitError`` if another task waits, or if the loop has ended.
+            public func next(isolation: isolated (any Actor)? = #isolation) async throws -> Element? {
+                try await activities.next()
+            }
+        }
+
+        private nonisolated(nonsending) func next() async throws -> Element {
+            if !record.hasLostLoop {
+                require(
+                    record.remote.isCurrent,
+                    "activities are awaited on the loop's thread: in a task of the loop, or in one that prefers its "
+                        + "executor")
+                guard !record.isTaken else { throw WaitError.alreadyWaiting("activities of a loop") }
+                try await record.wait()
+            }
+            guard let element = record.take() else { throw record.remote.endError }
+            return element
+        }
+    }
+}
+
+@available(*, unavailable, message: "activities belong to the loop's thread")
+extension RunLoop.Activities: Sendable {}
+
+@available(*, unavailable, message: "an iteration belongs to the loop's thread")
+extension RunLoop.Activities.AsyncIterator: Sendable {}
