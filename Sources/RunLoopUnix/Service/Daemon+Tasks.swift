@@ -71,7 +71,7 @@ extension Daemon {
     @discardableResult
     public func onStop(
         _ stage: Stage, order: Int = 0, name: String = "hook",
-        _ hook: nonisolated(nonsending) @escaping () async -> Void, file: StaticString = #fileID, line: UInt32 = #line
+        _ hook: @escaping @isolated(any) () async -> Void, file: StaticString = #fileID, line: UInt32 = #line
     ) -> Bool {
         onStop(stage, order: order, name: name) { [unowned self] done in
             start(name, done, hook, file: file, line: line)
@@ -81,18 +81,18 @@ extension Daemon {
     /// Adds a hook for reloads that is a task of the loop and has finished when the task has ended. A stop of the daemon
     /// cancels it.
     public func onReload(
-        name: String = "hook", _ hook: nonisolated(nonsending) @escaping () async -> Void,
+        name: String = "hook", _ hook: @escaping @isolated(any) () async -> Void,
         file: StaticString = #fileID, line: UInt32 = #line
     ) {
         onReload(name: name) { [unowned self] done in start(name, done, hook, file: file, line: line) }
     }
 
     private func start(
-        _ name: String, _ done: Completion, _ hook: nonisolated(nonsending) @escaping () async -> Void,
+        _ name: String, _ done: Completion, _ hook: @escaping @isolated(any) () async -> Void,
         file: StaticString, line: UInt32
     ) {
         tasks[done.call] = loop.task(
-            name: name, inModes: modes, { await hook() }, then: { _ in done() }, file: file, line: line)
+            name: name, inModes: modes, hook, then: { _ in done() }, file: file, line: line)
     }
 
     func cancelTasks() {
