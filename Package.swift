@@ -105,6 +105,7 @@ let package = Package(
         example("HelloTimer"),
         example("ModalRun", "RunLoopSimulation"),
         example("AsyncMain"),
+        example("ActorTimers", "RunLoopSimulation"),
         example("WorkerThread"),
         example("VirtualDay", "RunLoopSimulation"),
         example("TimerForms"),
@@ -114,6 +115,7 @@ let package = Package(
         example("FileWatcher", "RunLoopUnix"),
         example("ChildTimeout", "RunLoopUnix"),
         example("Supervisor", "RunLoopUnix"),
+        example("JobScheduler", "RunLoopUnix"),
         example("EchoServer", "RunLoopUnix"),
         example("AsyncEcho", "RunLoopUnix"),
         example("TLSEcho", "RunLoopUnix", "RunLoopTLS"),
@@ -154,7 +156,9 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "RunLoopUnixTests",
-            dependencies: ["RunLoopUnix", "RunLoopKit", "RunLoopSimulation", "TestSupport", "CShims"],
+            dependencies: [
+                "RunLoopUnix", "RunLoopKit", "RunLoopSimulation", "TestSupport", "CShims", "JobScheduler",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "RunLoopTLSTests",
