@@ -18,16 +18,21 @@ struct Job: Hashable {
     init(_ line: some StringProtocol) throws(Unreadable) {
         let parts = line.split(separator: ":", maxSplits: 1)
         let words = parts.first?.split(separator: " ") ?? []
-        guard parts.count == 2, words.count == 4, words[2] == "within", let first = Double(words[1]), first > 0,
-            let limit = Double(words[3]), limit > 0
+        guard parts.count == 2, words.count == 4, words[2] == "within", let first = Job.seconds(words[1]),
+            let limit = Job.seconds(words[3])
         else { throw Unreadable(line: String(line)) }
         switch words[0] {
-        case "every": dates = .every(.seconds(first))
-        case "after": dates = .after(.seconds(first))
+        case "every": dates = .every(first)
+        case "after": dates = .after(first)
         default: throw Unreadable(line: String(line))
         }
-        self.limit = .seconds(limit)
-        command = parts[1].split(separator: " ").joined(separator: " ")
+        self.limit = limit
+        command = String(parts[1].drop(while: \.isWhitespace))
+    }
+
+    private static func seconds(_ word: some StringProtocol) -> Duration? {
+        guard let number = Double(word), number > 0, number < 1e9 else { return nil }
+        return .seconds(number)
     }
 
     /// The jobs of a file: a line each, but for empty ones and comments.

@@ -52,12 +52,13 @@ struct JobSchedulerTests {
 
     @Test("a job file is read line by line, and a line that is no job is named")
     func file() throws {
-        let jobs = try Job.all(in: "# a comment\n\nevery 0.5 within 2:  echo a: b\nafter 1 within 2: true\n")
-        #expect(jobs.map(\.command).sorted() == ["echo a: b", "true"])
+        let jobs = try Job.all(in: "# a comment\n\nevery 0.5 within 2:  echo 'a:  b'\nafter 1 within 2: true\n")
+        #expect(jobs.map(\.command).sorted() == ["echo 'a:  b'", "true"])
         let every = try #require(jobs.first { $0.command != "true" })
         #expect(every.dates == .every(.milliseconds(500)) && every.limit == .seconds(2))
         for line in [
-            "sometimes 1 within 2: true", "every 0 within 2: true", "every 1 within x: true", "every 1: true", "x",
+            "sometimes 1 within 2: true", "every 0 within 2: true", "every 1 within x: true",
+            "after inf within 1: true", "every 1: true", "x",
         ] {
             #expect(throws: Job.Unreadable.self) { try Job.all(in: line) }
         }
