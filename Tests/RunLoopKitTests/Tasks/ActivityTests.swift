@@ -167,6 +167,21 @@ struct ActivityTests {
         #expect(told.count <= 2 * observed(activities).count + 5)
     }
 
+    @Test("nor do several such tasks keep one another awake", arguments: choices)
+    func awakeTogether(_ activities: RunLoop.Activity) {
+        let told = withSimulation { simulation in
+            let loop = simulation.loop
+            return passes(loop, activities) { note in
+                for _ in 0..<3 {
+                    let onlooker = Onlooker(on: SourceExecutor(on: loop), note)
+                    onlooker.assumeIsolated { $0.look(at: activities) }
+                }
+            }
+        }
+        #expect(told.log.count >= 3)
+        #expect(told.count <= 4 * observed(activities).count + 5)
+    }
+
     @Test("a run ends when nothing else is left, though a task waits to be told of that", arguments: choices)
     func finishes(_ activities: RunLoop.Activity) {
         withSimulation { simulation in
