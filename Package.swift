@@ -204,4 +204,13 @@ if let chosen = Context.environment["TEST_TARGETS"]?.split(separator: " ").map(S
     }
     package.targets.removeAll { !names.contains($0.name) }
     package.products.removeAll { !names.contains($0.name) }
+    // SwiftPM compiles whatever is in a package that is depended on.
+    var packages: Set<String> = []
+    for target in package.targets {
+        for case .productItem(_, let package?, _, _) in target.dependencies { packages.insert(package) }
+    }
+    package.dependencies.removeAll {
+        guard case .sourceControl(_, let location, _) = $0.kind else { return false }
+        return !packages.contains(URL(filePath: location).deletingPathExtension().lastPathComponent)
+    }
 }
