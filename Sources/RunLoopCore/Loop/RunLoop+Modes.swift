@@ -17,6 +17,10 @@ extension RunLoop {
     func enrol(_ item: Item, _ modes: Modes) {
         guard admits(item) else { return }
         item.setMembership(item.membership.joining(modes, common: commonModes), in: self)
+        guard hasEnded else { return }
+        // The last jobs may still add something. It goes as what was there before.
+        item.withdraw(from: self)
+        item.loopEnded()
     }
 
     /// Whether an item may be scheduled here.

@@ -12,7 +12,7 @@ extension RunLoop {
     /// serves the main actor from then on.
     ///
     /// It starts in the next pass, never at once. Until it has ended it keeps its modes from being empty, and the end of
-    /// the loop cancels it. Tasks of one loop and the same modes run one at a time, as on an actor. On the loop's thread;
+    /// the loop cancels it; one that another task starts as the loop ends is cancelled at once. Tasks of one loop and the same modes run one at a time, as on an actor. On the loop's thread;
     /// O(1).
     ///
     /// - Parameters:
@@ -93,10 +93,8 @@ extension RunLoop {
         _ operation: @escaping @isolated(any) () async throws -> Success
     ) -> Task<Success, any Error> {
         checkThread()
-        require(!hasEnded, "a task was started on \(mailbox.loopDescription), which has ended")
+        require(takesJobs, "a task was started on \(mailbox.loopDescription), which has ended")
         let item = TaskItem(name: name, origin: origin)
-        item.setMembership(Membership.none.joining(modes, common: commonModes), in: self)
-        if isolation === MainActor.shared { serveMainActor(forTaskAt: origin, inModes: modes) }
         // Unsafe, but the task stays on the loop's thread, to which these belong.
         nonisolated(unsafe) let (ownItem, body) = (item, operation)
         let scope = TaskScope(remote)
@@ -105,6 +103,8 @@ extension RunLoop {
             return try await scope.run(body)
         }
         item.task = (cancel: { task.cancel() }, ended: { _ = await task.result })
+        enrol(item, modes)
+        if isolation === MainActor.shared { serveMainActor(forTaskAt: origin, inModes: modes) }
         return task
     }
 }

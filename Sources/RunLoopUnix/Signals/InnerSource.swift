@@ -28,6 +28,8 @@ final class InnerSource {
         }
         source.removalHandler = { [self] in letGo() }
         (descriptor, self.registration, wasAdded) = (source, registration, true)
+        // The loop has ended.
+        if !source.isValid { letGo() }
     }
 
     func remove(from loop: RunLoop, _ modes: RunLoop.Modes) {

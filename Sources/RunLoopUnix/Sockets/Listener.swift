@@ -146,18 +146,19 @@ public final class Listener {
             acceptSome()
         }
         source.name = "listener \(Endpoint.local(of: descriptor))"
-        do {
-            try loop.add(source, forMode: modes)
-        } catch {
-            closeDescriptors()
-            throw error
-        }
+        self.source = source
         // The end of the loop invalidates the source.
         source.invalidationHandler = { [unowned self] in
             hasLostLoop = isOpen
             close()
         }
-        self.source = source
+        do {
+            try loop.add(source, forMode: modes)
+        } catch {
+            source.invalidationHandler = nil
+            closeDescriptors()
+            throw error
+        }
     }
 
     /// The address that it listens on, with the port that the system chose.

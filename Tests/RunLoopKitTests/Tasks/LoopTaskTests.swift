@@ -60,6 +60,36 @@ struct LoopTaskTests {
         #expect(log.entries.sorted() == ["cancelled", "failure(the run loop \"short\" has ended)"])
     }
 
+    @Test("what a task starts or schedules as the loop ends is ended too")
+    func startedAtTheEnd() async {
+        let log = Log<String>()
+        let thread = LoopThread(name: "short") { loop in
+            loop.task {
+                while !Task.isCancelled { await Task.yield() }
+                let inner = loop.task {
+                    try await loop.clock.sleep(for: .seconds(1000))
+                } then: {
+                    log("\($0)")
+                }
+                _ = await inner.result
+                log("\(schedule(on: loop))")
+            } then: {
+                log("\($0)")
+            }
+        }
+        thread.stop()
+        await thread.ended()
+        #expect(log.entries == ["failure(the run loop \"short\" has ended)", "[false, false]", "success()"])
+
+        /// - Returns: whether what was scheduled is valid.
+        @Sendable func schedule(on loop: RunLoop) -> [Bool] {
+            let (timer, source) = (Timer(timeInterval: .seconds(1), repeats: true) { _ in }, CustomSource())
+            loop.add(timer, forMode: .common)
+            loop.add(source, forMode: .common)
+            return [timer.isValid, source.isValid]
+        }
+    }
+
     @Test("what is left of a task when its loop has ended goes on elsewhere")
     func leftOver() async throws {
         let (mayGoOn, isGoingOn) = (Flag(), Flag())
