@@ -27,7 +27,7 @@ extension Connection {
         do {
             let result = try await body(self)
             finish()
-            while isOpen { try await waits.closer.wait() }
+            if isOpen { try await waits.makeCloser().wait() }
             guard hasClosedInOrder else { throw closeError }
             return result
         } catch {
@@ -89,11 +89,11 @@ extension Connection {
     /// `nil` at the end of the stream.
     func asksForInput(beyond count: Int) throws -> Bool? {
         if isNew { try start() }
+        guard !checkedWaits.reader.isTaken else {
+            throw RunLoop.WaitError.alreadyWaiting("what a connection receives")
+        }
         while unusedInput <= count {
             guard try !isAtEnd() else { return nil }
-            guard !checkedWaits.reader.isTaken else {
-                throw RunLoop.WaitError.alreadyWaiting("what a connection receives")
-            }
             taskWantsInput()
             // That may have read what the stream held.
             if unusedInput <= count && isOpen { return false }
@@ -112,6 +112,7 @@ extension Connection {
         var taken = 0
         while true {
             guard mayWrite else { throw WriteError(written: taken, cause: .closed(closeError)) }
+            guard !waits.writer.isTaken else { throw RunLoop.WaitError.alreadyWaiting("room in a connection") }
             if !isFull {
                 guard taken < bytes.count else { return }
                 // One byte more than fits makes it full.
@@ -120,7 +121,6 @@ extension Connection {
                 taken += count
                 guard isFull else { continue }
             }
-            guard !waits.writer.isTaken else { throw RunLoop.WaitError.alreadyWaiting("room in a connection") }
             do { try await waits.writer.wait() } catch is CancellationError {
                 throw WriteError(written: taken, cause: .cancelled)
             }

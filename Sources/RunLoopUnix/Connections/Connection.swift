@@ -319,12 +319,14 @@ public final class Connection {
         if buffer === input, buffer.isEmpty { input = nil }
     }
 
-    /// Tells the task that waits for input. If there is none, reading stops until there is one.
+    /// Tells the task that waits for input. If there is none, reading stops until there is one. A task that has been
+    /// told, and that the modes or a nested run hold back, waits no more.
     private func leaveToTask(_ count: Int) {
         guard let waits else { return }
         unusedInput = count
-        guard !waits.reader.isTaken else { return waits.reader.end() }
-        guard !waits.holdsInput else { return }
+        let isAwaited = waits.reader.isWaiting
+        waits.reader.end()
+        guard !isAwaited, !waits.holdsInput else { return }
         waits.holdsInput = true
         machine.pause()
     }

@@ -4,7 +4,8 @@ internal import RunLoopKit
 final class ConnectionWaits {
     let reader: TaskWait
     let writer: TaskWait
-    let closer: TaskWait
+    /// One for each task that waits until everything is sent.
+    private var closers: [TaskWait] = []
     /// How many of the bytes that are there a task has been shown.
     @exclusivity(unchecked) var seen = 0
     /// Reading is paused, because no task has asked for what has come.
@@ -13,14 +14,19 @@ final class ConnectionWaits {
     init(_ remote: RunLoop.Remote) {
         reader = TaskWait(remote)
         writer = TaskWait(remote)
-        closer = TaskWait(remote)
+    }
+
+    func makeCloser() -> TaskWait {
+        closers.append(TaskWait(reader.remote))
+        return closers.last!
     }
 
     /// The connection is closed.
     func end() {
         reader.end()
         writer.end()
-        closer.end()
+        for closer in closers { closer.end() }
+        closers = []
     }
 }
 

@@ -34,7 +34,11 @@ final class Peer {
     }
 
     func send(_ text: String) {
-        let bytes = Array(text.utf8)
+        send(Array(text.utf8))
+    }
+
+    func send(_ bytes: some Collection<UInt8>) {
+        let bytes = Array(bytes)
         precondition(Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count)
     }
 
@@ -44,10 +48,14 @@ final class Peer {
 
     /// What has come; `nil` at the end of the stream.
     func receive(_ most: Int = 1 << 20) -> String? {
+        receiveBytes(most).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// The same as bytes.
+    func receiveBytes(_ most: Int = 1 << 20) -> ArraySlice<UInt8>? {
         var bytes = [UInt8](repeating: 0, count: most)
         let count = recv(descriptor, &bytes, most, 0)
-        if count == 0 { return nil }
-        return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
+        return count == 0 ? nil : bytes.prefix(max(0, count))
     }
 }
 

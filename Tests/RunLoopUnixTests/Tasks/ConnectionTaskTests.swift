@@ -4,15 +4,8 @@ import RunLoopUnix
 import TestSupport
 import Testing
 
-@Suite("Connections of tasks")
+@Suite("Connections of tasks", .timeLimit(.minutes(5)))
 struct ConnectionTaskTests {
-    /// Runs `body` on a thread of its own, with a loop.
-    private func onLoop(
-        _ body: @escaping @Sendable (RunLoop) async throws -> Void, sourceLocation: SourceLocation = #_sourceLocation
-    ) async {
-        do { try await withLoop(body) } catch { Issue.record(error, sourceLocation: sourceLocation) }
-    }
-
     /// The numbers from 0 on, as bytes.
     private static func pattern(_ count: Int, from start: Int = 0) -> [UInt8] {
         (start..<start + count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
@@ -158,6 +151,65 @@ struct ConnectionTaskTests {
         }
     }
 
+    @Test("what one task writes is not cut by what another writes")
+    func whole() async {
+        await onLoop { loop in
+            var limits = Connection.Limits()
+            (limits.highWatermark, limits.lowWatermark) = (1000, 100)
+            let (one, other) = Self.connections(on: loop, limits: limits)
+            var isWritten = false
+            loop.task {
+                try await one.write([UInt8](repeating: 1, count: 2_000_000))
+                isWritten = true
+            }
+            await Task.yield()
+            // One that tries again and again.
+            loop.task {
+                while !isWritten {
+                    do { try await one.write([2]) } catch RunLoop.WaitError.alreadyWaiting {}
+                    await Task.yield()
+                }
+                one.finish()
+            }
+            var received: [UInt8] = []
+            while let bytes = try await other.read() { received += bytes }
+            #expect(received.lastIndex(of: 1) == 1_999_999)
+            other.close()
+        }
+    }
+
+    @Test("what comes while the task that reads is held back waits in the system")
+    func heldBack() {
+        let (isOver, waiting, sent, received) = onThread {
+            let loop = RunLoop.current
+            loop.addCommonMode(.tracking)
+            let sockets = makeSockets()
+            let (connection, peer) = (Connection(adopting: sockets.0, on: loop), Peer(sockets.1))
+            var (sent, received) = (0, 0)
+            let task = loop.task(inModes: .default) {
+                while let bytes = try await connection.read() { received += bytes.count }
+            }
+            loop.run(in: .default, until: loop.now)
+            let block = [UInt8](repeating: 7, count: 10_000)
+            for _ in 0..<100 {
+                while case let count = send(peer.descriptor, block, block.count, 0), count > 0 { sent += count }
+                loop.run(in: .tracking, until: loop.now)
+            }
+            let waiting = connection.unusedInput
+            peer.close()
+            loop.task {
+                try await task.value
+            } then: { _ in
+                connection.close()
+            }
+            let isOver = loop.run(in: .default, until: loop.now + .seconds(60)) == .finished
+            return (isOver, waiting, sent, received)
+        }
+        // What the task was resumed for, and as much again.
+        #expect(waiting <= 128 * 1024)
+        #expect(isOver && received == sent)
+    }
+
     @Test("what ends a connection ends the waits for it, with the reason")
     func ends() async {
         await onLoop { loop in
@@ -207,6 +259,40 @@ struct ConnectionTaskTests {
             "\(log.entries)")
     }
 
+    @Test("what a task opens as its loop ends is closed, and the task is told")
+    func openedAtTheEnd() async throws {
+        let (one, other) = makeSockets()
+        let peer = Peer(other)
+        let addresses = Log<Endpoint>()
+        let log = Log<String>()
+        let thread = LoopThread(name: "short") { loop in
+            loop.task {
+                while !Task.isCancelled { await Task.yield() }
+                _ = try await Connection(adopting: one, on: loop).read()
+            } then: {
+                log("\($0)")
+            }
+            loop.task {
+                while !Task.isCancelled { await Task.yield() }
+                let listener = try Listener(address: Endpoint("127.0.0.1", port: 0), on: loop)
+                addresses.append(listener.address)
+                _ = try await listener.accept()
+            } then: {
+                log("\($0)")
+            }
+        }
+        thread.stop()
+        await thread.ended()
+        #expect(log.entries == Array(repeating: "failure(the run loop \"short\" has ended)", count: 2))
+        #expect(peer.receive() == nil)
+        await onLoop { loop in
+            for address in addresses.entries {
+                await #expect(throws: SystemError.self) { _ = try await Connection.connect(to: address, on: loop) }
+            }
+        }
+        #expect(addresses.entries.count == 1)
+    }
+
     @Test("an error in the body closes at once; a cancelled task does not wait for a peer that does not read")
     func withStream() async {
         struct Refusal: Error {}
@@ -233,7 +319,27 @@ struct ConnectionTaskTests {
         }
     }
 
-    @Test("tasks accept, connect, and talk; thousands of cancelled ones leave nothing open")
+    @Test("each of the tasks that have the stream waits until everything is sent")
+    func withStreamTwice() async {
+        await onLoop { loop in
+            let (one, other) = Self.connections(on: loop)
+            try await one.write([UInt8](repeating: 1, count: 300_000))
+            let tasks = (0..<2).map { _ in
+                loop.task {
+                    try await one.withStream { _ in }
+                    return one.isOpen
+                }
+            }
+            await Task.yield()
+            var received = 0
+            while let bytes = try await other.read() { received += bytes.count }
+            #expect(received == 300_000)
+            for task in tasks { #expect(try await task.value == false) }
+            other.close()
+        }
+    }
+
+    @Test("tasks accept, connect, and talk; what they have opened is closed")
     func acceptAndConnect() async {
         // In a process of its own, for its descriptors are counted.
         await #expect(processExitsWith: .success) { try await withLoop(Self.acceptAndConnect) }
@@ -265,12 +371,6 @@ struct ConnectionTaskTests {
                 try await stream.write("\(number)")
                 #expect(try await stream.read() == Array("\(number)".utf8))
             }
-        }
-        for _ in 0..<300 {
-            let task = loop.task { try await Connection.connect(to: address, on: loop).close() }
-            if Bool.random() { await Task.yield() }
-            task.cancel()
-            _ = await task.result
         }
         // What was accepted meanwhile ends by itself.
         for _ in 0..<1000 where openSockets() != open { try await loop.clock.sleep(for: .milliseconds(1)) }
