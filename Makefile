@@ -31,7 +31,7 @@ help:
 	@echo "make bench-ttlstore  TTLStore beside redis-server"
 	@echo "make fuzz    four minutes of fuzzing of TTLStore's parser and loaders, of framings and of PEM"
 	@echo "make kill-ttlstore  TTLStore killed two hundred times under load"
-	@echo "make stress  five million calls raced by threads that stop what is called; loops that end"
+	@echo "make stress  five million calls raced by threads that stop what is called; loops that end; tasks on them"
 	@echo "make chaos   ten minutes of connections whose peers cut, reset, drip, rest and lie; SECONDS=…"
 	@echo "make tsan    tests under ThreadSanitizer  make asan  tests under AddressSanitizer"
 
@@ -169,10 +169,17 @@ kill-ttlstore: deps
 	$(SWIFT) build --build-tests
 	KILLS=100 $(TEST) --skip-build --filter TTLStoreTests.KillTests
 
-# Five kinds of items, a million calls of each; and ten thousand loops that end with tasks on them.
+# Five kinds of items, a million calls of each; ten thousand loops that end with tasks on them; a gigabyte each way
+# between a task and a peer of which one rests; ten thousand cancelled waits of each kind; and ten seconds of everything
+# that tasks do, under each sanitizer.
 stress:
 	RACED_CALLS=1000000 $(TEST) --filter StopRaceTests/race
 	ENDED_LOOPS=10000 $(TEST) --filter ExecutorTests/manyLoops
+	MOVED_MEBIBYTES=1024 $(TEST) --filter RestingPeerTests
+	CANCELLED_WAITS=10000 $(TEST) --filter 'CancelledWaitTests|ChildTaskTests/nothingLeft'
+	for sanitizer in thread address; do \
+	  STRESS_SECONDS=10 TEST_TARGETS=RunLoopUnixTests $(TEST) --sanitize=$$sanitizer \
+	    --scratch-path .build-$${sanitizer:0:1}san --filter TaskStressTests || exit 1; done
 
 # Connections among peers that cut, reset, drip, rest and lie, under AddressSanitizer; ten minutes, or SECONDS=…
 chaos: deps

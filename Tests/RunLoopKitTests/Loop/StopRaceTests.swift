@@ -53,7 +53,7 @@ enum Stoppable: CaseIterable {
 @Suite("Stopping from another thread", .timeLimit(.minutes(60)))
 struct StopRaceTests {
     /// How many calls of each kind are raced; `make stress` asks for more.
-    private static let calls = getenv("RACED_CALLS").flatMap { Int(String(cString: $0)) } ?? 5_000
+    private static let calls = amount(of: "RACED_CALLS", usually: 5_000)
 
     /// Items of one loop that are called in turn, and threads that stop each just when its turn comes.
     private final class Race: Sendable {

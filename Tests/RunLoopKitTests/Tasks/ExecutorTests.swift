@@ -35,7 +35,7 @@ actor Tally {
 @Suite("Executors")
 struct ExecutorTests {
     /// `make stress` makes ten times as many.
-    private static let loops = getenv("ENDED_LOOPS").flatMap { Int(String(cString: $0)) } ?? 1000
+    private static let loops = amount(of: "ENDED_LOOPS", usually: 1000)
 
     private static var isMine: Bool { RunLoop.installed?.name == "home" }
 

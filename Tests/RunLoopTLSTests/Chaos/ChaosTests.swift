@@ -15,8 +15,7 @@ struct ChaosTests {
     func storms() async {
         await #expect(processExitsWith: .success) {
             let clock = ContinuousClock()
-            let time = getenv("CHAOS_SECONDS").flatMap { Int(String(cString: $0)) } ?? 1
-            let end = clock.now + .seconds(time)
+            let end = clock.now + .seconds(amount(of: "CHAOS_SECONDS", usually: 1))
             let first = getenv("CHAOS_SEED").flatMap { UInt64(String(cString: $0)) }
             var storms = 0
             // What is made once stays.

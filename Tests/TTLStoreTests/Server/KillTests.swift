@@ -1,12 +1,13 @@
 import Glibc
 import RunLoopKit
 import RunLoopUnix
+import TestSupport
 import Testing
 
 @Suite("A daemon that is killed", .serialized)
 struct KillTests {
     /// `KILLS=100` is what `make kill-ttlstore` runs.
-    private static let kills = getenv("KILLS").flatMap { Int(String(cString: $0)) } ?? 3
+    private static let kills = amount(of: "KILLS", usually: 3)
 
     /// What one client has set: number by number to its keys in turn.
     private struct Writer {
