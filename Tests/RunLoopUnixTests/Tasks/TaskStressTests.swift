@@ -20,14 +20,15 @@ struct TaskStressTests {
             var storms = 0
             repeat {
                 alarm(200)
-                let files = openFiles().sorted()
+                let files = openFiles()
                 let seed = UInt64.random(in: 0 ... .max)
                 let faults = await blow(seed: seed, turns: 100)
                 guard faults.isEmpty else {
                     Issue.record("seed \(seed): \(Set(faults).joined(separator: "; "))")
                     break
                 }
-                let isQuiet = eventually { openFiles().sorted() == files }
+                // Something of the storm before may only now have been closed.
+                let isQuiet = eventually { openFiles().count <= files.count }
                 #expect(isQuiet, "seed \(seed): \(openFiles()) were \(files)")
                 storms += 1
             } while ContinuousClock.now < end
