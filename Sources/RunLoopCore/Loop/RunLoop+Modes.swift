@@ -16,9 +16,14 @@ extension RunLoop {
     /// The one place where an item joins modes of the loop. What may not join is ignored; ``trace`` tells.
     func enrol(_ item: Item, _ modes: Modes) {
         guard admits(item) else { return }
+        guard !hasEnded else { return enrolTooLate(item, modes) }
         item.setMembership(item.membership.joining(modes, common: commonModes), in: self)
-        guard hasEnded else { return }
-        // The last jobs may still add something. It goes as what was there before.
+    }
+
+    /// The last jobs may still add something. It goes as what was there before.
+    @inline(never)
+    private func enrolTooLate(_ item: Item, _ modes: Modes) {
+        item.setMembership(item.membership.joining(modes, common: commonModes), in: self)
         item.withdraw(from: self)
         item.loopEnded()
     }

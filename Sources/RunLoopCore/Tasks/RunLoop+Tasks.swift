@@ -12,8 +12,8 @@ extension RunLoop {
     /// serves the main actor from then on.
     ///
     /// It starts in the next pass, never at once. Until it has ended it keeps its modes from being empty, and the end of
-    /// the loop cancels it; one that another task starts as the loop ends is cancelled at once. Tasks of one loop and the same modes run one at a time, as on an actor. On the loop's thread;
-    /// O(1).
+    /// the loop cancels it; one that another task starts as the loop ends is cancelled at once. Tasks of one loop and the
+    /// same modes run one at a time, as on an actor. On the loop's thread; O(1).
     ///
     /// - Parameters:
     ///   - name: a name for traces and reports.
