@@ -23,6 +23,8 @@ let package = Package(
     targets: [
         // The workloads, the same for every peer.
         .target(name: "Harness"),
+        // Those of Swift concurrency, for the peers in Swift.
+        .target(name: "Tasks", dependencies: ["Harness"]),
 
         // Runs them all, and makes tables.
         .executableTarget(
@@ -41,7 +43,7 @@ let package = Package(
             ]),
 
         peer(
-            "RunLoopKit", .product(name: "RunLoopKit", package: "RunLoopKit"),
+            "RunLoopKit", "Tasks", .product(name: "RunLoopKit", package: "RunLoopKit"),
             .product(name: "RunLoopSimulation", package: "RunLoopKit")),
         peer("Floor"),
         peer("SwiftHeap"),
@@ -53,11 +55,11 @@ let package = Package(
             name: "CGLib", path: "Sources/CGLib", pkgConfig: "glib-2.0", providers: [.apt(["libglib2.0-dev"])]),
         peer("GLib", "CGLib"),
         peer("SDEvent", libraries: ["systemd"]),
-        peer("Dispatch"),
-        peer("Foundation"),
+        peer("Dispatch", "Tasks"),
+        peer("Foundation", "Tasks"),
         peer(
-            "NIO", .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
-            .product(name: "NIOEmbedded", package: "swift-nio")),
+            "NIO", "Tasks", .product(name: "NIOCore", package: "swift-nio"),
+            .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio")),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -10,6 +10,7 @@
 
 Peer *peer;
 size_t size;
+const char *workload;
 
 void (*when_fired)(size_t i);
 void harness_fired(size_t i) { when_fired(i); }
@@ -37,6 +38,12 @@ static const struct {
     {"idle", offsetof(Peer, pass), 0, 1, idle_pass, false},
     {"switch", offsetof(Peer, pass_in_mode), 0, 1, mode_switch, false},
     {"parked", offsetof(Peer, watch_in_mode), 0, 1, descriptors_out_of_mode, false},
+    {"yield", offsetof(Peer, tasks), 0, 1, tasks, true},
+    {"preferring", offsetof(Peer, tasks), 0, 1, tasks, true},
+    {"actors", offsetof(Peer, tasks), 0, 1, tasks, true},
+    {"actors-preferring", offsetof(Peer, tasks), 0, 1, tasks, true},
+    {"hop", offsetof(Peer, tasks), 0, 1, tasks, true},
+    {"sleeps", offsetof(Peer, tasks), 0, 1000000000, tasks, true},
 };
 
 int harness_main(int argc, char **argv, Peer *given) {
@@ -46,6 +53,7 @@ int harness_main(int argc, char **argv, Peer *given) {
     }
     size = strtoull(argv[3], NULL, 10);
     uint64_t count = strtoull(argv[4], NULL, 10);
+    workload = argv[2];
     peer = given;
 
     struct rlimit limit;
@@ -55,7 +63,7 @@ int harness_main(int argc, char **argv, Peer *given) {
     signal(SIGPIPE, SIG_IGN);
 
     for (size_t i = 0; i < sizeof workloads / sizeof *workloads; i++) {
-        if (strcmp(argv[2], workloads[i].name)) continue;
+        if (strcmp(workload, workloads[i].name)) continue;
         peer->start(argv[1], workloads[i].has_threads);
         if (!peer->post && peer->wake) peer->post = post_to_queue;
         if (*(void **)((char *)peer + workloads[i].needs)) {
@@ -68,6 +76,6 @@ int harness_main(int argc, char **argv, Peer *given) {
         // Without teardown: the peers' threads and a million timers are no part of what is measured.
         _exit(0);
     }
-    fprintf(stderr, "there is no workload %s\n", argv[2]);
+    fprintf(stderr, "there is no workload %s\n", workload);
     return 2;
 }

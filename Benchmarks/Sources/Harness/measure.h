@@ -1,22 +1,15 @@
 // Clocks, random numbers and statistics that the workloads share.
 #pragma once
+#include "measuring.h"
 #include "peer.h"
 
 extern Peer *peer;
 
-uint64_t now_ns(void);
-// User and system time of all threads.
-uint64_t cpu_ns(void);
-uint64_t context_switches(void);
-uint64_t resident_bytes(void);
 // How long a workload may take before it is given up.
 uint64_t budget_ns(void);
 
 // The value at a fraction of the sorted values; sorts them in place.
 double percentile(int64_t *values, size_t count, double fraction);
-double median(int64_t *values, size_t count);
-// A workload that was given up, or whose conditions did not hold.
-void give_up(const char *why);
 
 void *zeroed(size_t bytes);
 
@@ -33,10 +26,11 @@ uint64_t random_bits(void);
 void on_loop(Task task, void *argument);
 void sync_time(void);
 
-// Where threads run, from the variable BENCH_PLACEMENT: "cross" puts the loop on CPU 0 and the others on CPU 1, "both"
-// leaves the others on either, "same" puts all on CPU 0.
-void place_other_thread(void);
+// For the calling thread, once; see `place_other_thread`.
 void place_loop_thread(void);
+
+// What the workload is called.
+extern const char *workload;
 
 // The workloads. `size` is how many there are of what is measured; what `count` means, each says.
 void churn(uint64_t unused);
@@ -53,6 +47,7 @@ void descriptor_chain(uint64_t unused);
 void descriptors_out_of_mode(uint64_t passes);
 void idle_pass(uint64_t unused);
 void mode_switch(uint64_t passes);
+void tasks(uint64_t unused);
 
 // What a timer of the workload does when it fires.
 extern void (*when_fired)(size_t i);

@@ -29,6 +29,14 @@ struct Goal: Sendable {
         }
     }
 
+    /// The ratio to the best of the others.
+    private static func ratioToBest(_ metric: String, in workload: String) -> Measure {
+        { results, peers in
+            results.best(metric, in: workload, among: peers.filter { !$0.isOurs && !$0.isYardstick })
+                .flatMap { results.ratio(metric, of: Peer.ours, to: $0, in: workload) }
+        }
+    }
+
     private static func value(_ metric: String, of peer: String = Peer.ours, in workload: String) -> Measure {
         { results, _ in results.median(metric, of: peer, in: workload) }
     }
@@ -111,6 +119,14 @@ struct Goal: Sendable {
             Goal("virtual time: NIO's embedded loop to ours", .atLeast(10)) { results, _ in
                 results.ratio("per_fire", of: "nio", to: Peer.ours, in: "virtual")
             },
+            Goal("yield of a task, to the fastest other's", .atMost(1), ratioToBest("each", in: "yield")),
+            Goal(
+                "preferring task to an actor of the loop and back, to the fastest other's", .atMost(1),
+                ratioToBest("each", in: "preferring")),
+            Goal("actor to actor of one loop, to NIO's", .atMost(2), ratio("each", to: "nio", in: "actors")),
+            Goal(
+                "actor to actor of another thread and back, to NIO's", .atMost(1),
+                ratio("each", to: "nio", in: "hop cross")),
         ]
 
     /// A row of the table of goals; none if it was not measured.

@@ -41,6 +41,7 @@ struct Peer {
         Peer("glib", "GLib"),
         Peer("sd-event", "SDEvent"),
         Peer("nio", "NIO"),
+        Peer("nio, task executor", "NIO", form: "task executor"),
         Peer("dispatch", "Dispatch"),
         Peer("dispatch, leeway 1 ms", "Dispatch", form: "tolerance"),
         Peer("dispatch, after", "Dispatch", form: "after"),
@@ -51,7 +52,7 @@ struct Peer {
     /// What a quick run measures.
     static let quick: Set<String> = [
         "ours", "ours, tolerance 1 ms", "floor", "floor, timerfd", "libev", "libevent", "libevent, precise", "libuv",
-        "nio", "foundation",
+        "nio", "nio, task executor", "foundation",
     ]
 
     /// What a form differs in from the loop itself; nothing else is measured of it.
@@ -62,6 +63,7 @@ struct Peer {
         case ("Floor", "eventfd"): ["ping", "post"].contains(workload.kind)
         case ("Floor", "pool"): ["ping", "post"].contains(workload.kind)
         case ("Libevent", "common"): ["churn", "embed"].contains(workload.kind)
+        case ("NIO", "task executor"): ["yield", "preferring", "actors-preferring"].contains(workload.kind)
         case ("Foundation", "perform"): ["ping", "post"].contains(workload.kind)
         default: true
         }

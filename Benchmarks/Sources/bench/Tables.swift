@@ -116,6 +116,26 @@ struct Table {
         Table(
             title: "A fire on virtual time, ns",
             columns: [Column(title: "1,000 repeating timers", workload: "virtual", metric: "per_fire")]),
+        Table(
+            title: "Swift concurrency on a loop, ns",
+            columns: [
+                Column(title: "yield", workload: "yield", metric: "each"),
+                Column(title: "preferring task ↔ actor", workload: "preferring", metric: "each"),
+                Column(title: "actor to actor", workload: "actors", metric: "each"),
+                Column(title: "in a preferring task", workload: "actors, preferring", metric: "each"),
+                Column(title: "other processor and back", workload: "hop cross", metric: "each"),
+                Column(title: "other thread and back", workload: "hop same", metric: "each"),
+            ]),
+        Table(
+            title: "Sleeping tasks that wake up within a second",
+            columns: ["100k", "1M"].flatMap { size in
+                [
+                    Column(title: "bytes, of \(size)", workload: "sleeps \(size)", metric: "memory"),
+                    Column(title: "start, ns", workload: "sleeps \(size)", metric: "cpu_start"),
+                    Column(title: "end, ns", workload: "sleeps \(size)", metric: "cpu_end"),
+                    Column(title: "sleeps of threads", workload: "sleeps \(size)", metric: "switches"),
+                ]
+            }),
     ]
 
     /// The table in Markdown; none if nothing of it was measured.

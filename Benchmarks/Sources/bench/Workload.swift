@@ -49,5 +49,13 @@ struct Workload {
         Workload("common", "common", 10_000, quick: (10_000, 0)),
         Workload("parked", "parked", 10_000, count: 20_000, quick: (10_000, 5000)),
         Workload("virtual", "virtual", 1000, count: 30_000, quick: (1000, 10_000)),
+        Workload("yield", "yield", 10_000, quick: (1000, 0)),
+        Workload("preferring", "preferring", 20_000, quick: (20_000, 0)),
+        Workload("actors", "actors", 100_000, quick: (100_000, 0)),
+        Workload("actors, preferring", "actors-preferring", 100_000, quick: (100_000, 0)),
+        Workload("hop cross", "hop", 2000, on: "cross", quick: (500, 0)),
+        Workload("hop same", "hop", 5000, on: "same"),
+        Workload("sleeps 100k", "sleeps", 100_000, quick: (100_000, 0)),
+        Workload("sleeps 1M", "sleeps", 1_000_000),
     ]
 }

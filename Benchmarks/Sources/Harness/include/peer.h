@@ -63,6 +63,10 @@ typedef struct {
 
     // Virtual time: enters it, calls `arm`, and moves the time on by `duration` ns.
     void (*virtual_run)(uint64_t duration, Task arm);
+
+    // Swift concurrency: starts a workload of the target Tasks, which calls `stop_loop` in the end; false if it has
+    // nothing for this one.
+    bool (*tasks)(const char *workload, size_t size, const uint64_t *delays);
 } Peer;
 
 // What a peer calls.

@@ -58,6 +58,7 @@ peer.post = { task, argument in
     queue.async { task!(argument) }
 }
 peer.watch = { watch($0, $1) }
+peer.tasks = { taskWorkloads.start($0, $1, $2) }
 
 switch CommandLine.arguments.dropFirst().first {
 case "tolerance": leeway = .milliseconds(1)

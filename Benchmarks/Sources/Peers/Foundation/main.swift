@@ -70,6 +70,7 @@ peer.add_common = { delay, number in addTimer(after: delay, repeats: false, in: 
 }
 // Foundation cannot take a timer out of a mode.
 peer.remove_common = { timer($0).invalidate() }
+peer.tasks = { taskWorkloads.start($0, $1, $2) }
 peer.start = { _, _ in }
 if CommandLine.arguments.dropFirst().first == "perform" {
     peer.post = { task, argument in

@@ -81,4 +81,9 @@ peer.virtual_run = { duration, arm in
     embedded.advanceTime(by: .nanoseconds(Int64(duration)))
 }
 
+// Tasks.
+peer.tasks = {
+    taskWorkloads(on: loop, withTaskExecutor: CommandLine.arguments[1] == "task executor").start($0, $1, $2)
+}
+
 exit(harness_main(CommandLine.argc, CommandLine.unsafeArgv, &peer))

@@ -97,4 +97,7 @@ peer.virtual_run = { duration, arm in
     }
 }
 
+// Tasks.
+peer.tasks = { taskWorkloads.start($0, $1, $2) }
+
 exit(harness_main(CommandLine.argc, CommandLine.unsafeArgv, &peer))

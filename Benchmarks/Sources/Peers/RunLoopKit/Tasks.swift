@@ -1,0 +1,12 @@
+// In a file of its own, because what main.swift declares belongs to the main actor.
+import RunLoopKit
+import Tasks
+
+private let executor = RunLoop.current.remote.executor()
+private let clock = RunLoop.current.remote.clock()
+private let otherThread = LoopThread { $0.add(CustomSource(), forMode: .common) }
+
+let taskWorkloads = TaskWorkloads(
+    home: Home(serial: executor.serial.asUnownedSerialExecutor(), task: executor.task),
+    other: Home(serial: otherThread.remote.executor().serial.asUnownedSerialExecutor()),
+    sleep: { try? await clock.sleep(for: .nanoseconds(Int64($0))) })
