@@ -43,8 +43,11 @@ extension Callee {
         }
     }
 
-    /// Puts the thread that the other one runs on where the harness wants threads other than the loop's.
-    func moveThread(of other: some Callee) async { await other.moveThread() }
+    /// Puts the threads that the other one runs on where the harness wants threads other than the loop's.
+    func moveThreads(of other: some Callee) async {
+        // A pool has several.
+        for _ in 0..<1000 { await other.moveThread() }
+    }
 
     private func moveThread() { place_other_thread() }
 }

@@ -70,8 +70,7 @@ public struct TaskWorkloads: Sendable {
 
     private func calls(from caller: some Callee, to callee: some Callee, _ size: Int) -> Work {
         {
-            // A thread pool has several threads.
-            for _ in 0..<1000 { await caller.moveThread(of: callee) }
+            await caller.moveThreads(of: callee)
             await measure(size) { await caller.call(callee, times: $0) }
         }
     }
