@@ -29,10 +29,12 @@ struct Goal: Sendable {
         }
     }
 
-    /// The ratio to the best of the others.
-    private static func ratioToBest(_ metric: String, in workload: String) -> Measure {
+    /// The ratio to the best of the others; none without the default executor, which a quick run leaves out, and beside
+    /// which all else looks good.
+    private static func ratioToBestExecutor(_ metric: String, in workload: String) -> Measure {
         { results, peers in
-            results.best(metric, in: workload, among: peers.filter { !$0.isOurs && !$0.isYardstick })
+            guard results.median(metric, of: "dispatch", in: workload) != nil else { return nil }
+            return results.best(metric, in: workload, among: peers.filter { !$0.isOurs })
                 .flatMap { results.ratio(metric, of: Peer.ours, to: $0, in: workload) }
         }
     }
@@ -119,10 +121,10 @@ struct Goal: Sendable {
             Goal("virtual time: NIO's embedded loop to ours", .atLeast(10)) { results, _ in
                 results.ratio("per_fire", of: "nio", to: Peer.ours, in: "virtual")
             },
-            Goal("yield of a task, to the fastest other's", .atMost(1), ratioToBest("each", in: "yield")),
+            Goal("yield of a task, to the fastest other's", .atMost(1), ratioToBestExecutor("each", in: "yield")),
             Goal(
                 "preferring task to an actor of the loop and back, to the fastest other's", .atMost(1),
-                ratioToBest("each", in: "preferring")),
+                ratioToBestExecutor("each", in: "preferring")),
             Goal("actor to actor of one loop, to NIO's", .atMost(2), ratio("each", to: "nio", in: "actors")),
             Goal(
                 "actor to actor of another thread and back, to NIO's", .atMost(1),

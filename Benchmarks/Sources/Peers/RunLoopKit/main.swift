@@ -45,6 +45,7 @@ peer.report = {
     harness_emit("waits", Double(loop.statistics.waits), "")
     harness_emit("saved_wakeups", Double(loop.statistics.savedWakeUps), "")
     harness_emit("passes", Double(loop.statistics.passes), "")
+    harness_emit("jobs", Double(loop.statistics.jobs), "")
 }
 
 // Timers. The loop keeps each until it is invalidated.
