@@ -4,6 +4,9 @@ SHELL := /bin/bash
 SWIFT ?= swift
 # Dozens of tests trap on purpose; the runtime would take a second of both processors for a backtrace of each.
 export SWIFT_BACKTRACE := enable=no
+# The tests that run at a time. If all began at once, those that wait for a process would have their turn late, and while
+# one that has ended is not asked for, Swift Testing looks for it without a pause.
+export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH := $(shell echo $$((2 * $$(nproc))))
 SOURCES := Package.swift Sources Tests Examples Scripts Benchmarks/Package.swift Benchmarks/Sources
 # There are no XCTest cases; the empty run of XCTest would leak, and LeakSanitizer would say so.
 TEST := $(SWIFT) test --disable-xctest

@@ -7,3 +7,9 @@ package func makeSockets() -> (Int32, Int32) {
     precondition(status == 0, "no sockets (errno \(errno))")
     return (descriptors[0], descriptors[1])
 }
+
+/// Whether the other end of a socket has been closed. A descriptor's number tells nothing: another test may have it again.
+package func isClosed(peer descriptor: Int32) -> Bool {
+    var byte: UInt8 = 0
+    return recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) == 0
+}

@@ -48,16 +48,19 @@ struct CallGate: ~Copyable, Sendable {
         let thread = word.load(ordering: .acquiring) >> 1
         guard thread != 0, thread != Self.thisThread else { return }
         let limit = rlk_thread_time(Int32(thread)) + 1_000_000
-        for look in 0..<5000 {
+        // Most calls are short.
+        for _ in 0..<10 {
             guard word.load(ordering: .acquiring) >> 1 != 0 else { return }
-            // Most calls are short.
-            guard look >= 10 else {
-                sched_yield()
-                continue
-            }
+            sched_yield()
+        }
+        // The others are looked at ever less often, for a look takes system calls and the processor that the thread needs.
+        var (pause, waited): (UInt32, UInt32) = (50, 0)
+        while waited < 1_000_000, word.load(ordering: .acquiring) >> 1 != 0 {
             let time = rlk_thread_time(Int32(thread))
             guard time >= 0, time < limit, rlk_thread_sleeps(Int32(thread)) == 0 else { return }
-            usleep(50)
+            usleep(pause)
+            waited += pause
+            pause = min(2 * pause, 2000)
         }
     }
 }

@@ -279,7 +279,8 @@ struct ConnectionTests {
         var reasons: [Connection.CloseReason] = []
         connection.closeHandler = { reasons.append($1) }
         #expect(throws: DescriptorError.notPollable(file)) { try connection.start() }
-        #expect(reasons.count == 1 && fcntl(file, F_GETFD) == -1)
+        // Another test may have the number again.
+        #expect(reasons.count == 1 && linkTarget("/proc/self/fd/\(file)") != linkTarget("/proc/self/exe"))
     }
 
     @Test(
@@ -351,7 +352,7 @@ struct ConnectionTests {
             #expect(told.count == 2)
             #expect(told[0].contains("was written to after it had been finished or closed"))
             #expect(told[1].contains("was let go without a start"))
-            #expect(fcntl(one, F_GETFD) == -1)
+            #expect(isClosed(peer: other))
             close(other)
             withExtendedLifetime(peer) {}
         }
@@ -363,12 +364,14 @@ struct ConnectionTests {
         let thread = PlainThread {
             let (one, other) = makeSockets()
             let connection = Connection(adopting: one, on: RunLoop.current) { $1.count }
-            connection.closeHandler = { log("\($1) \(fcntl(one, F_GETFD))") }
+            connection.closeHandler = {
+                log("\($1) \(isClosed(peer: other))")
+                close(other)
+            }
             try! connection.start()
-            close(other)
         }
         thread.join()
-        #expect(log.entries == ["loopEnded -1"])
+        #expect(log.entries == ["loopEnded true"])
     }
 
     // MARK: Ends
