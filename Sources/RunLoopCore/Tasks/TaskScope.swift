@@ -2,8 +2,8 @@ internal import Synchronization
 
 /// What a task of a loop waits for on the loop's thread.
 ///
-/// Its cancellation ends that wait by one handler for the whole of the task: a handler for each wait would make a wait
-/// half as expensive again.
+/// Its cancellation ends that wait by one handler for the whole of the task: a handler for each wait took 1,300 of the
+/// 8,660 instructions of an echo.
 final class TaskScope: Sendable {
     @TaskLocal private static var current: TaskScope?
 
@@ -28,11 +28,14 @@ final class TaskScope: Sendable {
         }
     }
 
-    /// The scope of the task whose job is running on the loop. Tasks that it has started see the scope too, but it is
-    /// not theirs.
+    /// The scope of the task whose job is running on the loop, if the task was started there: a task that has gone to
+    /// another loop is cancelled where its scope is not looked at. Tasks that it has started see the scope too, but it
+    /// is not theirs.
     @inline(__always)
-    static func own(of job: UnownedJob) -> TaskScope? {
-        guard let scope = current, let task = scope.task, task == job else { return nil }
+    static func own(of job: UnownedJob, on remote: RunLoop.Remote) -> TaskScope? {
+        guard let scope = current, scope.remote.mailbox === remote.mailbox, let task = scope.task, task == job else {
+            return nil
+        }
         return scope
     }
 

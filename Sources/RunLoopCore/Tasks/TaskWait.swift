@@ -45,7 +45,9 @@ package class TaskWait: SerialExecutor, @unchecked Sendable {
         defer { isUsed = false }
         (hasOpened, hasBegun, hasEndedEarly) = (false, false, false)
         error = nil
-        if let running = remote.runningJobs?.with({ $0.running }), let scope = TaskScope.own(of: running.job) {
+        if let running = remote.runningJobs?.with({ $0.running }),
+            let scope = TaskScope.own(of: running.job, on: remote)
+        {
             isCancelled.store(scope.isCancelled, ordering: .relaxed)
             scope.begin(self)
             await gate.pass()
