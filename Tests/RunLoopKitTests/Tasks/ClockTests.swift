@@ -144,6 +144,24 @@ struct ClockTests {
         }
     }
 
+    @Test("a task of a loop that sleeps on an actor of another loop is cancelled there, whenever that is")
+    func elsewhere() async {
+        let threads = (0..<2).map { _ in LoopThread(name: "loop") { $0.add(CustomSource(), forMode: .common) } }
+        let (clock, tally) = (threads[1].remote.clock(), Tally(on: threads[1].remote.executor()))
+        for _ in 0..<1000 {
+            let task = try? await threads[0].remote.run { loop in
+                loop.task { try await tally.sleep(3600, on: clock) }
+            }
+            if Bool.random() { await Task.yield() }
+            task?.cancel()
+            await #expect(throws: CancellationError.self) { try await task?.value }
+        }
+        for thread in threads {
+            thread.stop()
+            await thread.ended()
+        }
+    }
+
     @Test("the standard library's generic sleeps work on it")
     func generic() {
         withSimulation { simulation in
