@@ -49,12 +49,15 @@ final class ByteBuffer {
     }
 
     /// Makes room at the end: moves the bytes to the front, or moves them into a larger piece of memory.
+    ///
+    /// Either way half of the memory is free afterwards, so that a byte moves about once, and the memory is
+    /// never more than twice what had to be held.
     private func reserve(_ room: Int) {
         guard capacity - end < room else { return }
         if capacity - count >= room && count <= capacity / 2 {
             memory.copyMemory(from: memory + start, byteCount: count)
         } else {
-            let larger = max(capacity * 2, count + room)
+            let larger = 2 * (count + room)
             let moved = UnsafeMutableRawPointer.allocate(byteCount: larger, alignment: 1)
             moved.copyMemory(from: memory + start, byteCount: count)
             memory.deallocate()

@@ -1,0 +1,37 @@
+import TestSupport
+import Testing
+
+@testable import RunLoopUnix
+
+@Suite("The buffer of bytes")
+struct ByteBufferTests {
+    @Test("gives the bytes back in order, and takes at most twice the memory of what it ever had to hold")
+    func model() {
+        for seed in UInt64(0)..<200 {
+            var random = SeededGenerator(seed: seed)
+            let first = Int.random(in: 1...100, using: &random)
+            let limit = Int.random(in: 1...2000, using: &random)
+            let buffer = ByteBuffer(capacity: first)
+            var model: [UInt8] = []
+            var most = 0
+            /// Little as often as anything up to all.
+            func amount(of all: Int) -> Int {
+                Int.random(in: 0...(Bool.random(using: &random) ? all : min(all, 50)), using: &random)
+            }
+            for _ in 0..<200 {
+                let piece = (0..<amount(of: limit - model.count)).map { _ in
+                    UInt8.random(in: .min ... .max, using: &random)
+                }
+                piece.withUnsafeBytes { buffer.append($0) }
+                model += piece
+                most = max(most, model.count)
+                #expect(Array(buffer.bytes) == model, "seed \(seed)")
+                let gone = amount(of: model.count)
+                buffer.discard(gone)
+                model.removeFirst(gone)
+                #expect(Array(buffer.bytes) == model, "seed \(seed)")
+            }
+            #expect(buffer.capacity <= max(first, 2 * most), "seed \(seed)")
+        }
+    }
+}
