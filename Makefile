@@ -31,7 +31,7 @@ help:
 	@echo "make docs    the reference of all products, to .build/docs"
 	@echo "make check-api    compares the public interface with the folder API    make record-api  records it"
 	@echo "make check-costs  counts instructions, allocations and system calls   make record-costs  records them"
-	@echo "make bench-ttlstore  TTLStore beside redis-server"
+	@echo "make bench-ttlstore  TTLStore beside redis-server; CPUS=0 has them share a processor; ROUNDS=…"
 	@echo "make fuzz    four minutes of fuzzing of TTLStore's parser and loaders, of framings and of PEM"
 	@echo "make kill-ttlstore  TTLStore killed two hundred times under load"
 	@echo "make stress  five million calls raced by threads that stop what is called; loops that end; tasks on them"
@@ -110,6 +110,8 @@ examples:
 
 lint:
 	$(SWIFT) format lint --strict --parallel --recursive $(SOURCES)
+	@! grep -rl '@_spi' Sources Examples | grep -v '^Sources/RunLoopTesting/' || { \
+	  echo "only RunLoopTesting uses interfaces that are not public"; exit 1; }
 
 format:
 	$(SWIFT) format --in-place --parallel --recursive $(SOURCES)
@@ -174,11 +176,12 @@ kill-ttlstore: deps
 
 # Five kinds of items, a million calls of each; ten thousand loops that end with tasks on them; a gigabyte each way
 # between a task and a peer of which one rests; ten thousand cancelled waits of each kind; and ten seconds of everything
-# that tasks do, under each sanitizer.
+# that tasks do, under each sanitizer. Ten thousand marble diagrams for each algorithm of others.
 stress:
 	RACED_CALLS=1000000 $(TEST) --filter StopRaceTests/race
 	ENDED_LOOPS=10000 $(TEST) --filter ExecutorTests/manyLoops
 	MOVED_MEBIBYTES=1024 $(TEST) --filter RestingPeerTests
+	MARBLES=10000 $(TEST) --filter MarbleTests
 	CANCELLED_WAITS=10000 $(TEST) --filter 'CancelledWaitTests|ChildTaskTests/nothingLeft'
 	for sanitizer in thread address; do \
 	  STRESS_SECONDS=10 TEST_TARGETS=RunLoopUnixTests $(TEST) --sanitize=$$sanitizer \

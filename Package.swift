@@ -38,6 +38,7 @@ let package = Package(
         .library(name: "RunLoopTLS", targets: ["RunLoopTLS"]),
         .library(name: "RunLoopFoundation", targets: ["RunLoopFoundation"]),
         .library(name: "RunLoopSimulation", targets: ["RunLoopSimulation"]),
+        .library(name: "RunLoopTesting", targets: ["RunLoopTesting"]),
         .library(name: "RunLoopLogging", targets: ["RunLoopLogging"]),
         .library(name: "RunLoopMetrics", targets: ["RunLoopMetrics"]),
         .library(name: "RunLoopServiceLifecycle", targets: ["RunLoopServiceLifecycle"]),
@@ -51,6 +52,7 @@ let package = Package(
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.5.0"),
+        .package(url: "https://github.com/apple/swift-async-algorithms.git", from: "1.0.0"),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-metrics.git", from: "2.4.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.6.0"),
@@ -73,6 +75,7 @@ let package = Package(
         .target(name: "RunLoopTLS", dependencies: ["RunLoopUnix", "COpenSSL"], swiftSettings: strict),
         .target(name: "RunLoopFoundation", dependencies: ["RunLoopKit"], swiftSettings: strict),
         .target(name: "RunLoopSimulation", dependencies: ["RunLoopCore"], swiftSettings: strict),
+        .target(name: "RunLoopTesting", dependencies: ["RunLoopCore", "RunLoopSimulation"], swiftSettings: strict),
 
         // Beside it, for those who use these packages: nobody else depends on them.
         .target(
@@ -149,6 +152,13 @@ let package = Package(
         .testTarget(
             name: "RunLoopSimulationTests",
             dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopSimulation", "TestSupport"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "RunLoopTestingTests",
+            dependencies: [
+                "RunLoopTesting", "RunLoopKit", "RunLoopSimulation", "TestSupport",
+                product("AsyncAlgorithms", of: "swift-async-algorithms", if: "Programs"),
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "RunLoopCoreTests",

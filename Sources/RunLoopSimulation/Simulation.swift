@@ -198,8 +198,14 @@ public final class Simulation: Sendable {
     /// Such a task was on Swift's default executor, on the default clock, or on a thread that is not the simulation's.
     /// When it comes back depends on real time, which the simulation cannot see, so the run is not the same each time. A
     /// task stays inside if it is a task of a loop, or prefers a loop's executor, and sleeps on a loop's clock. A traced
-    /// simulation has the same lines in its ``trace``.
+    /// simulation has the same lines in its ``trace``. If the default executor is captured, a sleep on the default clock
+    /// has a line when it begins.
     public var escapes: [String] { timeline.escapes }
+
+    /// Tells that a task of the calling thread, which is one of the simulation's, waits for the real time of a clock.
+    package func noteEscape(of task: String, on clock: String) {
+        timeline.noteEscape(to: place.index) { "\(task) sleeps on \(clock), in real time, on \($0) at \($1)" }
+    }
 
     /// Adds a line of your own to the trace.
     public func note(_ text: String) {

@@ -333,10 +333,11 @@ final class Timeline: Sendable {
     }
 
     /// A task has come back from outside of the simulation.
-    func noteEscape(_ task: String, to index: Int) {
+    /// - Parameter what: says it of the thread's name and the time.
+    func noteEscape(to index: Int, _ what: (String, RunLoop.Instant) -> String) {
         state.withLock { state in
             let name = state.participants[index].name
-            let escape = "\(task) came to \(name) at \(state.clock.now) from a thread outside of the simulation"
+            let escape = what(name, state.clock.now)
             state.escapes.append(escape)
             if isTraced { state.lines.append("\(state.clock.now) \(name) - escape: \(escape)") }
         }

@@ -56,6 +56,6 @@ struct VirtualWaker: Waker {
 
     func tookJob(_ task: @autoclosure () -> String) {
         guard RunLoop.installed?.virtualDriver?.timeline !== timeline else { return }
-        timeline.noteEscape(task(), to: index)
+        timeline.noteEscape(to: index) { "\(task()) came to \($0) at \($1) from a thread outside of the simulation" }
     }
 }

@@ -23,13 +23,15 @@ enum JobWay {
     case task
     /// That of the loop's own tasks.
     case own
+    /// Swift's default executor, in whose place the loop is.
+    case standIn
     /// That of actors, and the task prefers one of the others.
     case serialOfTask, serialOfOwn
 
     /// The same task, on its way to an actor.
     var toActor: JobWay {
         switch self {
-        case .serial: .serial
+        case .serial, .standIn: .serial
         case .task, .serialOfTask: .serialOfTask
         case .own, .serialOfOwn: .serialOfOwn
         }

@@ -77,6 +77,7 @@ extension RunLoop {
                 case .serial: job.runSynchronously(on: executors.serial)
                 case .task: job.runSynchronously(on: executors.task)
                 case .own: job.runSynchronously(on: executors.own)
+                case .standIn: job.runSynchronously(on: globalConcurrentExecutor.asUnownedTaskExecutor())
                 case .serialOfTask:
                     job.runSynchronously(isolatedTo: executors.serial, taskExecutor: executors.task)
                 case .serialOfOwn:
@@ -113,5 +114,5 @@ extension UnownedJob {
     }
 
     /// How reports name its task, for example `task 12`.
-    var task: String { "task " + description.filter(\.isNumber) }
+    package var task: String { "task " + description.filter(\.isNumber) }
 }

@@ -59,6 +59,11 @@ extension RunLoop {
             (self.serial, self.task, self.own) = (serial, task, own)
             jobs.executor = self
         }
+
+        /// Runs a job in the place of Swift's default executor: the job is told that it runs there. Any thread.
+        ///
+        /// - Returns: `false` if the loop has ended.
+        package func standIn(for job: UnownedJob) -> Bool { jobs.accepts(job, by: .standIn) }
     }
 }
 

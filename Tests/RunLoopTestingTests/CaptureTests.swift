@@ -1,0 +1,139 @@
+import RunLoopKit
+import RunLoopSimulation
+import RunLoopTesting
+import TestSupport
+import Testing
+
+@Suite("Capturing the default executor")
+struct CaptureTests {
+    @Test("tasks and actors of the default executor live in the simulation")
+    func captured() {
+        withSimulation(traced: true) { simulation in
+            simulation.captureDefaultExecutor()
+            let loop = simulation.loop
+            let clock = loop.clock
+            let log = Log<String>()
+            let tally = Tally()
+            loop.task {
+                await withTaskGroup { group in
+                    for number in 1...3 {
+                        group.addTask {
+                            try? await clock.sleep(for: .seconds(number))
+                            await Task.yield()
+                            log("\(number) at \(await tally.add()) \(simulation.now)")
+                        }
+                    }
+                }
+                let last = await Task.detached { () -> String in
+                    try? await clock.sleep(for: .seconds(1))
+                    return "detached \(simulation.now)"
+                }.value
+                log(last)
+            }
+            simulation.advance(by: .seconds(10))
+            #expect(
+                log.entries == [
+                    "1 at 1 1.000000000", "2 at 2 2.000000000", "3 at 3 3.000000000", "detached 4.000000000",
+                ])
+            #expect(simulation.escapes.isEmpty, "\(simulation.escapes)")
+        }
+    }
+
+    @Test("tasks go on while the loop works or runs in another mode")
+    func otherModes() {
+        withSimulation { simulation in
+            simulation.captureDefaultExecutor()
+            let log = Log<String>()
+            let thread = LoopThread(name: "time") { $0.add(CustomSource(), forMode: .default) }
+            let clock = thread.remote.clock()
+            Task.detached {
+                for _ in 1...3 {
+                    try await clock.sleep(for: .seconds(1))
+                    log("\(simulation.now)")
+                }
+            }
+            simulation.loop.perform(afterDelay: .milliseconds(500)) { simulation.spend(.seconds(5)) }
+            simulation.advance(by: .seconds(1))
+            #expect(log.entries == ["1.000000000", "2.000000000", "3.000000000"])
+        }
+    }
+
+    @Test("a sleep on the default clock is reported when it begins")
+    func realSleep() {
+        withSimulation { simulation in
+            simulation.captureDefaultExecutor()
+            Task.detached { try await Task.sleep(for: .seconds(1000)) }
+            simulation.yield()
+            let escape = simulation.escapes.first ?? ""
+            #expect(escape.hasPrefix("task "), "\(escape)")
+            #expect(
+                escape.hasSuffix(" sleeps on ContinuousClock, in real time, on default executor at 0.000000000"),
+                "\(escape)")
+        }
+    }
+
+    @Test("simulations on several threads, and threads without one, keep their own tasks")
+    func parallel() async {
+        let count = 8
+        let logs = (0..<count).map { _ in Log<String>() }
+        let threads = logs.map { log in
+            PlainThread {
+                for _ in 0..<50 {
+                    withSimulation { simulation in
+                        simulation.captureDefaultExecutor()
+                        let clock = simulation.loop.clock
+                        Task {
+                            for _ in 0..<5 {
+                                try await clock.sleep(for: .seconds(1))
+                                log("\(simulation.now)")
+                            }
+                        }
+                        simulation.advance(by: .seconds(6))
+                        if !simulation.escapes.isEmpty { log("\(simulation.escapes)") }
+                    }
+                }
+            }
+        }
+        // Outside, meanwhile.
+        let sum = await withTaskGroup { group in
+            for number in 0..<1000 {
+                group.addTask {
+                    await Task.yield(); return number
+                }
+            }
+            return await group.reduce(0, +)
+        }
+        for thread in threads { thread.join() }
+        #expect(sum == 499_500)
+        let expected = (0..<50).flatMap { _ in (1...5).map { "\($0).000000000" } }
+        for log in logs { #expect(log.entries == expected) }
+    }
+
+    @Test("what still waits when the simulation ends goes on outside")
+    func ends() async {
+        let log = Log<String>()
+        func begin() -> Task<Void, Never> {
+            withSimulation { simulation in
+                simulation.captureDefaultExecutor()
+                let clock = simulation.loop.clock
+                let task = Task {
+                    do { try await clock.sleep(for: .seconds(100)) } catch { log("\(error)") }
+                    await Task.yield()
+                }
+                simulation.advance(by: .seconds(1))
+                return task
+            }
+        }
+        await begin().value
+        #expect(log.entries.count == 1 && log.entries[0].contains("ended"), "\(log.entries)")
+    }
+
+    private actor Tally {
+        private var count = 0
+
+        func add() -> Int {
+            count += 1
+            return count
+        }
+    }
+}
