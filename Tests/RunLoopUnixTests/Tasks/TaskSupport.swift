@@ -8,11 +8,6 @@ func onLoop(
     do { try await withLoop(body) } catch { Issue.record(error, sourceLocation: sourceLocation) }
 }
 
-/// Lets the loop make a pass, in which it serves what is ready.
-nonisolated(nonsending) func pass(of loop: RunLoop) async {
-    await withUnsafeContinuation { continuation in loop.perform(inModes: .common) { continuation.resume() } }
-}
-
 /// Runs `body` twice on a loop that ends meanwhile, in a task of the loop and in one that only prefers its executor, and
 /// tells how they have ended.
 func endsOfLoop(

@@ -1,0 +1,6 @@
+package import RunLoopCore
+
+/// Lets the loop make a pass, in which it serves what is ready.
+package nonisolated(nonsending) func pass(of loop: RunLoop) async {
+    await withUnsafeContinuation { continuation in loop.perform(inModes: .common) { continuation.resume() } }
+}
