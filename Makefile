@@ -62,7 +62,7 @@ test: deps costs-deps lint
 	$(SWIFT) build --build-tests
 	@set -o pipefail; $(TEST) --skip-build 2>&1 | tee .build/tests.log || { \
 	  echo "What failed, once more:"; grep '✘' .build/tests.log; exit 1; }
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target checks tsan-short check-costs asan-short
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check-costs checks tsan-short asan-short
 
 # What looks at what has been built; one after the other, for they share the build.
 .PHONY: checks

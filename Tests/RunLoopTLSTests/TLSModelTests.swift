@@ -46,9 +46,7 @@ struct TLSModelTests {
                 switch Int.random(in: 0..<8, using: &random) {
                 case 0...2:
                     let most = [10, 1_000, 20_000, 150_000][Int.random(in: 0..<4, using: &random)]
-                    let bytes = (0..<Int.random(in: 0..<most, using: &random)).map { _ in
-                        UInt8.random(in: .min ... .max, using: &random)
-                    }
+                    let bytes = randomBytes(Int.random(in: 0..<most, using: &random), using: &random)
                     written[index] += bytes
                     connection.write(bytes)
                 case 3: connection.pauseReading()

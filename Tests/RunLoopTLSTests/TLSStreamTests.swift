@@ -10,7 +10,7 @@ import Testing
 
 @Suite("TLS streams")
 struct TLSStreamTests {
-    private static let pattern = (0..<(8 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 13) }
+    private static let pattern = randomBytes(8 << 20, seed: 1)
 
     /// Writes the beginning of the pattern in records of 1,000 bytes, so that a piece of 64 KiB ends within one.
     private static func writeRecords(_ count: Int, to side: Side) {

@@ -16,7 +16,7 @@ final class Side {
     var receive: ((Side, Span<UInt8>) -> Int)?
 
     /// Whether exactly these bytes have come; the expectation would print them all.
-    func hasReceived(_ bytes: some Sequence<UInt8>) -> Bool { received.elementsEqual(bytes) }
+    func hasReceived(_ bytes: some Collection<UInt8>) -> Bool { areSame(received, bytes) }
 
     var text: String { String(decoding: received, as: UTF8.self) }
     var error: TLSError? {

@@ -9,7 +9,7 @@ import Testing
 /// thousand of each.
 @Suite("Algorithms of others on a loop's clock")
 struct MarbleTests {
-    private static let count = amount(of: "MARBLES", usually: 500)
+    private static let count = amount(of: "MARBLES", usually: 200)
 
     @Test("debounce gives what is followed by rest")
     func debounce() {

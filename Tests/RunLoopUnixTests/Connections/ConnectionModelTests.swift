@@ -94,7 +94,7 @@ struct ConnectionModelTests {
                 case 0...2:
                     let count = Int.random(
                         in: 0..<[10, most / 10, most].randomElement(using: &random)!, using: &random)
-                    let bytes = (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &random) }
+                    let bytes = randomBytes(count, using: &random)
                     talker.written += bytes
                     talker.connection.write(bytes)
                 case 3:

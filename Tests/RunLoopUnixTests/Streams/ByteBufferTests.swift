@@ -19,17 +19,15 @@ struct ByteBufferTests {
                 Int.random(in: 0...(Bool.random(using: &random) ? all : min(all, 50)), using: &random)
             }
             for _ in 0..<200 {
-                let piece = (0..<amount(of: limit - model.count)).map { _ in
-                    UInt8.random(in: .min ... .max, using: &random)
-                }
+                let piece = randomBytes(amount(of: limit - model.count), using: &random)
                 piece.withUnsafeBytes { buffer.append($0) }
                 model += piece
                 most = max(most, model.count)
-                #expect(Array(buffer.bytes) == model, "seed \(seed)")
+                #expect(areSame(buffer.bytes, model), "seed \(seed)")
                 let gone = amount(of: model.count)
                 buffer.discard(gone)
                 model.removeFirst(gone)
-                #expect(Array(buffer.bytes) == model, "seed \(seed)")
+                #expect(areSame(buffer.bytes, model), "seed \(seed)")
             }
             #expect(buffer.capacity <= max(first, 2 * most), "seed \(seed)")
         }

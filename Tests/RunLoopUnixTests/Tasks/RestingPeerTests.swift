@@ -11,10 +11,7 @@ struct RestingPeerTests {
     private static let total = amount(of: "MOVED_MEBIBYTES", usually: 64) << 20
 
     /// What is sent again and again; its length is no power of two, so that a piece that is lost is noticed.
-    private static let block = {
-        var random = SeededGenerator(seed: 1)
-        return (0..<1_000_003).map { _ in UInt8.random(in: .min ... .max, using: &random) }
-    }()
+    private static let block = randomBytes(1_000_003, seed: 1)
 
     /// Whether the bytes are those that come after `position` others.
     private static func isRight(_ bytes: UnsafeRawBufferPointer, at position: Int) -> Bool {
