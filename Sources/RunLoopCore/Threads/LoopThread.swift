@@ -132,23 +132,30 @@ public final class LoopThread: Sendable {
     /// Waits as ``join()`` does, as a task: no thread is blocked. Cancelling the task does not end the wait; ``stop()``
     /// does. Any thread.
     public nonisolated(nonsending) func ended() async {
-        await withUnsafeContinuation { end.resume($0) }
+        await end.wait()
     }
 
 }
 
-/// The end of a thread, and the tasks that wait for it.
-private final class ThreadEnd: Sendable {
+/// The end of a thread, and the tasks that wait for it: an executor that keeps their jobs until then.
+///
+/// Not their continuations: a task that is resumed just before it comes to rest goes on in a way of the runtime that
+/// ThreadSanitizer takes for a race.
+private final class ThreadEnd: SerialExecutor {
     /// `nil` when the thread has ended.
-    private let waiting = Locked<[UnsafeContinuation<Void, Never>]?>([])
+    private let waiting = Locked<[UnownedJob]?>([])
 
-    /// Resumes a task when the thread has ended.
-    func resume(_ continuation: UnsafeContinuation<Void, Never>) {
+    nonisolated(nonsending) func wait() async {
+        await Gate(self).pass()
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
         let hasCome = waiting.withLock { waiting in
-            waiting?.append(continuation)
+            waiting?.append(job)
             return waiting == nil
         }
-        if hasCome { continuation.resume() }
+        if hasCome { job.runSynchronously(on: asUnownedSerialExecutor()) }
     }
 
     func hasCome() {
@@ -156,6 +163,22 @@ private final class ThreadEnd: Sendable {
             defer { waiting = nil }
             return waiting ?? []
         }
-        for continuation in last { continuation.resume() }
+        for job in last { job.runSynchronously(on: asUnownedSerialExecutor()) }
+    }
+
+    /// An actor that a task enters in order to wait.
+    private actor Gate {
+        private let end: ThreadEnd
+        private var hasPassed = false
+        nonisolated var unownedExecutor: UnownedSerialExecutor { end.asUnownedSerialExecutor() }
+
+        init(_ end: ThreadEnd) {
+            self.end = end
+        }
+
+        /// Does something, because the compiler does not enter an actor in which there is nothing to do.
+        func pass() {
+            hasPassed = true
+        }
     }
 }
