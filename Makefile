@@ -176,12 +176,14 @@ kill-ttlstore: deps
 
 # Five kinds of items, a million calls of each; ten thousand loops that end with tasks on them; a gigabyte each way
 # between a task and a peer of which one rests; ten thousand cancelled waits of each kind; and ten seconds of everything
-# that tasks do, under each sanitizer. Ten thousand marble diagrams for each algorithm of others.
+# that tasks do, under each sanitizer. Ten thousand marble diagrams for each algorithm of others, and many more scenarios
+# and lives of timer sources than the tests usually have.
 stress:
 	RACED_CALLS=1000000 $(TEST) --filter StopRaceTests/race
 	ENDED_LOOPS=10000 $(TEST) --filter ExecutorTests/manyLoops
 	MOVED_MEBIBYTES=1024 $(TEST) --filter RestingPeerTests
 	MARBLES=10000 $(TEST) --filter MarbleTests
+	SCENARIOS=50000 LIVES=50000 $(TEST) --filter 'ScenarioPlayerTests|TimerSourceModelTests'
 	CANCELLED_WAITS=10000 $(TEST) --filter 'CancelledWaitTests|ChildTaskTests/nothingLeft'
 	for sanitizer in thread address; do \
 	  STRESS_SECONDS=10 TEST_TARGETS=RunLoopUnixTests $(TEST) --sanitize=$$sanitizer \

@@ -215,17 +215,20 @@ struct TimerSourceModelTests {
         }
     }
 
-    @Test("five thousand random lives on a loop go as the rules say")
+    /// `make stress` lives more.
+    private static let lives = UInt64(amount(of: "LIVES", usually: 2500))
+
+    @Test("random lives on a loop go as the rules say")
     func loop() {
-        for seed in 0..<5000 {
-            guard live(UInt64(seed), .loop) else { return }
+        for seed in 0..<Self.lives {
+            guard live(seed, .loop) else { return }
         }
     }
 
-    @Test("two thousand random lives on the background pool go as the rules say")
+    @Test("random lives on the background pool go as the rules say")
     func pool() {
-        for seed in 0..<2000 {
-            guard live(UInt64(seed), .pool) else { return }
+        for seed in 0..<Self.lives / 2 {
+            guard live(seed, .pool) else { return }
         }
     }
 }
