@@ -7,7 +7,17 @@ internal import RunLoopSimulation
 final class Router: TaskExecutor, SchedulingExecutor {
     private static let shared = Router()
 
-    private let platform = PlatformExecutorFactory.defaultExecutor
+    private let platform: any TaskExecutor
+    /// The same, for what waits for real time.
+    private let platformScheduling: any SchedulingExecutor
+
+    private init() {
+        platform = PlatformExecutorFactory.defaultExecutor
+        guard let scheduling = platform as? any SchedulingExecutor else {
+            fatalError("this Swift runtime's default executor knows no time; RunLoopTesting was tried with Swift 6.3.1")
+        }
+        platformScheduling = scheduling
+    }
 
     private enum Factory: ExecutorFactory {
         static var mainExecutor: any MainExecutor { PlatformExecutorFactory.mainExecutor }
@@ -32,14 +42,12 @@ final class Router: TaskExecutor, SchedulingExecutor {
         platform.enqueue(ExecutorJob(job))
     }
 
-    // What waits for real time.
-
     func enqueue<C: Clock>(
         _ job: consuming ExecutorJob, after delay: C.Duration, tolerance: C.Duration?, clock: C
     ) {
         let job = UnownedJob(job)
         Router.tellOfSleep(job, clock)
-        scheduling.enqueue(ExecutorJob(job), after: delay, tolerance: tolerance, clock: clock)
+        platformScheduling.enqueue(ExecutorJob(job), after: delay, tolerance: tolerance, clock: clock)
     }
 
     func enqueue<C: Clock>(
@@ -47,14 +55,7 @@ final class Router: TaskExecutor, SchedulingExecutor {
     ) {
         let job = UnownedJob(job)
         Router.tellOfSleep(job, clock)
-        scheduling.enqueue(ExecutorJob(job), at: instant, tolerance: tolerance, clock: clock)
-    }
-
-    private var scheduling: any SchedulingExecutor {
-        guard let scheduling = platform as? any SchedulingExecutor else {
-            fatalError("this Swift runtime's default executor knows no time; RunLoopTesting was tried with Swift 6.3.1")
-        }
-        return scheduling
+        platformScheduling.enqueue(ExecutorJob(job), at: instant, tolerance: tolerance, clock: clock)
     }
 
     private static func tellOfSleep(_ job: UnownedJob, _ clock: some Clock) {

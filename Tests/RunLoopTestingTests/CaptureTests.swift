@@ -52,8 +52,12 @@ struct CaptureTests {
                     log("\(simulation.now)")
                 }
             }
-            simulation.loop.perform(afterDelay: .milliseconds(500)) { simulation.spend(.seconds(5)) }
+            let loop = simulation.loop
+            loop.perform(afterDelay: .milliseconds(500)) { simulation.spend(.seconds(2)) }
             simulation.advance(by: .seconds(1))
+            #expect(log.entries == ["1.000000000", "2.000000000"])
+            loop.add(CustomSource(), forMode: .tracking)
+            loop.run(in: .tracking, until: simulation.now + .seconds(1))
             #expect(log.entries == ["1.000000000", "2.000000000", "3.000000000"])
         }
     }

@@ -20,7 +20,7 @@ package class TaskWait: SerialExecutor, @unchecked Sendable {
     @exclusivity(unchecked) private var origin: (jobs: UnownedReference<RunLoop.JobQueue>, way: JobWay)?
     @exclusivity(unchecked) private var error: (any Error)?
     @exclusivity(unchecked) private var hasBegun = false
-    @exclusivity(unchecked) private var usedGate: Gate?
+    @exclusivity(unchecked) private var usedGate: JobGate?
     /// Whether the wait can be ended. On the loop's thread.
     package final var isWaiting: Bool { isOpen.load(ordering: .relaxed) }
 
@@ -71,9 +71,9 @@ package class TaskWait: SerialExecutor, @unchecked Sendable {
         }
     }
 
-    private final var gate: Gate {
+    private final var gate: JobGate {
         if let usedGate { return usedGate }
-        let gate = Gate(self)
+        let gate = JobGate(self)
         usedGate = gate
         return gate
     }
@@ -122,6 +122,9 @@ package class TaskWait: SerialExecutor, @unchecked Sendable {
     }
 
     /// Resumes the task, if it waits, or as soon as it does. On the loop's thread.
+    ///
+    /// The job of a task that came from the loop goes back there and is told that it never left, so that it goes on at
+    /// once. Others go from here to where they came from.
     package final func end(throwing error: (any Error)? = nil) {
         if isTaken && !hasOpened {
             hasEndedEarly = true
@@ -147,25 +150,4 @@ package class TaskWait: SerialExecutor, @unchecked Sendable {
 
     /// The task was cancelled after the wait had begun, and is about to be told.
     package func cancelled(in loop: RunLoop) {}
-
-    /// An actor that a task enters in order to wait, on an executor that keeps the task's job until the wait ends.
-    ///
-    /// The job of a task that came from the loop goes back there and is told that it never left, so that it goes on at
-    /// once. Others go from here to where they came from. A continuation would resume a task that is isolated to an
-    /// actor on the default executor first: a trip to another thread, which takes 10 µs, and which virtual time does not
-    /// see.
-    private actor Gate {
-        private unowned let wait: TaskWait
-        private var passes = 0
-        nonisolated var unownedExecutor: UnownedSerialExecutor { wait.asUnownedSerialExecutor() }
-
-        init(_ wait: TaskWait) {
-            self.wait = wait
-        }
-
-        /// Counts, because the compiler does not enter an actor in which there is nothing to do.
-        func pass() {
-            passes &+= 1
-        }
-    }
 }

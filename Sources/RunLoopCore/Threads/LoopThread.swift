@@ -138,15 +138,12 @@ public final class LoopThread: Sendable {
 }
 
 /// The end of a thread, and the tasks that wait for it: an executor that keeps their jobs until then.
-///
-/// Not their continuations: a task that is resumed just before it comes to rest goes on in a way of the runtime that
-/// ThreadSanitizer takes for a race.
 private final class ThreadEnd: SerialExecutor {
     /// `nil` when the thread has ended.
     private let waiting = Locked<[UnownedJob]?>([])
 
     nonisolated(nonsending) func wait() async {
-        await Gate(self).pass()
+        await JobGate(self).pass()
     }
 
     func enqueue(_ job: consuming ExecutorJob) {
@@ -164,21 +161,5 @@ private final class ThreadEnd: SerialExecutor {
             return waiting ?? []
         }
         for job in last { job.runSynchronously(on: asUnownedSerialExecutor()) }
-    }
-
-    /// An actor that a task enters in order to wait.
-    private actor Gate {
-        private let end: ThreadEnd
-        private var hasPassed = false
-        nonisolated var unownedExecutor: UnownedSerialExecutor { end.asUnownedSerialExecutor() }
-
-        init(_ end: ThreadEnd) {
-            self.end = end
-        }
-
-        /// Does something, because the compiler does not enter an actor in which there is nothing to do.
-        func pass() {
-            hasPassed = true
-        }
     }
 }
