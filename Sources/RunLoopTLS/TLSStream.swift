@@ -11,7 +11,8 @@ final class TLSStream: ByteStream {
     let session: TLSSession
     @exclusivity(unchecked) var owner: (any StreamOwner)?
     @exclusivity(unchecked) private var isWatched = false
-    private var handshakeTimer: Timer?
+    private var handshakeTimeout: DelayedCall?
+    private static let timeoutLabel = CallLabel("handshake timeout")
 
     // Unchecked as in `Connection`.
     @exclusivity(unchecked) private(set) var failure: (any StreamFailure)?
@@ -46,13 +47,12 @@ final class TLSStream: ByteStream {
         isWatched = true
         self.interest = interest
         let timeout = session.context.handshakeTimeout
-        let timer = Timer(at: loop.now + timeout, origin: origin) { [unowned self] _ in
+        let end = loop.now + timeout
+        handshakeTimeout = loop.perform(at: end, inModes: modes, label: Self.timeoutLabel, origin: origin) {
+            [unowned self] in
             failure = TLSError(.handshakeTimeout, "nothing came of it in \(timeout)")
             self.owner?.streamFailed()
         }
-        timer.name = "handshake timeout"
-        handshakeTimer = timer
-        loop.add(timer, forMode: modes)
     }
 
     private func updateBelow() {
@@ -74,17 +74,12 @@ final class TLSStream: ByteStream {
             return
         }
         isOpen = true
-        endHandshakeTimer()
+        handshakeTimeout?.cancel()
         // What came together with the end of the handshake has been read from below already.
         (readAwaits, holdsInput) = (.readable, true)
         owner?.streamOpened()
         if interest.contains(.readable) { owner?.streamIsReady(for: .readable) }
         updateBelow()
-    }
-
-    private func endHandshakeTimer() {
-        handshakeTimer?.invalidate()
-        handshakeTimer = nil
     }
 
     // MARK: Bytes
@@ -177,7 +172,7 @@ final class TLSStream: ByteStream {
             SSL_shutdown(session.ssl)
         }
         (owner, isWatched) = (nil, false)
-        endHandshakeTimer()
+        handshakeTimeout?.cancel()
         below.stream.close(isComplete: isComplete)
     }
 }

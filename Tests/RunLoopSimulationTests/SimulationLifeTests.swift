@@ -161,15 +161,15 @@ struct SimulationLifeTests {
             let observer = Observer(activities: .all) { _, _ in tokens[2].touch() }
             loop.add(observer, forMode: .common)
             loop.perform(inModes: .tracking) { tokens[3].touch() }
-            let call = loop.perform(afterDelay: .seconds(100)) { tokens[4].touch() }
+            loop.perform(afterDelay: .seconds(100)) { tokens[4].touch() }
             simulation.drag(from: simulation.now + .seconds(50), until: simulation.now + .seconds(60))
             let thread = LoopThread { loop in loop.add(CustomSource(), forMode: .default) }
             simulation.advance(by: .seconds(10))
-            let objects: [AnyObject] = [simulation, loop, timer, source, observer, call, thread]
+            let objects: [AnyObject] = [simulation, loop, timer, source, observer, thread]
             weak = objects.map { Weak($0) }
             return loop.remote
         }
-        #expect(weak.map(\.isGone) == Array(repeating: true, count: 7))
+        #expect(weak.map(\.isGone) == Array(repeating: true, count: 6))
         #expect(released.value == 5)
         #expect(remote.perform { _ in } == false)
     }

@@ -43,6 +43,21 @@ private func pendingTimers() -> [Timer] {
     return add(order())
 }
 
+/// The same with delayed calls.
+private func pendingCalls() -> [DelayedCall] {
+    for call in call(order()) { call.cancel() }
+    pass()
+    return call(order())
+}
+
+private func call(_ numbers: [Int]) -> [DelayedCall] {
+    var calls: [DelayedCall] = []
+    calls.reserveCapacity(count)
+    let begin = loop.passTime + hour
+    for number in numbers { calls.append(loop.perform(at: begin + .milliseconds(number)) { observe(number) }) }
+    return calls
+}
+
 private func add(_ numbers: [Int]) -> [Timer] {
     var timers: [Timer] = []
     timers.reserveCapacity(count)
@@ -194,6 +209,49 @@ private let operations: [(name: String, run: () -> Never)] = [
                     simulation.advance(by: .seconds(100))
                     return simulation.loop.statistics.fires - before
                 }
+            }
+        }
+    ),
+    (
+        "add a delayed call",
+        {
+            for call in pendingCalls() { call.cancel() }
+            pass()
+            let numbers = order()
+            measured { call(numbers).count }
+        }
+    ),
+    (
+        "cancel a delayed call",
+        {
+            let calls = pendingCalls()
+            let order = order()
+            measured {
+                for index in order { calls[index].cancel() }
+                return count
+            }
+        }
+    ),
+    (
+        "re-arm a delayed call",
+        {
+            let calls = pendingCalls()
+            let order = order()
+            measured {
+                for _ in 0..<5 { for index in order { calls[index].rearm(at: loop.passTime + hour + hour) } }
+                return 5 * count
+            }
+        }
+    ),
+    (
+        "make a delayed call, one of 10,000 that are due",
+        {
+            for call in pendingCalls() { call.cancel() }
+            let now = loop.now
+            for number in order() { loop.perform(at: now - .microseconds(number)) { observe(number) } }
+            measured {
+                pass()
+                return count
             }
         }
     ),

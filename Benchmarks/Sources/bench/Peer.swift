@@ -16,6 +16,7 @@ struct Peer {
     /// What a ratio is taken to when it is called one to the floor.
     static let floor = "floor"
     static let ours = "ours"
+    static let call = "ours, delayed call"
 
     /// Not loops that anybody could use, and so not candidates for the best.
     var isYardstick: Bool { program == "Floor" || program == "SwiftHeap" }
@@ -25,6 +26,7 @@ struct Peer {
 
     static let all = [
         Peer("ours", "RunLoopKit"),
+        Peer(call, "RunLoopKit", form: "delayed call"),
         Peer("ours, tolerance 1 ms", "RunLoopKit", form: "tolerance"),
         Peer("floor", "Floor"),
         Peer("floor, timerfd", "Floor", form: "timerfd"),
@@ -58,6 +60,7 @@ struct Peer {
     /// What a form differs in from the loop itself; nothing else is measured of it.
     func differs(in workload: Workload) -> Bool {
         switch (program, form) {
+        case ("RunLoopKit", "delayed call"): ["churn", "rearm", "fire"].contains(workload.kind)
         case ("RunLoopKit", "tolerance"), ("Dispatch", "tolerance"): workload.kind == "periodic"
         case ("Floor", "timerfd"), ("Floor", "slack"): ["fire", "periodic", "idle"].contains(workload.kind)
         case ("Floor", "eventfd"): ["ping", "post"].contains(workload.kind)

@@ -50,7 +50,7 @@ extension RunLoop {
         var fired = 0
         while let (item, deadline) = timers.popDue(in: mode, at: now, before: mark) {
             statistics.lateness.record(nanoseconds: recentTime().nanoseconds &- deadline.nanoseconds)
-            if item.object.deadlineCame(in: self) { fired += 1 }
+            if fire(item) { fired += 1 }
         }
         timers.restore()
         statistics.count(fires: fired, slept: sleeps)
@@ -66,6 +66,13 @@ extension RunLoop {
         if outcome == .starved && !didWork { return .starved }
         if innermostRun!.isStopped { return .stopped }
         return isEmpty(mode) && !mailbox.hasMail ? .finished : nil
+    }
+
+    @inline(__always)
+    private func fire(_ item: TimerReference<TimedItem>) -> Bool {
+        guard let call = item.call else { return item.node.object.deadlineCame(in: self) }
+        make(call)
+        return true
     }
 
     /// Until when to sleep; `nil` if there is something to do at once, or nothing to wait for.

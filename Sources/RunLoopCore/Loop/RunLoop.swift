@@ -114,6 +114,7 @@ public final class RunLoop {
         isVirtual = world.isVirtual
         timeOfPass = driver.now
         thread = pthread_self()
+        noteLiving(true)
     }
 
     deinit {
@@ -124,22 +125,29 @@ public final class RunLoop {
     /// is queued is let go. From now on posts from other threads are refused.
     package func tearDown() {
         guard !hasEnded else { return }
+        letGoOfAll()
+        runLastJobs()
+    }
+
+    /// When this returns, everything has gone: tasks that waited for something of it are among the last jobs.
+    private func letGoOfAll() {
         // Urgent requests may let things go on this thread, to which these belong.
         let lastMail = mailbox.close()
         for case .urgent(let block) in lastMail.requests { block(self) }
         hasEnded = true
+        noteLiving(false)
         var droppedBlocks = BlockQueue<RunLoop>()
         swap(&droppedBlocks, &blocks)
         // Every item is told that the loop has ended before anything is let go: deinits may ask any of them.
-        let timed = timers.removeAll()
+        let (timed, calls) = timers.removeAll()
         for item in timed { item.homeChanged(to: nil) }
         let untimed = allUntimedItems()
         for item in untimed { item.setMembership(.none, in: self) }
         for item in timed { item.loopEnded() }
         for item in untimed { item.loopEnded() }
+        for call in calls where call.label == .sleep { call.block() }
         for item in timed { UnownedReference(item).release() }
         locals = Locals()
-        runLastJobs()
     }
 
     /// Runs the jobs that wait, and those that come of them: a job cannot be refused. From then on none is taken.

@@ -1,4 +1,4 @@
-/// A 4-ary implicit heap of nodes by deadline, and by order if deadlines are equal. Each node knows where it is.
+/// A 4-ary implicit heap of what waits, by deadline, and by order if deadlines are equal. Each item knows where it is.
 ///
 /// Insertion and removal of the top are O(log n). Any other removal is O(log n) at worst and O(1) on average: what
 /// fills the gap comes from the bottom.
@@ -6,7 +6,7 @@ struct TimerHeap<Node: TimerQueueNode>: ~Copyable {
     // 16 bytes, so that the four children of an entry share a line of the cache.
     struct Entry {
         var deadline: RunLoop.Instant
-        var node: UnownedReference<Node>
+        var item: TimerReference<Node>
     }
 
     private var entries = Buffer<Entry>()
@@ -24,10 +24,10 @@ struct TimerHeap<Node: TimerQueueNode>: ~Copyable {
         siftUp(entry, from: entries.count - 1)
     }
 
-    /// Changes when an entry is due. Its node has its new place in the order already.
+    /// Changes when an entry is due. Its item has its new place in the order already.
     @inline(__always)
     mutating func move(at index: Int, to deadline: RunLoop.Instant) {
-        put(Entry(deadline: deadline, node: entries[index].node), at: index)
+        put(Entry(deadline: deadline, item: entries[index].item), at: index)
     }
 
     @inline(__always)
@@ -92,24 +92,24 @@ struct TimerHeap<Node: TimerQueueNode>: ~Copyable {
     @inline(__always)
     private static func place(_ entry: Entry, at index: Int, in base: UnsafeMutablePointer<Entry>) {
         base[index] = entry
-        entry.node.with { $0.setPlace(.heap, index) }
+        entry.item.setIndex(index)
     }
 
     @inline(__always)
     static func isBefore(_ left: Entry, _ right: Entry) -> Bool {
         if left.deadline < right.deadline { return true }
         guard left.deadline == right.deadline else { return false }
-        return left.node.with { $0.queueOrder } < right.node.with { $0.queueOrder }
+        return left.item.queueOrder < right.item.queueOrder
     }
 
-    /// Traps unless every entry is behind its parent, and every node knows where it is.
+    /// Traps unless every entry is behind its parent, and every item knows where it is.
     func checkInvariants() {
         for index in entries.indices {
             let isBefore = index > 0 && Self.isBefore(entries[index], entries[(index - 1) / 4])
             precondition(!isBefore, "a heap entry is ahead of its parent")
-            let node = entries[index].node.object
+            let position = entries[index].item.position
             precondition(
-                node.queuePlace == .heap && node.queueIndex == index, "a node does not know its place in the heap")
+                position.place == .heap && position.index == index, "an item does not know its place in the heap")
         }
     }
 }

@@ -1,13 +1,15 @@
 /// Who is called when, and in which modes.
 ///
-/// A node is in one *lane*. There is a lane for each set of modes in use, with a heap of its own, so that running a
+/// An item is in one *lane*. There is a lane for each set of modes in use, with a heap of its own, so that running a
 /// mode looks at the heads of a few lanes, and switching modes costs nothing per timer.
 ///
-/// Postponing a node only notes its new place in the order. Its entry moves there when it reaches the top. So arming is
+/// A *node* is an object; a *call* needs none, and lies in a slot of the queue's own. Both are items of the same heaps.
+///
+/// Postponing an item only notes its new place in the order. Its entry moves there when it reaches the top. So arming is
 /// O(log n), disarming O(1) on average, postponing O(1), and finding the next deadline O(lanes of the mode). Once the
 /// buffers have grown, nothing is allocated.
 ///
-/// The queue calls nobody. Its caller lets nodes go, when the queue is in order.
+/// The queue calls nobody. Its caller lets nodes and blocks go, when the queue is in order.
 struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
     private var lanes = Buffer<TimerLane<Node>>()
     /// The lane that was asked for last: the next timer is probably for the same modes.
@@ -19,18 +21,28 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
 
     /// The nodes that are not armed.
     private var resting = Buffer<UnownedReference<Node>>()
-    /// Nodes that a pass found and may not fire, because they were armed or joined its mode after it had begun. They
-    /// are back in their heaps before anybody asks for the next deadline.
-    private var aside = Buffer<UnownedReference<Node>>()
+    /// What a pass found and may not fire, because it was armed or joined its mode after the pass had begun. It is back
+    /// in its heap before anybody asks for the next deadline.
+    private var aside = Buffer<TimerHeap<Node>.Entry>()
+    private var calls = CallTable()
+    /// Where the last call went: the next one is probably for the same modes. Lanes are never given up, and what becomes
+    /// a common mode joins the lanes of common items.
+    private var modesOfCalls = RunLoop.Modes([RunLoop.Mode]())
+    private var laneOfCalls = 0
 
     /// Counts every arming: it decides between equal deadlines, and it is the mark by which a pass knows what came
     /// before.
-    private(set) var nextOrder: UInt64 = 1
+    private(set) var nextOrder: UInt64
 
     /// Whether a pass may be under way, so that it matters when a node joins a mode.
     var notesJoins = false
-    /// When a node last joined a mode, for joins since the outermost pass now under way began.
+    /// When an item last joined a mode, for joins since the outermost pass now under way began.
     private var joins: [UnsafeRawPointer: [RunLoop.Mode: UInt64]] = [:]
+
+    /// - Parameter nextOrder: greater than any that a token knows which may be used with this queue.
+    init(nextOrder: UInt64 = 1) {
+        self.nextOrder = nextOrder
+    }
 
     // MARK: Nodes and lanes
 
@@ -43,7 +55,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
     /// Takes a node and arms it at once.
     mutating func register(_ node: Node, _ membership: Membership, at deadline: RunLoop.Instant, order: UInt64) {
         enter(node, membership)
-        insert(UnownedReference(node), at: deadline, order: order)
+        insert(TimerReference(UnownedReference(node)), at: deadline, order: order)
     }
 
     @inline(__always)
@@ -59,11 +71,15 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         let node = UnownedReference(node)
         if !joins.isEmpty { joins[node.address] = nil }
         lanes[node.with { $0.lane }].members -= 1
-        takeOut(node)
+        takeOut(TimerReference(node))
     }
 
     func membership(of node: Node) -> Membership {
         lanes[node.lane].membership
+    }
+
+    func membership(of item: TimerReference<Node>) -> Membership {
+        lanes[item.lane].membership
     }
 
     /// Moves a node to other modes. Its deadline and its place in the order stay.
@@ -72,13 +88,14 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         guard old != membership else { return }
         let isArmed = node.isArmed
         let reference = UnownedReference(node)
-        takeOut(reference)
+        takeOut(TimerReference(reference))
         lanes[node.lane].members -= 1
         let lane = lane(for: membership)
         lanes[lane].members += 1
         node.lane = lane
         noteJoin(node, membership.modes.subtracting(old.modes))
-        if isArmed { insert(reference, at: node.deadline, order: node.order) } else { rest(reference) }
+        guard isArmed else { return rest(reference) }
+        insert(TimerReference(reference), at: node.deadline, order: node.order)
     }
 
     /// Puts every common item into `mode`, which has become a common mode.
@@ -87,7 +104,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
             guard !lanes[lane].membership.modes.contains(mode) else { continue }
             if !lanes[lane].membership.isEverywhere { addLane(lane, to: mode) }
             lanes[lane].membership.modes.insert(mode)
-            for node in nodes(of: lane) { noteJoin(node, ModeSet(mode)) }
+            for item in items(of: lane) { noteJoin(item, ModeSet(mode)) }
         }
     }
 
@@ -129,9 +146,13 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
 
     /// Notes that an armed node joins `modes` now: a pass of theirs that is under way must not fire it.
     mutating func noteJoin(_ node: Node, _ modes: ModeSet) {
+        noteJoin(TimerReference(UnownedReference(node)), modes)
+    }
+
+    private mutating func noteJoin(_ item: TimerReference<Node>, _ modes: ModeSet) {
         guard notesJoins else { return }
         let order = takeOrder()
-        for mode in modes.all { joins[UnownedReference(node).address, default: [:]][mode] = order }
+        for mode in modes.all { joins[item.address, default: [:]][mode] = order }
     }
 
     // MARK: Arming
@@ -144,8 +165,8 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
     /// Arms a node, or arms it again. `order` is a place that was taken for it.
     mutating func arm(_ node: Node, at deadline: RunLoop.Instant, order: UInt64) {
         guard node.queuePlace == .heap else {
-            takeOut(UnownedReference(node))
-            return insert(UnownedReference(node), at: deadline, order: order)
+            takeOut(TimerReference(UnownedReference(node)))
+            return insert(TimerReference(UnownedReference(node)), at: deadline, order: order)
         }
         node.noteArmed(at: deadline, order)
         lanes[node.lane].heap.move(at: Int(node.queueIndex), to: deadline)
@@ -160,17 +181,15 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
 
     mutating func disarm(_ node: Node) {
         guard node.isArmed else { return }
-        takeOut(UnownedReference(node))
+        takeOut(TimerReference(UnownedReference(node)))
         rest(UnownedReference(node))
     }
 
     @inline(__always)
-    private mutating func insert(_ node: UnownedReference<Node>, at deadline: RunLoop.Instant, order: UInt64) {
-        let lane = node.with { node in
-            node.noteArmed(at: deadline, order)
-            return node.lane
-        }
-        lanes[lane].heap.insert(.init(deadline: deadline, node: node))
+    private mutating func insert(_ item: TimerReference<Node>, at deadline: RunLoop.Instant, order: UInt64) {
+        item.noteArmed(at: deadline, order)
+        item.setPlace(.heap)
+        lanes[item.lane].heap.insert(.init(deadline: deadline, item: item))
     }
 
     private mutating func rest(_ node: UnownedReference<Node>) {
@@ -178,24 +197,92 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         resting.append(node)
     }
 
-    /// Takes a node from where it is. The caller decides where it goes.
-    private mutating func takeOut(_ node: UnownedReference<Node>) {
-        let (place, index, lane) = node.with { ($0.queuePlace, Int($0.queueIndex), $0.lane) }
-        switch place {
-        case .heap:
-            lanes[lane].heap.remove(at: index)
-        case .aside:
+    /// Takes an item from where it is. The caller decides where it goes.
+    @inline(__always)
+    private mutating func takeOut(_ item: TimerReference<Node>) {
+        let (place, index, lane) = item.position
+        guard place == .heap else { return takeOut(place, index) }
+        lanes[lane].heap.remove(at: index)
+    }
+
+    @inline(never)
+    private mutating func takeOut(_ place: TimerQueuePlace, _ index: Int) {
+        if place == .aside {
             let last = aside.removeLast()
             guard index < aside.count else { return }
             aside[index] = last
-            last.with { $0.setPlace(.aside, index) }
-        case .resting:
+            last.item.setIndex(index)
+        } else {
             let last = resting.removeLast()
             guard index < resting.count else { return resting.shrink() }
             resting[index] = last
             last.with { $0.setPlace(.resting, index) }
             resting.shrink()
         }
+    }
+
+    // MARK: Calls
+
+    /// Takes a call, which is due at `date`, or up to `latest` if nothing else wakes the loop before.
+    @inline(__always)
+    mutating func add(
+        _ block: consuming @escaping () -> Void, _ label: CallLabel, _ origin: RunLoop.Origin, _ modes: RunLoop.Modes,
+        common: ModeSet, at date: RunLoop.Instant, until latest: RunLoop.Instant
+    ) -> CallToken {
+        if modes != modesOfCalls {
+            laneOfCalls = lane(for: Membership.none.joining(modes, common: common))
+            modesOfCalls = modes
+        }
+        let lane = laneOfCalls
+        lanes[lane].members += 1
+        let (slot, token) = calls.insert(consume block, label, origin, at: date, lane: lane, order: takeOrder())
+        lanes[lane].heap.insert(.init(deadline: latest, item: TimerReference(slot)))
+        return token
+    }
+
+    /// Whether a call has been neither made nor cancelled.
+    func isPending(_ token: CallToken) -> Bool { calls.find(token) != nil }
+
+    /// Takes a call out, if it is pending. The caller lets go of the block.
+    @inline(__always)
+    mutating func cancel(_ token: CallToken) -> (block: () -> Void, label: CallLabel)? {
+        guard let slot = calls.find(token) else { return nil }
+        if !joins.isEmpty { joins[TimerReference<Node>(slot).address] = nil }
+        lanes[slot.pointee.lane].members -= 1
+        takeOut(TimerReference(slot))
+        let label = slot.pointee.label
+        return (calls.remove(slot, token)!, label)
+    }
+
+    /// Moves a pending call without a tolerance to another date and a new place in the order.
+    @inline(__always)
+    mutating func move(_ token: CallToken, to date: RunLoop.Instant) -> Bool {
+        guard let slot = calls.find(token) else { return false }
+        let order = takeOrder()
+        // Its entry in the heap is not looked at: that is another line of the cache.
+        if date >= slot.pointee.date && slot.pointee.place == .heap {
+            assert(lanes[slot.pointee.lane].heap[Int(slot.pointee.index)].deadline <= date, "it had a tolerance")
+            slot.pointee.laterOrder = order
+            slot.pointee.date = date
+        } else {
+            slot.pointee.date = date
+            takeOut(TimerReference(slot))
+            insert(TimerReference(slot), at: date, order: order)
+        }
+        return true
+    }
+
+    /// Hands a call over that ``popDue(in:at:before:)`` has found. Its slot is in use until the call has been made.
+    @inline(__always)
+    mutating func beginCall(_ slot: CallTable.Reference) -> (block: () -> Void, token: CallToken) {
+        slot.pointee.index = CallSlot.indexOfCalled
+        return (slot.pointee.block.take()!, calls.token(of: slot))
+    }
+
+    @inline(__always)
+    mutating func endCall(_ slot: CallTable.Reference, _ token: CallToken) {
+        lanes[slot.pointee.lane].members -= 1
+        _ = calls.remove(slot, token)
     }
 
     // MARK: What is due
@@ -220,37 +307,35 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
     @inline(never)
     private mutating func restoreAside() {
         while !aside.isEmpty {
-            let node = aside.removeLast()
-            let (deadline, order) = node.with { ($0.deadline, $0.order) }
-            insert(node, at: deadline, order: order)
+            let entry = aside.removeLast()
+            insert(entry.item, at: entry.deadline, order: entry.item.order)
         }
         aside.shrink()
     }
 
-    /// The node whose turn it is in `mode`: the one with the earliest deadline, if that is not later than `now` or if
-    /// its tolerance lets it come now, among those that were armed and in the mode before the mark. It is disarmed.
+    /// What is due in `mode`: the item with the earliest deadline, if that is not later than `now` or if its tolerance
+    /// lets it come now, among those that were armed and in the mode before the mark. A node is disarmed.
     mutating func popDue(
         in mode: RunLoop.Mode, at now: RunLoop.Instant, before mark: UInt64
-    ) -> (node: UnownedReference<Node>, deadline: RunLoop.Instant)? {
+    ) -> (item: TimerReference<Node>, deadline: RunLoop.Instant)? {
         while let lane = head(of: mode) {
             let top = lanes[lane].heap.top
-            // Most nodes have no tolerance, and need not be asked.
-            let mayCome = top.deadline <= now || top.node.with { $0.hasTolerance && $0.earliest <= now }
-            guard mayCome else { return nil }
+            guard top.deadline <= now || top.item.mayComeEarly(at: now) else { return nil }
             lanes[lane].heap.removeTop()
-            guard top.node.with({ $0.queueOrder }) < mark, joined(top.node, mode, before: mark) else {
-                top.node.with { $0.setPlace(.aside, aside.count) }
-                aside.append(top.node)
+            guard top.item.queueOrder < mark, joined(top.item, mode, before: mark) else {
+                top.item.setPlace(.aside)
+                top.item.setIndex(aside.count)
+                aside.append(top)
                 continue
             }
-            rest(top.node)
-            return (top.node, min(top.deadline, now))
+            if top.item.call == nil { rest(top.item.node) }
+            return (top.item, min(top.deadline, now))
         }
         return nil
     }
 
-    private func joined(_ node: UnownedReference<Node>, _ mode: RunLoop.Mode, before mark: UInt64) -> Bool {
-        guard !joins.isEmpty, let order = joins[node.address]?[mode] else { return true }
+    private func joined(_ item: TimerReference<Node>, _ mode: RunLoop.Mode, before mark: UInt64) -> Bool {
+        guard !joins.isEmpty, let order = joins[item.address]?[mode] else { return true }
         return order < mark
     }
 
@@ -268,7 +353,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         for index in 0..<countLanes(of: mode) {
             let lane = lane(index, of: mode)
             for index in 0..<lanes[lane].heap.count {
-                let date = lanes[lane].heap[index].node.with { $0.earliest }
+                let date = lanes[lane].heap[index].item.earliest
                 earliest = min(earliest ?? date, date)
             }
         }
@@ -282,7 +367,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         for index in 0..<countLanes(of: mode) {
             let lane = lane(index, of: mode)
             guard !lanes[lane].heap.isEmpty else { continue }
-            if lanes[lane].heap.top.node.with({ $0.laterOrder }) != 0 { settleTop(of: lane) }
+            if lanes[lane].heap.top.item.laterOrder != 0 { settleTop(of: lane) }
             if let other = best, !TimerHeap.isBefore(lanes[lane].heap.top, lanes[other].heap.top) { continue }
             best = lane
         }
@@ -292,20 +377,12 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
     /// Moves postponed entries from the top of a lane to where they belong now.
     @inline(never)
     private mutating func settleTop(of lane: Int) {
-        while true {
-            let node = lanes[lane].heap.top.node
-            let deadline: RunLoop.Instant? = node.with { node in
-                guard node.laterOrder != 0 else { return nil }
-                let deadline = node.deadline
-                node.noteArmed(at: deadline, node.laterOrder)
-                return deadline
-            }
-            guard let deadline else { return }
-            lanes[lane].heap.move(at: 0, to: deadline)
+        while lanes[lane].heap.top.item.laterOrder != 0 {
+            lanes[lane].heap.move(at: 0, to: lanes[lane].heap.top.item.settle())
         }
     }
 
-    /// Whether a node is scheduled in `mode`, armed or being called.
+    /// Whether an item is scheduled in `mode`, armed or being called.
     // Mutating, because otherwise the compiler copies a whole queue that is a property for the call.
     mutating func hasMembers(in mode: RunLoop.Mode) -> Bool {
         for index in 0..<countLanes(of: mode) where lanes[lane(index, of: mode)].members > 0 { return true }
@@ -314,32 +391,37 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
 
     // MARK: Looking at the whole
 
-    /// The nodes of a lane, in no order.
-    private func nodes(of lane: Int) -> [Node] {
-        var nodes: [Node] = []
-        for index in 0..<lanes[lane].heap.count { nodes.append(lanes[lane].heap[index].node.object) }
-        for index in aside.indices where aside[index].object.lane == lane { nodes.append(aside[index].object) }
-        for index in resting.indices where resting[index].object.lane == lane { nodes.append(resting[index].object) }
-        return nodes
+    /// The items of a lane, in no order, without calls that are being made.
+    private func items(of lane: Int) -> [TimerReference<Node>] {
+        var items: [TimerReference<Node>] = []
+        for index in 0..<lanes[lane].heap.count { items.append(lanes[lane].heap[index].item) }
+        for index in aside.indices where aside[index].item.lane == lane { items.append(aside[index].item) }
+        for index in resting.indices where resting[index].with({ $0.lane == lane }) {
+            items.append(TimerReference(resting[index]))
+        }
+        return items
     }
 
-    /// All nodes, the armed ones first, in the order in which they are due.
-    func nodes() -> [Node] {
-        lanes.indices.flatMap { nodes(of: $0) }
-            .sorted { left, right in
-                if left.isArmed != right.isArmed { return left.isArmed }
-                guard left.deadline == right.deadline else { return left.deadline < right.deadline }
-                return left.order < right.order
-            }
+    /// Everything that is scheduled: what is armed first, in the order in which it is due.
+    func items() -> [TimerReference<Node>] {
+        var items = lanes.indices.flatMap { self.items(of: $0) }
+        calls.forEach { if $0.pointee.isBeingCalled { items.append(TimerReference($0)) } }
+        return items.sorted { left, right in
+            if left.isArmed != right.isArmed { return left.isArmed }
+            guard left.date == right.date else { return left.date < right.date }
+            return left.order < right.order
+        }
     }
 
-    /// Takes every node out. The caller releases them.
-    mutating func removeAll() -> [Node] {
-        let all = lanes.indices.flatMap { nodes(of: $0) }
-        let order = nextOrder
-        self = TimerQueue()
-        nextOrder = order
-        return all
+    /// Takes everything out. The caller releases the nodes and lets go of the blocks.
+    mutating func removeAll() -> (nodes: [Node], calls: [(block: () -> Void, label: CallLabel)]) {
+        let items = lanes.indices.flatMap { self.items(of: $0) }
+        let blocks = items.compactMap { item in
+            item.call.flatMap { slot in slot.pointee.block.take().map { (block: $0, label: slot.pointee.label) } }
+        }
+        let nodes = items.filter { $0.call == nil }.map(\.node.object)
+        self = TimerQueue(nextOrder: nextOrder)
+        return (nodes, blocks)
     }
 
     var armedCount: Int { lanes.indices.reduce(aside.count) { $0 + lanes[$1].heap.count } }
@@ -349,19 +431,19 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         for lane in lanes.indices {
             lanes[lane].heap.checkInvariants()
             for index in 0..<lanes[lane].heap.count {
-                let (deadline, node) = (lanes[lane].heap[index].deadline, lanes[lane].heap[index].node.object)
-                precondition(node.lane == lane, "an entry is in the heap of another lane")
-                precondition(
-                    node.laterOrder != 0 ? deadline <= node.deadline : deadline == node.deadline,
-                    "an entry has another deadline than its node")
+                let (deadline, item) = (lanes[lane].heap[index].deadline, lanes[lane].heap[index].item)
+                precondition(item.lane == lane, "an entry is in the heap of another lane")
+                precondition(item.fits(deadline), "an entry has another deadline than its item")
             }
-            precondition(nodes(of: lane).count == lanes[lane].members, "a lane has lost count of its members")
+            var members = items(of: lane).count
+            calls.forEach { if $0.pointee.isBeingCalled && $0.pointee.lane == lane { members += 1 } }
+            precondition(members == lanes[lane].members, "a lane has lost count of its members")
         }
         for index in aside.indices {
-            let node = aside[index].object
+            let position = aside[index].item.position
             precondition(
-                node.queuePlace == .aside && node.queueIndex == index,
-                "a node that was set aside does not know its place")
+                position.place == .aside && position.index == index,
+                "an item that was set aside does not know its place")
         }
         for index in resting.indices {
             let node = resting[index].object
@@ -377,11 +459,11 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
     }
 }
 
-/// The nodes of a timer queue that are in the same modes.
+/// What a timer queue holds for the same modes.
 struct TimerLane<Node: TimerQueueNode>: ~Copyable {
     var membership: Membership
     var heap = TimerHeap<Node>()
-    /// How many nodes are in the lane, armed or not. They keep a mode from being empty.
+    /// How many items are in the lane, armed or not. They keep a mode from being empty.
     var members = 0
 
     init(_ membership: Membership) {

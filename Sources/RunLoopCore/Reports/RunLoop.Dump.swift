@@ -70,7 +70,9 @@ extension RunLoop {
     /// once the loop has looked.
     public func dump() -> Dump {
         checkThread()
-        var items = timers.nodes().filter { !($0 is Alarm) }.map { Dump.Item($0) }
+        var items = timers.items().compactMap { item in
+            item.call.map { Dump.Item($0, timers.membership(of: item)) } ?? Dump.Item(timed: item.node.object)
+        }
         items += allUntimedItems().map { Dump.Item($0) }.sorted { $0.kind.rank < $1.kind.rank }
         items += blocks.map { Dump.Item($0, commonModes) }
         return Dump(
@@ -81,6 +83,24 @@ extension RunLoop {
 }
 
 extension RunLoop.Dump.Item {
+    /// `nil` for what is the loop's own.
+    fileprivate init?(timed item: RunLoop.TimedItem) {
+        if item is RunLoop.Alarm { return nil }
+        self.init(item)
+    }
+
+    fileprivate init(_ call: CallTable.Reference, _ membership: Membership) {
+        kind = call.pointee.label.kind
+        name = call.pointee.label.name
+        origin = call.pointee.origin
+        modes = membership.modes.all
+        isCommon = membership.isCommon
+        isEverywhere = membership.isEverywhere
+        keepsAlive = true
+        deadline = call.pointee.date == .distantFuture ? nil : call.pointee.date
+        detail = nil
+    }
+
     fileprivate init(_ item: RunLoop.Item) {
         kind = item.kind
         name = item.name

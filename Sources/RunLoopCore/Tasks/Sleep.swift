@@ -3,10 +3,11 @@
 /// The objects of a loop serve one sleep after another, so that a sleep allocates nothing.
 final class Sleep: TaskWait, @unchecked Sendable {
     // Unchecked as in `TaskWait`.
-    private let item = SleepItem()
     private var modes = RunLoop.Modes.common
     private var deadline = RunLoop.Instant.distantFuture
     private var latest = RunLoop.Instant.distantFuture
+    private var call = CallToken.none
+    private static let origin = RunLoop.Origin()
 
     static nonisolated(nonsending) func sleep(
         on clock: RunLoop.Clock, until deadline: RunLoop.Instant, now: RunLoop.Instant, tolerance: Duration
@@ -20,62 +21,21 @@ final class Sleep: TaskWait, @unchecked Sendable {
         try await sleep.wait()
     }
 
+    // The block captures nothing else, and so is no allocation.
     override func begin(in loop: RunLoop) {
-        item.begin(self, from: deadline, to: latest, in: loop, modes)
+        let latest = loop.isVirtual ? deadline : latest
+        call = loop.add({ [self] in awake() }, .sleep, Self.origin, modes, at: deadline, until: latest)
     }
 
     override func cancelled(in loop: RunLoop) {
-        item.withdraw()
-    }
-}
-
-/// A sleep in the timer queue.
-private final class SleepItem: RunLoop.TimedItem {
-    // Unchecked as in `Item`.
-    @exclusivity(unchecked) private var sleep: Sleep?
-    @exclusivity(unchecked) private var date = RunLoop.Instant.distantFuture
-    @exclusivity(unchecked) private var latest = RunLoop.Instant.distantFuture
-    @exclusivity(unchecked) private var taskName: String?
-
-    init() {
-        super.init(origin: RunLoop.Origin())
+        loop.cancel(call)
     }
 
-    func begin(
-        _ sleep: Sleep, from date: RunLoop.Instant, to latest: RunLoop.Instant, in loop: RunLoop, _ modes: RunLoop.Modes
-    ) {
-        self.sleep = sleep
-        self.date = date
-        self.latest = loop.isVirtual ? date : latest
-        homeChanged(to: loop)
-        let membership = Membership.none.joining(modes, common: loop.commonModes)
-        loop.timers.register(self, membership, at: self.latest, order: loop.timers.takeOrder())
+    /// The time has come, or the loop has ended.
+    private func awake() {
+        let hasEnded = remote.installedReference?.with { $0.hasEnded } ?? true
+        end(throwing: hasEnded ? remote.endError : nil)
     }
-
-    func withdraw() {
-        sleep = nil
-        if let loop { withdraw(from: loop) }
-    }
-
-    override func deadlineCame(in loop: RunLoop) -> Bool {
-        guard let sleep else { return false }
-        withdraw()
-        sleep.end()
-        return true
-    }
-
-    override func loopEnded() {
-        guard let sleep else { return }
-        self.sleep = nil
-        sleep.end(throwing: sleep.remote.endError)
-    }
-
-    override var deadline: RunLoop.Instant { latest }
-    override var earliest: RunLoop.Instant { date }
-    override var dueDate: RunLoop.Instant? { date }
-    override var kind: RunLoop.ItemKind { .sleep }
-    override var hasHandler: Bool { sleep != nil }
-    override func dropHandler(_ body: () -> Void) { body() }
 }
 
 /// The sleeps on clocks of a loop that serve no task now.

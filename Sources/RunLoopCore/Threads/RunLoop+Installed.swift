@@ -10,6 +10,24 @@ extension RunLoop {
         rlk_get_thread_object().map { UnownedReference(address: $0) }
     }
 
+    /// The loop of that number, which must be the calling thread's; `nil` if it has ended.
+    @inline(__always)
+    static func living(_ number: UInt64) -> UnownedReference<RunLoop>? {
+        if let installedReference, installedReference.with({ $0.number == number }) { return installedReference }
+        return livingLoops.withLock { loops in
+            let loop = loops[number]
+            loop?.with { $0.checkThread() }
+            return loop
+        }
+    }
+
+    private static let livingLoops = Locked<[UInt64: UnownedReference<RunLoop>]>([:])
+
+    /// From now on the loop can be found by its number, or no longer.
+    func noteLiving(_ lives: Bool) {
+        RunLoop.livingLoops.withLock { $0[number] = lives ? UnownedReference(self) : nil }
+    }
+
     /// Whether it is the calling thread's.
     package var isInstalled: Bool { RunLoop.installedReference == UnownedReference(self) }
 

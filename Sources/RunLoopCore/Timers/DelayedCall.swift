@@ -1,23 +1,42 @@
 /// A call that a loop makes later, once: `performSelector:withObject:afterDelay:`.
 ///
 /// The loop keeps what is called, its target and its argument until the call has been made or cancelled. It makes the
-/// call only while it runs in one of the call's modes. A call belongs to its loop's thread and is not `Sendable`.
+/// call only while it runs in one of the call's modes.
+///
+/// This is the cheapest way to do something later: a call is no object and takes 72 bytes of its loop's, besides what its
+/// block captures. The token is a value of 16 bytes that keeps nothing, neither block nor loop. It belongs to its loop's
+/// thread and is not `Sendable`.
 ///
 /// Source: Apple's page on `performSelector:withObject:afterDelay:`.
-public final class DelayedCall {
-    private let timer: Timer
+public struct DelayedCall: Hashable, BitwiseCopyable {
+    // A counted reference to the loop would cost two locked instructions for each call.
+    private let loopNumber: UInt64
+    fileprivate let token: CallToken
 
-    fileprivate init(_ timer: Timer) {
-        self.timer = timer
+    fileprivate init(_ token: CallToken, in loop: RunLoop) {
+        loopNumber = loop.number
+        self.token = token
     }
 
-    /// Whether the call has still to be made.
-    public var isPending: Bool { timer.isValid }
+    /// The loop; `nil` if it has ended.
+    private var loop: UnownedReference<RunLoop>? { RunLoop.living(loopNumber) }
+
+    /// Whether the call has still to be made. On the loop's thread, O(1).
+    public var isPending: Bool { loop?.with { $0.timers.isPending(token) } ?? false }
 
     /// Cancels the call and lets go of its target and argument. Harmless once the call has been made or is being made.
     /// On the loop's thread, O(1) on average.
     public func cancel() {
-        timer.invalidate()
+        loop?.with { $0.cancel(token) }
+    }
+
+    /// Moves a pending call to `date`, and to the end of what is due then. Does nothing once the call has been made or
+    /// cancelled, or while it is being made. On the loop's thread, O(1) for a later date and O(log n) for an earlier one.
+    ///
+    /// - Returns: whether the call was pending.
+    @discardableResult
+    public func rearm(at date: RunLoop.Instant) -> Bool {
+        loop?.with { $0.timers.move(token, to: date) } ?? false
     }
 }
 
@@ -27,25 +46,29 @@ extension DelayedCall: Sendable {}
 /// The delayed calls of a loop that can be found by their target.
 private final class DelayedCallTable {
     struct Entry {
-        let timer: Timer
         let name: String?
         let argument: AnyHashable?
     }
 
-    private var pending: [ObjectIdentifier: [ObjectIdentifier: Entry]] = [:]
+    private var pending: [ObjectIdentifier: [CallToken: Entry]] = [:]
+    private var targets: [CallToken: ObjectIdentifier] = [:]
 
     static let local = RunLoop.Local { _ in DelayedCallTable() }
 
-    func calls(of target: AnyObject) -> [Entry] {
-        pending[ObjectIdentifier(target)].map { Array($0.values) } ?? []
+    /// In the order in which they were asked for.
+    func calls(of target: AnyObject, where matches: (Entry) -> Bool) -> [CallToken] {
+        pending[ObjectIdentifier(target)].map { $0.filter { matches($0.value) }.map(\.key) }?
+            .sorted { $0.version < $1.version } ?? []
     }
 
-    func add(_ entry: Entry, of target: ObjectIdentifier) {
-        pending[target, default: [:]][ObjectIdentifier(entry.timer)] = entry
+    func add(_ call: CallToken, of target: AnyObject, _ entry: Entry) {
+        pending[ObjectIdentifier(target), default: [:]][call] = entry
+        targets[call] = ObjectIdentifier(target)
     }
 
-    func remove(_ timer: Timer, of target: ObjectIdentifier) {
-        pending[target]?[ObjectIdentifier(timer)] = nil
+    func remove(_ call: CallToken) {
+        guard let target = targets.removeValue(forKey: call) else { return }
+        pending[target]?[call] = nil
         if pending[target]?.isEmpty == true { pending[target] = nil }
     }
 }
@@ -60,19 +83,59 @@ extension RunLoop {
     /// - Returns: a token that can cancel the call. You need not keep it.
     @discardableResult
     public func perform(
-        afterDelay delay: Duration, inModes modes: Modes = .default, _ block: @escaping () -> Void,
+        afterDelay delay: Duration, inModes modes: Modes = .default, _ block: consuming @escaping () -> Void,
         file: StaticString = #fileID, line: UInt32 = #line
     ) -> DelayedCall {
-        perform(at: now + max(.zero, delay), inModes: modes, block, file: file, line: line)
+        perform(
+            at: now + max(.zero, delay), inModes: modes, origin: Origin(file: file, line: line), consume block)
     }
 
     /// Calls `block` once, not before `date`, in one of `modes`. On the loop's thread, O(log n).
     @discardableResult
     public func perform(
-        at date: Instant, inModes modes: Modes = .default, _ block: @escaping () -> Void, file: StaticString = #fileID,
-        line: UInt32 = #line
+        at date: Instant, inModes modes: Modes = .default, _ block: consuming @escaping () -> Void,
+        file: StaticString = #fileID, line: UInt32 = #line
     ) -> DelayedCall {
-        schedule(oneShot(at: date, block, file: file, line: line), modes)
+        perform(at: date, inModes: modes, origin: Origin(file: file, line: line), consume block)
+    }
+
+    /// A call that is made on behalf of other code, with that code's place, and with a label for reports.
+    @discardableResult
+    @inline(__always)
+    package func perform(
+        at date: Instant, inModes modes: Modes, label: CallLabel = .call, origin: Origin,
+        _ block: consuming @escaping () -> Void
+    ) -> DelayedCall {
+        checkThread()
+        guard !modes.isEmpty, !hasEnded else { return DelayedCall(.none, in: self) }
+        return DelayedCall(add(consume block, label, origin, modes, at: date, until: date), in: self)
+    }
+
+    @inline(__always)
+    func add(
+        _ block: consuming @escaping () -> Void, _ label: CallLabel, _ origin: Origin, _ modes: Modes,
+        at date: Instant, until latest: Instant
+    ) -> CallToken {
+        timers.add(consume block, label, origin, modes, common: commonModes, at: date, until: latest)
+    }
+
+    func cancel(_ token: CallToken) {
+        guard let call = timers.cancel(token) else { return }
+        if call.label == .targetedCall { self[DelayedCallTable.local].remove(token) }
+        // The block goes only here, when everything is in order: its deinits may do anything.
+    }
+
+    /// Makes a call whose time has come.
+    func make(_ slot: CallTable.Reference) {
+        let (label, origin, date) = (slot.pointee.label, slot.pointee.origin, slot.pointee.date)
+        let (block, token) = timers.beginCall(slot)
+        if label == .targetedCall { self[DelayedCallTable.local].remove(token) }
+        if trace != nil && label.kind == .delayedCall {
+            emit(.called(.delayedCall, name: label.name, origin: origin, "call \(label.name ?? "later") due \(date)"))
+        }
+        dispatch(label.kind, label.name, origin, block)
+        // The slots of a loop that has ended are gone.
+        if !hasEnded { timers.endCall(slot, token) }
     }
 
     /// Calls a method of `target` once, `delay` from now at the earliest, in one of `modes`. The loop keeps the target
@@ -90,8 +153,10 @@ extension RunLoop {
         _ selector: @escaping (Target) -> () -> Void, target: Target, named name: String? = nil,
         afterDelay delay: Duration, inModes modes: Modes = .default, file: StaticString = #fileID, line: UInt32 = #line
     ) -> DelayedCall {
-        let timer = oneShot(at: now + max(.zero, delay), { selector(target)() }, file: file, line: line)
-        return schedule(timer, modes, target: target, named: name)
+        perform(
+            at: now + max(.zero, delay), inModes: modes, target: target, .init(name: name, argument: nil),
+            Origin(file: file, line: line)
+        ) { selector(target)() }
     }
 
     /// Calls a method of `target` with an argument. Everything else is as without one.
@@ -101,8 +166,10 @@ extension RunLoop {
         named name: String? = nil, afterDelay delay: Duration, inModes modes: Modes = .default,
         file: StaticString = #fileID, line: UInt32 = #line
     ) -> DelayedCall {
-        let timer = oneShot(at: now + max(.zero, delay), { selector(target)(argument) }, file: file, line: line)
-        return schedule(timer, modes, target: target, named: name, argument: argument)
+        perform(
+            at: now + max(.zero, delay), inModes: modes, target: target, .init(name: name, argument: argument),
+            Origin(file: file, line: line)
+        ) { selector(target)(argument) }
     }
 
     /// Cancels every pending call of a method of `target` in this loop, in all modes. On the loop's thread.
@@ -119,28 +186,16 @@ extension RunLoop {
     }
 
     private func cancelCalls(of target: AnyObject, where matches: (DelayedCallTable.Entry) -> Bool) {
-        for entry in self[DelayedCallTable.local].calls(of: target).filter(matches) { entry.timer.invalidate() }
+        checkThread()
+        for call in self[DelayedCallTable.local].calls(of: target, where: matches) { cancel(call) }
     }
 
-    private func oneShot(at date: Instant, _ body: @escaping () -> Void, file: StaticString, line: UInt32) -> Timer {
-        Timer(at: date, block: { _ in body() }, file: file, line: line)
-    }
-
-    private func schedule(
-        _ timer: Timer, _ modes: Modes, target: AnyObject? = nil, named name: String? = nil,
-        argument: AnyHashable? = nil
+    private func perform(
+        at date: Instant, inModes modes: Modes, target: AnyObject, _ entry: DelayedCallTable.Entry, _ origin: Origin,
+        _ block: @escaping () -> Void
     ) -> DelayedCall {
-        guard !modes.isEmpty else {
-            timer.invalidate()
-            return DelayedCall(timer)
-        }
-        if let target {
-            let id = ObjectIdentifier(target)
-            let table = self[DelayedCallTable.local]
-            table.add(.init(timer: timer, name: name, argument: argument), of: id)
-            timer.invalidationHandler = { [unowned table, unowned timer] in table.remove(timer, of: id) }
-        }
-        add(timer, forMode: modes)
-        return DelayedCall(timer)
+        let call = perform(at: date, inModes: modes, label: .targetedCall, origin: origin, block)
+        if call.isPending { self[DelayedCallTable.local].add(call.token, of: target, entry) }
+        return call
     }
 }

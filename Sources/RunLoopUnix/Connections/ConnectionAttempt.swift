@@ -23,7 +23,8 @@ public final class ConnectionAttempt {
     // What is under way. The loop keeps it, and it keeps the attempt; so the end of the loop lets everything go.
     private weak var lookup: HostLookup?
     private weak var race: SocketRace?
-    private weak var pause: Timer?
+    private var pause: DelayedCall?
+    private static let pauseLabel = CallLabel("pause before connecting again")
 
     init(
         _ target: Target, on loop: RunLoop, _ modes: RunLoop.Modes, timeout: Duration, retry: Connection.Retry?,
@@ -43,7 +44,7 @@ public final class ConnectionAttempt {
         completion = nil
         lookup?.cancel()
         race?.cancel()
-        pause?.invalidate()
+        pause?.cancel()
         withExtendedLifetime(dropped) {}
     }
 
@@ -88,10 +89,7 @@ public final class ConnectionAttempt {
         guard let retry, retry.allows(tries, error) else { return finish(.failure(error)) }
         let next = loop.now + retry.delay(after: tries, random: Connection.Retry.random[loop.world]())
         guard next < totalDeadline else { return finish(.failure(error)) }
-        let timer = Timer(at: next, origin: origin) { [self] _ in beginTry() }
-        timer.name = "pause before connecting again"
-        loop.add(timer, forMode: modes)
-        pause = timer
+        pause = loop.perform(at: next, inModes: modes, label: Self.pauseLabel, origin: origin) { [self] in beginTry() }
     }
 
     private func finish(_ outcome: Outcome) {

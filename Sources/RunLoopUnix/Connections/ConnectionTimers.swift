@@ -2,7 +2,7 @@ internal import RunLoopKit
 
 /// The timeouts of a connection.
 ///
-/// Activity only notes the time. The idle timer looks at it when it fires, and is armed again for the rest: each byte
+/// Activity only notes the time. The idle timer looks at it when it fires, and waits again for the rest: each byte
 /// costs a reading of the clock and moves no timer.
 final class ConnectionTimers {
     private let loop: RunLoop
@@ -11,8 +11,11 @@ final class ConnectionTimers {
     private let expired: (Connection.CloseReason) -> Void
     // Unchecked as in `Connection`.
     @exclusivity(unchecked) private var lastActivity: RunLoop.Instant
-    @exclusivity(unchecked) private var idle: Timer?
-    private var total: Timer?
+    @exclusivity(unchecked) private var idle: DelayedCall?
+    private var total: (call: DelayedCall, date: RunLoop.Instant)?
+
+    private static let idleTimeout = CallLabel("idle timeout")
+    private static let totalTimeout = CallLabel("total timeout")
 
     init(
         _ limits: Connection.Limits, _ origin: RunLoop.Origin, on loop: RunLoop, _ modes: RunLoop.Modes,
@@ -23,23 +26,15 @@ final class ConnectionTimers {
         self.origin = origin
         self.expired = expired
         lastActivity = loop.now
-        if let timeout = limits.idleTimeout {
-            idle = schedule("idle timeout", timeout) { [unowned self] in checkIdle($0, timeout) }
-        }
+        if let timeout = limits.idleTimeout { checkIdle(at: lastActivity + timeout, timeout) }
         if let timeout = limits.totalTimeout { limit(to: timeout) }
     }
 
-    private func schedule(_ name: String, _ delay: Duration, _ block: @escaping (Timer) -> Void) -> Timer {
-        let timer = Timer(at: loop.now + delay, origin: origin, block: block)
-        timer.name = name
-        loop.add(timer, forMode: modes)
-        return timer
-    }
-
-    private func checkIdle(_ timer: Timer, _ timeout: Duration) {
-        let end = lastActivity + timeout
-        guard end > loop.now else { return expired(.idleTimeout) }
-        timer.rearm(at: end)
+    private func checkIdle(at date: RunLoop.Instant, _ timeout: Duration) {
+        idle = loop.perform(at: date, inModes: modes, label: Self.idleTimeout, origin: origin) { [unowned self] in
+            let end = lastActivity + timeout
+            if end > loop.now { checkIdle(at: end, timeout) } else { expired(.idleTimeout) }
+        }
     }
 
     func noteActivity() {
@@ -50,14 +45,18 @@ final class ConnectionTimers {
     func limit(to timeout: Duration) {
         let end = loop.now + timeout
         if let total {
-            total.fireDate = min(total.fireDate, end)
-        } else {
-            total = schedule("total timeout", timeout) { [unowned self] _ in expired(.totalTimeout) }
+            if end < total.date { total.call.rearm(at: end) }
+            self.total!.date = min(end, total.date)
+            return
         }
+        let call = loop.perform(at: end, inModes: modes, label: Self.totalTimeout, origin: origin) { [unowned self] in
+            expired(.totalTimeout)
+        }
+        total = (call, end)
     }
 
     func invalidate() {
-        idle?.invalidate()
-        total?.invalidate()
+        idle?.cancel()
+        total?.call.cancel()
     }
 }

@@ -115,8 +115,8 @@ extension Daemon {
     private func end() {
         guard case .stopping(.exit) = state else { return }
         abandonPending()
-        limit?.invalidate()
-        resending?.invalidate()
+        limit?.cancel()
+        resending?.cancel()
         (limit, resending) = (nil, nil)
         // A last time: afterwards nobody is left to try.
         if !messages.isEmpty, !sendMessages() { report(.busy) }
@@ -133,12 +133,15 @@ extension Daemon {
         pending = [:]
     }
 
+    private static let limitLabel = CallLabel("limit of stopping")
+    private static let resendLabel = CallLabel("telling the service manager")
+
     private func setLimit(_ duration: Duration) {
-        limit?.invalidate()
-        let timer = Timer(fire: loop.now + duration, interval: .zero, repeats: false) { [weak self] _ in self?.hurry() }
-        timer.name = "limit of stopping"
-        loop.add(timer, forMode: modes)
-        limit = timer
+        limit?.cancel()
+        let end = loop.now + duration
+        limit = loop.perform(at: end, inModes: modes, label: Self.limitLabel, origin: RunLoop.Origin()) { [weak self] in
+            self?.hurry()
+        }
     }
 
     // MARK: Reloading
@@ -201,14 +204,13 @@ extension Daemon {
 
     private func resendLater() {
         guard resending == nil else { return }
-        let timer = Timer(fire: loop.now + .milliseconds(100), interval: .zero, repeats: false) { [weak self] _ in
+        let next = loop.now + .milliseconds(100)
+        resending = loop.perform(at: next, inModes: modes, label: Self.resendLabel, origin: RunLoop.Origin()) {
+            [weak self] in
             guard let self else { return }
             resending = nil
             _ = sendMessages()
         }
-        timer.name = "telling the service manager"
-        loop.add(timer, forMode: modes)
-        resending = timer
     }
 
     private func report(_ error: ServiceManagerError) {

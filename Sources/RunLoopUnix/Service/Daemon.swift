@@ -70,10 +70,10 @@ public final class Daemon {
     var ending: TaskWait?
     var status: Int32 = 0
     var reloadsAgain = false
-    var limit: Timer?
+    var limit: DelayedCall?
     /// What the service manager has still to be told, in order, and when that is tried again.
     var messages: [Message] = []
-    var resending: Timer?
+    var resending: DelayedCall?
     var signals: [SignalSource] = []
     var remoteBox: Remote?
 

@@ -21,7 +21,7 @@ struct TimerQueueModelTests {
         trial.queue.end()
     }
 
-    @Test("many nodes of few modes agree with an array that is searched", arguments: [100, 200] as [UInt64])
+    @Test("many items of few modes agree with an array that is searched", arguments: [100, 200] as [UInt64])
     func manyNodes(seed: UInt64) {
         var trial = Trial(seed: seed, registerWeight: 60)
         for step in 1...400 {
@@ -94,6 +94,72 @@ struct TimerQueueModelTests {
         #expect(!hasMembers)
     }
 
+    @Test("moved 200,000 times among a thousand others, a call has one entry in the heap")
+    func boundedByMoving() {
+        var queue = TimerQueue<Node>()
+        var generator = SeededGenerator(seed: 3)
+        let tokens = (0..<1000).map { _ in queue.addCall(at: ns(0)) {} }
+        for _ in 0..<200_000 {
+            let isPending = queue.move(tokens[Int(generator.next() % 1000)], to: ns(Int64(generator.next() % 1_000_000)))
+            #expect(isPending)
+        }
+        #expect(queue.armedCount == 1000)
+        queue.checkInvariants()
+        queue.end()
+    }
+
+    @Test("added and cancelled in any order, calls are found by their own tokens only", arguments: 1...8 as ClosedRange<UInt64>)
+    func tokensOfCalls(seed: UInt64) {
+        var queue = TimerQueue<Node>()
+        var generator = SeededGenerator(seed: seed)
+        var pending: [CallToken] = []
+        var gone: [CallToken] = []
+        for _ in 0..<3000 {
+            // Grows to a thousand and shrinks to nothing again, through several chunks.
+            if generator.next() % 100 < (gone.count % 3000 < 1000 ? 70 : 35) {
+                pending.append(queue.addCall(at: ns(Int64(generator.next() % 50))) {})
+            } else if !pending.isEmpty {
+                let token = pending.remove(at: Int(generator.next() % UInt64(pending.count)))
+                let wasPending = queue.cancel(token) != nil
+                #expect(wasPending, "seed \(seed)")
+                gone.append(token)
+            }
+        }
+        queue.checkInvariants()
+        let found = (pending.filter { queue.isPending($0) }.count, gone.filter { queue.isPending($0) }.count)
+        #expect(found == (pending.count, 0), "seed \(seed)")
+        for token in gone + pending { _ = queue.cancel(token) }
+        #expect(queue.armedCount == 0, "seed \(seed)")
+        let isPending = queue.isPending(.none)
+        #expect(!isPending)
+        queue.end()
+    }
+
+    @Test("a block is kept until its call has been made or cancelled, and no longer")
+    func keepingBlocks() {
+        var queue = TimerQueue<Node>()
+        weak var kept: Token?
+        func add() -> CallToken {
+            let token = Token()
+            kept = token
+            return queue.addCall(at: ns(1)) { token.touch() }
+        }
+        let cancelled = add()
+        #expect(kept != nil)
+        _ = queue.cancel(cancelled)
+        #expect(kept == nil)
+        _ = add()
+        queue.end()
+        #expect(kept == nil)
+        do {
+            var other = TimerQueue<Node>()
+            let token = Token()
+            kept = token
+            _ = other.addCall(at: ns(1)) { token.touch() }
+        }
+        #expect(kept == nil, "a queue that goes lets go of its blocks")
+    }
+
     @Test("a node is kept while it is in the queue, and no longer")
     func keeping() {
         var queue = TimerQueue<Node>()
@@ -132,9 +198,13 @@ private final class Node: TimerQueueNode {
 }
 
 extension TimerQueue<Node> {
+    fileprivate mutating func addCall(at date: RunLoop.Instant, _ block: @escaping () -> Void) -> CallToken {
+        add(block, .call, RunLoop.Origin(), .default, common: ModeSet(.default), at: date, until: date)
+    }
+
     /// Lets go of all nodes.
     fileprivate mutating func end() {
-        for node in removeAll() { node.release() }
+        for node in removeAll().nodes { node.release() }
     }
 
     /// A thousand nodes that are due one after the other.
@@ -149,15 +219,32 @@ extension TimerQueue<Node> {
     }
 }
 
+private final class Calls {
+    var last = 0
+}
+
 /// A queue, its model, and the random operations that both go through.
 private struct Trial: ~Copyable {
-    /// What the model knows of a node.
+    /// What the model knows of a node or a call.
     private struct Entry {
-        let node: Node
+        let item: Item
+        let number: Int
         var membership: Membership
         var armed: (deadline: RunLoop.Instant, order: UInt64)?
         /// When the node last came to a mode, on the queue's count.
         var joins: [RunLoop.Mode: UInt64] = [:]
+        /// From when on it may be called.
+        var earliest = RunLoop.Instant.distantFuture
+
+        /// As the queue lists it.
+        var date: RunLoop.Instant { item.node == nil ? earliest : armed!.deadline }
+    }
+
+    private enum Item {
+        case node(Node)
+        case call(CallToken)
+
+        var node: Node? { if case .node(let node) = self { node } else { nil } }
     }
 
     var queue = TimerQueue<Node>()
@@ -166,6 +253,7 @@ private struct Trial: ~Copyable {
     private var generator: SeededGenerator
     private let registerWeight: UInt64
     private var made = 0
+    private let calls = Calls()
     private var depth = 0
     private var failure: String?
     private let modes: [RunLoop.Mode] = [.default, .tracking] + (0..<3).map { RunLoop.Mode("model \($0)") }
@@ -200,12 +288,26 @@ private struct Trial: ~Copyable {
     }
 
     private mutating func register() {
-        let membership = Membership.none.joining(randomModes(), common: common)
+        let modes = randomModes()
+        let membership = Membership.none.joining(modes, common: common)
         made += 1
+        if random(2) == 0 { return registerCall(modes, membership) }
         let node = Node(made)
         queue.register(node, membership)
-        entries.append(Entry(node: node, membership: membership))
+        entries.append(Entry(item: .node(node), number: made, membership: membership))
         if random(4) > 0 { arm(entries.count - 1) }
+    }
+
+    private mutating func registerCall(_ modes: RunLoop.Modes, _ membership: Membership) {
+        let date = ns(Int64(random(20)))
+        let latest = random(3) == 0 ? date + .nanoseconds(random(8)) : date
+        let number = made
+        let order = queue.nextOrder
+        let token = queue.add(
+            { [calls] in calls.last = number }, .call, RunLoop.Origin(), modes, common: common, at: date, until: latest)
+        entries.append(
+            Entry(
+                item: .call(token), number: number, membership: membership, armed: (latest, order), earliest: date))
     }
 
     private mutating func arm() {
@@ -218,33 +320,46 @@ private struct Trial: ~Copyable {
         let deadline = ns(Int64(random(20)))
         let order = queue.takeOrder()
         let isLater = entries[index].armed.map { deadline >= $0.deadline } ?? false
-        let node = entries[index].node
-        node.deadline = deadline
-        node.tolerance = random(3) == 0 ? .nanoseconds(random(8)) : .zero
-        if isLater && random(4) > 0 {
-            queue.postpone(node, order: order)
-        } else {
-            queue.arm(node, at: deadline, order: order)
+        switch entries[index].item {
+        case .node(let node):
+            node.deadline = deadline
+            node.tolerance = random(3) == 0 ? .nanoseconds(random(8)) : .zero
+            if isLater && random(4) > 0 {
+                queue.postpone(node, order: order)
+            } else {
+                queue.arm(node, at: deadline, order: order)
+            }
+            entries[index].armed = (deadline, order)
+            entries[index].earliest = node.earliest
+        case .call(let token):
+            if let armed = entries[index].armed, armed.deadline != entries[index].earliest { return }
+            let order = queue.nextOrder
+            let isPending = queue.move(token, to: deadline)
+            if isPending != (entries[index].armed != nil) { failure = "call \(entries[index].number) is \(isPending)" }
+            guard isPending else { return }
+            entries[index].armed = (deadline, order)
+            entries[index].earliest = deadline
         }
-        entries[index].armed = (deadline, order)
     }
 
     private mutating func disarm() {
         guard !entries.isEmpty else { return }
         let index = random(UInt64(entries.count))
-        queue.disarm(entries[index].node)
+        guard let node = entries[index].item.node else { return }
+        queue.disarm(node)
         entries[index].armed = nil
     }
 
     private mutating func move() {
         guard !entries.isEmpty else { return }
         let index = random(UInt64(entries.count))
+        guard let node = entries[index].item.node else { return }
         let old = entries[index].membership
         let joined = old.joining(randomModes(), common: common)
         let left = joined.leaving(randomModes(), common: common)
         let membership = left.isEmpty ? joined : left
         let order = queue.nextOrder
-        queue.move(entries[index].node, to: membership)
+        queue.move(node, to: membership)
         entries[index].membership = membership
         membership.modes.subtracting(old.modes).forEach { entries[index].joins[$0] = order }
     }
@@ -263,9 +378,18 @@ private struct Trial: ~Copyable {
 
     private mutating func unregister() {
         guard !entries.isEmpty else { return }
-        let entry = entries.remove(at: random(UInt64(entries.count)))
-        queue.unregister(entry.node)
-        entry.node.release()
+        let index = random(UInt64(entries.count))
+        switch entries[index].item {
+        case .node(let node):
+            queue.unregister(node)
+            node.release()
+        case .call(let token):
+            let wasPending = queue.cancel(token) != nil
+            if wasPending != (entries[index].armed != nil) { failure = "call \(entries[index].number) was \(wasPending)" }
+            // A call that is being made goes when it has been made.
+            if !wasPending { return }
+        }
+        entries.remove(at: index)
     }
 
     /// Fires what is due in a mode, with other operations and nested passes in between.
@@ -276,16 +400,26 @@ private struct Trial: ~Copyable {
         depth += 1
         while true {
             let expected = next(in: mode, at: now, before: mark)
-            let popped = queue.popDue(in: mode, at: now, before: mark).map(\.node.object.number)
+            let item = queue.popDue(in: mode, at: now, before: mark)?.item
+            let begun = item?.call.map { slot in
+                let (block, token) = queue.beginCall(slot)
+                block()
+                return (slot: slot, token: token, number: calls.last)
+            }
+            let popped = begun?.number ?? item?.node.object.number
             queue.checkInvariants()
-            if popped != expected.map({ entries[$0].node.number }) {
-                failure = "popped \(popped as Int?), expected \(expected.map { entries[$0].node.number } as Int?)"
+            if popped != expected.map({ entries[$0].number }) {
+                failure = "popped \(popped as Int?), expected \(expected.map { entries[$0].number } as Int?)"
             }
             guard let expected, failure == nil else { break }
             entries[expected].armed = nil
             for _ in 0..<random(3) {
                 if depth < 3 || random(4) > 0 { stepInsidePass() }
                 queue.checkInvariants()
+            }
+            if let begun {
+                queue.endCall(begun.slot, begun.token)
+                entries.removeAll { $0.number == begun.number }
             }
         }
         depth -= 1
@@ -309,7 +443,7 @@ private struct Trial: ~Copyable {
     private func next(in mode: RunLoop.Mode, at now: RunLoop.Instant, before mark: UInt64) -> Int? {
         // What may come now only because of its tolerance does not overtake what may not come yet.
         candidates(in: mode).sorted { isBefore($0, $1) }
-            .prefix { entries[$0].node.earliest <= now }
+            .prefix { entries[$0].earliest <= now }
             .first { entries[$0].armed!.order < mark && entries[$0].joins[mode, default: 0] < mark }
     }
 
@@ -325,7 +459,7 @@ private struct Trial: ~Copyable {
     /// Where queue and model disagree, if they do.
     mutating func difference() -> String? {
         if let failure { return failure }
-        let listed = queue.nodes()
+        let listed = queue.items()
         for mode in modes {
             let armed = candidates(in: mode).sorted { isBefore($0, $1) }
             let expected = armed.first.map { entries[$0].armed!.deadline }
@@ -333,15 +467,27 @@ private struct Trial: ~Copyable {
             if found != expected { return "the next deadline in \(mode) is \(found as Any), not \(expected as Any)" }
             let members = entries.filter { $0.membership.modes.contains(mode) }
             if queue.hasMembers(in: mode) == members.isEmpty { return "\(mode) has \(members.count) members" }
-            let nodes = listed.filter { queue.membership(of: $0).contains(mode) }.map(\.number)
-            if Array(nodes.prefix(armed.count)) != armed.map({ entries[$0].node.number }) {
-                return "the nodes of \(mode) are in another order"
+            let items = listed.filter { queue.membership(of: $0).contains(mode) }.map { number(of: $0) }
+            // By their dates, which a tolerance is not part of.
+            let dates = armed.map { entries[$0] }.sorted { left, right in
+                (left.date, left.armed!.order) < (right.date, right.armed!.order)
             }
-            if nodes.count != members.count { return "\(mode) lists \(nodes.count) nodes of \(members.count)" }
+            if Array(items.prefix(armed.count)) != dates.map(\.number) {
+                return "the items of \(mode) are in another order"
+            }
+            if items.count != members.count { return "\(mode) lists \(items.count) items of \(members.count)" }
         }
-        for entry in entries where queue.membership(of: entry.node) != entry.membership {
-            return "node \(entry.node.number) is in other modes"
+        for entry in entries {
+            guard let node = entry.item.node, queue.membership(of: node) != entry.membership else { continue }
+            return "node \(entry.number) is in other modes"
         }
         return nil
+    }
+
+    private func number(of item: TimerReference<Node>) -> Int {
+        guard let slot = item.call else { return item.node.object.number }
+        return entries.first { entry in
+            if case .call(let token) = entry.item { token.version == slot.pointee.version } else { false }
+        }!.number
     }
 }

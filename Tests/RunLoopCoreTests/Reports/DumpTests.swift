@@ -34,7 +34,7 @@ struct DumpTests {
             let items = loop.dump().items
             func item(_ kind: RunLoop.ItemKind) -> RunLoop.Dump.Item? { items.first { $0.kind == kind } }
             let kinds: [RunLoop.ItemKind] = [
-                .displayLink, .timerSource, .timer, .timer, .source, .descriptor, .observer, .block, .block,
+                .displayLink, .timerSource, .timer, .delayedCall, .source, .descriptor, .observer, .block, .block,
             ]
             #expect(items.map(\.kind) == kinds)
             #expect(item(.timer)?.name == "poll")
@@ -54,7 +54,7 @@ struct DumpTests {
             #expect(item(.observer)?.keepsAlive == false)
             #expect(item(.observer)?.origin.line == line + 13)
             #expect(items.filter { $0.kind == .block }.map(\.origin.line) == [line + 14, line + 15])
-            #expect(items.filter { $0.kind == .timer }.last?.origin.line == line + 16, "a delayed call is a timer")
+            #expect(item(.delayedCall)?.origin.line == line + 16)
             #expect(items.allSatisfy { $0.origin.file == "RunLoopCoreTests/DumpTests.swift" })
             descriptor.invalidate()
             withExtendedLifetime(source) {}

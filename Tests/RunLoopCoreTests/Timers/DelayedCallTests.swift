@@ -305,6 +305,181 @@ struct DelayedCallTests {
         #expect(log.text == "")
     }
 
+    @Test("a call is moved to a later or an earlier date, and then comes after what is due there already")
+    func rearm() {
+        withSimulation { simulation in
+            let (loop, log) = (simulation.loop, Log<String>())
+            let later = loop.perform(at: ms(10)) { log("later \(loop.now.word)") }
+            let earlier = loop.perform(at: ms(50)) { log("earlier \(loop.now.word)") }
+            let same = loop.perform(at: ms(20)) { log("same \(loop.now.word)") }
+            loop.timer(20) { _ in log("T") }
+            loop.timer(30) { _ in log("T") }
+            #expect(later.rearm(at: ms(30)))
+            #expect(earlier.rearm(at: ms(20)))
+            #expect(same.rearm(at: ms(20)))
+            loop.checkInvariants()
+            loop.run(in: .default)
+            #expect(log.text == "T earlier 20 same 20 T later 30")
+        }
+    }
+
+    @Test("a call cannot be moved while it is made, or once it was made or cancelled")
+    func rearmTooLate() {
+        withSimulation { simulation in
+            let (loop, log) = (simulation.loop, Log<String>())
+            var made: DelayedCall?
+            made = loop.perform(at: ms(10)) {
+                log("made")
+                #expect(made?.isPending == false)
+                #expect(made?.rearm(at: ms(20)) == false)
+            }
+            let cancelled = loop.perform(at: ms(10)) { log("cancelled") }
+            cancelled.cancel()
+            #expect(!cancelled.rearm(at: ms(20)))
+            loop.run(in: .default)
+            #expect(made?.rearm(at: ms(20)) == false)
+            #expect(loop.run(in: .default) == .finished)
+            #expect(log.text == "made")
+            #expect(loop.now == ms(10))
+        }
+    }
+
+    @Test("a call that is being made keeps its mode from being empty")
+    func keepsModeAlive() {
+        withSimulation { simulation in
+            let (loop, log) = (simulation.loop, Log<String>())
+            loop.perform(at: ms(10)) { log("\(loop.run(in: .default, until: ms(20)))") }
+            loop.run(in: .default)
+            #expect(log.entries == ["timedOut"])
+            #expect(loop.isEmpty(.default))
+        }
+    }
+
+    @Test("a call that is due and joins the running mode in a pass waits for the next one")
+    func becomesCommon() {
+        withSimulation { simulation in
+            let (loop, log) = (simulation.loop, Log<String>())
+            loop.perform(at: ms(10), inModes: .common) { log("common \(loop.statistics.passes)") }
+            loop.perform(at: ms(10), inModes: .tracking) {
+                log("tracking \(loop.statistics.passes)")
+                loop.addCommonMode(.tracking)
+            }
+            loop.run(in: .tracking, until: ms(20))
+            #expect(log.text == "tracking 1 common 2")
+            loop.checkInvariants()
+        }
+    }
+
+    @Test("a call cancelled by an earlier one of the same pass is not made, and its block goes at once")
+    func cancelledInPass() {
+        withSimulation { simulation in
+            let (loop, log) = (simulation.loop, Log<String>())
+            weak var kept: Token?
+            var second: DelayedCall?
+            loop.perform(at: ms(10)) {
+                second?.cancel()
+                log("\(kept == nil)")
+            }
+            do {
+                let token = Token()
+                kept = token
+                second = loop.perform(at: ms(10)) {
+                    token.touch()
+                    log("made")
+                }
+            }
+            loop.run(in: .default)
+            #expect(log.entries == ["true"])
+        }
+    }
+
+    @Test("a token of a loop that has ended is harmless, also where another loop has calls")
+    func outlivesLoop() {
+        let old = withSimulation { $0.loop.perform(afterDelay: .seconds(1)) {} }
+        withSimulation { simulation in
+            let (loop, log) = (simulation.loop, Log<String>())
+            let new = loop.perform(afterDelay: .seconds(1)) { log("made") }
+            #expect(!old.isPending)
+            old.cancel()
+            #expect(!old.rearm(at: ms(0)))
+            #expect(new.isPending)
+            #expect(new != old)
+            loop.run(in: .default)
+            #expect(log.text == "made")
+        }
+        #expect(!old.isPending)
+    }
+
+    @Test("a token is used while another loop of the thread runs")
+    func withinAnotherLoop() {
+        withSimulation { outer in
+            let log = Log<String>()
+            let (kept, cancelled) = (
+                outer.loop.perform(at: ms(10)) { log("kept") }, outer.loop.perform(at: ms(10)) { log("cancelled") }
+            )
+            withSimulation { inner in
+                inner.loop.perform(at: ms(10)) { log("inner") }
+                #expect(kept.isPending)
+                cancelled.cancel()
+                #expect(kept.rearm(at: ms(20)))
+                inner.loop.run(in: .default)
+            }
+            outer.loop.run(in: .default)
+            #expect(log.text == "inner kept")
+            #expect(outer.now == ms(20))
+        }
+    }
+
+    @Test("on another thread than its loop's, a token traps")
+    func onAnotherThread() async {
+        await #expect(processExitsWith: .failure) {
+            DelayedCallTests.cancelElsewhere()
+        }
+    }
+
+    private static func cancelElsewhere() {
+        nonisolated(unsafe) let call = RunLoop.current.perform(afterDelay: .seconds(1)) {}
+        onThread { call.cancel() }
+    }
+
+    @Test("a call whose loop ends while it is made goes with it")
+    func loopEndsInCall() {
+        let log = Log<String>()
+        withSimulation { simulation in
+            let loop = simulation.loop
+            loop.perform(at: ms(10)) {
+                loop.tearDown()
+                log("ended")
+            }
+            loop.run(in: .default)
+        }
+        #expect(log.text == "ended")
+    }
+
+    @Test("traces and dumps tell a delayed call with its place, its date and what it is for")
+    func reports() {
+        withSimulation { simulation in
+            let (loop, log) = (simulation.loop, Log<String>())
+            loop.trace = { log("\($0)") }
+            let line: UInt32 = #line + 1
+            loop.perform(at: ms(10), inModes: .common) { log("\(loop.dump().items.map(\.kind))") }
+            loop.perform(
+                at: ms(20), inModes: .tracking, label: CallLabel("idle timeout"), origin: RunLoop.Origin()) {}
+            let items = loop.dump().items
+            #expect(items.map(\.kind) == [.delayedCall, .delayedCall])
+            #expect(items.map(\.name) == [nil, "idle timeout"])
+            #expect(items.map(\.deadline) == [ms(10), ms(20)])
+            #expect(items[0].origin.line == line)
+            #expect(items[0].isCommon && items[0].modes == [.default])
+            loop.run(in: .default)
+            #expect(
+                log.entries == [
+                    "run default", "call later due 0.010000000", "[delayed call, delayed call]",
+                    "end default finished",
+                ])
+        }
+    }
+
     @Test("a call is made and cancelled in the same time, however many of its target are pending")
     func manyOfOneTarget() {
         withSimulation { simulation in

@@ -191,6 +191,6 @@ struct TimerDateTests {
 }
 
 private func moveFirstTimer(of loop: RunLoop, to date: RunLoop.Instant) {
-    let first = loop.timers.nodes().first { $0.membership.contains(RunLoop.Mode.default) }
+    let first = loop.timers.items().map(\.node.object).first { $0.membership.contains(RunLoop.Mode.default) }
     (first as? Timer)?.fireDate = date
 }

@@ -60,6 +60,39 @@ struct LoopTaskTests {
         #expect(log.entries.sorted() == ["cancelled", "failure(the run loop \"short\" has ended)"])
     }
 
+    @Test(
+        "a task that waits for something which goes with the loop is told, whatever kept that",
+        arguments: ["timer", "delayed call", "block", "mail", "local"])
+    func keptByTheLoop(_ keeper: String) async {
+        let log = Log<String>()
+        let thread = LoopThread(name: "short") { loop in
+            loop.task {
+                try await CompletionWait<Int>.value(on: loop) { completion in
+                    nonisolated(unsafe) let completion = completion
+                    switch keeper {
+                    case "timer": loop.add(Timer(at: .distantFuture) { _ in completion(1) }, forMode: .default)
+                    case "delayed call": loop.perform(at: .distantFuture) { completion(1) }
+                    case "block": loop.perform(inModes: "never") { completion(1) }
+                    case "mail":
+                        let remote = loop.remote
+                        loop.stop()
+                        onThread { _ = remote.perform(inModes: "never") { _ in completion(1) } }
+                    default: loop[Self.kept] = completion
+                    }
+                    return {}
+                }
+            } then: {
+                log("\($0)")
+            }
+            loop.perform(afterDelay: .milliseconds(2)) { loop.stop() }
+        }
+        thread.stop()
+        await thread.ended()
+        #expect(log.entries == ["failure(the run loop \"short\" has ended)"])
+    }
+
+    private static let kept = RunLoop.Local<((Int) -> Void)?> { _ in nil }
+
     @Test("what a task starts or schedules as the loop ends is ended too")
     func startedAtTheEnd() async {
         let log = Log<String>()

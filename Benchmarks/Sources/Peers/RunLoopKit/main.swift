@@ -1,6 +1,7 @@
 import Glibc
 // RunLoopKit, through its public API: a `Timer` with a closure each, kept by the loop; the driver that ships.
-// Forms: tolerance (repeating timers may come a millisecond late).
+// Forms: tolerance (repeating timers may come a millisecond late); delayed call (instead of a timer that fires once, by
+// the time of the pass, as loops of C have it).
 import Harness
 import RunLoopKit
 import RunLoopSimulation
@@ -65,6 +66,25 @@ peer.add_repeating = { period, number in
     timer.tolerance = tolerance
     RunLoop.current.add(timer, forMode: .default)
     return handle(timer)
+}
+
+// Delayed calls. A token has 16 bytes and a handle 8: what is the same in all tokens of the loop is kept once.
+private let anyCall = unsafeBitCast(loop.perform(at: .distantFuture, inModes: []) {}, to: (UInt64, UInt64).self)
+private func call(_ handle: UnsafeMutableRawPointer?) -> DelayedCall {
+    unsafeBitCast((anyCall.0, UInt64(UInt(bitPattern: handle))), to: DelayedCall.self)
+}
+private func date(_ delay: UInt64) -> RunLoop.Instant {
+    RunLoop.Instant(nanoseconds: loop.passTime.nanoseconds + Int64(delay))
+}
+if CommandLine.arguments.dropFirst().first == "delayed call" {
+    peer.caches_time = true
+    peer.sync_time = { loop.run(in: .default, until: .distantPast) }
+    peer.add = { delay, number in
+        let call = loop.perform(at: date(delay)) { harness_fired(number) }
+        return UnsafeMutableRawPointer(bitPattern: UInt(unsafeBitCast(call, to: (UInt64, UInt64).self).1))
+    }
+    peer.cancel = { call($0).cancel() }
+    peer.rearm = { handle, delay, _ in call(handle).rearm(at: date(delay)) }
 }
 
 // Posts.

@@ -1,0 +1,244 @@
+internal import Glibc
+
+/// A call that is to be made once, in memory of its timer queue: no object of its own, 56 bytes.
+struct CallSlot {
+    /// From when on the call may be made. Its entry in the heap is due later if it has a tolerance, and earlier if it
+    /// was postponed.
+    var date = RunLoop.Instant.distantFuture
+    /// The lane in 16 bits and the order in 48.
+    private var laneAndOrder: UInt64 = 0
+    /// As a node's, in the highest 48 bits. The lowest byte is the place, the next one the label.
+    private var flagsAndLaterOrder: UInt64 = 0
+    /// Where it is in its heap or among what is set aside; the next free slot of its chunk, if this one is free.
+    var index: Int32 = -1
+    static let indexOfCalled: Int32 = -2
+    private(set) var version: UInt32 = 0
+    /// `nil` if the slot is free.
+    var block: Optional<() -> Void>
+    private(set) var origin: RunLoop.Origin
+
+    /// A free slot.
+    init() {
+        block = nil
+        origin = RunLoop.Origin()
+    }
+
+    /// Puts a call into a slot that is free.
+    // Field by field: of a whole structure the compiler made a copy, with two locked instructions for the block.
+    @inline(__always)
+    mutating func fill(
+        _ block: consuming @escaping () -> Void, _ label: CallLabel, _ origin: RunLoop.Origin, at date: RunLoop.Instant,
+        lane: Int, order: UInt64
+    ) {
+        self.block = consume block
+        self.origin = origin
+        self.date = date
+        laneAndOrder = UInt64(truncatingIfNeeded: lane) | order << 16
+        flagsAndLaterOrder = UInt64(TimerQueuePlace.heap.rawValue) | UInt64(label.id) << 8
+        version = UInt32(truncatingIfNeeded: order)
+    }
+
+    @inline(__always) var lane: Int { Int(laneAndOrder & 0xffff) }
+    @inline(__always) var label: CallLabel { CallLabel(id: UInt8(truncatingIfNeeded: flagsAndLaterOrder >> 8)) }
+
+    @inline(__always)
+    var queueOrder: UInt64 {
+        get { laneAndOrder >> 16 }
+        set { laneAndOrder = laneAndOrder & 0xffff | newValue << 16 }
+    }
+
+    @inline(__always)
+    var laterOrder: UInt64 {
+        get { flagsAndLaterOrder >> 16 }
+        set { flagsAndLaterOrder = flagsAndLaterOrder & 0xffff | newValue << 16 }
+    }
+
+    @inline(__always)
+    var place: TimerQueuePlace {
+        get { TimerQueuePlace(rawValue: UInt8(truncatingIfNeeded: flagsAndLaterOrder))! }
+        set { flagsAndLaterOrder = flagsAndLaterOrder & ~0xff | UInt64(newValue.rawValue) }
+    }
+
+    /// Whether the call is being made: the slot is in use, though nobody finds it.
+    var isBeingCalled: Bool { block == nil && index == Self.indexOfCalled }
+
+    /// The place in the order of a call that waits.
+    var order: UInt64 { laterOrder != 0 ? laterOrder : queueOrder }
+}
+
+/// Names a slot and the call in it. Nothing is found by it once the call has been made or cancelled.
+struct CallToken: Hashable, BitwiseCopyable {
+    let slot: UInt32
+    let version: UInt32
+
+    /// Of a call that was never scheduled.
+    static let none = CallToken(slot: .max, version: 0)
+}
+
+/// What a call is for, for reports: one byte in its slot.
+package struct CallLabel: BitwiseCopyable, Equatable {
+    let id: UInt8
+
+    private static let names = Locked<[String]>([])
+
+    package static let call = CallLabel(id: 0)
+    /// A call of a method, which can be found by its target.
+    static let targetedCall = CallLabel(id: 1)
+    /// A task's sleep; it is called at the end of its loop too.
+    static let sleep = CallLabel(id: 2)
+
+    init(id: UInt8) {
+        self.id = id
+    }
+
+    /// A label with a name, which the process keeps. For constants: there can be 253.
+    package init(_ name: String) {
+        id = Self.names.withLock { names in
+            if let index = names.firstIndex(of: name) { return UInt8(index + 3) }
+            names.append(name)
+            return UInt8(names.count + 2)
+        }
+    }
+
+    var kind: RunLoop.ItemKind { self == .sleep ? .sleep : .delayedCall }
+    var name: String? { id < 3 ? nil : Self.names.withLock { $0[Int(id) - 3] } }
+}
+
+/// The calls of a timer queue, in chunks of slots that never move, so that heaps can refer to them by their addresses.
+///
+/// Inserting and removing are O(1) and take memory only for a new chunk. A chunk in which nothing is left is given back.
+struct CallTable: ~Copyable {
+    typealias Reference = UnsafeMutablePointer<CallSlot>
+
+    private struct Chunk {
+        /// `nil` while none of its slots is in use. It begins with the chunk's number.
+        var memory: UnsafeMutableRawPointer?
+        /// The next chunk that has a free slot.
+        var nextWithRoom: Int32 = -1
+        /// How many of its slots have ever been in use, and how many are.
+        var touched: Int16 = 0
+        var used: Int16 = 0
+        var firstFree: Int16 = -1
+    }
+
+    // Unsafe: a slot finds its chunk by its own address, and so need not know its number. A chunk takes a whole block of
+    // the allocator, with what that keeps in front of it, so that chunks lie next to each other.
+    private static let chunkAlignment = 1 << 14
+    private static let chunkBytes = chunkAlignment - 16
+    private static let slotOffset = 16
+    private static let slotsOfChunk = Int16((chunkBytes - slotOffset) / MemoryLayout<CallSlot>.stride)
+
+    private var chunks = Buffer<Chunk>()
+    private var firstWithRoom: Int32 = -1
+
+    deinit {
+        forEach { $0.deinitialize(count: 1) }
+        for index in chunks.indices { free(chunks[index].memory) }
+    }
+
+    @inline(__always)
+    private static func slot(_ index: Int16, of memory: UnsafeMutableRawPointer) -> Reference {
+        (memory + slotOffset).assumingMemoryBound(to: CallSlot.self) + Int(index)
+    }
+
+    /// The number of a slot: that of its chunk, and its own in the lowest 9 bits.
+    @inline(__always)
+    private static func number(of slot: Reference) -> UInt32 {
+        let address = UInt(bitPattern: slot)
+        let memory = UnsafeRawPointer(bitPattern: address & ~UInt(chunkAlignment - 1)).unsafelyUnwrapped
+        let index = (Int(address) & (chunkAlignment - 1) - slotOffset) / MemoryLayout<CallSlot>.stride
+        return memory.load(as: UInt32.self) << 9 | UInt32(truncatingIfNeeded: index)
+    }
+
+    /// Puts a call into a free slot.
+    @inline(__always)
+    mutating func insert(
+        _ block: consuming @escaping () -> Void, _ label: CallLabel, _ origin: RunLoop.Origin, at date: RunLoop.Instant,
+        lane: Int, order: UInt64
+    ) -> (slot: Reference, token: CallToken) {
+        if firstWithRoom < 0 || chunks[Int(firstWithRoom)].memory == nil { makeRoom() }
+        let number = firstWithRoom
+        let chunk = chunks.base + Int(number)
+        let memory = chunk.pointee.memory.unsafelyUnwrapped
+        var index = chunk.pointee.firstFree
+        let slot: Reference
+        if index >= 0 {
+            slot = Self.slot(index, of: memory)
+            chunk.pointee.firstFree = Int16(truncatingIfNeeded: slot.pointee.index)
+        } else {
+            index = chunk.pointee.touched
+            slot = Self.slot(index, of: memory)
+            slot.initialize(to: CallSlot())
+            chunk.pointee.touched += 1
+        }
+        chunk.pointee.used += 1
+        if chunk.pointee.used == Self.slotsOfChunk { firstWithRoom = chunk.pointee.nextWithRoom }
+        slot.pointee.fill(consume block, label, origin, at: date, lane: lane, order: order)
+        let place = UInt32(truncatingIfNeeded: number) << 9 | UInt32(truncatingIfNeeded: index)
+        return (slot, CallToken(slot: place, version: slot.pointee.version))
+    }
+
+    /// The slot of a call that has not been taken out.
+    @inline(__always)
+    func find(_ token: CallToken) -> Reference? {
+        let number = Int(token.slot >> 9)
+        let index = Int16(token.slot & 511)
+        guard number < chunks.count, let memory = chunks[number].memory, index < chunks[number].touched else {
+            return nil
+        }
+        let slot = Self.slot(index, of: memory)
+        return slot.pointee.version == token.version && slot.pointee.block != nil ? slot : nil
+    }
+
+    func token(of slot: Reference) -> CallToken {
+        CallToken(slot: Self.number(of: slot), version: slot.pointee.version)
+    }
+
+    /// Takes a call out. The caller lets go of the block.
+    @inline(__always)
+    mutating func remove(_ slot: Reference, _ token: CallToken) -> (() -> Void)? {
+        let block = slot.pointee.block.take()
+        let number = Int32(token.slot >> 9)
+        let chunk = chunks.base + Int(number)
+        slot.pointee.index = Int32(chunk.pointee.firstFree)
+        chunk.pointee.firstFree = Int16(token.slot & 511)
+        if chunk.pointee.used == Self.slotsOfChunk {
+            chunk.pointee.nextWithRoom = firstWithRoom
+            firstWithRoom = number
+        }
+        chunk.pointee.used -= 1
+        // One empty chunk stays, for a program that has a single call at a time.
+        if chunk.pointee.used == 0 && number != firstWithRoom { giveBack(chunk) }
+        return block
+    }
+
+    private func giveBack(_ chunk: UnsafeMutablePointer<Chunk>) {
+        free(chunk.pointee.memory)
+        chunk.pointee.memory = nil
+        (chunk.pointee.touched, chunk.pointee.firstFree) = (0, -1)
+    }
+
+    @inline(never)
+    private mutating func makeRoom() {
+        if firstWithRoom < 0 {
+            firstWithRoom = Int32(chunks.count)
+            chunks.append(Chunk())
+        }
+        var memory: UnsafeMutableRawPointer?
+        let status = posix_memalign(&memory, Self.chunkAlignment, Self.chunkBytes)
+        require(status == 0, "there is no memory left for another delayed call")
+        memory!.storeBytes(of: UInt32(firstWithRoom), as: UInt32.self)
+        chunks[Int(firstWithRoom)].memory = memory
+    }
+
+    /// Calls `body` with every slot that is in use.
+    func forEach(_ body: (Reference) -> Void) {
+        for index in chunks.indices {
+            guard let memory = chunks[index].memory else { continue }
+            for index in 0..<chunks[index].touched {
+                let slot = Self.slot(index, of: memory)
+                if slot.pointee.block != nil || slot.pointee.isBeingCalled { body(slot) }
+            }
+        }
+    }
+}
