@@ -40,6 +40,7 @@ public final class DisplayLink: RunLoop.TimedItem {
         timestamp = clock.start
         targetTimestamp = clock.start
         super.init(origin: RunLoop.Origin(file: file, line: line))
+        isRepeating = true
     }
 
     /// A link that calls a method of `target`, which it keeps until it is invalidated.

@@ -48,9 +48,9 @@ extension RunLoop {
 
         // 7. Timers that are due at that reading, straight from the queue: a nested run may have fired some in between.
         var fired = 0
-        while let (item, deadline) = timers.popDue(in: mode, at: now, before: mark) {
-            statistics.lateness.record(nanoseconds: recentTime().nanoseconds &- deadline.nanoseconds)
-            if fire(item) { fired += 1 }
+        while timers.mayHaveDue(in: mode, at: now), let due = timers.popDue(in: mode, at: now, before: mark) {
+            statistics.lateness.record(nanoseconds: recentTime().nanoseconds &- due.deadline.nanoseconds)
+            if fire(due.item) { fired += 1 }
         }
         timers.restore()
         statistics.count(fires: fired, slept: sleeps)

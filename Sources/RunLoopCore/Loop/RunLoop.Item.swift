@@ -152,6 +152,7 @@ extension RunLoop {
         // Unchecked as in `Item`. These come first, in the gap that the fields of an item leave.
         @exclusivity(unchecked) final var queuePlace = TimerQueuePlace.resting
         @exclusivity(unchecked) final var hasTolerance = false
+        @exclusivity(unchecked) final var isRepeating = false
         @exclusivity(unchecked) final var queueIndex: Int32 = -1
         @exclusivity(unchecked) final var queueOrder: UInt64 = 0
         @exclusivity(unchecked) final var laneAndLaterOrder: UInt64 = 0

@@ -73,20 +73,34 @@ struct TimerHeap<Node: TimerQueueNode>: ~Copyable {
         var index = start
         while true {
             let first = 4 &* index &+ 1
-            var least = first
+            guard first < count else { break }
+            let children = base + first
+            var least = children
+            var earliest = children.pointee.deadline
             if first &+ 4 <= count {
-                if Self.isBefore(base[first &+ 1], base[least]) { least = first &+ 1 }
-                if Self.isBefore(base[first &+ 2], base[least]) { least = first &+ 2 }
-                if Self.isBefore(base[first &+ 3], base[least]) { least = first &+ 3 }
+                Self.choose(children + 1, &least, &earliest)
+                Self.choose(children + 2, &least, &earliest)
+                Self.choose(children + 3, &least, &earliest)
             } else {
-                guard first < count else { break }
-                for child in first &+ 1..<count where Self.isBefore(base[child], base[least]) { least = child }
+                for child in 1..<(count &- first) { Self.choose(children + child, &least, &earliest) }
             }
-            guard Self.isBefore(base[least], entry) else { break }
-            Self.place(base[least], at: index, in: base)
-            index = least
+            guard Self.isBefore(least.pointee, entry) else { break }
+            Self.place(least.pointee, at: index, in: base)
+            index = least - base
         }
         Self.place(entry, at: index, in: base)
+    }
+
+    /// The earlier one of a child and the earliest of those before it, whose deadline stays in a register.
+    @inline(__always)
+    private static func choose(
+        _ child: UnsafeMutablePointer<Entry>, _ least: inout UnsafeMutablePointer<Entry>,
+        _ earliest: inout RunLoop.Instant
+    ) {
+        let deadline = child.pointee.deadline
+        if deadline.nanoseconds > earliest.nanoseconds { return }
+        if deadline == earliest && least.pointee.item.queueOrder < child.pointee.item.queueOrder { return }
+        (least, earliest) = (child, deadline)
     }
 
     @inline(__always)
@@ -108,8 +122,8 @@ struct TimerHeap<Node: TimerQueueNode>: ~Copyable {
             let isBefore = index > 0 && Self.isBefore(entries[index], entries[(index - 1) / 4])
             precondition(!isBefore, "a heap entry is ahead of its parent")
             let position = entries[index].item.position
-            precondition(
-                position.place == .heap && position.index == index, "an item does not know its place in the heap")
+            let isInHeap = position.place == .heap || position.place == .called
+            precondition(isInHeap && position.index == index, "an item does not know its place in the heap")
         }
     }
 }

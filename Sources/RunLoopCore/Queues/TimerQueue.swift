@@ -21,6 +21,9 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
 
     /// The nodes that are not armed.
     private var resting = Buffer<UnownedReference<Node>>()
+    /// The node that was found due last, if it repeats and is still being called. Its entry stays where it is, and is
+    /// moved once instead of being taken out and put in. It leaves the heap before anybody asks what is due next.
+    private var called: UnownedReference<Node>?
     /// What a pass found and may not fire, because it was armed or joined its mode after the pass had begun. It is back
     /// in its heap before anybody asks for the next deadline.
     private var aside = Buffer<TimerHeap<Node>.Entry>()
@@ -54,16 +57,20 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
 
     /// Takes a node and arms it at once.
     mutating func register(_ node: Node, _ membership: Membership, at deadline: RunLoop.Instant, order: UInt64) {
-        enter(node, membership)
-        insert(TimerReference(UnownedReference(node)), at: deadline, order: order)
+        let lane = enter(node, membership)
+        node.noteArmed(at: deadline, order)
+        node.queuePlace = .heap
+        lanes[lane].heap.insert(.init(deadline: deadline, item: TimerReference(UnownedReference(node))))
     }
 
     @inline(__always)
-    private mutating func enter(_ node: Node, _ membership: Membership) {
+    @discardableResult
+    private mutating func enter(_ node: Node, _ membership: Membership) -> Int {
         let lane = lane(for: membership)
         lanes[lane].members += 1
         UnownedReference(node).retain()
         node.lane = lane
+        return lane
     }
 
     /// Takes a node out. The caller releases it.
@@ -164,6 +171,10 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
 
     /// Arms a node, or arms it again. `order` is a place that was taken for it.
     mutating func arm(_ node: Node, at deadline: RunLoop.Instant, order: UInt64) {
+        if node.queuePlace == .called {
+            called = nil
+            node.queuePlace = .heap
+        }
         guard node.queuePlace == .heap else {
             takeOut(TimerReference(UnownedReference(node)))
             return insert(TimerReference(UnownedReference(node)), at: deadline, order: order)
@@ -201,8 +212,15 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
     @inline(__always)
     private mutating func takeOut(_ item: TimerReference<Node>) {
         let (place, index, lane) = item.position
-        guard place == .heap else { return takeOut(place, index) }
-        lanes[lane].heap.remove(at: index)
+        switch place {
+        case .heap:
+            lanes[lane].heap.remove(at: index)
+        case .called:
+            called = nil
+            lanes[lane].heap.remove(at: index)
+        case .aside, .resting:
+            takeOut(place, index)
+        }
     }
 
     @inline(never)
@@ -301,7 +319,14 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
     /// Ends the firing of a pass.
     @inline(__always)
     mutating func restore() {
+        if let called { takeOutCalled(called) }
         if !aside.isEmpty { restoreAside() }
+    }
+
+    @inline(never)
+    private mutating func takeOutCalled(_ node: UnownedReference<Node>) {
+        takeOut(TimerReference(node))
+        rest(node)
     }
 
     @inline(never)
@@ -313,22 +338,40 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         aside.shrink()
     }
 
+    /// Whether it is worth asking what is due: almost no instructions in a pass in which nothing is.
+    @inline(__always)
+    mutating func mayHaveDue(in mode: RunLoop.Mode, at now: RunLoop.Instant) -> Bool {
+        let count = countLanes(of: mode)
+        guard count == 1 else { return count > 0 }
+        let lane = lane(0, of: mode)
+        guard !lanes[lane].heap.isEmpty else { return false }
+        return lanes[lane].heap.top.deadline <= now || lanes[lane].heap.top.item.mayComeEarly(at: now)
+    }
+
     /// What is due in `mode`: the item with the earliest deadline, if that is not later than `now` or if its tolerance
-    /// lets it come now, among those that were armed and in the mode before the mark. A node is disarmed.
+    /// lets it come now, among those that were armed and in the mode before the mark. A node is not armed from then on.
     mutating func popDue(
         in mode: RunLoop.Mode, at now: RunLoop.Instant, before mark: UInt64
     ) -> (item: TimerReference<Node>, deadline: RunLoop.Instant)? {
+        if let called { takeOutCalled(called) }
         while let lane = head(of: mode) {
             let top = lanes[lane].heap.top
             guard top.deadline <= now || top.item.mayComeEarly(at: now) else { return nil }
-            lanes[lane].heap.removeTop()
+            let stays = top.item.isRepeating
+            if !stays { lanes[lane].heap.removeTop() }
             guard top.item.queueOrder < mark, joined(top.item, mode, before: mark) else {
+                if stays { lanes[lane].heap.removeTop() }
                 top.item.setPlace(.aside)
                 top.item.setIndex(aside.count)
                 aside.append(top)
                 continue
             }
-            if top.item.call == nil { rest(top.item.node) }
+            if stays {
+                top.item.setPlace(.called)
+                called = top.item.node
+            } else if top.item.call == nil {
+                rest(top.item.node)
+            }
             return (top.item, min(top.deadline, now))
         }
         return nil
@@ -363,15 +406,31 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
     /// The lane whose top comes first in `mode`.
     @inline(__always)
     private mutating func head(of mode: RunLoop.Mode) -> Int? {
+        let count = countLanes(of: mode)
+        // Most modes have one lane, and no loop is needed for that.
+        guard count == 1 else { return count == 0 ? nil : head(of: mode, among: count) }
+        let lane = lane(0, of: mode)
+        return hasHead(lane) ? lane : nil
+    }
+
+    @inline(never)
+    private mutating func head(of mode: RunLoop.Mode, among count: Int) -> Int? {
         var best: Int?
-        for index in 0..<countLanes(of: mode) {
+        for index in 0..<count {
             let lane = lane(index, of: mode)
-            guard !lanes[lane].heap.isEmpty else { continue }
-            if lanes[lane].heap.top.item.laterOrder != 0 { settleTop(of: lane) }
+            guard hasHead(lane) else { continue }
             if let other = best, !TimerHeap.isBefore(lanes[lane].heap.top, lanes[other].heap.top) { continue }
             best = lane
         }
         return best
+    }
+
+    /// Whether a lane has something in its heap; then what is on top belongs there.
+    @inline(__always)
+    private mutating func hasHead(_ lane: Int) -> Bool {
+        guard !lanes[lane].heap.isEmpty else { return false }
+        if lanes[lane].heap.top.item.laterOrder != 0 { settleTop(of: lane) }
+        return true
     }
 
     /// Moves postponed entries from the top of a lane to where they belong now.
@@ -424,16 +483,17 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         return (nodes, blocks)
     }
 
-    var armedCount: Int { lanes.indices.reduce(aside.count) { $0 + lanes[$1].heap.count } }
+    var armedCount: Int { lanes.indices.reduce(aside.count - (called == nil ? 0 : 1)) { $0 + lanes[$1].heap.count } }
 
     /// Traps unless heaps, nodes and counts agree.
     func checkInvariants() {
+        precondition(called.map { $0.with { $0.queuePlace == .called } } ?? true, "a node is not being called any more")
         for lane in lanes.indices {
             lanes[lane].heap.checkInvariants()
             for index in 0..<lanes[lane].heap.count {
                 let (deadline, item) = (lanes[lane].heap[index].deadline, lanes[lane].heap[index].item)
                 precondition(item.lane == lane, "an entry is in the heap of another lane")
-                precondition(item.fits(deadline), "an entry has another deadline than its item")
+                precondition(!item.isArmed || item.fits(deadline), "an entry has another deadline than its item")
             }
             var members = items(of: lane).count
             calls.forEach { if $0.pointee.isBeingCalled && $0.pointee.lane == lane { members += 1 } }

@@ -11,6 +11,8 @@ protocol TimerQueueNode: AnyObject {
     var queuePlace: TimerQueuePlace { get set }
     /// Whether it may be called before its deadline, as the queue saw it when it was last armed.
     var hasTolerance: Bool { get set }
+    /// Whether it will probably be armed again when it has been called.
+    var isRepeating: Bool { get }
     /// Where it is there.
     var queueIndex: Int32 { get set }
     /// Its place among equal deadlines.
@@ -26,6 +28,8 @@ enum TimerQueuePlace: UInt8 {
     case heap
     /// Armed, among those that a pass has set aside.
     case aside
+    /// Not armed, because it is being called, but still in the heap of its lane.
+    case called
 }
 
 extension TimerQueueNode {
@@ -57,7 +61,8 @@ extension TimerQueueNode {
         hasTolerance = earliest < deadline
     }
 
-    var isArmed: Bool { queuePlace != .resting }
+    @inline(__always)
+    var isArmed: Bool { queuePlace == .heap || queuePlace == .aside }
 
     /// The place in the order of an armed node.
     @inline(__always)

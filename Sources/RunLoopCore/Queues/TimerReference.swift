@@ -72,6 +72,10 @@ struct TimerReference<Node: TimerQueueNode>: BitwiseCopyable {
         isCall ? slot.pointee.date <= now : node.with { $0.hasTolerance && $0.earliest <= now }
     }
 
+    /// Whether it will probably be armed again when it has been called.
+    @inline(__always)
+    var isRepeating: Bool { !isCall && node.with { $0.isRepeating } }
+
     /// Notes that it waits for `deadline` in its heap.
     @inline(__always)
     func noteArmed(at deadline: RunLoop.Instant, _ order: UInt64) {

@@ -122,6 +122,7 @@ public final class Timer: RunLoop.TimedItem {
         let fraction: Grid.Fraction?
         (grid, fraction) = Grid.repeating(fireDate, interval)
         super.init(origin: origin)
+        isRepeating = true
         guard .nanoseconds(grid.period) != interval, interval > Grid.shortest else { return }
         let own = madeOwn
         own.exactInterval = interval
@@ -234,7 +235,7 @@ public final class Timer: RunLoop.TimedItem {
         let place = order
         before?.timers.disarm(self)
         missedFires = 0
-        callBlock(in: before, isManual: true)
+        if let before { callBlock(in: before, isManual: true) } else { callBlock() }
         guard canFire, repeats || own?.firesAgain == true else { return invalidate() }
         guard let loop else { return }
         let kept = loop === before ? place : nil
@@ -273,10 +274,14 @@ public final class Timer: RunLoop.TimedItem {
         return true
     }
 
-    @discardableResult
-    private func callBlock(in loop: RunLoop?, isManual: Bool) -> Bool {
+    private func callBlock() {
         if let own { (own.change, own.firesAgain) = (.none, false) }
-        guard let loop else { return call(in: nil) { handler?.block(self) } }
+        _ = call(in: nil) { handler?.block(self) }
+    }
+
+    @discardableResult
+    private func callBlock(in loop: RunLoop, isManual: Bool) -> Bool {
+        if let own { (own.change, own.firesAgain) = (.none, false) }
         if loop.trace != nil { loop.emit(.called(kind, name: name, origin: origin, words(isManual: isManual))) }
         return dispatch(in: loop) { handler?.block(self) }
     }

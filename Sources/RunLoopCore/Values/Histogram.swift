@@ -24,6 +24,8 @@ public struct Histogram: Sendable, Hashable {
         record(nanoseconds: duration.saturatedNanoseconds)
     }
 
+    // Inlined into the pass: 20 instructions a fire.
+    @inline(__always)
     mutating func record(nanoseconds: Int64) {
         let nanoseconds = max(0, nanoseconds)
         counts[Histogram.bucket(of: nanoseconds)] += 1

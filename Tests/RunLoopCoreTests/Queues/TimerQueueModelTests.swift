@@ -186,6 +186,7 @@ private final class Node: TimerQueueNode {
 
     var queuePlace = TimerQueuePlace.resting
     var hasTolerance = false
+    var isRepeating: Bool { number % 2 == 0 }
     var queueIndex: Int32 = -1
     var queueOrder: UInt64 = 0
     var laneAndLaterOrder: UInt64 = 0
