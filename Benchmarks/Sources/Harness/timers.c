@@ -19,6 +19,7 @@ static void churn_rounds(Handle (*add)(uint64_t, size_t), void (*cancel)(size_t)
             handles[i] = add(delays[i], i);
             if ((i & 1023) == 0 && now_ns() - start > budget_ns()) give_up("adding");
         }
+        if (peer->flush_adds) peer->flush_adds();
         uint64_t end = now_ns(), cpu_end = cpu_ns();
         adds[round] = (int64_t)((end - begin) * 1000 / size);
         adds_cpu[round] = (int64_t)((cpu_end - cpu) * 1000 / size);

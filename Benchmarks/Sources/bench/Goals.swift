@@ -54,10 +54,14 @@ struct Goal: Sendable {
     /// Delayed calls, the light timers.
     private static let light: [Goal] =
         sizes.map {
-            Goal("delayed call: add + cancel of \($0), to libevent's", .atMost(1), churn(Peer.call, to: "libevent", "churn \($0)"))
+            Goal(
+                "delayed call: add + cancel of \($0), to libevent's", .atMost(1),
+                churn(Peer.call, to: "libevent", "churn \($0)"))
         }
         + sizes.map {
-            Goal("delayed call: add + cancel of \($0), to libev's", .atMost(1.5), churn(Peer.call, to: "libev", "churn \($0)"))
+            Goal(
+                "delayed call: add + cancel of \($0), to libev's", .atMost(1.5),
+                churn(Peer.call, to: "libev", "churn \($0)"))
         }
         + [
             Goal(
@@ -115,14 +119,16 @@ struct Goal: Sendable {
             Goal("post, 1 producer, to 150 ns or half of the best C loop's", .atMost(1), post("post 1")),
             Goal("post, 2 producers, to 150 ns or half of the best C loop's", .atMost(1), post("post 2")),
             Goal(
-                "round trip of a post, to the best C loop's", .atMost(1.05), ratioToBestC("round_trip", in: "ping cross")
+                "round trip of a post, to the best C loop's", .atMost(1.05),
+                ratioToBestC("round_trip", in: "ping cross")
             ),
             Goal(
                 "round trip of a descriptor, to libevent's", .atMost(1.05),
                 ratio("round_trip", to: "libevent", in: "fdping cross")),
             Goal("chain of 100, to libevent's", .atMost(1.1), ratio("total", to: "libevent", in: "chain 100")),
             Goal("chain of 1,000, to libevent's", .atMost(1.1), ratio("total", to: "libevent", in: "chain 1000")),
-            Goal("pass with nothing to do, to libevent's", .atMost(1.15), ratio("per_pass", to: "libevent", in: "idle")),
+            Goal(
+                "pass with nothing to do, to libevent's", .atMost(1.15), ratio("per_pass", to: "libevent", in: "idle")),
             Goal("mode switch, to a pass with nothing to do", .atMost(2)) { results, _ in
                 guard let pass = results.median("per_pass", of: Peer.ours, in: "idle") else { return nil }
                 return results.median("per_switch", of: Peer.ours, in: "switch 1").map { $0 / pass }

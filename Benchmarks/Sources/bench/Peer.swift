@@ -27,6 +27,7 @@ struct Peer {
     static let all = [
         Peer("ours", "RunLoopKit"),
         Peer(call, "RunLoopKit", form: "delayed call"),
+        Peer("ours, sleep of a task", "RunLoopKit", form: "sleep of a task"),
         Peer("ours, tolerance 1 ms", "RunLoopKit", form: "tolerance"),
         Peer("floor", "Floor"),
         Peer("floor, timerfd", "Floor", form: "timerfd"),
@@ -61,6 +62,7 @@ struct Peer {
     func differs(in workload: Workload) -> Bool {
         switch (program, form) {
         case ("RunLoopKit", "delayed call"): ["churn", "rearm", "fire"].contains(workload.kind)
+        case ("RunLoopKit", "sleep of a task"): ["churn", "fire"].contains(workload.kind)
         case ("RunLoopKit", "tolerance"), ("Dispatch", "tolerance"): workload.kind == "periodic"
         case ("Floor", "timerfd"), ("Floor", "slack"): ["fire", "periodic", "idle"].contains(workload.kind)
         case ("Floor", "eventfd"): ["ping", "post"].contains(workload.kind)

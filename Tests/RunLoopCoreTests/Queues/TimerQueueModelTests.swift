@@ -100,7 +100,8 @@ struct TimerQueueModelTests {
         var generator = SeededGenerator(seed: 3)
         let tokens = (0..<1000).map { _ in queue.addCall(at: ns(0)) {} }
         for _ in 0..<200_000 {
-            let isPending = queue.move(tokens[Int(generator.next() % 1000)], to: ns(Int64(generator.next() % 1_000_000)))
+            let isPending = queue.move(
+                tokens[Int(generator.next() % 1000)], to: ns(Int64(generator.next() % 1_000_000)))
             #expect(isPending)
         }
         #expect(queue.armedCount == 1000)
@@ -108,7 +109,9 @@ struct TimerQueueModelTests {
         queue.end()
     }
 
-    @Test("added and cancelled in any order, calls are found by their own tokens only", arguments: 1...8 as ClosedRange<UInt64>)
+    @Test(
+        "added and cancelled in any order, calls are found by their own tokens only",
+        arguments: 1...8 as ClosedRange<UInt64>)
     func tokensOfCalls(seed: UInt64) {
         var queue = TimerQueue<Node>()
         var generator = SeededGenerator(seed: seed)
@@ -386,7 +389,9 @@ private struct Trial: ~Copyable {
             node.release()
         case .call(let token):
             let wasPending = queue.cancel(token) != nil
-            if wasPending != (entries[index].armed != nil) { failure = "call \(entries[index].number) was \(wasPending)" }
+            if wasPending != (entries[index].armed != nil) {
+                failure = "call \(entries[index].number) was \(wasPending)"
+            }
             // A call that is being made goes when it has been made.
             if !wasPending { return }
         }

@@ -464,7 +464,8 @@ struct DelayedCallTests {
             let line: UInt32 = #line + 1
             loop.perform(at: ms(10), inModes: .common) { log("\(loop.dump().items.map(\.kind))") }
             loop.perform(
-                at: ms(20), inModes: .tracking, label: CallLabel("idle timeout"), origin: RunLoop.Origin()) {}
+                at: ms(20), inModes: .tracking, label: CallLabel("idle timeout"), origin: RunLoop.Origin()
+            ) {}
             let items = loop.dump().items
             #expect(items.map(\.kind) == [.delayedCall, .delayedCall])
             #expect(items.map(\.name) == [nil, "idle timeout"])

@@ -29,8 +29,10 @@ typedef struct {
     // Counters of its own, to be given to `harness_emit` after a workload.
     void (*report)(void);
 
-    // Timers. `add`: from nothing to an armed one-shot that calls `harness_fired(i)`.
+    // Timers. `add`: from nothing to an armed one-shot that calls `harness_fired(i)`; `flush_adds` does what is left of
+    // that.
     Handle (*add)(uint64_t delay, size_t i);
+    void (*flush_adds)(void);
     // From an armed timer to nothing, its memory released; `flush_cancels` does what is left of that.
     void (*cancel)(Handle handle);
     void (*flush_cancels)(void);

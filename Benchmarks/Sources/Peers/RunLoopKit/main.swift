@@ -1,7 +1,7 @@
 import Glibc
 // RunLoopKit, through its public API: a `Timer` with a closure each, kept by the loop; the driver that ships.
 // Forms: tolerance (repeating timers may come a millisecond late); delayed call (instead of a timer that fires once, by
-// the time of the pass, as loops of C have it).
+// the time of the pass, as loops of C have it); sleep of a task (the same by a task of the loop, its making included).
 import Harness
 import RunLoopKit
 import RunLoopSimulation
@@ -85,6 +85,38 @@ if CommandLine.arguments.dropFirst().first == "delayed call" {
     }
     peer.cancel = { call($0).cancel() }
     peer.rearm = { handle, delay, _ in call(handle).rearm(at: date(delay)) }
+}
+
+// Sleeps of tasks.
+nonisolated(unsafe) private var tasks: [_Concurrency.Task<Void, any Error>?] = []
+nonisolated(unsafe) private var sleepers = (begun: 0, ended: 0)
+private let clock = loop.clock
+if CommandLine.arguments.dropFirst().first == "sleep of a task" {
+    peer.add = { delay, number in
+        while tasks.count <= number { tasks.append(nil) }
+        let date = loop.now + .nanoseconds(Int64(delay))
+        tasks[number] = loop.task {
+            sleepers.begun += 1
+            defer { sleepers.ended += 1 }
+            try await clock.sleep(until: date)
+            harness_fired(number)
+        }
+        return UnsafeMutableRawPointer(bitPattern: number + 1)
+    }
+    // The tasks begin to sleep, and see that they were cancelled, in passes of the loop.
+    peer.flush_adds = {
+        let count = sleepers.ended + tasks.count
+        while sleepers.begun < count { loop.run(in: .default, until: .distantPast) }
+    }
+    peer.cancel = { handle in
+        let number = Int(bitPattern: handle) - 1
+        tasks[number]!.cancel()
+        tasks[number] = nil
+    }
+    peer.flush_cancels = {
+        while sleepers.ended < sleepers.begun { loop.run(in: .default, until: .distantPast) }
+    }
+    peer.rearm = nil
 }
 
 // Posts.
