@@ -5,7 +5,8 @@ extension RunLoop {
         case runBegan(Mode)
         /// A run in a mode has ended.
         case runEnded(Mode, RunResult)
-        /// A timer fires, a timer source delivers, or a display link is called for a frame. The text tells the date.
+        /// A timer fires, a delayed call is made, a timer source delivers, or a display link is called for a frame. The
+        /// text tells the date.
         case called(ItemKind, name: String?, origin: Origin, String)
         /// The loop ignored a request, as documented, or something that was made for a loop was never used. The text
         /// says what and why.

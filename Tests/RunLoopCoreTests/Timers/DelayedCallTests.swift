@@ -475,7 +475,7 @@ struct DelayedCallTests {
             loop.run(in: .default)
             #expect(
                 log.entries == [
-                    "run default", "call later due 0.010000000", "[delayed call, delayed call]",
+                    "run default", "call due 0.010000000", "[delayed call, delayed call]",
                     "end default finished",
                 ])
         }
