@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -35,6 +36,11 @@ int rlk_timerfd_set(int descriptor, int64_t nanoseconds) {
 int rlk_is_main_thread(void) { return getpid() == gettid(); }
 
 int rlk_thread_id(void) { return gettid(); }
+
+int rlk_processor_count(void) {
+    cpu_set_t processors;
+    return sched_getaffinity(0, sizeof processors, &processors) == 0 ? CPU_COUNT(&processors) : 1;
+}
 
 int64_t rlk_thread_time(int thread) {
     // The clock that pthread_getcpuclockid names; that function takes no thread that may have ended.

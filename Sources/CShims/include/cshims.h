@@ -24,6 +24,9 @@ int rlk_timerfd_set(int descriptor, int64_t nanoseconds);
 /// Whether the caller is the process's first thread.
 int rlk_is_main_thread(void);
 
+/// How many processors the calling thread may run on; at least 1.
+int rlk_processor_count(void);
+
 /// The kernel's number of the calling thread.
 int rlk_thread_id(void);
 

@@ -131,7 +131,8 @@ extension RunLoop {
         let (block, token) = timers.beginCall(slot)
         if label == .targetedCall { self[DelayedCallTable.local].remove(token) }
         if trace != nil && label.kind == .delayedCall {
-            emit(.called(.delayedCall, name: label.name, origin: origin, "call \(label.name.map { "\($0) " } ?? "")due \(date)"))
+            let words = label.name.map { "call \($0) due \(date)" } ?? "call due \(date)"
+            emit(.called(.delayedCall, name: label.name, origin: origin, words))
         }
         dispatch(label.kind, label.name, origin, block)
         // The slots of a loop that has ended are gone.
