@@ -18,7 +18,10 @@ struct Graph: Decodable {
 
         var path: String { pathComponents.joined(separator: ".") }
         var declaration: String {
-            declarationFragments.map(\.spelling).joined().split(whereSeparator: \.isWhitespace).joined(separator: " ")
+            let text = declarationFragments.map(\.spelling).joined()
+            // The compiler says now this and now that, depending on which file it has read first.
+            return text.replacing("RunLoop.Instant.Duration", with: "Duration")
+                .split(whereSeparator: \.isWhitespace).joined(separator: " ")
         }
         var isDerived: Bool { identifier.precise.contains("::SYNTHESIZED::") }
         var isExtension: Bool { kind.identifier == "swift.extension" }

@@ -1,0 +1,128 @@
+internal import Glibc
+public import RunLoopKit
+
+extension LoopGroup {
+    /// How connections come to the loops of a group.
+    public enum Spread: Sendable, Hashable {
+        /// Each loop listens on the same port, and the system chooses by the addresses of both ends (`SO_REUSEPORT`). No
+        /// thread waits for another. Connections are spread evenly only if there are many; other processes of the same
+        /// user can listen on the port as well.
+        case bySystem
+        /// The first loop accepts, and gives the connections to all loops in turn.
+        case inTurn
+    }
+
+    /// Called on a loop's thread with a connected, non-blocking descriptor, which the handler owns from now on, and with
+    /// the peer's address.
+    public typealias AcceptHandler = @Sendable (RunLoop, Int32, Endpoint) -> Void
+
+    /// Listens on an address, on all loops or for all of them. Blocks the calling thread until all listen. Any thread
+    /// but those of the group.
+    ///
+    /// - Parameters:
+    ///   - address: where to listen. With port 0 the system chooses a port, which is one for all loops.
+    ///   - options: how each listener listens. Rate limits are those of each loop.
+    ///   - spread: how connections come to the loops. Unless given, the system spreads those of TCP, and others come in
+    ///     turn: a Unix socket has one listener. In a simulation all come in turn, because the system's choice differs
+    ///     from run to run.
+    ///   - handler: called with each connection, on the loop that is to serve it.
+    /// - Returns: the address, with the port that the system chose.
+    /// - Throws: ``SystemError``, as a ``Listener`` does; then no loop listens. `RunLoop.WaitError` if a loop has ended.
+    @available(*, noasync, message: "it blocks the calling thread")
+    @discardableResult
+    public func listen(
+        on address: Endpoint, options: Listener.Options = Listener.Options(), spread: Spread? = nil,
+        _ handler: @escaping AcceptHandler
+    ) throws -> Endpoint {
+        let first = loops[0]
+        let isSystems = try address.path == nil && !first.performAndWait { $0.isVirtual }
+        guard spread ?? (isSystems ? .bySystem : .inTurn) == .bySystem else {
+            let turns = Turns(loops, handler)
+            return try first.performAndWait { loop in
+                try loop.listen(on: address, options) { turns.give($1, from: $2, by: loop) }
+            }
+        }
+        require(address.path == nil, "a Unix socket has one listener: its connections come in turn")
+        var options = options
+        options.reusesPort = true
+        var bound = address
+        var opened: [RunLoop.Remote] = []
+        do {
+            for loop in loops {
+                bound = try loop.performAndWait { [bound, options] loop in
+                    try loop.listen(on: bound, options) { [unowned loop] in handler(loop, $1, $2) }
+                }
+                opened.append(loop)
+            }
+        } catch {
+            for loop in opened { try? loop.performAndWait { $0[RunLoop.groupListeners].removeLast().close() } }
+            throw error
+        }
+        return bound
+    }
+
+    /// Closes the group's listeners, on all loops. Connections stay open. Returns at once. Any thread.
+    ///
+    /// - Parameter completion: called once, when all are closed, on the thread of one of the loops or on the calling one.
+    public func stopAccepting(completion: @escaping @Sendable () -> Void = {}) {
+        performOnEach(
+            { loop in
+                let listeners = loop[RunLoop.groupListeners]
+                loop[RunLoop.groupListeners] = []
+                for listener in listeners { listener.close() }
+            }, completion: completion)
+    }
+}
+
+extension RunLoop {
+    /// The listeners of its group.
+    fileprivate static let groupListeners = RunLoop.Local<[Listener]> { _ in [] }
+
+    fileprivate func listen(
+        on address: Endpoint, _ options: Listener.Options, handler: @escaping Listener.AcceptHandler
+    ) throws -> Endpoint {
+        let listener = try Listener(address: address, on: self, options: options, handler: handler)
+        self[RunLoop.groupListeners].append(listener)
+        return listener.address
+    }
+}
+
+/// Gives connections to loops in turn. On the thread that accepts.
+private final class Turns: @unchecked Sendable {
+    // Unchecked: the turn is read and changed on the thread that accepts, and nowhere else.
+    private let loops: [RunLoop.Remote]
+    private let handler: LoopGroup.AcceptHandler
+    private var turn = 0
+
+    init(_ loops: [RunLoop.Remote], _ handler: @escaping LoopGroup.AcceptHandler) {
+        (self.loops, self.handler) = (loops, handler)
+    }
+
+    /// - Parameter loop: the one that has accepted.
+    func give(_ descriptor: Int32, from peer: Endpoint, by loop: RunLoop) {
+        let next = loops[turn]
+        turn = (turn + 1) % loops.count
+        guard !next.isCurrent else { return handler(loop, descriptor, peer) }
+        let parcel = Parcel(descriptor)
+        next.perform(inModes: .common) { [handler] in handler($0, parcel.take(), peer) }
+    }
+}
+
+/// A descriptor on its way to another thread. If it does not arrive, because the loop has ended, it is closed.
+private final class Parcel: @unchecked Sendable {
+    // Unchecked: whoever has it is alone with it.
+    private var descriptor: Int32
+
+    init(_ descriptor: Int32) {
+        self.descriptor = descriptor
+    }
+
+    deinit {
+        if descriptor >= 0 { close(descriptor) }
+    }
+
+    func take() -> Int32 {
+        defer { descriptor = -1 }
+        return descriptor
+    }
+}

@@ -1,0 +1,117 @@
+internal import CShims
+public import RunLoopKit
+
+/// Loops on threads of their own that share the work of a daemon: one for each processor, unless told otherwise.
+///
+/// ```swift
+/// let group = try LoopGroup()
+/// let address = try group.listen(on: Endpoint("0.0.0.0", port: 7000)) { loop, descriptor, peer in
+///     let connection = Connection(adopting: descriptor, on: loop) { connection, bytes in
+///         connection.write(bytes)
+///         return bytes.count
+///     }
+///     try? connection.start()
+/// }
+/// daemon.onStop(.stopAccepting) { done in group.stopAccepting { done() } }
+/// daemon.onStop(.exit) {
+///     group.stop()
+///     group.join()
+/// }
+/// ```
+///
+/// A connection lives on one loop, whose thread serves it. The loops share nothing that the program does not share.
+/// They run until the group is stopped, even with nothing to do; releasing the group does not end them. A group that is
+/// made inside a simulation takes part in its virtual time, and does the same in every run. The object is `Sendable`.
+public final class LoopGroup: Sendable {
+    private let threads: [LoopThread]
+
+    /// The loops, in the order in which they were set up.
+    public let loops: [RunLoop.Remote]
+
+    /// How many processors this process may use: those of its affinity. A quota of a control group is not looked at.
+    public static var processorCount: Int { Int(rlk_processor_count()) }
+
+    /// Starts the loops, and returns when all of them are set up and run.
+    ///
+    /// Blocks the calling thread meanwhile. If a set-up throws, the threads that were started end before the error is
+    /// thrown here.
+    ///
+    /// - Parameters:
+    ///   - count: how many loops; at least one.
+    ///   - name: what the threads are called, with their numbers.
+    ///   - setUp: called on the thread of each loop, with the loop's number; one after another, from 0 on.
+    /// - Throws: what `setUp` throws.
+    @available(
+        *, noasync, message: "it blocks the calling thread; make the group before tasks begin, or on a LoopThread"
+    )
+    public init(
+        count: Int = LoopGroup.processorCount, name: String = "loop",
+        setUp: @escaping @Sendable (RunLoop, Int) throws -> Void = { _, _ in }
+    ) throws {
+        require(count > 0, "a group has one loop or more; LoopGroup.processorCount is how many processors there are")
+        let threads = (0..<count).map { number in
+            LoopThread(name: "\(name) \(number)") { $0.add(CustomSource(), forMode: .common) }
+        }
+        self.threads = threads
+        loops = threads.map(\.remote)
+        do {
+            for (number, loop) in loops.enumerated() { try loop.performAndWait { try setUp($0, number) } }
+        } catch {
+            stop()
+            join()
+            throw error
+        }
+    }
+
+    // MARK: All loops
+
+    /// Calls a block on every loop, in whatever mode it runs. Returns at once. Any thread.
+    ///
+    /// - Parameters:
+    ///   - block: called once on the thread of each loop that has not ended.
+    ///   - completion: called once, when the block has run on every loop, or will not run because the loop has ended; on
+    ///     the thread of one of them or on the calling one.
+    public func performOnEach(
+        _ block: @escaping @Sendable (RunLoop) -> Void, completion: @escaping @Sendable () -> Void = {}
+    ) {
+        let last = AtLast(completion)
+        for loop in loops {
+            loop.perform(inModes: .every) { loop in
+                block(loop)
+                withExtendedLifetime(last) {}
+            }
+        }
+    }
+
+    // MARK: The end
+
+    /// Asks all threads to end, as `LoopThread.stop()` does. Returns at once. Any thread.
+    public func stop() {
+        for thread in threads { thread.stop() }
+    }
+
+    /// Waits until all threads have ended and everything in their loops has been let go. Any thread but those of the
+    /// group. It blocks the caller.
+    @available(*, noasync, message: "it blocks the calling thread; await ended()")
+    public func join() {
+        for thread in threads { thread.join() }
+    }
+
+    /// Waits as ``join()`` does, as a task: no thread is blocked. Any thread.
+    public nonisolated(nonsending) func ended() async {
+        for thread in threads { await thread.ended() }
+    }
+}
+
+/// Calls a block when the last of those who keep it has gone.
+private final class AtLast: Sendable {
+    private let block: @Sendable () -> Void
+
+    init(_ block: @escaping @Sendable () -> Void) {
+        self.block = block
+    }
+
+    deinit {
+        block()
+    }
+}
