@@ -129,12 +129,17 @@ extension RunLoop {
     func make(_ slot: CallTable.Reference) {
         let (label, origin, date) = (slot.pointee.label, slot.pointee.origin, slot.pointee.date)
         let (block, token) = timers.beginCall(slot)
-        if label == .targetedCall { self[DelayedCallTable.local].remove(token) }
-        if trace != nil && label.kind == .delayedCall {
-            let words = label.name.map { "call \($0) due \(date)" } ?? "call due \(date)"
-            emit(.called(.delayedCall, name: label.name, origin: origin, words))
+        if label == .sleep {
+            // Only puts the task's job where it goes on.
+            block()
+        } else {
+            if label == .targetedCall { self[DelayedCallTable.local].remove(token) }
+            if trace != nil {
+                let words = label.name.map { "call \($0) due \(date)" } ?? "call due \(date)"
+                emit(.called(.delayedCall, name: label.name, origin: origin, words))
+            }
+            dispatch(.delayedCall, label.name, origin, block)
         }
-        dispatch(label.kind, label.name, origin, block)
         // The slots of a loop that has ended are gone.
         if !hasEnded { timers.endCall(slot, token) }
     }

@@ -39,23 +39,24 @@ extension LoopGroup {
         guard spread ?? (isSystems ? .bySystem : .inTurn) == .bySystem else {
             let turns = Turns(loops, handler)
             return try first.performAndWait { loop in
-                try loop.listen(on: address, options) { turns.give($1, from: $2, by: loop) }
+                try loop.listen(on: address, options, GroupListener.Key()) { [unowned loop] in
+                    turns.give($1, from: $2, by: loop)
+                }
             }
         }
         require(address.path == nil, "a Unix socket has one listener: its connections come in turn")
         var options = options
         options.reusesPort = true
+        let key = GroupListener.Key()
         var bound = address
-        var opened: [RunLoop.Remote] = []
         do {
             for loop in loops {
                 bound = try loop.performAndWait { [bound, options] loop in
-                    try loop.listen(on: bound, options) { [unowned loop] in handler(loop, $1, $2) }
+                    try loop.listen(on: bound, options, key) { [unowned loop] in handler(loop, $1, $2) }
                 }
-                opened.append(loop)
             }
         } catch {
-            for loop in opened { try? loop.performAndWait { $0[RunLoop.groupListeners].removeLast().close() } }
+            for loop in loops { try? loop.performAndWait { $0.closeGroupListeners { $0.key === key } } }
             throw error
         }
         return bound
@@ -65,25 +66,35 @@ extension LoopGroup {
     ///
     /// - Parameter completion: called once, when all are closed, on the thread of one of the loops or on the calling one.
     public func stopAccepting(completion: @escaping @Sendable () -> Void = {}) {
-        performOnEach(
-            { loop in
-                let listeners = loop[RunLoop.groupListeners]
-                loop[RunLoop.groupListeners] = []
-                for listener in listeners { listener.close() }
-            }, completion: completion)
+        performOnEach({ $0.closeGroupListeners { _ in true } }, completion: completion)
     }
 }
 
-extension RunLoop {
-    /// The listeners of its group.
-    fileprivate static let groupListeners = RunLoop.Local<[Listener]> { _ in [] }
+/// A listener of a group, on one loop.
+private struct GroupListener {
+    /// Distinguishes one request to listen from every other.
+    final class Key: Sendable {}
 
+    let listener: Listener
+    let key: Key
+
+    static let all = RunLoop.Local<[GroupListener]> { _ in [] }
+}
+
+extension RunLoop {
     fileprivate func listen(
-        on address: Endpoint, _ options: Listener.Options, handler: @escaping Listener.AcceptHandler
+        on address: Endpoint, _ options: Listener.Options, _ key: GroupListener.Key,
+        handler: @escaping Listener.AcceptHandler
     ) throws -> Endpoint {
         let listener = try Listener(address: address, on: self, options: options, handler: handler)
-        self[RunLoop.groupListeners].append(listener)
+        self[GroupListener.all].append(GroupListener(listener: listener, key: key))
         return listener.address
+    }
+
+    fileprivate func closeGroupListeners(where shouldClose: (GroupListener) -> Bool) {
+        let closing = self[GroupListener.all].filter(shouldClose)
+        self[GroupListener.all].removeAll(where: shouldClose)
+        for element in closing { element.listener.close() }
     }
 }
 
@@ -98,17 +109,21 @@ private final class Turns: @unchecked Sendable {
         (self.loops, self.handler) = (loops, handler)
     }
 
+    /// A loop that has ended loses its turn.
+    ///
     /// - Parameter loop: the one that has accepted.
     func give(_ descriptor: Int32, from peer: Endpoint, by loop: RunLoop) {
-        let next = loops[turn]
-        turn = (turn + 1) % loops.count
-        guard !next.isCurrent else { return handler(loop, descriptor, peer) }
         let parcel = Parcel(descriptor)
-        next.perform(inModes: .common) { [handler] in handler($0, parcel.take(), peer) }
+        while true {
+            let next = loops[turn]
+            turn = (turn + 1) % loops.count
+            guard !next.isCurrent else { return handler(loop, parcel.take(), peer) }
+            if next.perform(inModes: .common, { [handler] in handler($0, parcel.take(), peer) }) { return }
+        }
     }
 }
 
-/// A descriptor on its way to another thread. If it does not arrive, because the loop has ended, it is closed.
+/// A descriptor on its way to another thread. If it does not arrive, because the loop ends, it is closed.
 private final class Parcel: @unchecked Sendable {
     // Unchecked: whoever has it is alone with it.
     private var descriptor: Int32

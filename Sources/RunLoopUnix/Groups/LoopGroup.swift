@@ -28,7 +28,7 @@ public final class LoopGroup: Sendable {
     /// The loops, in the order in which they were set up.
     public let loops: [RunLoop.Remote]
 
-    /// How many processors this process may use: those of its affinity. A quota of a control group is not looked at.
+    /// How many processors the calling thread may run on. A quota of a control group is not looked at.
     public static var processorCount: Int { Int(rlk_processor_count()) }
 
     /// Starts the loops, and returns when all of them are set up and run.

@@ -160,18 +160,35 @@ struct LoopGroupTests {
         #expect(log.entries.count == 3)
     }
 
-    @Test("a connection on its way to a loop that has ended is closed")
-    func lostOnTheWay() throws {
-        let group = try LoopGroup(count: 2)
+    @Test("a loop that has ended loses its turn, and a connection on its way to one that ends is closed")
+    func endedLoops() throws {
+        let group = try LoopGroup(count: 3)
         defer { end(group) }
         let address = try group.listen(on: Self.local, spread: .inTurn) { _, descriptor, _ in
             _ = "kept".withCString { write(descriptor, $0, 4) }
             close(descriptor)
         }
-        #expect(answers(of: address, count: 2) == ["kept", "kept"])
-        try group.loops[1].performAndWait { $0.endAllRuns() }
-        #expect(eventually { !group.loops[1].perform { _ in } })
-        #expect(answers(of: address, count: 4) == ["kept", "refused", "kept", "refused"])
+        #expect(answers(of: address, count: 3) == ["kept", "kept", "kept"])
+        try group.loops[2].performAndWait { $0.endAllRuns() }
+        #expect(eventually { !group.loops[2].perform { _ in } })
+        #expect(answers(of: address, count: 4) == ["kept", "kept", "kept", "kept"])
+        // The second loop ends in a mode in which it takes no connections.
+        let (isThere, mayEnd) = (Flag(), Flag())
+        group.loops[1].perform { loop in
+            loop.perform(inModes: "private") {
+                isThere.set()
+                _ = eventually { mayEnd.isSet }
+                loop.endAllRuns()
+            }
+            loop.run(in: "private")
+        }
+        #expect(eventually { isThere.isSet })
+        let peers = (0..<2).map { _ in Peer(connectedTo: address) }
+        #expect(eventually { peers[0].receive() == "kept" })
+        // The first loop has accepted both when it answers.
+        try group.loops[0].performAndWait { _ in }
+        mayEnd.set()
+        #expect(eventually { peers[1].receive() != "" })
     }
 
     @Test("in a simulation a group lives on virtual time, and does the same in every run")

@@ -1,0 +1,31 @@
+/// What a call is for, for reports: one byte in its slot.
+package struct CallLabel: BitwiseCopyable, Equatable {
+    let id: UInt8
+
+    private static let names = Locked<[String]>([])
+
+    package static let call = CallLabel(id: 0)
+    /// A call of a method, which can be found by its target.
+    static let targetedCall = CallLabel(id: 1)
+    /// A task's sleep; it is called at the end of its loop too.
+    static let sleep = CallLabel(id: 2)
+
+    init(id: UInt8) {
+        self.id = id
+    }
+
+    /// A label with a name, which the process keeps. For constants: there can be 253.
+    package init(_ name: String) {
+        id = Self.names.withLock { names in
+            if let index = names.firstIndex(of: name) { return UInt8(index + 3) }
+            require(
+                names.count < 253,
+                "labels of calls are constants; give what differs from call to call a timer with a name")
+            names.append(name)
+            return UInt8(names.count + 2)
+        }
+    }
+
+    var kind: RunLoop.ItemKind { self == .sleep ? .sleep : .delayedCall }
+    var name: String? { id < 3 ? nil : Self.names.withLock { $0[Int(id) - 3] } }
+}
