@@ -22,7 +22,7 @@ extension RunLoop {
         fileprivate func value(in loop: RunLoop) -> Value {
             if let value: Value = loop.locals.value(of: self) { return value }
             let value = make(loop)
-            loop.locals.set(value, of: self)
+            loop.set(value, of: self)
             return value
         }
     }
@@ -35,7 +35,20 @@ extension RunLoop {
         }
         set {
             checkThread()
-            locals.set(newValue, of: local)
+            set(newValue, of: local)
+        }
+    }
+
+    fileprivate func set(_ value: Any, of local: AnyObject) {
+        let former = locals.set(value, of: local)
+        withExtendedLifetime(former) {}
+    }
+
+    /// Lets go of all values, at the end of the loop, and of those that are made meanwhile.
+    func letGoOfLocals() {
+        while !locals.isEmpty {
+            var last = Locals()
+            swap(&last, &locals)
         }
     }
 }

@@ -147,7 +147,7 @@ public final class RunLoop {
         for item in untimed { item.loopEnded() }
         for call in calls where call.label == .sleep { call.block() }
         for item in timed { UnownedReference(item).release() }
-        locals = Locals()
+        letGoOfLocals()
     }
 
     /// Runs the jobs that wait, and those that come of them: a job cannot be refused. From then on none is taken.

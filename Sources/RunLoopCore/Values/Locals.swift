@@ -6,7 +6,10 @@ struct Locals {
         values[ObjectIdentifier(key)].map { $0 as! Value }
     }
 
-    mutating func set(_ value: Any, of key: AnyObject) {
-        values[ObjectIdentifier(key)] = value
+    /// - Returns: the former value, to be let go when nobody is at work here: its deinit may ask for any value.
+    mutating func set(_ value: Any, of key: AnyObject) -> Any? {
+        values.updateValue(value, forKey: ObjectIdentifier(key))
     }
+
+    var isEmpty: Bool { values.isEmpty }
 }

@@ -61,13 +61,14 @@ package final class WorldLocal<Value: Sendable>: Sendable {
         world.shared.locals.withLock { locals in
             if let value: Value = locals.value(of: self) { return value }
             let value = make(world)
-            locals.set(value, of: self)
+            _ = locals.set(value, of: self)
             return value
         }
     }
 
     package func set(_ value: Value, in world: any World) {
-        world.shared.locals.withLock { $0.set(value, of: self) }
+        let former = world.shared.locals.withLock { $0.set(value, of: self) }
+        withExtendedLifetime(former) {}
     }
 }
 
