@@ -102,16 +102,3 @@ public final class LoopGroup: Sendable {
         for thread in threads { await thread.ended() }
     }
 }
-
-/// Calls a block when the last of those who keep it has gone.
-private final class AtLast: Sendable {
-    private let block: @Sendable () -> Void
-
-    init(_ block: @escaping @Sendable () -> Void) {
-        self.block = block
-    }
-
-    deinit {
-        block()
-    }
-}

@@ -6,11 +6,13 @@ public import RunLoopKit
 /// - while a handler does not return, whatever it waits for;
 /// - while the loop runs in another mode, for example in a nested run that does not end;
 /// - while the loop's thread does not run the loop at all;
+/// - while one of the loops that it watches besides, such as those of a ``LoopGroup``, does not answer for any of these
+///   reasons;
 /// - while ``isHealthy`` returns `false`.
 ///
 /// A loop that sleeps because nothing is due is healthy: the timer wakes it. The watchdog does not see a loop that goes
-/// round without progress, for example because the same error comes in every pass, nor what other threads do. Check
-/// such things in ``isHealthy``.
+/// round without progress, for example because the same error comes in every pass, nor what threads without a loop do.
+/// Check such things in ``isHealthy``.
 ///
 /// The loop keeps the watchdog until it is invalidated. It belongs to its loop's thread and is not `Sendable`.
 public final class Watchdog {
@@ -30,6 +32,12 @@ public final class Watchdog {
 
     private let manager: ServiceManager
     private let loop: RunLoop
+    private let modes: RunLoop.Modes
+    private let others: [RunLoop.Remote]
+    /// Whether every other loop has come round since it was asked to.
+    private var haveOthersAnswered = true
+    /// A sign of life is due, and waits for an answer.
+    private var isLate = false
     private var lastError: ServiceManagerError?
     private weak var timer: Timer?
 
@@ -39,15 +47,24 @@ public final class Watchdog {
     ///   - manager: the service manager.
     ///   - loop: the calling thread's loop, whose progress is reported.
     ///   - modes: the modes in which running the loop counts as progress.
+    ///   - others: loops of other threads that have to make progress too, in the same modes. One that has ended has
+    ///     nothing left to do.
     /// - Returns: `nil` if the manager does not expect signs of life, or cannot be told.
-    public init?(_ manager: ServiceManager, loop: RunLoop, modes: RunLoop.Modes = .common) {
+    public init?(
+        _ manager: ServiceManager, loop: RunLoop, modes: RunLoop.Modes = .common,
+        watching others: [RunLoop.Remote] = []
+    ) {
         guard let period = manager.watchdogPeriod, manager.isPresent else { return nil }
-        (self.manager, self.loop) = (manager, loop)
+        (self.manager, self.loop, self.modes, self.others) = (manager, loop, modes, others)
         interval = period / 2
-        let timer = Timer(fire: loop.now + interval, interval: interval, repeats: true) { _ in self.feed() }
+        let timer = Timer(fire: loop.now + interval, interval: interval, repeats: true) { _ in
+            self.isLate = true
+            self.feed()
+        }
         timer.name = "watchdog"
         loop.add(timer, forMode: modes)
         self.timer = timer
+        askOthers()
     }
 
     /// Whether signs of life are still sent.
@@ -58,7 +75,25 @@ public final class Watchdog {
         timer?.invalidate()
     }
 
+    /// Asks the other loops to come round.
+    private func askOthers() {
+        guard !others.isEmpty else { return }
+        haveOthersAnswered = false
+        let own = LoopBound(self, loop: loop)
+        let last = AtLast { [modes] in own.remote.perform(inModes: modes) { _ in own.value.othersHaveAnswered() } }
+        for other in others { other.perform(inModes: modes) { _ in withExtendedLifetime(last) {} } }
+    }
+
+    private func othersHaveAnswered() {
+        haveOthersAnswered = true
+        if isLate && isValid { feed() }
+    }
+
+    /// Sends the sign of life that is due, unless another loop has not answered: then the last answer sends it.
     private func feed() {
+        guard haveOthersAnswered else { return }
+        isLate = false
+        askOthers()
         guard isHealthy?() != false else { return }
         do {
             try manager.feedWatchdog()

@@ -8,7 +8,8 @@ import Testing
 @Suite("The watchdog")
 struct WatchdogTests {
     private func withWatchdog(
-        modes: RunLoop.Modes = .common, _ body: (Simulation, Watchdog, () -> [Double]) throws -> Void
+        modes: RunLoop.Modes = .common, watching others: (Simulation) throws -> [RunLoop.Remote] = { _ in [] },
+        _ body: (Simulation, Watchdog, () -> [Double]) throws -> Void
     ) throws {
         let receiver = try NotifyReceiver()
         let manager = try receiver.manager(["WATCHDOG_USEC": "4000000"])
@@ -19,7 +20,8 @@ struct WatchdogTests {
                 #expect(message == "WATCHDOG=1")
                 times.append((now - start) / .seconds(1))
             }
-            let watchdog = try #require(Watchdog(manager, loop: simulation.loop, modes: modes))
+            let others = try others(simulation)
+            let watchdog = try #require(Watchdog(manager, loop: simulation.loop, modes: modes, watching: others))
             try body(simulation, watchdog) { times }
             watchdog.invalidate()
         }
@@ -88,6 +90,64 @@ struct WatchdogTests {
             simulation.advance(by: .seconds(9))
             #expect(times() == [2, 4])
             #expect(watchdog.isValid)
+        }
+    }
+
+    /// Does something on the second of two other loops, at 3 s.
+    private func withOthers(
+        _ act: @escaping @Sendable (Simulation, RunLoop) -> Void,
+        _ body: @escaping (Simulation, () -> [Double]) throws -> Void
+    ) throws {
+        nonisolated(unsafe) var group: LoopGroup?
+        try withWatchdog(watching: { simulation in
+            let made = try LoopGroup(count: 2) { loop, number in
+                guard number == 1 else { return }
+                loop.perform(at: loop.now + .seconds(3), inModes: .common) { [unowned loop] in act(simulation, loop) }
+            }
+            group = made
+            return made.loops
+        }) { simulation, _, times in
+            try body(simulation, times)
+            group!.stop()
+            group!.join()
+        }
+    }
+
+    @Test("other loops that have nothing to do are well, and the one that watches is not woken more than that takes")
+    func othersIdle() throws {
+        try withOthers({ _, _ in }) { simulation, times in
+            let passes = simulation.loop.statistics.passes
+            simulation.advance(by: .seconds(9))
+            #expect(times() == [2, 4, 6, 8])
+            #expect(simulation.loop.statistics.passes - passes < 20)
+        }
+    }
+
+    @Test("it is not fed while a handler of another loop takes too long, and is fed as soon as that has returned")
+    func otherBlocked() throws {
+        try withOthers({ simulation, _ in simulation.spend(.seconds(6)) }) { simulation, times in
+            simulation.advance(by: .seconds(13))
+            // The loop had come round before it was blocked.
+            #expect(times() == [2, 4, 9, 10, 12])
+        }
+    }
+
+    @Test("it is not fed while another loop runs in another mode")
+    func otherStarved() throws {
+        try withOthers({ _, loop in
+            loop.add(CustomSource(), forMode: "panel")
+            loop.run(in: "panel", until: loop.now + .seconds(6))
+        }) { simulation, times in
+            simulation.advance(by: .seconds(13))
+            #expect(times() == [2, 4, 9, 10, 12])
+        }
+    }
+
+    @Test("another loop that has ended has nothing left to do, also if it has just been asked")
+    func otherEnded() throws {
+        try withOthers({ _, loop in loop.endAllRuns() }) { simulation, times in
+            simulation.advance(by: .seconds(9))
+            #expect(times() == [2, 4, 6, 8])
         }
     }
 
