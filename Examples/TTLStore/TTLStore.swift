@@ -18,6 +18,9 @@ struct TTLStore: ParsableCommand {
     @Option(help: "The path of a Unix socket to listen on as well.")
     var unix: String?
 
+    @Option(help: "How many loops serve clients; if more than one, each on a thread of its own.")
+    var loops = 1
+
     @Option(help: "How many clients may be connected.")
     var maxClients = 10_000
 
@@ -46,6 +49,7 @@ struct TTLStore: ParsableCommand {
     var logLevel = "info"
 
     func validate() throws {
+        guard (1...64).contains(loops) else { throw ValidationError("--loops takes a number from 1 to 64") }
         guard maxClients > 0 else { throw ValidationError("--max-clients takes a number above zero") }
         guard idleTimeout >= 0, idleTimeout.isFinite else {
             throw ValidationError("--idle-timeout takes seconds, or 0 for never")
@@ -62,6 +66,7 @@ struct TTLStore: ParsableCommand {
         var settings = Commands.Settings()
         settings.maximumMemory = maxmemory.bytes
         settings.eviction = maxmemoryPolicy
+        settings.loops = loops
         return settings
     }
 

@@ -1,4 +1,6 @@
-/// Who hears of which channel.
+import RunLoopKit
+
+/// Which of a loop's clients hears of which channel.
 final class Channels {
     /// Gives a client a message outside of its requests; set by whoever knows the connections.
     var send: (Session, Reply) -> Void = { _, _ in }
@@ -6,29 +8,43 @@ final class Channels {
     private var listeners: [[UInt8]: [ObjectIdentifier: Session]] = [:]
     private var patterns: [[UInt8]: (glob: Glob, listeners: [ObjectIdentifier: Session])] = [:]
 
-    var channelCount: Int { listeners.count }
-    var patternCount: Int { patterns.count }
+    private let audience: Audience
+
+    init(_ audience: Audience = Audience(), on loop: RunLoop) {
+        self.audience = audience
+        audience.add(self, on: loop)
+    }
+
+    /// How many channels and patterns somebody hears of, on any loop.
+    var channelCount: Int { audience.channelCount }
+    var patternCount: Int { audience.patternCount }
 
     func subscribe(_ session: Session, to channel: [UInt8]) {
         session.channels.insert(channel)
+        if listeners[channel] == nil { audience.begin(channel) }
         listeners[channel, default: [:]][ObjectIdentifier(session)] = session
     }
 
     func unsubscribe(_ session: Session, from channel: [UInt8]) {
         session.channels.remove(channel)
-        listeners[channel]?[ObjectIdentifier(session)] = nil
-        if listeners[channel]?.isEmpty == true { listeners[channel] = nil }
+        guard listeners[channel]?.removeValue(forKey: ObjectIdentifier(session)) != nil else { return }
+        guard listeners[channel]?.isEmpty == true else { return }
+        listeners[channel] = nil
+        audience.end(channel)
     }
 
     func subscribe(_ session: Session, toPattern pattern: [UInt8]) {
         session.patterns.insert(pattern)
+        if patterns[pattern] == nil { audience.begin(pattern: pattern) }
         patterns[pattern, default: (Glob(pattern), [:])].listeners[ObjectIdentifier(session)] = session
     }
 
     func unsubscribe(_ session: Session, fromPattern pattern: [UInt8]) {
         session.patterns.remove(pattern)
-        patterns[pattern]?.listeners[ObjectIdentifier(session)] = nil
-        if patterns[pattern]?.listeners.isEmpty == true { patterns[pattern] = nil }
+        guard patterns[pattern]?.listeners.removeValue(forKey: ObjectIdentifier(session)) != nil else { return }
+        guard patterns[pattern]?.listeners.isEmpty == true else { return }
+        patterns[pattern] = nil
+        audience.end(pattern: pattern)
     }
 
     /// Forgets a client.
@@ -37,8 +53,14 @@ final class Channels {
         for pattern in session.patterns { unsubscribe(session, fromPattern: pattern) }
     }
 
-    /// Tells those who listen that a key has expired, as Redis does.
-    func tell(ofExpired key: Key) {
+    /// Tells those who listen, on all loops, that a key has expired.
+    func tellAll(ofExpired key: Key) {
+        tell(ofExpired: key)
+        audience.tell(ofExpired: key)
+    }
+
+    /// Tells those who listen here that a key has expired, as Redis does.
+    fileprivate func tell(ofExpired key: Key) {
         guard !listeners.isEmpty || !patterns.isEmpty else { return }
         publish(Array("__keyspace@0__:".utf8) + key.bytes, Array("expired".utf8))
         publish(Array("__keyevent@0__:expired".utf8), key.bytes)
@@ -60,5 +82,59 @@ final class Channels {
         // With a pattern and a key that are both huge.
         guard !reply.isFull else { return }
         send(session, reply)
+    }
+}
+
+/// Who hears of channels on all loops. Any thread.
+final class Audience: Sendable {
+    private struct State {
+        var members: [LoopBound<Member>] = []
+        /// On how many loops somebody hears of it.
+        var channels: [[UInt8]: Int] = [:]
+        var patterns: [[UInt8]: Int] = [:]
+    }
+
+    private struct Member {
+        weak var channels: Channels?
+    }
+
+    private let state = Shared(State())
+
+    /// On the loop's thread.
+    fileprivate func add(_ channels: Channels, on loop: RunLoop) {
+        let member = LoopBound(Member(channels: channels), loop: loop)
+        state.withLock { $0.members.append(member) }
+    }
+
+    var channelCount: Int { state.withLock { $0.channels.count } }
+    var patternCount: Int { state.withLock { $0.patterns.count } }
+
+    fileprivate func begin(_ channel: [UInt8]) {
+        state.withLock { $0.channels[channel, default: 0] += 1 }
+    }
+
+    fileprivate func end(_ channel: [UInt8]) {
+        state.withLock { Self.decrease(&$0.channels, channel) }
+    }
+
+    fileprivate func begin(pattern: [UInt8]) {
+        state.withLock { $0.patterns[pattern, default: 0] += 1 }
+    }
+
+    fileprivate func end(pattern: [UInt8]) {
+        state.withLock { Self.decrease(&$0.patterns, pattern) }
+    }
+
+    private static func decrease(_ counts: inout [[UInt8]: Int], _ name: [UInt8]) {
+        counts[name]? -= 1
+        if counts[name] == 0 { counts[name] = nil }
+    }
+
+    /// Has those who listen on other loops told.
+    fileprivate func tell(ofExpired key: Key) {
+        let members = state.withLock { $0.channels.isEmpty && $0.patterns.isEmpty ? [] : $0.members }
+        for member in members where !member.remote.isCurrent {
+            member.remote.perform(inModes: .common) { _ in member.value.channels?.tell(ofExpired: key) }
+        }
     }
 }

@@ -10,6 +10,19 @@ final class Command: Sendable {
         static let whileListening = Traits(rawValue: 4)
     }
 
+    /// Which words are keys. They are locked while the command is carried out, so that nobody sees it half done.
+    enum Keys: Sendable {
+        /// None, or the command locks for itself what it looks at.
+        case none
+        case first
+        /// All words behind the name.
+        case each
+        /// Keys and values by turns.
+        case everySecond
+        /// Every key that there is.
+        case all
+    }
+
     typealias Body = @Sendable (Commands, Request, Session, inout Reply) -> Void
 
     /// As requests are compared with it, and as it is spelt.
@@ -17,22 +30,28 @@ final class Command: Sendable {
     let spelling: StaticString
     let leastCount: Int
     let mostCount: Int
+    let keys: Keys
     let traits: Traits
     let body: Body
 
-    init(_ spelling: StaticString, _ counts: ClosedRange<Int>, _ traits: Traits = [], _ body: @escaping Body) {
+    init(
+        _ spelling: StaticString, _ counts: ClosedRange<Int>, _ keys: Keys = .none, _ traits: Traits = [],
+        _ body: @escaping Body
+    ) {
         name = Name(UnsafeBufferPointer(start: spelling.utf8Start, count: spelling.utf8CodeUnitCount))
         self.spelling = spelling
         leastCount = counts.lowerBound
         mostCount = counts.upperBound
+        self.keys = keys
         self.traits = traits
         self.body = body
     }
 
     convenience init(
-        _ name: StaticString, _ counts: PartialRangeFrom<Int>, _ traits: Traits = [], _ body: @escaping Body
+        _ name: StaticString, _ counts: PartialRangeFrom<Int>, _ keys: Keys = .none, _ traits: Traits = [],
+        _ body: @escaping Body
     ) {
-        self.init(name, counts.lowerBound...Int.max, traits, body)
+        self.init(name, counts.lowerBound...Int.max, keys, traits, body)
     }
 }
 

@@ -10,15 +10,15 @@ enum TimeUnit: Int {
 
 extension Commands {
     static let expiry: [Command] = [
-        Command("EXPIRE", 3..., .writes) { $0.expire($1, .seconds, isDate: false, "expire", &$3) },
-        Command("PEXPIRE", 3..., .writes) { $0.expire($1, .milliseconds, isDate: false, "pexpire", &$3) },
-        Command("EXPIREAT", 3..., .writes) { $0.expire($1, .seconds, isDate: true, "expireat", &$3) },
-        Command("PEXPIREAT", 3..., .writes) { $0.expire($1, .milliseconds, isDate: true, "pexpireat", &$3) },
-        Command("TTL", 2...2) { $0.timeToLive($1, .seconds, &$3) },
-        Command("PTTL", 2...2) { $0.timeToLive($1, .milliseconds, &$3) },
-        Command("EXPIRETIME", 2...2) { $0.date($1, .seconds, &$3) },
-        Command("PEXPIRETIME", 2...2) { $0.date($1, .milliseconds, &$3) },
-        Command("PERSIST", 2...2, .writes) { $0.persist($1, &$3) },
+        Command("EXPIRE", 3..., .first, .writes) { $0.expire($1, .seconds, isDate: false, "expire", &$3) },
+        Command("PEXPIRE", 3..., .first, .writes) { $0.expire($1, .milliseconds, isDate: false, "pexpire", &$3) },
+        Command("EXPIREAT", 3..., .first, .writes) { $0.expire($1, .seconds, isDate: true, "expireat", &$3) },
+        Command("PEXPIREAT", 3..., .first, .writes) { $0.expire($1, .milliseconds, isDate: true, "pexpireat", &$3) },
+        Command("TTL", 2...2, .first) { $0.timeToLive($1, .seconds, &$3) },
+        Command("PTTL", 2...2, .first) { $0.timeToLive($1, .milliseconds, &$3) },
+        Command("EXPIRETIME", 2...2, .first) { $0.date($1, .seconds, &$3) },
+        Command("PEXPIRETIME", 2...2, .first) { $0.date($1, .milliseconds, &$3) },
+        Command("PERSIST", 2...2, .first, .writes) { $0.persist($1, &$3) },
     ]
 
     /// A time that a client gives, which must be above zero; `nil` if the reply says what is wrong with it.

@@ -2,15 +2,15 @@
 
 extension Commands {
     static let keys: [Command] = [
-        Command("DEL", 2..., .writes) { $0.count($1, &$3, where: $0.store.remove) },
-        Command("UNLINK", 2..., .writes) { $0.count($1, &$3, where: $0.store.remove) },
-        Command("EXISTS", 2...) { $0.count($1, &$3, where: $0.store.contains) },
-        Command("TYPE", 2...2) { if $0.store.contains($1.key(1)) { $3.simple("string") } else { $3.simple("none") } },
-        Command("KEYS", 2...2) { $0.allKeys($1, &$3) },
+        Command("DEL", 2..., .each, .writes) { $0.count($1, &$3, where: $0.store.remove) },
+        Command("UNLINK", 2..., .each, .writes) { $0.count($1, &$3, where: $0.store.remove) },
+        Command("EXISTS", 2..., .each) { $0.count($1, &$3, where: $0.store.contains) },
+        Command("TYPE", 2...2, .first) { if $0.store.contains($1.key(1)) { $3.simple("string") } else { $3.simple("none") } },
+        Command("KEYS", 2...2, .all) { $0.allKeys($1, &$3) },
         Command("SCAN", 2...) { $0.scan($1, &$3) },
-        Command("DBSIZE", 1...1) { $3.integer($0.store.count) },
-        Command("FLUSHALL", 1..., .writes) { $0.removeAll($1, &$3) },
-        Command("FLUSHDB", 1..., .writes) { $0.removeAll($1, &$3) },
+        Command("DBSIZE", 1...1, .all) { $3.integer($0.store.table.count) },
+        Command("FLUSHALL", 1..., .all, .writes) { $0.removeAll($1, &$3) },
+        Command("FLUSHDB", 1..., .all, .writes) { $0.removeAll($1, &$3) },
     ]
 
     private func count(_ request: Request, _ reply: inout Reply, where matches: (Key) -> Bool) {
@@ -20,7 +20,7 @@ extension Commands {
     private func allKeys(_ request: Request, _ reply: inout Reply) {
         let glob = Glob(request.value(1))
         var found: [Key] = []
-        for shard in 0..<Store.shardCount {
+        for shard in 0..<Table.shardCount {
             found += store.keys(inShard: shard).filter { glob.matches($0.bytes) }
         }
         reply.array(count: found.count)
@@ -51,16 +51,16 @@ extension Commands {
             index += 2
         }
         var found: [Key] = []
-        var shard = hasType ? Int(clamping: cursor) : Store.shardCount
+        var shard = hasType ? Int(clamping: cursor) : Table.shardCount
         var seen = 0
-        while shard < Store.shardCount, seen < most {
-            let keys = store.keys(inShard: shard)
+        while shard < Table.shardCount, seen < most {
+            let keys = store.withLock(ofPart: Table.part(ofShard: shard)) { store.keys(inShard: shard) }
             seen += keys.count
             found += glob.map { glob in keys.filter { glob.matches($0.bytes) } } ?? keys
             shard += 1
         }
         reply.array(count: 2)
-        reply.bulk(shard < Store.shardCount ? "\(shard)" : "0")
+        reply.bulk(shard < Table.shardCount ? "\(shard)" : "0")
         reply.array(count: found.count)
         for key in found where !reply.isFull { reply.bulk(key.bytes) }
     }

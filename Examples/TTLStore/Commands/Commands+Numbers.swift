@@ -2,18 +2,18 @@
 
 extension Commands {
     static let numbers: [Command] = [
-        Command("INCR", 2...2, [.writes, .grows]) { $0.add(1, $1, &$3) },
-        Command("DECR", 2...2, [.writes, .grows]) { $0.add(-1, $1, &$3) },
-        Command("INCRBY", 3...3, [.writes, .grows]) { commands, request, _, reply in
+        Command("INCR", 2...2, .first, [.writes, .grows]) { $0.add(1, $1, &$3) },
+        Command("DECR", 2...2, .first, [.writes, .grows]) { $0.add(-1, $1, &$3) },
+        Command("INCRBY", 3...3, .first, [.writes, .grows]) { commands, request, _, reply in
             guard let number = request.integer(2) else { return reply.error(Commands.notAnInteger) }
             commands.add(number, request, &reply)
         },
-        Command("DECRBY", 3...3, [.writes, .grows]) { commands, request, _, reply in
+        Command("DECRBY", 3...3, .first, [.writes, .grows]) { commands, request, _, reply in
             guard let number = request.integer(2) else { return reply.error(Commands.notAnInteger) }
             guard number != .min else { return reply.error("ERR decrement would overflow") }
             commands.add(-number, request, &reply)
         },
-        Command("INCRBYFLOAT", 3...3, [.writes, .grows]) { $0.addFloat($1, &$3) },
+        Command("INCRBYFLOAT", 3...3, .first, [.writes, .grows]) { $0.addFloat($1, &$3) },
     ]
 
     private func add(_ number: Int, _ request: Request, _ reply: inout Reply) {

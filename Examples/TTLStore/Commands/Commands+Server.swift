@@ -5,12 +5,12 @@ import RunLoopKit
 
 extension Commands {
     static let server: [Command] = [
-        Command("PING", 1...2, .whileListening) { $0.ping($1, $2, &$3) },
+        Command("PING", 1...2, .none, .whileListening) { $0.ping($1, $2, &$3) },
         Command("ECHO", 2...2) { $3.bulk($1[1]) },
         Command("HELLO", 1...) { $0.hello($1, $2, &$3) },
         Command("CLIENT", 2...) { $0.client($1, $2, &$3) },
         Command("SELECT", 2...2) { $0.select($1, &$3) },
-        Command("INFO", 1...) { $0.info($1, &$3) },
+        Command("INFO", 1..., .all) { $0.info($1, &$3) },
         Command("CONFIG", 2...) { $0.config($1, &$3) },
         Command("COMMAND", 1...) { $3.array(count: 0) },
         Command("TIME", 1...1) { commands, _, _, reply in
@@ -19,12 +19,12 @@ extension Commands {
             reply.bulk("\(microseconds / 1_000_000)")
             reply.bulk("\(microseconds % 1_000_000)")
         },
-        Command("RESET", 1...1, .whileListening) { commands, _, session, reply in
+        Command("RESET", 1...1, .none, .whileListening) { commands, _, session, reply in
             commands.channels.remove(session)
             (session.version, reply.version, session.name) = (2, 2, [])
             reply.simple("RESET")
         },
-        Command("QUIT", 1..., .whileListening) {
+        Command("QUIT", 1..., .none, .whileListening) {
             $2.isOver = true; $3.ok()
         },
     ]
@@ -132,27 +132,28 @@ extension Commands {
 
     /// All sections, or those that are named.
     private func info(_ request: Request, _ reply: inout Reply) {
+        let table = store.table
         let sections =
             information() + [
                 (
                     "Memory",
                     [
-                        ("used_memory", "\(store.usedMemory)"), ("maxmemory", "\(settings.maximumMemory)"),
+                        ("used_memory", "\(table.usedMemory)"), ("maxmemory", "\(settings.maximumMemory)"),
                         ("maxmemory_policy", settings.eviction.rawValue),
                     ]
                 ),
                 (
                     "Stats",
                     [
-                        ("expired_keys", "\(store.expired)"), ("evicted_keys", "\(store.evicted)"),
-                        ("latest_expiry_us", "\(Int(store.latestExpiry / .microseconds(1)))"),
+                        ("expired_keys", "\(table.expired)"), ("evicted_keys", "\(table.evicted)"),
+                        ("latest_expiry_us", "\(Int(table.latestExpiry / .microseconds(1)))"),
                         ("pubsub_channels", "\(channels.channelCount)"),
                         ("pubsub_patterns", "\(channels.patternCount)"),
                     ]
                 ),
                 (
                     "Keyspace",
-                    store.count == 0 ? [] : [("db0", "keys=\(store.count),expires=\(store.countWithExpiry)")]
+                    table.count == 0 ? [] : [("db0", "keys=\(table.count),expires=\(table.countWithExpiry)")]
                 ),
             ]
         let names = Set((1..<request.count).map { request.text($0).lowercased() })
@@ -171,7 +172,7 @@ extension Commands {
         guard case "GET" = request.name(1) else { return unknownSubcommand(request, "CONFIG", &reply) }
         guard request.count > 2 else { return reply.error("ERR wrong number of arguments for 'config|get' command") }
         var values = [
-            "save": "", "appendonly": "no", "io-threads": "1", "maxmemory": "\(settings.maximumMemory)",
+            "save": "", "appendonly": "no", "io-threads": "\(settings.loops)", "maxmemory": "\(settings.maximumMemory)",
             "maxmemory-policy": settings.eviction.rawValue, "notify-keyspace-events": "KEx",
         ]
         values.merge(configuration) { $1 }

@@ -2,22 +2,22 @@
 
 extension Commands {
     static let strings: [Command] = [
-        Command("GET", 2...2) { $0.get($1, &$3) },
-        Command("SET", 3..., [.writes, .grows]) { $0.set($1, &$3) },
-        Command("SETNX", 3...3, [.writes, .grows]) { $0.setIfAbsent($1, &$3) },
-        Command("SETEX", 4...4, [.writes, .grows]) { $0.setExpiring($1, .seconds, &$3) },
-        Command("PSETEX", 4...4, [.writes, .grows]) { $0.setExpiring($1, .milliseconds, &$3) },
-        Command("GETSET", 3...3, [.writes, .grows]) { $0.getAndSet($1, &$3) },
-        Command("GETDEL", 2...2, .writes) { $0.getAndDelete($1, &$3) },
-        Command("GETEX", 2..., .writes) { $0.getAndExpire($1, &$3) },
-        Command("MGET", 2...) { $0.getMany($1, &$3) },
-        Command("MSET", 3..., [.writes, .grows]) { $0.setMany($1, &$3) },
-        Command("MSETNX", 3..., [.writes, .grows]) { $0.setManyIfAbsent($1, &$3) },
-        Command("APPEND", 3...3, [.writes, .grows]) { $0.append($1, &$3) },
-        Command("STRLEN", 2...2) { $3.integer($0.store.value(of: $1.key(1))?.count ?? 0) },
-        Command("GETRANGE", 4...4) { $0.getRange($1, &$3) },
-        Command("SUBSTR", 4...4) { $0.getRange($1, &$3) },
-        Command("SETRANGE", 4...4, [.writes, .grows]) { $0.setRange($1, &$3) },
+        Command("GET", 2...2, .first) { $0.get($1, &$3) },
+        Command("SET", 3..., .first, [.writes, .grows]) { $0.set($1, &$3) },
+        Command("SETNX", 3...3, .first, [.writes, .grows]) { $0.setIfAbsent($1, &$3) },
+        Command("SETEX", 4...4, .first, [.writes, .grows]) { $0.setExpiring($1, .seconds, &$3) },
+        Command("PSETEX", 4...4, .first, [.writes, .grows]) { $0.setExpiring($1, .milliseconds, &$3) },
+        Command("GETSET", 3...3, .first, [.writes, .grows]) { $0.getAndSet($1, &$3) },
+        Command("GETDEL", 2...2, .first, .writes) { $0.getAndDelete($1, &$3) },
+        Command("GETEX", 2..., .first, .writes) { $0.getAndExpire($1, &$3) },
+        Command("MGET", 2..., .each) { $0.getMany($1, &$3) },
+        Command("MSET", 3..., .everySecond, [.writes, .grows]) { $0.setMany($1, &$3) },
+        Command("MSETNX", 3..., .everySecond, [.writes, .grows]) { $0.setManyIfAbsent($1, &$3) },
+        Command("APPEND", 3...3, .first, [.writes, .grows]) { $0.append($1, &$3) },
+        Command("STRLEN", 2...2, .first) { $3.integer($0.store.value(of: $1.key(1))?.count ?? 0) },
+        Command("GETRANGE", 4...4, .first) { $0.getRange($1, &$3) },
+        Command("SUBSTR", 4...4, .first) { $0.getRange($1, &$3) },
+        Command("SETRANGE", 4...4, .first, [.writes, .grows]) { $0.setRange($1, &$3) },
     ]
 
     private func get(_ request: Request, _ reply: inout Reply) {

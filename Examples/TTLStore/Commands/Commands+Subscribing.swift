@@ -2,21 +2,21 @@
 
 extension Commands {
     static let subscribing: [Command] = [
-        Command("SUBSCRIBE", 2..., .whileListening) { commands, request, session, reply in
+        Command("SUBSCRIBE", 2..., .none, .whileListening) { commands, request, session, reply in
             for index in 1..<request.count {
                 let channel = request.value(index)
                 commands.channels.subscribe(session, to: channel)
                 commands.confirm("subscribe", channel, session, &reply)
             }
         },
-        Command("PSUBSCRIBE", 2..., .whileListening) { commands, request, session, reply in
+        Command("PSUBSCRIBE", 2..., .none, .whileListening) { commands, request, session, reply in
             for index in 1..<request.count {
                 let pattern = request.value(index)
                 commands.channels.subscribe(session, toPattern: pattern)
                 commands.confirm("psubscribe", pattern, session, &reply)
             }
         },
-        Command("UNSUBSCRIBE", 1..., .whileListening) { commands, request, session, reply in
+        Command("UNSUBSCRIBE", 1..., .none, .whileListening) { commands, request, session, reply in
             let all = request.count == 1 ? Array(session.channels) : (1..<request.count).map(request.value)
             for channel in all {
                 commands.channels.unsubscribe(session, from: channel)
@@ -24,7 +24,7 @@ extension Commands {
             }
             if all.isEmpty { commands.confirm("unsubscribe", nil, session, &reply) }
         },
-        Command("PUNSUBSCRIBE", 1..., .whileListening) { commands, request, session, reply in
+        Command("PUNSUBSCRIBE", 1..., .none, .whileListening) { commands, request, session, reply in
             let all = request.count == 1 ? Array(session.patterns) : (1..<request.count).map(request.value)
             for pattern in all {
                 commands.channels.unsubscribe(session, fromPattern: pattern)

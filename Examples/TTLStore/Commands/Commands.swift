@@ -4,7 +4,7 @@ import RunLoopKit
 final class Commands {
     let store: Store
     let settings: Settings
-    let channels = Channels()
+    let channels: Channels
     /// The parts of INFO that others know.
     var information: () -> [Information] = { [] }
     /// What CONFIG GET says beside what is said here.
@@ -16,6 +16,8 @@ final class Commands {
         /// How many bytes keys and values may take; 0 for as many as there are.
         var maximumMemory = 0
         var eviction = Store.Eviction.none
+        /// How many loops carry out requests.
+        var loops = 1
         /// How long a value may become.
         var maximumValue = RequestParser.Limits().argumentSize
     }
@@ -23,8 +25,9 @@ final class Commands {
     /// A section of INFO.
     typealias Information = (name: String, lines: [(String, String)])
 
-    init(store: Store, settings: Settings = Settings()) {
+    init(store: Store, channels: Channels, settings: Settings = Settings()) {
         self.store = store
+        self.channels = channels
         self.settings = settings
     }
 
@@ -120,7 +123,18 @@ final class Commands {
                 return reply.error("OOM command not allowed when used memory > 'maxmemory'.")
             }
         }
-        command.body(self, request, session, &reply)
+        switch command.keys {
+        case .none: command.body(self, request, session, &reply)
+        case .first:
+            store.withLock(ofPart: request.part(1)) { command.body(self, request, session, &reply) }
+        case .each, .everySecond:
+            var parts = Table.Parts()
+            for index in stride(from: 1, to: request.count, by: command.keys == .each ? 1 : 2) {
+                parts.insert(request.part(index))
+            }
+            store.withLocks(of: parts) { command.body(self, request, session, &reply) }
+        case .all: store.withLocks(of: .all) { command.body(self, request, session, &reply) }
+        }
     }
 
     private func unknown(_ request: Request, _ session: Session, _ reply: inout Reply) {

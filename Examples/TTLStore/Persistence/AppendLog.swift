@@ -22,6 +22,8 @@ final class AppendLog {
     }
 
     let path: String
+    /// Where changes come in.
+    let queue: ChangeQueue
     /// Called when everything up to this position is safe.
     var safeHandler: (_ position: Int) -> Void = { _ in }
     /// Called with what keeps changes from being written, and with `nil` when they are written again.
@@ -43,22 +45,12 @@ final class AppendLog {
         var file: FrameFile?
     }
 
-    // The frames are counted: positions are such numbers.
-    private var position = 1
-    // Changes for the next frame, and since when there are some.
-    private var changes: [UInt8] = []
-    private var changedSince: RunLoop.Instant?
     // The frame that is being written, or that could not be.
     private var frame: [UInt8] = []
-    // Since when something is on a frame and not synced.
-    private var writtenSince: RunLoop.Instant?
-    private var isFlushPosted = false
     private var isBusy = false
     private var hasFailed = false
     private var timer: Timer?
     private var rewrite: Rewrite?
-    /// How many bytes the file has.
-    private(set) var length = 0
     private var nextRewrite = 0
     private var closing: ((DiskError?) -> Void)?
 
@@ -69,6 +61,13 @@ final class AppendLog {
         self.disk = disk
         self.loop = loop
         lock = try FileLock(for: path)
+        let own = LoopBound(Own(), loop: loop)
+        queue = ChangeQueue(settings.sync) { own.remote.perform(inModes: .common) { _ in own.value.log?.flush() } }
+        own.value.log = self
+    }
+
+    private struct Own {
+        weak var log: AppendLog?
     }
 
     // MARK: The start
@@ -93,63 +92,25 @@ final class AppendLog {
     /// Begins a file with what the store holds.
     func create() throws(DiskError) {
         let file = try FrameFile(replacing: path, .log)
-        try Dump.write(store, to: file)
+        try Dump.write(store.table, to: file)
         try file.install()
         target.file = file
         grown(to: file.length)
     }
 
     private func grown(to length: Int) {
-        self.length = length
+        queue.fileHasGrown(to: length)
         nextRewrite = max(settings.rewriteSize, 2 * length)
     }
 
     // MARK: Changes
 
-    /// Notes a change to the store.
-    func note(_ change: Store.Change) {
-        rewrite?.note(change)
-        Record.append(change, to: &changes)
-        guard changedSince == nil else { return }
-        changedSince = loop.now
-        guard !isFlushPosted, !isBusy, !hasFailed else { return }
-        isFlushPosted = true
-        // At the end of the pass, with the changes of all its clients.
-        loop.perform { [weak self] in
-            self?.isFlushPosted = false
-            self?.flush()
-        }
-    }
-
-    /// The position up to which everything must be safe before replies may go, since they tell of what may be lost
-    /// otherwise; `nil` if it is safe enough.
-    var unsafePosition: Int? {
-        guard changedSince != nil || writtenSince != nil else { return nil }
-        // Whoever changed what cannot be written waits already. Others may read meanwhile, and be told why they may not
-        // change anything.
-        guard !hasFailed else { return nil }
-        let position = changedSince == nil ? position - 1 : position
-        switch settings.sync {
-        case .always: return position
-        case .everysec:
-            let since = min(writtenSince ?? .distantFuture, changedSince ?? .distantFuture)
-            return since + .seconds(1) < loop.now ? position : nil
-        // What waits for the disk is bounded all the same.
-        case .no: return changes.count > 64 * 1024 * 1024 ? position : nil
-        }
-    }
-
     /// Hands the changes to the disk's thread, unless it has some already.
     private func flush(syncs: Bool = false) {
         guard !isBusy else { return }
-        if !hasFailed, changedSince != nil {
-            (frame, changes) = (changes, [])
-            writtenSince = writtenSince ?? changedSince
-            changedSince = nil
-            position += 1
-        }
+        if !hasFailed, let next = queue.takeFrame() { frame = next }
         let syncs = syncs || settings.sync == .always
-        guard !frame.isEmpty || (syncs && writtenSince != nil) else { return ended() }
+        guard !frame.isEmpty || (syncs && queue.writtenSince != nil) else { return ended() }
         isBusy = true
         disk.perform { [target, frame] () throws(DiskError) in
             let file = target.file!
@@ -165,38 +126,33 @@ final class AppendLog {
         isBusy = false
         switch outcome {
         case .success(let length):
-            self.length = length
+            queue.fileHasGrown(to: length)
             frame = []
             if hasFailed { errorHandler(nil) }
             hasFailed = false
-            if syncs || settings.sync == .no { framesAreSafe() }
-            goOn()
+            if syncs || settings.sync == .no { safeHandler(queue.framesAreSafe()) }
+            goOn(hasChanges: queue.frameIsWritten())
         case .failure(let error):
             if closing != nil { ended(error) }
             guard !error.isLoss else { return lossHandler(error) }
             if !hasFailed { errorHandler(error) }
             hasFailed = true
+            queue.frameHasFailed()
             schedule(at: loop.now + .seconds(1))
         }
     }
 
-    /// Everything that is on a frame is as safe as it is to be.
-    private func framesAreSafe() {
-        writtenSince = nil
-        safeHandler(position - 1)
-    }
-
-    private func goOn() {
-        if changedSince != nil || closing != nil {
+    private func goOn(hasChanges: Bool) {
+        if hasChanges || closing != nil {
             flush(syncs: closing != nil || isSyncDue)
-        } else if settings.sync == .everysec, let writtenSince {
-            schedule(at: writtenSince + .milliseconds(500))
+        } else if settings.sync == .everysec, let date = queue.writtenSince {
+            schedule(at: date + .milliseconds(500))
         }
-        if length > nextRewrite { writeAnew() }
+        if queue.length > nextRewrite { writeAnew() }
     }
 
     private var isSyncDue: Bool {
-        settings.sync == .everysec && writtenSince.map { $0 + .milliseconds(500) <= loop.now } ?? false
+        settings.sync == .everysec && queue.writtenSince.map { $0 + .milliseconds(500) <= loop.now } ?? false
     }
 
     /// Syncs, or tries again what has failed, at that time.
@@ -218,12 +174,17 @@ final class AppendLog {
     /// again in the same order changes nothing.
     func writeAnew() {
         guard rewrite == nil, !hasFailed, closing == nil else { return }
-        rewrite = Rewrite(path, .log, store, disk, installed: { [target] in target.file = $0 }) { [weak self] outcome in
+        let rewrite = Rewrite(path, .log, store.table, disk, installed: { [target] in target.file = $0 }) {
+            [weak self] outcome in
             guard let self else { return }
-            rewrite = nil
-            if case .success(let length) = outcome { grown(to: length) } else { grown(to: self.length) }
+            queue.tell(nil)
+            self.rewrite = nil
+            if case .success(let length) = outcome { grown(to: length) } else { grown(to: queue.length) }
             rewriteHandler(outcome)
         }
+        self.rewrite = rewrite
+        queue.tell(rewrite.dump)
+        rewrite.begin()
     }
 
     // MARK: The end

@@ -1,12 +1,18 @@
-/// All keys as frames of a new file, piece by piece, while the store goes on.
+/// All keys as frames of a new file, piece by piece, while the stores go on.
 ///
 /// It goes from shard to shard. A change to a shard that it has passed is appended behind; a change to one that is still
-/// to come will be found there. So the file tells, at its end, what the store holds at that time, and nothing is copied
+/// to come will be found there. So the file tells, at its end, what the table holds at that time, and nothing is copied
 /// or kept waiting meanwhile.
-struct Dump {
+final class Dump: Sendable {
     private let pieceSize: Int
-    private var shard = 0
-    private var bytes: [UInt8] = []
+    private let state = Shared(State())
+
+    private struct State {
+        var shard = 0
+        var bytes: [UInt8] = []
+
+        var isComplete: Bool { shard == Table.shardCount }
+    }
 
     /// - Parameter pieceSize: about how many bytes are written down at a time.
     init(pieceSize: Int = 64 * 1024) {
@@ -14,35 +20,50 @@ struct Dump {
     }
 
     /// Whether all shards have been passed.
-    var isComplete: Bool { shard == Store.shardCount }
+    var isComplete: Bool { state.withLock { $0.isComplete } }
 
-    /// Notes a change to the store. Call it with each until ``isComplete``.
-    mutating func note(_ change: Store.Change) {
-        switch change {
-        case .set(let key, _, _), .expire(let key, _), .remove(let key):
-            guard Store.shard(of: key) < shard else { return }
-        case .removeAll: break
+    /// Notes a change, whose key is locked. Call it with each until ``isComplete``, and with later ones if you like. Any
+    /// thread.
+    func note(_ change: Store.Change) {
+        state.withLock { state in
+            guard !state.isComplete else { return }
+            switch change {
+            case .set(let key, _, _), .expire(let key, _), .remove(let key):
+                guard key.shard < state.shard else { return }
+            case .removeAll: break
+            }
+            Record.append(change, to: &state.bytes)
         }
-        Record.append(change, to: &bytes)
     }
 
-    /// The next frame, with what has been noted since the last one.
-    mutating func next(of store: Store) -> [UInt8] {
-        while !isComplete, bytes.count < pieceSize {
-            store.forEach(inShard: shard) { key, value, date in
-                Record.append(.set(key, value: value, date: date), to: &bytes)
+    /// The next frame, with what has been noted since the last one. One thread at a time.
+    func next(of table: Table) -> [UInt8] {
+        while let shard = nextShard {
+            table.withLock(ofPart: Table.part(ofShard: shard)) {
+                state.withLock { state in
+                    for (key, entry) in table[shard].entries {
+                        Record.append(.set(key, value: entry.value, date: entry.date), to: &state.bytes)
+                    }
+                    state.shard += 1
+                }
             }
-            shard += 1
         }
-        defer { bytes = [] }
-        return bytes
+        return state.withLock { state in
+            defer { state.bytes = [] }
+            return state.bytes
+        }
+    }
+
+    /// The shard to go on with, unless there is enough for a frame.
+    private var nextShard: Int? {
+        state.withLock { $0.isComplete || $0.bytes.count >= pieceSize ? nil : $0.shard }
     }
 
     /// Writes all keys at once.
-    static func write(_ store: Store, to file: FrameFile) throws(DiskError) {
-        var dump = Dump()
+    static func write(_ table: Table, to file: FrameFile) throws(DiskError) {
+        let dump = Dump()
         while !dump.isComplete {
-            let frame = dump.next(of: store)
+            let frame = dump.next(of: table)
             if !frame.isEmpty { try file.append(frame) }
         }
     }

@@ -3,8 +3,6 @@ import RunLoopKit
 
 /// What is kept in files: a snapshot, a log, both or nothing.
 final class Persistence {
-    /// Called with what keeps changes from being written, and with `nil` when they are written again.
-    var errorHandler: (DiskError?) -> Void = { _ in }
     /// Called when something that was written has been lost.
     var lossHandler: (DiskError) -> Void = { _ in }
     /// Whether ``close(then:)`` has come to its end.
@@ -43,20 +41,18 @@ final class Persistence {
         if store.count > 0 { log.info("\(store.count) keys loaded") }
     }
 
-    /// From now on, each change is noted, and replies wait where they must.
-    func connect(_ server: Server) {
-        guard snapshot != nil || changes != nil else { return }
-        store.changeHandler = { [unowned self] change in
-            snapshot?.note(change)
-            changes?.note(change)
-        }
+    /// Where the stores note what they change.
+    var journal: Journal { Journal(note: snapshot?.note, queue: changes?.queue) }
+
+    /// From now on, clients get the replies that wait for the log, and are told what is wrong with it.
+    func connect(_ servers: Servers) {
         guard let changes else { return }
-        server.unsafePosition = { changes.unsafePosition }
-        changes.safeHandler = { [unowned server] in server.release(upTo: $0) }
-        changes.errorHandler = { [unowned self] error in
+        changes.safeHandler = { position in servers.onEach { $0.release(upTo: position) } }
+        changes.errorHandler = { [log] error in
             if let error { log.error("\(error); nothing can be changed until it can be written") }
             if error == nil { log.warning("changes can be written again") }
-            errorHandler(error)
+            let reason = error?.reason
+            servers.onEach { $0.commands.writeError = reason }
         }
         changes.lossHandler = { [unowned self] error in
             log.critical("\(error); what was written may be lost")
@@ -96,7 +92,6 @@ final class Persistence {
             missing -= 1
             isSaved = isSaved && success
             guard missing == 0 else { return }
-            store.changeHandler = nil
             disk?.close()
             isClosed = true
             completion(isSaved)
@@ -110,16 +105,7 @@ final class Persistence {
         end(true)
     }
 
-    // MARK: Answers
-
-    var information: Commands.Information {
-        (
-            "Persistence",
-            [("loading", "0"), ("aof_enabled", changes == nil ? "0" : "1")]
-                + (changes.map { [("aof_current_size", "\($0.length)")] } ?? [])
-        )
-    }
-
+    /// What CONFIG GET says of it.
     var configuration: [String: String] {
         ["appendonly": changes == nil ? "no" : "yes", "appendfsync": sync.rawValue]
     }

@@ -1,10 +1,11 @@
 /// A dump on its way into a new file, which takes the place of the old one at the end.
 final class Rewrite {
-    private let store: Store
+    /// What is to be told of each change.
+    let dump = Dump()
+    private let table: Table
     private let disk: Disk
     private let target: Target
     private let completion: (Disk.Outcome) -> Void
-    private var dump = Dump()
 
     /// The new file, for the disk's thread alone.
     private final class Target: @unchecked Sendable {
@@ -40,24 +41,23 @@ final class Rewrite {
     ///   - installed: called on the disk's thread when the file has taken its place.
     ///   - completion: called with the length of the file.
     init(
-        _ path: String, _ kind: Frame.Kind, _ store: Store, _ disk: Disk,
+        _ path: String, _ kind: Frame.Kind, _ table: Table, _ disk: Disk,
         installed: @escaping @Sendable (FrameFile) -> Void = { _ in }, then completion: @escaping (Disk.Outcome) -> Void
     ) {
-        self.store = store
+        self.table = table
         self.disk = disk
         self.completion = completion
         target = Target(path, kind, installed)
-        step()
     }
 
-    /// Notes a change to the store.
-    func note(_ change: Store.Change) {
-        if !dump.isComplete { dump.note(change) }
+    /// Begins. Tell ``dump`` of changes before.
+    func begin() {
+        step()
     }
 
     /// One piece at a time: the loop serves others in between, and memory holds no more than a piece.
     private func step() {
-        let frame = dump.next(of: store)
+        let frame = dump.next(of: table)
         let isLast = dump.isComplete
         disk.perform { [target] () throws(DiskError) in
             try target.write(frame, isLast: isLast)

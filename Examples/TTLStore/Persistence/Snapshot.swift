@@ -7,6 +7,8 @@ final class Snapshot {
     private let disk: Disk
     private let lock: FileLock
     private var rewrite: Rewrite?
+    /// What is told of each change.
+    private let dump = Shared<Dump?>(nil)
     private var completions: [(DiskError?) -> Void] = []
     /// Asked for while one was being written, which may lack the latest changes.
     private var waiting: [(DiskError?) -> Void] = []
@@ -29,9 +31,9 @@ final class Snapshot {
         store.endRestoring()
     }
 
-    /// Notes a change to the store.
-    func note(_ change: Store.Change) {
-        rewrite?.note(change)
+    /// What notes a change, whose key is locked. Any thread.
+    var note: @Sendable (Store.Change) -> Void {
+        { [dump] change in dump.withLock { $0?.note(change) } }
     }
 
     /// Writes all of the store, with every change up to now, while the loop goes on. If that fails, the old file is as it
@@ -39,17 +41,25 @@ final class Snapshot {
     func write(then completion: @escaping (DiskError?) -> Void) {
         guard rewrite == nil else { return waiting.append(completion) }
         completions = [completion]
-        rewrite = Rewrite(path, .snapshot, store, disk) { [weak self] in self?.end($0) }
+        begin()
+    }
+
+    private func begin() {
+        let rewrite = Rewrite(path, .snapshot, store.table, disk) { [weak self] in self?.end($0) }
+        self.rewrite = rewrite
+        dump.withLock { $0 = rewrite.dump }
+        rewrite.begin()
     }
 
     private func end(_ outcome: Disk.Outcome) {
         rewrite = nil
+        dump.withLock { $0 = nil }
         var error: DiskError?
         if case .failure(let reason) = outcome { error = reason }
         let ended = completions
         completions = waiting
         waiting = []
-        if !completions.isEmpty { rewrite = Rewrite(path, .snapshot, store, disk) { [weak self] in self?.end($0) } }
+        if !completions.isEmpty { begin() }
         for completion in ended { completion(error) }
     }
 }

@@ -8,6 +8,8 @@ struct Request {
     subscript(index: Int) -> UnsafeBufferPointer<UInt8> { UnsafeBufferPointer(rebasing: bytes[words[index]]) }
 
     func key(_ index: Int) -> Key { Key(self[index]) }
+    /// The part of the table that a key is in.
+    func part(_ index: Int) -> Int { Table.part(ofShard: Key.shard(of: UnsafeRawBufferPointer(self[index]))) }
     func value(_ index: Int) -> [UInt8] { [UInt8](self[index]) }
     func text(_ index: Int) -> String { String(decoding: self[index], as: UTF8.self) }
     func integer(_ index: Int) -> Int? { Int(wholeNumber: self[index]) }

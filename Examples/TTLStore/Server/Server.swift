@@ -3,7 +3,7 @@ import Logging
 import RunLoopKit
 import RunLoopUnix
 
-/// Listens, and serves each client.
+/// Serves clients on one loop.
 final class Server {
     struct Settings {
         var maximumClients = 10_000
@@ -15,9 +15,11 @@ final class Server {
         var maximumOutput = 32 * 1024 * 1024
     }
 
+    let commands: Commands
     private let loop: RunLoop
-    private let commands: Commands
     private let settings: Settings
+    private let census: Census
+    private let journal: Journal
     private let log: Logger
     private var listeners: [Listener] = []
     private var clients: [ObjectIdentifier: Client] = [:]
@@ -28,23 +30,25 @@ final class Server {
     /// Clients with replies that are held.
     @exclusivity(unchecked) private var holding: [Client] = []
     private var afterLastClient: (() -> Void)?
+    private let performed: Census.Counter
 
-    /// Up to which position the log must be safe before the present replies may go; `nil` if it is.
-    @exclusivity(unchecked) var unsafePosition: (() -> Int?)?
-
-    private(set) var served = 0
-    @exclusivity(unchecked) private(set) var performed = 0
-
-    init(_ commands: Commands, on loop: RunLoop, _ settings: Settings, _ log: Logger) {
+    init(
+        _ commands: Commands, on loop: RunLoop, _ settings: Settings, _ census: Census, _ journal: Journal,
+        _ log: Logger
+    ) {
         self.loop = loop
         self.commands = commands
         self.settings = settings
+        self.census = census
+        self.journal = journal
         self.log = log
+        performed = census.counter()
         commands.channels.send = { [unowned self] in notify($0, $1.bytes) }
+        commands.information = { [unowned self] in information + [journal.information] }
     }
 
     /// What INFO says of the server.
-    var information: [Commands.Information] {
+    private var information: [Commands.Information] {
         [
             (
                 "Server",
@@ -53,10 +57,10 @@ final class Server {
                     ("server_name", "ttlstore"), ("process_id", "\(getpid())"),
                 ]
             ),
-            ("Clients", [("connected_clients", "\(clients.count)"), ("maxclients", "\(settings.maximumClients)")]),
+            ("Clients", [("connected_clients", "\(census.clients)"), ("maxclients", "\(settings.maximumClients)")]),
             (
                 "Stats",
-                [("total_connections_received", "\(served)"), ("total_commands_processed", "\(performed)")]
+                [("total_connections_received", "\(census.served)"), ("total_commands_processed", "\(census.performed)")]
             ),
         ]
     }
@@ -84,21 +88,27 @@ final class Server {
         return listener.address
     }
 
-    private func accept(_ descriptor: Int32, _ peer: Endpoint) {
+    func stopListening() {
+        for listener in listeners { listener.close() }
+        listeners = []
+    }
+
+    /// Serves somebody who has connected.
+    func accept(_ descriptor: Int32, _ peer: Endpoint) {
         var limits = Connection.Limits()
         let bounds = RequestParser.Limits()
         // The parser refuses a request that is too long, and says so, before the connection would.
         limits.maximumInput = bounds.requestSize + 2 * bounds.inlineSize
         limits.idleTimeout = settings.idleTimeout
         limits.maximumOutput = settings.maximumOutput
-        served += 1
-        guard clients.count < settings.maximumClients else {
+        let number = census.nextNumber()
+        guard census.enter(atMost: settings.maximumClients) else {
             let refused = Connection(adopting: descriptor, on: loop) { $1.count }
             refused.write("-ERR max number of clients reached\r\n")
             try? refused.start()
             return refused.finish(within: .seconds(1))
         }
-        let client = Client(Session(number: served), peer)
+        let client = Client(Session(number: number), peer)
         let connection = Connection(adopting: descriptor, on: loop, limits: limits) { [self] connection, bytes in
             receive(client, on: connection, bytes)
         }
@@ -118,6 +128,7 @@ final class Server {
     }
 
     private func closed(_ client: Client, _ reason: Connection.CloseReason) {
+        census.leave()
         commands.channels.remove(client.session)
         clients[ObjectIdentifier(client.session)] = nil
         switch reason {
@@ -140,14 +151,17 @@ final class Server {
         }
         client.isPaused = false
         reply.removeAll()
+        commands.store.hasChanged = false
         client.isCurrent = true
         let batch = bytes.withUnsafeBufferPointer {
             commands.perform(all: $0, &client.parser, client.session, &reply, mark: settings.mark)
         }
         client.isCurrent = false
-        performed += batch.requests
+        performed.count += batch.requests
         client.isLast = batch.end == .last
-        if let unsafePosition, reply.count > 0, let position = unsafePosition() {
+        if let queue = journal.queue, reply.count > 0,
+            let position = queue.unsafePosition(hasChanged: commands.store.hasChanged, now: loop.now)
+        {
             hold(client, until: position)
         } else {
             connection.write(reply.memory.span.extracting(first: reply.count))
@@ -218,11 +232,6 @@ final class Server {
     }
 
     // MARK: Stopping
-
-    func stopListening() {
-        for listener in listeners { listener.close() }
-        listeners = []
-    }
 
     /// Lets what has been replied go out, and closes; calls `done` when the last client has gone.
     func drain(_ done: @escaping () -> Void) {

@@ -10,8 +10,6 @@ final class StoreDaemon {
     private let inherited: [ActivatedSocket]
     private let loop: RunLoop
     private let store: Store
-    private let commands: Commands
-    private let server: Server
     private let persistence: Persistence
     private let daemon: Daemon
 
@@ -29,9 +27,7 @@ final class StoreDaemon {
             throw Refusal(text: "\(error)", status: Status.configuration)
         }
         loop = .current
-        store = Store(on: loop)
-        commands = Commands(store: store, settings: options.commandSettings)
-        server = Server(commands, on: loop, options.serverSettings, log)
+        store = Store(on: loop, sharing: Table(isShared: options.loops > 1))
         do {
             persistence = try Persistence(options, store, on: loop, log)
         } catch {
@@ -56,10 +52,12 @@ final class StoreDaemon {
         } catch {
             throw Refusal(text: "\(error)", status: Status.badData)
         }
-        connect()
-        try listen()
-        connectStages()
-        let watchdog = Watchdog(daemon.manager, loop: loop)
+        let servers = try Servers(options, store, on: loop, persistence.journal, persistence.configuration, log)
+        persistence.connect(servers)
+        persistence.lossHandler = { [daemon] _ in daemon.stop(status: Status.ioError) }
+        connectStages(servers)
+        try listen(servers)
+        let watchdog = Watchdog(daemon.manager, loop: loop, watching: servers.loops)
         defer { watchdog?.invalidate() }
         let status = daemon.run()
         guard persistence.isClosed else {
@@ -80,24 +78,14 @@ final class StoreDaemon {
         try loop.dump(on: .user1)
     }
 
-    /// Tells everybody whom to tell.
-    private func connect() {
-        store.expiryHandler = { [channels = commands.channels] in channels.tell(ofExpired: $0) }
-        commands.information = { [unowned self] in server.information + [persistence.information] }
-        commands.configuration = persistence.configuration
-        persistence.errorHandler = { [commands] in commands.writeError = $0?.reason }
-        persistence.lossHandler = { [daemon] _ in daemon.stop(status: Status.ioError) }
-        persistence.connect(server)
-    }
-
-    private func listen() throws {
+    private func listen(_ servers: Servers) throws {
         do {
             var addresses: [Endpoint] = []
-            for socket in inherited { addresses.append(try server.listen(onInherited: socket.fileDescriptor)) }
+            for socket in inherited { addresses.append(try servers.listen(onInherited: socket.fileDescriptor)) }
             if inherited.isEmpty, options.port > 0 {
-                addresses.append(try server.listen(on: Endpoint(options.bind, port: options.port)))
+                addresses.append(try servers.listen(on: Endpoint(options.bind, port: options.port)))
             }
-            if let path = options.unix { addresses.append(try server.listen(on: Endpoint(path: path))) }
+            if let path = options.unix { addresses.append(try servers.listen(on: Endpoint(path: path))) }
             guard !addresses.isEmpty else {
                 throw Refusal(text: "there is nothing to listen on: give --port or --unix", status: Status.usage)
             }
@@ -109,10 +97,10 @@ final class StoreDaemon {
 
     // MARK: Stopping and reloading
 
-    private func connectStages() {
-        daemon.onStop(.stopAccepting, name: "listeners") { [server] in server.stopListening() }
-        daemon.onStop(.drain, name: "clients") { [server] done in server.drain { done() } }
-        daemon.onStop(.exit, order: 0, name: "clients") { [server] in server.closeAll() }
+    private func connectStages(_ servers: Servers) {
+        daemon.onStop(.stopAccepting, name: "listeners") { done in servers.stopListening { done() } }
+        daemon.onStop(.drain, name: "clients") { done in servers.drain { done() } }
+        daemon.onStop(.exit, order: 0, name: "clients") { servers.stop() }
         daemon.onStop(.exit, order: 1, name: "files") { [daemon, persistence] done in
             persistence.close { isSaved in
                 // What was acknowledged and cannot be kept must not look like a clean end.

@@ -12,10 +12,9 @@ struct Key: Hashable {
         self.bytes = bytes
     }
 
-    // All bytes at once: the array would compare and combine them one by one, which takes three times as long for 16
-    // bytes.
+    // One word: hashing the bytes took 62 instructions more for a key of 16.
     func hash(into hasher: inout Hasher) {
-        bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
+        hasher.combine(bytes.withUnsafeBytes(Key.spread))
     }
 
     static func == (left: Key, right: Key) -> Bool {
@@ -26,21 +25,25 @@ struct Key: Hashable {
         }
     }
 
-    /// A number that the same key always has in this process, spread over all its bits.
-    var spread: UInt64 {
-        bytes.withUnsafeBytes { bytes in
-            var state = Key.mix(Key.seed.0, UInt64(truncatingIfNeeded: bytes.count))
-            var index = 0
-            while bytes.count - index >= 8 {
-                state = Key.mix(state, bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self))
-                index += 8
-            }
-            while index < bytes.count {
-                state = Key.mix(state, UInt64(bytes[index]))
-                index += 1
-            }
-            return state
+    /// The shard that the key is in, as long as the process runs.
+    var shard: Int { bytes.withUnsafeBytes(Key.shard) }
+
+    /// The shard of a key that consists of these bytes.
+    static func shard(of bytes: UnsafeRawBufferPointer) -> Int { Int(spread(of: bytes) >> 52) }
+
+    /// A number that the same bytes always have in this process, spread over all its bits.
+    static func spread(of bytes: UnsafeRawBufferPointer) -> UInt64 {
+        var state = mix(seed.0, UInt64(truncatingIfNeeded: bytes.count))
+        var index = 0
+        while bytes.count - index >= 8 {
+            state = mix(state, bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self))
+            index += 8
         }
+        while index < bytes.count {
+            state = mix(state, UInt64(bytes[index]))
+            index += 1
+        }
+        return state
     }
 
     /// Both halves of the product: the lower one alone lets two words be chosen that undo each other.

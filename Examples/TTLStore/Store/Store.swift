@@ -1,24 +1,10 @@
 import RunLoopKit
 
-/// Keys and values; each time to live is a timer of the loop.
+/// Keys and values, as one loop reads and changes them; each time to live is a timer of the loop.
 ///
-/// The keys lie in shards. What has to see all of them, as SCAN or a snapshot, goes from shard to shard and may take its
-/// time between two of them, whatever happens to the keys meanwhile.
+/// The keys are in a table, which the stores of several loops can share. Whoever does something to a key has it locked:
+/// see ``Table``. The time to live that a loop has begun is a timer of that loop, whoever changes the key later.
 final class Store {
-    private struct Entry {
-        var value: [UInt8]
-        /// Milliseconds since 1970; ``Store/never`` for no time to live.
-        var date = Store.never
-        var timer: Timer?
-
-        var hasExpiry: Bool { date != Store.never }
-    }
-
-    private struct Shard {
-        var entries: [Key: Entry] = [:]
-        var countWithExpiry = 0
-    }
-
     /// What happens to the keys, for whoever writes it down.
     enum Change {
         case set(Key, value: [UInt8], date: Int)
@@ -28,181 +14,235 @@ final class Store {
     }
 
     static let never = Int.max
-    static let shardCount = 4096
 
     let clock: WallClock
+    let table: Table
     private let loop: RunLoop
+    private let ledger: Ledger
+    /// Keys that have expired, and of which nobody has been told: that has to wait until nothing is locked.
     // Unchecked as in `Server`.
-    @exclusivity(unchecked) private var shards = [Shard](repeating: Shard(), count: Store.shardCount)
-    @exclusivity(unchecked) private(set) var count = 0
-    /// How much memory keys and values take, estimated.
-    @exclusivity(unchecked) private(set) var usedMemory = 0
-    /// How many keys have expired.
-    private(set) var expired = 0
-    /// How many keys had to go for want of memory.
-    private(set) var evicted = 0
-    /// How much later than its time a key has expired at most.
-    private(set) var latestExpiry = Duration.zero
+    @exclusivity(unchecked) private var untold: [Key] = []
+    /// Whether anything has been changed since somebody set this to `false`.
+    @exclusivity(unchecked) var hasChanged = false
 
-    /// Called with each change.
+    /// Called with each change, while its key is locked.
     @exclusivity(unchecked) var changeHandler: ((Change) -> Void)?
     /// Called when a key has expired.
     var expiryHandler: ((Key) -> Void)?
 
-    init(on loop: RunLoop, clock: WallClock? = nil) {
+    init(on loop: RunLoop, sharing table: Table = Table(isShared: false), clock: WallClock? = nil) {
         self.loop = loop
+        self.table = table
         self.clock = clock ?? .system(loop)
+        ledger = Ledger(loop.remote)
+        table.add(ledger)
     }
 
     deinit {
-        changeHandler = nil
-        removeAll()
+        // Nobody is left to hear of what expires.
+        for shard in 0..<Table.shardCount {
+            table.withLock(ofPart: Table.part(ofShard: shard)) {
+                guard table[shard].countWithExpiry > 0 else { return }
+                for entry in table[shard].entries.values where entry.expiration?.owner === ledger { cancel(entry) }
+            }
+        }
     }
 
-    var countWithExpiry: Int { shards.reduce(0) { $0 + $1.countWithExpiry } }
+    // MARK: Locking
 
-    static func shard(of key: Key) -> Int { Int(key.spread >> 52) }
+    /// Calls the body while the keys in the part are this store's alone, and tells afterwards what has expired.
+    @inline(__always)
+    func withLock<Result>(ofPart part: @autoclosure () -> Int, _ body: () -> Result) -> Result {
+        let result = table.withLock(ofPart: part(), body)
+        if !untold.isEmpty { tell() }
+        return result
+    }
+
+    /// Calls the body while all keys in these parts are this store's alone.
+    func withLocks<Result>(of parts: Table.Parts, _ body: () -> Result) -> Result {
+        let result = table.withLocks(of: parts, body)
+        if !untold.isEmpty { tell() }
+        return result
+    }
+
+    private func tell() {
+        let expired = untold
+        untold = []
+        for key in expired { expiryHandler?(key) }
+    }
 
     // MARK: Values
 
     /// The entry of a key, unless its time has come: then it is gone, even if its timer has not fired yet.
     @inline(__always)
-    private func entry(_ key: Key, in shard: Int) -> Entry? {
-        guard let entry = shards[shard].entries[key] else { return nil }
-        if let timer = entry.timer, timer.fireDate <= loop.now {
-            expire(key, timer)
+    private func entry(_ key: Key, in shard: Int) -> Table.Entry? {
+        guard let entry = table[shard].entries[key] else { return nil }
+        if let expiration = entry.expiration, expiration.date <= loop.now {
+            expire(key, expiration)
             return nil
         }
         return entry
     }
 
-    func value(of key: Key) -> [UInt8]? { entry(key, in: Store.shard(of: key))?.value }
+    func value(of key: Key) -> [UInt8]? { entry(key, in: key.shard)?.value }
 
-    func contains(_ key: Key) -> Bool { entry(key, in: Store.shard(of: key)) != nil }
+    func contains(_ key: Key) -> Bool { entry(key, in: key.shard) != nil }
 
     /// Stores a value; the key's time to live ends, or is the one given.
     func set(_ key: Key, _ value: [UInt8], expiry: Expiry? = nil) {
-        let shard = Store.shard(of: key)
-        let entry = Entry(
-            value: value, date: expiry?.date ?? Store.never, timer: expiry.map { schedule(key, at: $0.instant) })
-        put(entry, key, in: shard)
-        changeHandler?(.set(key, value: value, date: entry.date))
+        let entry = Table.Entry(
+            value: value, date: expiry?.date ?? Store.never, expiration: expiry.map { schedule(key, at: $0.instant) })
+        put(entry, key, in: key.shard)
+        note(.set(key, value: value, date: entry.date))
     }
 
-    private func put(_ entry: Entry, _ key: Key, in shard: Int) {
+    @inline(__always)
+    private func note(_ change: @autoclosure () -> Change) {
+        hasChanged = true
+        if let changeHandler { changeHandler(change()) }
+    }
+
+    private func put(_ entry: Table.Entry, _ key: Key, in shard: Int) {
         let size = Store.size(key, entry)
-        let old = shards[shard].entries.updateValue(entry, forKey: key)
-        if entry.hasExpiry { shards[shard].countWithExpiry += 1 }
-        usedMemory += size
-        if let old { forget(key, old, shard) } else { count += 1 }
+        let old = table[shard].entries.updateValue(entry, forKey: key)
+        if entry.hasExpiry { table[shard].countWithExpiry += 1 }
+        ledger.memory += size
+        if let old { forget(key, old, shard) }
     }
 
     /// Takes what has left the table off the books.
-    private func forget(_ key: Key, _ entry: Entry, _ shard: Int) {
-        usedMemory -= Store.size(key, entry)
-        if entry.hasExpiry { shards[shard].countWithExpiry -= 1 }
-        entry.timer?.invalidate()
+    private func forget(_ key: Key, _ entry: Table.Entry, _ shard: Int) {
+        ledger.memory -= Store.size(key, entry)
+        if entry.hasExpiry { table[shard].countWithExpiry -= 1 }
+        cancel(entry)
     }
 
     /// Changes a value in place, beginning with an empty one if there is none, and leaves the time to live as it is.
     func changeValue<Result>(of key: Key, _ change: (inout [UInt8]) -> Result) -> Result {
-        let shard = Store.shard(of: key)
-        if entry(key, in: shard) == nil { put(Entry(value: []), key, in: shard) }
+        let shard = key.shard
+        if entry(key, in: shard) == nil { put(Table.Entry(value: []), key, in: shard) }
         // In the table, so that a long value is not copied.
         var value: [UInt8] = []
-        swap(&value, &shards[shard].entries[key]!.value)
-        usedMemory -= value.count
+        swap(&value, &table[shard].entries[key]!.value)
+        ledger.memory -= value.count
         let result = change(&value)
-        usedMemory += value.count
-        shards[shard].entries[key]!.value = value
-        if let changeHandler { changeHandler(.set(key, value: value, date: shards[shard].entries[key]!.date)) }
+        ledger.memory += value.count
+        table[shard].entries[key]!.value = value
+        note(.set(key, value: value, date: table[shard].entries[key]!.date))
         return result
     }
 
     func remove(_ key: Key) -> Bool {
-        let shard = Store.shard(of: key)
+        let shard = key.shard
         guard entry(key, in: shard) != nil else { return false }
         drop(key, in: shard)
         return true
     }
 
     private func drop(_ key: Key, in shard: Int) {
-        guard let entry = shards[shard].entries.removeValue(forKey: key) else { return }
-        count -= 1
+        guard let entry = table[shard].entries.removeValue(forKey: key) else { return }
         forget(key, entry, shard)
-        changeHandler?(.remove(key))
+        note(.remove(key))
     }
 
+    /// All keys are locked.
     func removeAll() {
-        for shard in shards where shard.countWithExpiry > 0 {
-            for entry in shard.entries.values { entry.timer?.invalidate() }
+        var foreign: [ObjectIdentifier: [Expiration]] = [:]
+        for shard in 0..<Table.shardCount {
+            if table[shard].countWithExpiry > 0 {
+                for expiration in table[shard].entries.values.lazy.compactMap(\.expiration) {
+                    if expiration.owner === ledger {
+                        expiration.call?.cancel()
+                    } else {
+                        foreign[ObjectIdentifier(expiration.owner), default: []].append(expiration)
+                    }
+                }
+            }
+            table[shard] = Table.Shard()
         }
-        shards = [Shard](repeating: Shard(), count: Store.shardCount)
-        (count, usedMemory) = (0, 0)
-        changeHandler?(.removeAll)
+        for expirations in foreign.values { Expiration.cancel(expirations) }
+        ledger.memory -= table.usedMemory
+        note(.removeAll)
     }
 
     // MARK: Times to live
 
     /// When a key expires, in milliseconds since 1970, or ``never``; `nil` if there is no such key.
-    func date(of key: Key) -> Int? { entry(key, in: Store.shard(of: key))?.date }
+    func date(of key: Key) -> Int? { entry(key, in: key.shard)?.date }
 
     /// How long a key with a time to live has still to live.
     func timeLeft(of key: Key) -> Duration? {
-        guard let entry = entry(key, in: Store.shard(of: key)), let timer = entry.timer else { return nil }
-        guard timer.fireDate < .distantFuture else { return .milliseconds(entry.date) - .milliseconds(clock.now) }
-        return timer.fireDate - loop.now
+        guard let entry = entry(key, in: key.shard), let expiration = entry.expiration else { return nil }
+        guard expiration.date < .distantFuture else { return .milliseconds(entry.date) - .milliseconds(clock.now) }
+        return expiration.date - loop.now
     }
 
     /// Gives a key a time to live, or takes it away. A key whose time has come already is removed.
     func setExpiry(of key: Key, to expiry: Expiry?) {
-        let shard = Store.shard(of: key)
+        let shard = key.shard
         guard let entry = entry(key, in: shard) else { return }
         if let expiry, expiry.instant <= loop.now { return drop(key, in: shard) }
         var changed = entry
         changed.date = expiry?.date ?? Store.never
-        if let timer = entry.timer, let expiry {
-            timer.fireDate = expiry.instant
-            shards[shard].entries[key] = changed
+        if let expiry, let expiration = entry.expiration, expiration.owner === ledger {
+            expiration.move(to: expiry.instant)
+            table[shard].entries[key] = changed
         } else {
-            changed.timer = expiry.map { schedule(key, at: $0.instant) }
+            changed.expiration = expiry.map { schedule(key, at: $0.instant) }
             put(changed, key, in: shard)
         }
-        changeHandler?(.expire(key, date: changed.date))
+        note(.expire(key, date: changed.date))
     }
 
-    private func schedule(_ key: Key, at date: RunLoop.Instant) -> Timer {
-        let timer = Timer(fire: date, interval: .zero, repeats: false) { [unowned self] in expire(key, $0) }
-        loop.add(timer, forMode: .common)
-        return timer
+    private func schedule(_ key: Key, at date: RunLoop.Instant) -> Expiration {
+        let expiration = Expiration(at: date, of: ledger)
+        expiration.call = loop.perform(at: date, inModes: .common) { [unowned self] in end(key, expiration) }
+        return expiration
     }
 
-    private func expire(_ key: Key, _ timer: Timer) {
-        latestExpiry = max(latestExpiry, loop.now - timer.fireDate)
-        expired += 1
-        drop(key, in: Store.shard(of: key))
-        expiryHandler?(key)
+    /// The time has come.
+    private func end(_ key: Key, _ expiration: Expiration) {
+        let shard = key.shard
+        withLock(ofPart: Table.part(ofShard: shard)) {
+            // Another loop may have been faster.
+            if table[shard].entries[key]?.expiration === expiration { expire(key, expiration) }
+        }
+    }
+
+    private func expire(_ key: Key, _ expiration: Expiration) {
+        ledger.latestExpiry = max(ledger.latestExpiry, Int((loop.now - expiration.date) / .nanoseconds(1)))
+        ledger.expired += 1
+        drop(key, in: key.shard)
+        if expiryHandler != nil { untold.append(key) }
+    }
+
+    /// The timer of an entry that has left the table.
+    private func cancel(_ entry: Table.Entry) {
+        guard let expiration = entry.expiration else { return }
+        if expiration.owner === ledger {
+            expiration.call?.cancel()
+        } else {
+            Expiration.cancel([expiration])
+        }
     }
 
     // MARK: All keys
 
-    /// Calls the body with what one shard holds, in no order.
-    func forEach(inShard shard: Int, _ body: (Key, [UInt8], _ date: Int) -> Void) {
-        for (key, entry) in shards[shard].entries { body(key, entry.value, entry.date) }
-    }
+    var count: Int { withLocks(of: .all) { table.count } }
+    var countWithExpiry: Int { withLocks(of: .all) { table.countWithExpiry } }
 
     /// The keys of a shard whose time has not come.
     func keys(inShard shard: Int) -> [Key] {
-        guard !shards[shard].entries.isEmpty else { return [] }
+        guard !table[shard].entries.isEmpty else { return [] }
         let now = loop.now
-        return shards[shard].entries.compactMap { key, entry in
-            entry.timer.map { $0.fireDate <= now } == true ? nil : key
+        return table[shard].entries.compactMap { key, entry in
+            entry.expiration.map { $0.date <= now } == true ? nil : key
         }
     }
 
     // MARK: Memory
 
-    private static func size(_ key: Key, _ entry: Entry) -> Int {
+    private static func size(_ key: Key, _ entry: Table.Entry) -> Int {
         // The table's room for the key and its entry, two arrays, and a timer: measured with a million keys.
         key.bytes.count + entry.value.count + (entry.hasExpiry ? 370 : 160)
     }
@@ -217,39 +257,40 @@ final class Store {
         case random = "allkeys-random"
     }
 
-    /// Removes keys until no more memory is used than this.
+    /// Removes keys until no more memory is used than this. Nothing is locked.
     ///
     /// - Returns: `false` if none is left that may go.
     func evict(downTo most: Int, _ policy: Eviction) -> Bool {
-        while usedMemory > most {
+        while table.usedMemory > most {
             guard let key = victim(policy) else { return false }
-            evicted += 1
-            drop(key, in: Store.shard(of: key))
+            withLock(ofPart: Table.part(ofShard: key.shard)) {
+                guard table[key.shard].entries[key] != nil else { return }
+                ledger.evicted += 1
+                drop(key, in: key.shard)
+            }
         }
         return true
     }
 
     private func victim(_ policy: Eviction) -> Key? {
-        let first = Int.random(in: 0..<Store.shardCount)
-        let order = (0..<Store.shardCount).lazy.map { (first + $0) % Store.shardCount }
-        switch policy {
-        case .none: return nil
-        case .random:
-            guard let shard = order.first(where: { !self.shards[$0].entries.isEmpty }) else { return nil }
-            return shards[shard].entries.keys.randomElement()
-        case .soonest:
-            // The next shards that have any, until there are some keys to choose from.
-            var soonest: (key: Key, date: Int)?
-            var seen = 0
-            for shard in order where shards[shard].countWithExpiry > 0 {
-                for (key, entry) in shards[shard].entries where entry.date < soonest?.date ?? Store.never {
+        guard policy != .none else { return nil }
+        let first = Int.random(in: 0..<Table.shardCount)
+        // The next shards that have any, until there are some keys to choose from.
+        var soonest: (key: Key, date: Int)?
+        var seen = 0
+        for shard in (0..<Table.shardCount).lazy.map({ (first + $0) % Table.shardCount }) {
+            let key = table.withLock(ofPart: Table.part(ofShard: shard)) { () -> Key? in
+                guard policy == .soonest else { return table[shard].entries.keys.randomElement() }
+                guard table[shard].countWithExpiry > 0 else { return nil }
+                for (key, entry) in table[shard].entries where entry.date < soonest?.date ?? Store.never {
                     soonest = (key, entry.date)
                 }
-                seen += shards[shard].countWithExpiry
-                if seen >= 16 { break }
+                seen += table[shard].countWithExpiry
+                return seen >= 16 ? soonest?.key : nil
             }
-            return soonest?.key
+            if let key { return key }
         }
+        return soonest?.key
     }
 
     // MARK: Restoring
@@ -258,23 +299,22 @@ final class Store {
     /// ``endRestoring()``.
     func restore(_ change: Change) {
         switch change {
-        case .set(let key, let value, let date): put(Entry(value: value, date: date), key, in: Store.shard(of: key))
+        case .set(let key, let value, let date): put(Table.Entry(value: value, date: date), key, in: key.shard)
         case .expire(let key, let date):
-            let shard = Store.shard(of: key)
-            guard var entry = shards[shard].entries[key] else { return }
+            guard var entry = table[key.shard].entries[key] else { return }
             entry.date = date
-            put(entry, key, in: shard)
-        case .remove(let key): drop(key, in: Store.shard(of: key))
+            put(entry, key, in: key.shard)
+        case .remove(let key): drop(key, in: key.shard)
         case .removeAll: removeAll()
         }
     }
 
     func endRestoring() {
-        for shard in shards.indices where shards[shard].countWithExpiry > 0 {
-            for (key, entry) in shards[shard].entries where entry.hasExpiry {
+        for shard in 0..<Table.shardCount where table[shard].countWithExpiry > 0 {
+            for (key, entry) in table[shard].entries where entry.hasExpiry {
                 let expiry = clock.expiry(at: entry.date)
                 if expiry.instant > loop.now {
-                    shards[shard].entries[key]!.timer = schedule(key, at: expiry.instant)
+                    table[shard].entries[key]!.expiration = schedule(key, at: expiry.instant)
                 } else {
                     drop(key, in: shard)
                 }

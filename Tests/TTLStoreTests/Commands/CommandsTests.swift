@@ -51,7 +51,7 @@ struct CommandsTests {
             #expect(shop("GET c") == "$-1|")
             shop.simulation.advance(by: .seconds(100))
             #expect(shop("EXISTS a b c e f") == ":2|")
-            #expect(shop.store.expired == 3)
+            #expect(shop.store.table.expired == 3)
             #expect(shop("EXPIRE e -1") == ":1|")
             #expect(shop("DBSIZE") == ":1|")
         }
@@ -106,9 +106,9 @@ struct CommandsTests {
                 ("GET a", "$-1|"), ("EXISTS b", ":0|"), ("TTL b", ":-2|"), ("KEYS *", "*0|"), ("DBSIZE", ":0|"),
                 ("EXPIRE a 10", ":0|"),
             ] { #expect(shop(command) == reply, "\(command)") }
-            #expect(shop.store.expired == 2)
+            #expect(shop.store.table.expired == 2)
             shop.simulation.advance(by: .seconds(1))
-            #expect(shop.store.expired == 2, "each expires once")
+            #expect(shop.store.table.expired == 2, "each expires once")
         }
     }
 
@@ -303,7 +303,7 @@ struct CommandsTests {
             #expect(shop.store.count == 50_000)
             shop.simulation.advance(by: .seconds(1))
             #expect(shop.store.count == 0)
-            #expect(shop.store.expired == 100_000)
+            #expect(shop.store.table.expired == 100_000)
         }
     }
 
@@ -343,8 +343,7 @@ struct CommandsTests {
                 if Int.random(in: 0..<20, using: &random) == 0 { simulation.advance(by: .milliseconds(500)) }
             }
             var bytes = Array(Frame.Kind.log.rawValue.utf8)
-            var dump = Dump()
-            let frame = dump.next(of: shop.store)
+            let frame = Dump().next(of: shop.store.table)
             bytes += Frame.head(length: frame.count, sum: frame.withUnsafeBytes { Checksum.of($0) }) + frame
             let copy = Shop.store(simulation)
             if !frame.isEmpty { _ = try bytes.withUnsafeBytes { try Frame.read($0, .log, copy.restore) } }

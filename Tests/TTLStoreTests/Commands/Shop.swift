@@ -20,17 +20,27 @@ struct Shop {
     /// Milliseconds since 1970 at the begin.
     static let begin = 1_790_000_000_000
 
-    init(_ simulation: Simulation, _ settings: Commands.Settings = Commands.Settings()) {
+    /// - Parameters:
+    ///   - loop: the loop of this store; the simulation's unless given.
+    ///   - table: the keys, if they are shared.
+    init(
+        _ simulation: Simulation, _ settings: Commands.Settings = Commands.Settings(), on loop: RunLoop? = nil,
+        sharing table: Table? = nil, _ audience: Audience = Audience()
+    ) {
         self.simulation = simulation
-        store = Shop.store(simulation)
-        commands = Commands(store: store, settings: settings)
-        store.expiryHandler = { [channels = commands.channels] in channels.tell(ofExpired: $0) }
+        let loop = loop ?? simulation.loop
+        store = Shop.store(on: loop, table)
+        let channels = Channels(audience, on: loop)
+        commands = Commands(store: store, channels: channels, settings: settings)
+        store.expiryHandler = { channels.tellAll(ofExpired: $0) }
         commands.channels.send = { [notices] in notices.text += Shop.readable($1.bytes) }
     }
 
-    static func store(_ simulation: Simulation) -> Store {
-        let loop = simulation.loop
-        return Store(on: loop, clock: WallClock(loop: loop) { Int64(begin) * 1_000_000 + loop.now.nanoseconds })
+    static func store(_ simulation: Simulation) -> Store { store(on: simulation.loop, nil) }
+
+    private static func store(on loop: RunLoop, _ table: Table?) -> Store {
+        let clock = WallClock(loop: loop) { Int64(begin) * 1_000_000 + loop.now.nanoseconds }
+        return Store(on: loop, sharing: table ?? Table(isShared: false), clock: clock)
     }
 
     /// The reply to an inline command, with a bar for the end of a line.

@@ -38,7 +38,7 @@ struct AppendLogTests {
                 disk.close()
                 throw error
             }
-            store.changeHandler = { [unowned self] in log.note($0) }
+            store.changeHandler = { [unowned self] in log.queue.note($0, now: loop.now) }
         }
 
         func run(until isDone: () -> Bool) {
@@ -90,13 +90,14 @@ struct AppendLogTests {
         let logged = try open(.always)
         var safe = 0
         logged.log.safeHandler = { safe = $0 }
-        #expect(logged.log.unsafePosition == nil)
+        var unsafe: Int? { logged.log.queue.unsafePosition(hasChanged: true, now: loop.now) }
+        #expect(unsafe == nil)
         logged.store.set(Key([1]), [1])
-        let first = try #require(logged.log.unsafePosition)
+        let first = try #require(unsafe)
         logged.store.set(Key([2]), [2])
-        #expect(logged.log.unsafePosition == first)
+        #expect(unsafe == first)
         logged.run { safe >= first }
-        #expect(logged.log.unsafePosition == nil)
+        #expect(unsafe == nil)
         let file = bytes(of: path)
         let copy = Store(on: loop)
         _ = try file.withUnsafeBytes { try Frame.read($0, .log, copy.restore) }

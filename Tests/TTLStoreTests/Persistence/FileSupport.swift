@@ -57,10 +57,8 @@ extension Store {
     /// All of it, to compare with another one.
     var contents: [[UInt8]: [UInt8]] {
         var contents: [[UInt8]: [UInt8]] = [:]
-        for shard in 0..<Store.shardCount {
-            forEach(inShard: shard) { key, value, date in
-                contents[key.bytes] = value + "@\(date)".utf8
-            }
+        for shard in 0..<Table.shardCount {
+            for (key, entry) in table[shard].entries { contents[key.bytes] = entry.value + "@\(entry.date)".utf8 }
         }
         return contents
     }

@@ -115,14 +115,15 @@ struct FrameTests {
             var random = SeededGenerator(seed: seed)
             let store = Shop.store(simulation)
             for _ in 0..<20_000 { store.change(using: &random, keys: 20_000) }
-            var dump: Dump? = Dump(pieceSize: 40_000)
-            store.changeHandler = { dump?.note($0) }
+            let dump = Dump(pieceSize: 40_000)
+            store.changeHandler = { dump.note($0) }
             let copy = Shop.store(simulation)
             var pieces = 0
-            while let frame = dump?.next(of: store) {
+            while !dump.isComplete {
+                let frame = dump.next(of: store.table)
                 #expect(frame.withUnsafeBytes { Record.read($0, copy.restore) })
                 pieces += 1
-                if dump?.isComplete == true { break }
+                if dump.isComplete { break }
                 for _ in 0..<1_000 { store.change(using: &random, keys: 20_000) }
                 if pieces == 3, seed == 0 { store.removeAll() }
             }

@@ -31,11 +31,12 @@ struct KillTests {
         }
     }
 
-    @Test("what was acknowledged is there again, whenever it is killed", arguments: ["always", "everysec"])
-    func kills(sync: String) throws {
+    @Test(
+        "what was acknowledged is there again, whenever it is killed", arguments: ["always", "everysec"], ["1", "3"])
+    func kills(sync: String, loops: String) throws {
         let loop = RunLoop.current
         // The log is written anew again and again, and killed in that too.
-        let arguments = ["--log-rewrite-size", "20kb"]
+        let arguments = ["--log-rewrite-size", "20kb", "--loops", loops]
         unlink(StoreUnderTest.changes(of: "kill\(sync)"))
         defer { unlink(StoreUnderTest.changes(of: "kill\(sync)")) }
         var next = 0

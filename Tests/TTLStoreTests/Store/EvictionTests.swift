@@ -32,11 +32,11 @@ struct EvictionTests {
             for key in 0..<20 { #expect(shop("SET keep\(key) 1") == "+OK|") }
             for key in 0..<1_000 { #expect(shop("SET k\(key) 1 EX \(10_000 - key)") == "+OK|") }
             #expect(shop("EXISTS " + (0..<20).map { "keep\($0) " }.joined()) == ":20|")
-            #expect(shop.store.usedMemory <= 50_400)
-            #expect(shop.store.evicted > 800)
+            #expect(shop.store.table.usedMemory <= 50_400)
+            #expect(shop.store.table.evicted > 800)
             // Chosen among some keys each time, so that what goes is early rather than the earliest.
             let left = (0..<1_000).filter { shop("EXISTS k\($0)") == ":1|" }
-            #expect(shop.store.evicted + left.count == 1_000)
+            #expect(shop.store.table.evicted + left.count == 1_000)
             for key in left { _ = shop("DEL k\(key)") }
             let value = String(repeating: "x", count: 60_000)
             #expect(shop("SET big \(value)") == "+OK|")
@@ -48,8 +48,8 @@ struct EvictionTests {
     func random() {
         talk(settings: settings(50_000, .random)) { shop in
             for key in 0..<1_000 { #expect(shop("SET k\(key) 1") == "+OK|") }
-            #expect(shop.store.usedMemory <= 50_400)
-            #expect(shop.store.evicted + shop.store.count == 1_000)
+            #expect(shop.store.table.usedMemory <= 50_400)
+            #expect(shop.store.table.evicted + shop.store.count == 1_000)
         }
     }
 
@@ -64,7 +64,7 @@ struct EvictionTests {
             shop.simulation.advance(by: .seconds(1_000))
             #expect(shop("DEL b") == ":1|")
             #expect(shop.store.count == 0)
-            #expect(shop.store.usedMemory == 0)
+            #expect(shop.store.table.usedMemory == 0)
             #expect(shop.store.countWithExpiry == 0)
         }
     }

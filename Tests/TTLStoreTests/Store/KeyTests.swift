@@ -21,6 +21,6 @@ struct KeyTests {
         let pairs = [[UInt8](repeating: 0, count: 16), [0, 0, 0, 0, 0, 0, 0, 0x80, 0, 0, 0, 0x80, 0, 0, 0, 0x80]]
         let keys = (0..<256).map { number in Key((0..<8).flatMap { pairs[number >> $0 & 1] }) }
         // 248 of them on average.
-        #expect(Set(keys.map(Store.shard)).count > 200)
+        #expect(Set(keys.map(\.shard)).count > 200)
     }
 }

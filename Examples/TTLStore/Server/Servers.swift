@@ -1,0 +1,116 @@
+import Logging
+import RunLoopKit
+import RunLoopUnix
+
+/// The servers of all loops that serve clients: the daemon's own loop, or those of a group. Any thread, unless a method
+/// says otherwise.
+final class Servers: Sendable {
+    private let group: LoopGroup?
+    private let servers: [LoopBound<Server>]
+    private let log: Logger
+
+    /// What a group's loop serves clients with.
+    private static let own = RunLoop.Local<Server?> { _ in nil }
+
+    /// On the daemon's loop.
+    ///
+    /// - Parameters:
+    ///   - store: the store of that loop.
+    ///   - configuration: what CONFIG GET says beside what the commands know.
+    init(
+        _ options: TTLStore, _ store: Store, on loop: RunLoop, _ journal: Journal, _ configuration: [String: String],
+        _ log: Logger
+    ) throws {
+        self.log = log
+        let (audience, census) = (Audience(), Census())
+        let makeServer = { @Sendable (store: Store, loop: RunLoop) in
+            let channels = Channels(audience, on: loop)
+            store.expiryHandler = { channels.tellAll(ofExpired: $0) }
+            journal.follow(store, on: loop)
+            let commands = Commands(store: store, channels: channels, settings: options.commandSettings)
+            commands.configuration = configuration
+            return Server(commands, on: loop, options.serverSettings, census, journal, log)
+        }
+        let own = makeServer(store, loop)
+        guard options.loops > 1 else {
+            group = nil
+            servers = [LoopBound(own, loop: loop)]
+            return
+        }
+        let table = store.table
+        let bound = Shared<[LoopBound<Server>]>([])
+        group = try LoopGroup(count: options.loops, name: "clients") { loop, _ in
+            let server = makeServer(Store(on: loop, sharing: table), loop)
+            loop[Servers.own] = server
+            bound.withLock { $0.append(LoopBound(server, loop: loop)) }
+        }
+        servers = bound.withLock { $0 }
+    }
+
+    /// The loops beside the daemon's own.
+    var loops: [RunLoop.Remote] { group?.loops ?? [] }
+
+    /// Calls a block with each server, on its loop.
+    func onEach(_ body: @escaping @Sendable (Server) -> Void) {
+        for server in servers {
+            if server.remote.isCurrent {
+                body(server.value)
+            } else {
+                server.remote.perform(inModes: .common) { _ in body(server.value) }
+            }
+        }
+    }
+
+    // MARK: Listening
+
+    /// On the daemon's loop.
+    func listen(on address: Endpoint) throws -> Endpoint {
+        guard let group else { return try servers[0].value.listen(on: address) }
+        // Clients stay connected: an even spread is worth a post for each.
+        return try group.listen(on: address, spread: .inTurn, Servers.accept)
+    }
+
+    /// Listens on a socket that the service manager has opened. On the daemon's loop.
+    func listen(onInherited descriptor: Int32) throws -> Endpoint {
+        guard group != nil else { return try servers[0].value.listen(onInherited: descriptor) }
+        fatalError()
+    }
+
+    private static let accept: LoopGroup.AcceptHandler = { loop, descriptor, peer in
+        loop[own]?.accept(descriptor, peer)
+    }
+
+    // MARK: Stopping
+
+    func stopListening(_ done: @escaping @Sendable () -> Void) {
+        if let group { return group.stopAccepting(completion: done) }
+        onEach { $0.stopListening() }
+        done()
+    }
+
+    /// Lets what has been replied go out, and closes; calls `done` when the last client has gone.
+    func drain(_ done: @escaping @Sendable () -> Void) {
+        let last = AtLast(done)
+        onEach { server in server.drain { withExtendedLifetime(last) {} } }
+    }
+
+    /// Closes what is open, and ends the threads. On the daemon's loop.
+    func stop() {
+        onEach { $0.closeAll() }
+        group?.stop()
+        group?.join()
+    }
+
+    /// Calls a block when the last of those who keep it has gone.
+    private final class AtLast: Sendable {
+        private let block: @Sendable () -> Void
+
+        init(_ block: @escaping @Sendable () -> Void) {
+            self.block = block
+        }
+
+        deinit {
+            block()
+        }
+    }
+}
