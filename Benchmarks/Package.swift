@@ -60,6 +60,16 @@ let package = Package(
         peer(
             "NIO", "Tasks", .product(name: "NIOCore", package: "swift-nio"),
             .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio")),
+
+        // Echo servers beside the example EchoServer, and their clients.
+        .executableTarget(name: "EchoLoad", path: "Sources/Echo/Load"),
+        .executableTarget(
+            name: "EchoFloor", path: "Sources/Echo/Floor", linkerSettings: [.linkedLibrary("pthread")]),
+        .executableTarget(
+            name: "EchoNIO",
+            dependencies: [
+                .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
+            ], path: "Sources/Echo/NIO"),
     ],
     swiftLanguageModes: [.v6]
 )
