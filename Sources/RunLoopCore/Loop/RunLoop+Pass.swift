@@ -48,7 +48,8 @@ extension RunLoop {
 
         // 7. Timers that are due at that reading, straight from the queue: a nested run may have fired some in between.
         var fired = 0
-        while timers.mayHaveDue(in: mode, at: now), let due = timers.popDue(in: mode, at: now, before: mark) {
+        while let lane = timers.dueLane(in: mode, at: now) {
+            guard let due = timers.popDue(from: lane, in: mode, at: now, before: mark) else { continue }
             statistics.lateness.record(nanoseconds: recentTime().nanoseconds &- due.deadline.nanoseconds)
             if fire(due.item) { fired += 1 }
         }

@@ -338,45 +338,62 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         aside.shrink()
     }
 
-    /// Whether it is worth asking what is due: almost no instructions in a pass in which nothing is.
+    /// The lane in which something may be due in `mode`: the deadline of its top, which comes first, is not later than
+    /// `now`, or its tolerance lets it come now.
+    // Inlined into the pass: almost no instructions if nothing is due.
     @inline(__always)
-    mutating func mayHaveDue(in mode: RunLoop.Mode, at now: RunLoop.Instant) -> Bool {
+    mutating func dueLane(in mode: RunLoop.Mode, at now: RunLoop.Instant) -> Int? {
         let count = countLanes(of: mode)
-        guard count == 1 else { return count > 0 }
-        let lane = lane(0, of: mode)
+        guard count != 1 else {
+            let lane = lane(0, of: mode)
+            return isDue(lane, at: now) ? lane : nil
+        }
+        guard count > 0, let lane = head(of: mode, among: count), isDue(lane, at: now) else { return nil }
+        return lane
+    }
+
+    /// Takes what is due from the top of its lane. A node is not armed from then on.
+    ///
+    /// - Returns: `nil` if what is on top does not belong there, so that the lane has to be looked for again: it is being
+    ///   called, it was postponed, or it was not armed and in `mode` before the mark and is set aside.
+    mutating func popDue(
+        from lane: Int, in mode: RunLoop.Mode, at now: RunLoop.Instant, before mark: UInt64
+    ) -> (item: TimerReference<Node>, deadline: RunLoop.Instant)? {
+        let top = lanes[lane].heap.top
+        guard called == nil, top.item.laterOrder == 0, top.item.queueOrder < mark,
+            joined(top.item, mode, before: mark)
+        else {
+            clearTop(of: lane)
+            return nil
+        }
+        if top.item.isRepeating {
+            top.item.setPlace(.called)
+            called = top.item.node
+        } else {
+            lanes[lane].heap.removeTop()
+            if top.item.call == nil { rest(top.item.node) }
+        }
+        return (top.item, min(top.deadline, now))
+    }
+
+    @inline(never)
+    private mutating func clearTop(of lane: Int) {
+        if let called { return takeOutCalled(called) }
+        let top = lanes[lane].heap.top
+        guard top.item.laterOrder == 0 else { return settleTop(of: lane) }
+        lanes[lane].heap.removeTop()
+        top.item.setPlace(.aside)
+        top.item.setIndex(aside.count)
+        aside.append(top)
+    }
+
+    @inline(__always)
+    private func isDue(_ lane: Int, at now: RunLoop.Instant) -> Bool {
         guard !lanes[lane].heap.isEmpty else { return false }
         return lanes[lane].heap.top.deadline <= now || lanes[lane].heap.top.item.mayComeEarly(at: now)
     }
 
-    /// What is due in `mode`: the item with the earliest deadline, if that is not later than `now` or if its tolerance
-    /// lets it come now, among those that were armed and in the mode before the mark. A node is not armed from then on.
-    mutating func popDue(
-        in mode: RunLoop.Mode, at now: RunLoop.Instant, before mark: UInt64
-    ) -> (item: TimerReference<Node>, deadline: RunLoop.Instant)? {
-        if let called { takeOutCalled(called) }
-        while let lane = head(of: mode) {
-            let top = lanes[lane].heap.top
-            guard top.deadline <= now || top.item.mayComeEarly(at: now) else { return nil }
-            let stays = top.item.isRepeating
-            if !stays { lanes[lane].heap.removeTop() }
-            guard top.item.queueOrder < mark, joined(top.item, mode, before: mark) else {
-                if stays { lanes[lane].heap.removeTop() }
-                top.item.setPlace(.aside)
-                top.item.setIndex(aside.count)
-                aside.append(top)
-                continue
-            }
-            if stays {
-                top.item.setPlace(.called)
-                called = top.item.node
-            } else if top.item.call == nil {
-                rest(top.item.node)
-            }
-            return (top.item, min(top.deadline, now))
-        }
-        return nil
-    }
-
+    @inline(__always)
     private func joined(_ item: TimerReference<Node>, _ mode: RunLoop.Mode, before mark: UInt64) -> Bool {
         guard !joins.isEmpty, let order = joins[item.address]?[mode] else { return true }
         return order < mark

@@ -279,7 +279,9 @@ public final class Timer: RunLoop.TimedItem {
         _ = call(in: nil) { handler?.block(self) }
     }
 
+    // Inlined, as are the two that follow the grid: 53 instructions of a fire.
     @discardableResult
+    @inline(__always)
     private func callBlock(in loop: RunLoop, isManual: Bool) -> Bool {
         if let own { (own.change, own.firesAgain) = (.none, false) }
         if loop.trace != nil { loop.emit(.called(kind, name: name, origin: origin, words(isManual: isManual))) }
@@ -371,6 +373,7 @@ public final class Timer: RunLoop.TimedItem {
     /// Counts the dates that were missed since the last fire.
     ///
     /// - Returns: how many dates after the one that is being fired have passed.
+    @inline(__always)
     private func countMissed(at now: RunLoop.Instant) -> Int64 {
         let passed = grid.datesPassed(at: now, own?.fraction)
         missedFires = Int((own?.lostDates ?? 0).saturatingAdding(passed))
@@ -378,6 +381,7 @@ public final class Timer: RunLoop.TimedItem {
     }
 
     /// Moves to the first date strictly after `now`. Of the dates on the way, `counted` were counted already.
+    @inline(__always)
     private func advance(past now: RunLoop.Instant, after counted: Int64) {
         var fraction = own?.fraction
         let passed = grid.datesPassed(at: now, fraction)

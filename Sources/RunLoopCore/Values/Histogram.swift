@@ -3,7 +3,7 @@
 /// Recording costs a few instructions and no memory: a histogram never grows. Histograms of several loops can be added.
 /// A value and `Sendable`.
 public struct Histogram: Sendable, Hashable {
-    /// Four buckets for each power of two of nanoseconds.
+    /// Four buckets for each power of two of nanoseconds. The first stays empty: no time is what is left of `count`.
     private var counts = [Int](repeating: 0, count: 4 * 64)
 
     /// How many durations were recorded.
@@ -24,12 +24,12 @@ public struct Histogram: Sendable, Hashable {
         record(nanoseconds: duration.saturatedNanoseconds)
     }
 
-    // Inlined into the pass: 20 instructions a fire.
+    // Inlined into the pass: 20 instructions a fire, and 5 on virtual time, where nearly every fire is on time.
     @inline(__always)
     mutating func record(nanoseconds: Int64) {
-        let nanoseconds = max(0, nanoseconds)
-        counts[Histogram.bucket(of: nanoseconds)] += 1
         count += 1
+        guard nanoseconds > 0 else { return }
+        counts[Histogram.bucket(of: nanoseconds)] += 1
         let (sum, overflow) = sum.addingReportingOverflow(nanoseconds)
         self.sum = overflow ? .max : sum
         longest = max(longest, nanoseconds)
@@ -43,7 +43,7 @@ public struct Histogram: Sendable, Hashable {
         require((0...1).contains(share), "a quantile is asked for with a share from 0 to 1, not \(share)")
         let rank = max(1, Int((share * Double(count)).rounded(.up)))
         var seen = 0
-        for (bucket, number) in counts.enumerated() {
+        for (bucket, number) in allCounts.enumerated() {
             seen += number
             if number > 0, seen >= rank { return min(maximum, Histogram.upperBound(of: bucket)) }
         }
@@ -52,7 +52,13 @@ public struct Histogram: Sendable, Hashable {
 
     /// The buckets that are not empty, in order: the longest duration that each counts, and how many it has.
     public var buckets: [(upperBound: Duration, count: Int)] {
-        counts.enumerated().filter { $0.element > 0 }.map { (Histogram.upperBound(of: $0.offset), $0.element) }
+        allCounts.enumerated().filter { $0.element > 0 }.map { (Histogram.upperBound(of: $0.offset), $0.element) }
+    }
+
+    private var allCounts: [Int] {
+        var all = counts
+        all[0] = count - counts.reduce(0, +)
+        return all
     }
 
     /// Adds the counts of another histogram.

@@ -406,7 +406,10 @@ private struct Trial: ~Copyable {
         depth += 1
         while true {
             let expected = next(in: mode, at: now, before: mark)
-            let item = queue.popDue(in: mode, at: now, before: mark)?.item
+            var item: TimerReference<Node>?
+            while item == nil, let lane = queue.dueLane(in: mode, at: now) {
+                item = queue.popDue(from: lane, in: mode, at: now, before: mark)?.item
+            }
             let begun = item?.call.map { slot in
                 let (block, token) = queue.beginCall(slot)
                 block()
