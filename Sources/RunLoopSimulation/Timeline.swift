@@ -24,6 +24,16 @@ final class Timeline: Sendable {
         case ended
     }
 
+    /// Lets a thread go on when its turn comes, and tells it why.
+    private final class Turn: Sendable {
+        private let handoff = Handoff()
+        // Unsafe, but the thread reads it only after its turn was given to it, and until then nobody changes it again.
+        nonisolated(unsafe) var outcome = WaitOutcome.woke
+
+        func give() { handoff.signal() }
+        func take() { handoff.wait() }
+    }
+
     /// A latch, shared by those who use it. Its state changes under the lock.
     final class LatchState: Sendable {
         /// The thread that waits at it.
@@ -44,12 +54,32 @@ final class Timeline: Sendable {
         let name: String
         /// It only serves the others, so it is told last that nothing can happen any more.
         let isService: Bool
-        /// Lets the thread go on when its turn comes.
-        let turn = Handoff()
+        let turn = Turn()
         var rest = Rest.none
         var isWoken = false
-        var outcome = WaitOutcome.woke
         var watches: [SourceToken: (descriptor: Int32, events: DescriptorEvents)] = [:]
+
+        var hasReady: Bool { !watches.isEmpty && !ready.isEmpty }
+
+        /// The watched descriptors that are ready now, by token.
+        var ready: [(SourceToken, DescriptorEvents)] {
+            guard !watches.isEmpty else { return [] }
+            let watches = watches.sorted { $0.key.slot < $1.key.slot }
+            var requests = watches.map { _, watch in
+                let reading = watch.events.contains(.readable) ? Int16(POLLIN) : 0
+                let writing = watch.events.contains(.writable) ? Int16(POLLOUT) : 0
+                return pollfd(fd: watch.descriptor, events: reading | writing, revents: 0)
+            }
+            guard poll(&requests, nfds_t(requests.count), 0) > 0 else { return [] }
+            return zip(watches, requests).compactMap { watch, request in
+                var events: DescriptorEvents = []
+                let failed = Int32(request.revents) & (POLLHUP | POLLERR) != 0
+                if failed || Int32(request.revents) & POLLIN != 0 { events.insert(.readable) }
+                if failed || Int32(request.revents) & POLLOUT != 0 { events.insert(.writable) }
+                events.formIntersection(watch.value.events)
+                return events.isEmpty ? nil : (watch.key, events)
+            }
+        }
     }
 
     /// The time. A thread that is alone moves it without the lock, any other under the lock; the thread whose turn it
@@ -129,7 +159,7 @@ final class Timeline: Sendable {
 
     /// Called first on a thread that was entered.
     func awaitTurn(_ index: Int) {
-        state.withLock { $0.participants[index].turn }.wait()
+        state.withLock { $0.participants[index].turn }.take()
     }
 
     /// Called last on a thread.
@@ -142,7 +172,7 @@ final class Timeline: Sendable {
             }
             return Self.chooseNext(&state)
         }
-        next?.signal()
+        next?.give()
     }
 
     /// Rests until another thread has ended.
@@ -172,8 +202,7 @@ final class Timeline: Sendable {
             clock.now = max(clock.now, deadline)
             return .woke
         }
-        rest(index) { state in
-            state.participants[index].outcome = .woke
+        return rest(index) { state in
             if state.participants[index].isWoken {
                 state.participants[index].isWoken = false
                 return false
@@ -181,8 +210,7 @@ final class Timeline: Sendable {
             guard deadline > state.clock.now else { return false }
             state.participants[index].rest = .until(deadline, wakeable: true)
             return true
-        }
-        return state.withLock { $0.participants[index].outcome }
+        }.outcome
     }
 
     /// The thread works, and answers nobody, until the time gets there.
@@ -201,7 +229,7 @@ final class Timeline: Sendable {
         rest(index) { state in
             state.participants[index].rest = .calm
             return true
-        }
+        }.othersRan
     }
 
     func wake(_ index: Int) {
@@ -210,45 +238,45 @@ final class Timeline: Sendable {
 
     func wait(at latch: LatchState) -> WaitOutcome {
         rest(latch.index) { state in
-            state.participants[latch.index].outcome = .woke
             guard !latch.isOpen.load(ordering: .relaxed) else { return false }
             state.participants[latch.index].rest = .latch(latch)
             return true
-        }
-        return state.withLock { $0.participants[latch.index].outcome }
+        }.outcome
     }
 
     func open(_ latch: LatchState) {
-        let next = change { state -> Handoff? in
+        let next = change { state -> Turn? in
             latch.isOpen.store(true, ordering: .relaxed)
             guard case .latch(let current) = state.participants[latch.index].rest, current === latch else { return nil }
             // A thread outside of the simulation may open it; then nobody else hands on the turn.
             let isSomebodyAtWork = state.living.contains {
                 if case .none = state.participants[$0].rest { true } else { false }
             }
-            state.participants[latch.index].rest = .none
-            return isSomebodyAtWork ? nil : state.participants[latch.index].turn
+            let turn = Self.begin(latch.index, &state, .woke)
+            return isSomebodyAtWork ? nil : turn
         }
-        next?.signal()
+        next?.give()
     }
 
-    /// - Returns: whether another thread ran meanwhile.
+    /// - Returns: how the rest ended, and whether another thread ran meanwhile.
     @discardableResult
-    private func rest(_ index: Int, _ begin: (inout State) -> Bool) -> Bool {
-        let (next, own) = change { state -> (Handoff?, Handoff?) in
+    private func rest(_ index: Int, _ begin: (inout State) -> Bool) -> (outcome: WaitOutcome, othersRan: Bool) {
+        let (next, own) = change { state -> (Turn?, Turn?) in
             guard begin(&state) else { return (nil, nil) }
             let own = state.participants[index].turn
-            let next = Self.chooseNext(&state)
-            return next === own ? (nil, nil) : (next, own)
+            return (Self.chooseNext(&state), own)
         }
-        next?.signal()
-        own?.wait()
-        return own != nil
+        guard let own else { return (.woke, false) }
+        guard next !== own else { return (own.outcome, false) }
+        next?.give()
+        own.take()
+        return (own.outcome, true)
     }
 
     /// Chooses whose turn it is now, and moves the time there.
-    private static func chooseNext(_ state: inout State) -> Handoff? {
-        var earliest: (index: Int, deadline: RunLoop.Instant)?
+    private static func chooseNext(_ state: inout State) -> Turn? {
+        // The earliest deadline, and whose it is. One that never comes is nobody's.
+        var (earliest, first) = (RunLoop.Instant.distantFuture, nil as Int?)
         var calm: Int?
         for index in state.living {
             switch state.participants[index].rest {
@@ -257,22 +285,22 @@ final class Timeline: Sendable {
             case .until(_, wakeable: true) where state.isClosing:
                 return begin(index, &state, .starved)
             case .until(_, wakeable: true)
-            where state.participants[index].isWoken || hasReady(state.participants[index]):
+            where state.participants[index].isWoken || state.participants[index].hasReady:
                 state.participants[index].isWoken = false
                 return begin(index, &state, .woke)
-            case .until(let deadline, _) where deadline != .distantFuture:
-                if earliest == nil || deadline < earliest!.deadline { earliest = (index, deadline) }
+            case .until(let deadline, _):
+                if deadline < earliest { (earliest, first) = (deadline, index) }
             case .calm:
                 calm = calm ?? index
-            case .until, .join, .latch, .ended:
+            case .join, .latch, .ended:
                 continue
             }
         }
-        if let calm, earliest.map({ $0.deadline > state.clock.now }) ?? true { return begin(calm, &state, .woke) }
-        state.isHorizonInTheWay = earliest.map { $0.deadline > state.horizon } ?? false
-        if let (index, deadline) = earliest, deadline <= state.horizon {
-            state.clock.now = max(state.clock.now, deadline)
-            return begin(index, &state, .woke)
+        if let calm, first == nil || earliest > state.clock.now { return begin(calm, &state, .woke) }
+        state.isHorizonInTheWay = first != nil && earliest > state.horizon
+        if let first, earliest <= state.horizon {
+            state.clock.now = max(state.clock.now, earliest)
+            return begin(first, &state, .woke)
         }
         if waitsOutside(state) { return nil }
         // Nothing can ever happen any more. The first thread that can be told is told: first threads that are no
@@ -300,10 +328,11 @@ final class Timeline: Sendable {
         }
     }
 
-    private static func begin(_ index: Int, _ state: inout State, _ outcome: WaitOutcome) -> Handoff? {
+    private static func begin(_ index: Int, _ state: inout State, _ outcome: WaitOutcome) -> Turn {
         state.participants[index].rest = .none
-        state.participants[index].outcome = outcome
-        return state.participants[index].turn
+        let turn = state.participants[index].turn
+        turn.outcome = outcome
+        return turn
     }
 
     // MARK: Trace
@@ -353,29 +382,6 @@ final class Timeline: Sendable {
 
     /// The watched descriptors of a thread that are ready now, by token.
     func readyDescriptors(_ index: Int) -> [(SourceToken, DescriptorEvents)] {
-        state.withLock { Self.ready($0.participants[index]) }
-    }
-
-    private static func hasReady(_ participant: Participant) -> Bool {
-        !participant.watches.isEmpty && !ready(participant).isEmpty
-    }
-
-    private static func ready(_ participant: Participant) -> [(SourceToken, DescriptorEvents)] {
-        guard !participant.watches.isEmpty else { return [] }
-        let watches = participant.watches.sorted { $0.key.slot < $1.key.slot }
-        var requests = watches.map { _, watch in
-            let reading = watch.events.contains(.readable) ? Int16(POLLIN) : 0
-            let writing = watch.events.contains(.writable) ? Int16(POLLOUT) : 0
-            return pollfd(fd: watch.descriptor, events: reading | writing, revents: 0)
-        }
-        guard poll(&requests, nfds_t(requests.count), 0) > 0 else { return [] }
-        return zip(watches, requests).compactMap { watch, request in
-            var events: DescriptorEvents = []
-            let failed = Int32(request.revents) & (POLLHUP | POLLERR) != 0
-            if failed || Int32(request.revents) & POLLIN != 0 { events.insert(.readable) }
-            if failed || Int32(request.revents) & POLLOUT != 0 { events.insert(.writable) }
-            events.formIntersection(watch.value.events)
-            return events.isEmpty ? nil : (watch.key, events)
-        }
+        state.withLock { $0.participants[index].ready }
     }
 }

@@ -110,6 +110,9 @@ private func startPoster() -> () -> Void {
     return { precondition(write(writer, "x", 1) == 1, "nobody reads") }
 }
 
+/// What the loops of one timeline have fired.
+nonisolated(unsafe) private var turns = 0
+
 nonisolated(unsafe) private var poster: LoopThread?
 nonisolated(unsafe) private var postsLeft = 0
 
@@ -458,6 +461,28 @@ private let operations: [(name: String, run: () -> Never)] = [
                 measured {
                     simulation.advance(by: .seconds(2))
                     return simulation.loop.statistics.fires - before
+                }
+            }
+        }
+    ),
+    (
+        "a turn of one of ten loops on one timeline",
+        {
+            withSimulation { simulation in
+                // Coprime, so that nearly every fire is another loop's than the one before. A turn is two system calls
+                // at most: a thread that is given its turn before it sleeps makes one.
+                for period in [7, 11, 13, 17, 19, 23, 29, 31, 37, 41] {
+                    let thread = LoopThread(name: "loop") { _ in
+                        Timer.scheduledTimer(withTimeInterval: .milliseconds(period), repeats: true) { _ in turns += 1 }
+                    }
+                    // The simulation ends it.
+                    _ = thread
+                }
+                simulation.advance(by: .seconds(1))
+                let before = turns
+                measured {
+                    simulation.advance(by: .seconds(10))
+                    return turns - before
                 }
             }
         }
