@@ -5,7 +5,8 @@ internal import RunLoopUnix
 /// The TLS of a connection: what the handshake has agreed on. It belongs to the connection's thread and is not
 /// `Sendable`.
 ///
-/// Read it in ``/RunLoopUnix/Connection/handshakeHandler`` or later; before the handshake it is empty.
+/// Read it in ``/RunLoopUnix/Connection/handshakeHandler`` or later; before the handshake it is empty. It moves with its
+/// connection to another loop: keep none from before.
 public final class TLSSession {
     // What OpenSSL keeps for the connection; freed with the session.
     let ssl: OpaquePointer

@@ -46,6 +46,7 @@ final class TLSStream: ByteStream {
         try below.stream.open(on: loop, modes: modes, origin: origin, interest: readAwaits)
         isWatched = true
         self.interest = interest
+        guard !isOpen else { return }
         let timeout = session.context.handshakeTimeout
         let end = loop.now + timeout
         handshakeTimeout = loop.perform(at: end, inModes: modes, label: Self.timeoutLabel, origin: origin) {
@@ -165,6 +166,13 @@ final class TLSStream: ByteStream {
 
     /// The peer is told first.
     func mayClose(peerHasEnded: Bool) -> Bool { false }
+
+    func leave() {
+        (owner, isWatched) = (nil, false)
+        handshakeTimeout?.cancel()
+        handshakeTimeout = nil
+        below.stream.leave()
+    }
 
     func close(isComplete: Bool) {
         if isComplete && isOpen && failure == nil && !hasEnded {

@@ -42,6 +42,8 @@ extension Connection {
         case inputLimit
         /// The loop has ended with the connection open.
         case loopEnded
+        /// It has moved to another loop, where another connection goes on; see ``Connection/move(to:inModes:arrival:)``.
+        case moved
         /// Something failed, for example because the peer has reset the connection: a ``SystemError``, or the error of a
         /// layer above the descriptor, such as RunLoopTLS's `TLSError`.
         case failed(any Error & Hashable & Sendable)
@@ -50,7 +52,7 @@ extension Connection {
         public static func == (left: CloseReason, right: CloseReason) -> Bool {
             switch (left, right) {
             case (.closed, .closed), (.ended, .ended), (.idleTimeout, .idleTimeout), (.totalTimeout, .totalTimeout),
-                (.outputLimit, .outputLimit), (.inputLimit, .inputLimit), (.loopEnded, .loopEnded):
+                (.outputLimit, .outputLimit), (.inputLimit, .inputLimit), (.loopEnded, .loopEnded), (.moved, .moved):
                 true
             case (.failed(let one), .failed(let other)): AnyHashable(one) == AnyHashable(other)
             default: false

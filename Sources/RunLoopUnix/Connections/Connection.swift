@@ -50,10 +50,11 @@ public final class Connection {
     /// Called once when the TLS handshake is done, before anything is read. Never called without TLS.
     public var handshakeHandler: ((Connection) -> Void)?
 
-    /// What it reads and writes.
-    package let stream: any ByteStream
+    /// What it reads and writes; nothing any more once that has been handed over.
+    @exclusivity(unchecked) package private(set) var stream: any ByteStream
 
-    /// The descriptor that is read, or written if there is none to read. The connection owns and closes it.
+    /// The descriptor that is read, or written if there is none to read; -1 once it belongs to a ``Relay`` or has moved
+    /// to another loop. The connection owns and closes it.
     public var fileDescriptor: Int32 { stream.fileDescriptor }
     /// Whether it is not closed yet.
     public var isOpen: Bool { !machine.isClosed }
@@ -85,6 +86,8 @@ public final class Connection {
     @exclusivity(unchecked) private var isOfferPosted = false
     /// The peer has ended, and something that came before is still to be offered.
     @exclusivity(unchecked) private var hasEndWaiting = false
+    /// Takes what the connection leaves when it moves to another loop.
+    @exclusivity(unchecked) private var departure: ((HandedOver) -> Void)?
 
     /// A connection on a descriptor, which it makes non-blocking and owns from now on. Call ``start()`` when the
     /// handlers are set.
@@ -143,6 +146,19 @@ public final class Connection {
         if receive == nil { waits = ConnectionWaits(loop.remote) }
     }
 
+    /// A connection that goes on where another one has stopped.
+    convenience init(
+        _ handedOver: HandedOver, on loop: RunLoop, modes: RunLoop.Modes, limits: Limits, origin: RunLoop.Origin,
+        receive: ReceiveHandler?
+    ) {
+        self.init(handedOver.stream, on: loop, modes: modes, limits: limits, origin: origin, receive: receive)
+        (input, output) = (handedOver.input, handedOver.output)
+        unusedInput = input?.count ?? 0
+        hasEndWaiting = handedOver.hasPeerEnded
+        machine.outputChanged(to: pendingOutput)
+        if handedOver.hasFinishedWriting { machine.finishWriting() }
+    }
+
     deinit {
         guard machine.isNew else { return }
         loop.trace?(.ignored("\(description) was let go without a start"))
@@ -191,6 +207,8 @@ public final class Connection {
             case .reportDrain:
                 waits?.writer.end()
                 call(drainHandler)
+            // In a pass of its own: the stream's own functions may be on the stack, and must not meet another thread.
+            case .move: loop.perform(inModes: .every) { [self] in depart() }
             case .close: return end(machine.closeReason)
             }
         }
@@ -208,7 +226,7 @@ public final class Connection {
 
     private func offerAgain() {
         guard !isOfferPosted else { return }
-        guard (input != nil && waits == nil) || stream.holdsInput else { return offersAgain = false }
+        guard (input != nil && waits == nil) || stream.holdsInput || hasEndWaiting else { return offersAgain = false }
         isOfferPosted = true
         loop.perform(inModes: modes) { [weak self] in self?.goOnReading() }
     }
@@ -233,25 +251,46 @@ public final class Connection {
     }
 
     /// Gives the stream to another owner, with what has not been used and what has not been sent.
-    func handOver() -> HandedOver {
+    ///
+    /// - Parameter reason: what the close handler is told; it is not called unless given.
+    func handOver(reporting reason: CloseReason? = nil) -> HandedOver {
         require(isOpen, "a connection that is closed has no stream to hand over")
         require(
             !machine.isReceiving, "a connection cannot be handed over in its receive handler: post a block to the loop")
         let handedOver = HandedOver(
-            stream: stream, isStarted: !machine.isNew, input: input, output: output,
-            hasPeerEnded: machine.hasEnded || hasEndWaiting)
+            stream: stream, isStarted: !machine.isNew, limits: limits, input: input, output: output,
+            hasPeerEnded: machine.hasEnded || hasEndWaiting, hasFinishedWriting: machine.hasFinishedWriting)
+        if let reason { machine.close(reason) }
         machine.closed()
-        letGo { _ in }
+        (stream, input, unusedInput) = (DescriptorStream(-1), nil, 0)
+        letGo { handler in if let reason { handler?(self, reason) } }
         return handedOver
+    }
+
+    /// Has the connection leave its loop as soon as no handler of it is on the stack.
+    ///
+    /// - Parameter departure: called with what it leaves.
+    func leave(_ departure: @escaping (HandedOver) -> Void) {
+        guard self.departure == nil, machine.move() else { return }
+        self.departure = departure
+        settle()
+    }
+
+    private func depart() {
+        guard isOpen, let departure else { return }
+        // A handler runs the loop: when it has returned.
+        guard !machine.isCorked else { return _ = machine.move() }
+        if !isNew { stream.leave() }
+        departure(handOver(reporting: .moved))
     }
 
     /// Lets go of all that a closed connection needs no more, and calls its last handler.
     private func letGo(_ callLast: (((Connection, CloseReason) -> Void)?) -> Void) {
         timers?.invalidate()
         let (handler, dropped) = (
-            closeHandler, (receive, endHandler, fullHandler, drainHandler, handshakeHandler, input)
+            closeHandler, (receive, endHandler, fullHandler, drainHandler, handshakeHandler, input, departure)
         )
-        (timers, output) = (nil, nil)
+        (timers, output, departure) = (nil, nil, nil)
         // Tasks still get what came before the end.
         if waits == nil { input = nil }
         (receive, closeHandler, endHandler) = (nil, nil, nil)
@@ -365,6 +404,7 @@ public final class Connection {
 
     /// Whether nothing more can be read. Throws the reason for which it was closed, if that was not the end.
     func isAtEnd() throws -> Bool {
+        guard isOpen || machine.closeReason != .moved else { throw closeError }
         if machine.hasEnded || (!isOpen && machine.closeReason == .ended) { return true }
         guard !isOpen else { return false }
         throw closeError
@@ -378,8 +418,8 @@ public final class Connection {
     var isNew: Bool { machine.isNew }
     var isFull: Bool { machine.isFull }
     var mayWrite: Bool { machine.mayWrite }
-    /// Whether it was closed in order, with everything sent.
-    var hasClosedInOrder: Bool { machine.closeReason == .closed || machine.closeReason == .ended }
+    /// Whether it was closed in order: everything is sent, or has moved along.
+    var hasClosedInOrder: Bool { [.closed, .ended, .moved].contains(machine.closeReason) }
 
     private func keep(_ bytes: UnsafeRawBufferPointer) {
         let kept = ByteBuffer(capacity: max(4096, bytes.count))

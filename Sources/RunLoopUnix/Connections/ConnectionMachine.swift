@@ -20,6 +20,8 @@ struct ConnectionMachine: ~Copyable {
         case reportFull
         /// Call the handler for little enough that waits.
         case reportDrain
+        /// Leave the loop, for another one.
+        case move
         /// Close, for ``closeReason``.
         case close
     }
@@ -41,6 +43,10 @@ struct ConnectionMachine: ~Copyable {
     private var mustClose = false
     /// Why the connection is to be closed.
     private(set) var closeReason = Connection.CloseReason.closed
+
+    /// It goes to another loop: nothing is read, sent or reported here any more.
+    private(set) var isMoving = false
+    private var saysMove = false
 
     /// How many handlers are on the stack. What they write is sent when the outermost returns.
     private var handlers = 0
@@ -70,11 +76,12 @@ struct ConnectionMachine: ~Copyable {
     var isLingering: Bool { state == .lingering }
     var isFinishing: Bool { state == .finishing }
     var hasEnded: Bool { hasPeerEnded }
+    var hasFinishedWriting: Bool { endsAfterOutput }
 
     /// Whether what comes is to be read now.
     var wantsInput: Bool {
         switch state {
-        case .open: !hasPeerEnded && pauses == 0 && (!isFull || limits.readsWhileFull)
+        case .open: !isMoving && !hasPeerEnded && pauses == 0 && (!isFull || limits.readsWhileFull)
         case .lingering: true
         case .new, .finishing, .closed: false
         }
@@ -103,6 +110,10 @@ struct ConnectionMachine: ~Copyable {
         guard state != .closed else { return nil }
         if mustClose { return .close }
         guard handlers == 0 else { return nil }
+        if isMoving {
+            defer { saysMove = false }
+            return saysMove ? .move : nil
+        }
         if isStreamOpen, state != .lingering, !isBlocked {
             if pendingOutput > 0 { return .send }
             if !hasEndedOutput && (state == .finishing || endsAfterOutput) { return .endOutput }
@@ -221,11 +232,21 @@ struct ConnectionMachine: ~Copyable {
     }
 
     mutating func finish(_ reason: Connection.CloseReason) {
+        guard !isMoving else { return }
         switch state {
         case .new: close(reason)
         case .open: (state, finishReason) = (.finishing, reason)
         case .finishing, .lingering, .closed: break
         }
+    }
+
+    /// Has the connection go to another loop, now or, if it could not before, when no handler is on the stack.
+    ///
+    /// - Returns: whether it does; not if it ends already.
+    mutating func move() -> Bool {
+        guard state == .new || state == .open, !mustClose else { return false }
+        (isMoving, saysMove) = (true, true)
+        return true
     }
 
     /// A time-out has come.

@@ -113,31 +113,31 @@ private final class Turns: @unchecked Sendable {
     ///
     /// - Parameter loop: the one that has accepted.
     func give(_ descriptor: Int32, from peer: Endpoint, by loop: RunLoop) {
-        let parcel = Parcel(descriptor)
+        let parcel = Parcel(OwnedDescriptor(descriptor))
         while true {
             let next = loops[turn]
             turn = (turn + 1) % loops.count
-            guard !next.isCurrent else { return handler(loop, parcel.take(), peer) }
-            if next.perform(inModes: .common, { [handler] in handler($0, parcel.take(), peer) }) { return }
+            guard !next.isCurrent else { return handler(loop, parcel.take().release(), peer) }
+            if next.perform(inModes: .common, { [handler] in handler($0, parcel.take().release(), peer) }) { return }
         }
     }
 }
 
-/// A descriptor on its way to another thread. If it does not arrive, because the loop ends, it is closed.
-private final class Parcel: @unchecked Sendable {
-    // Unchecked: whoever has it is alone with it.
-    private var descriptor: Int32
+/// A descriptor that is closed unless somebody takes it.
+private struct OwnedDescriptor: ~Copyable {
+    private let descriptor: Int32
 
     init(_ descriptor: Int32) {
         self.descriptor = descriptor
     }
 
     deinit {
-        if descriptor >= 0 { close(descriptor) }
+        close(descriptor)
     }
 
-    func take() -> Int32 {
-        defer { descriptor = -1 }
+    consuming func release() -> Int32 {
+        let descriptor = descriptor
+        discard self
         return descriptor
     }
 }

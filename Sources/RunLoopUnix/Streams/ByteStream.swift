@@ -7,7 +7,7 @@ package protocol ByteStream: AnyObject {
     /// Who is told what happens; kept until the stream is closed.
     var owner: (any StreamOwner)? { get set }
 
-    /// Begins to tell the owner what the stream is ready for. Called once.
+    /// Begins to tell the owner what the stream is ready for. Called once, and once more after each ``leave()``.
     func open(
         on loop: RunLoop, modes: RunLoop.Modes, origin: RunLoop.Origin, interest: DescriptorEvents
     ) throws(DescriptorError)
@@ -32,6 +32,9 @@ package protocol ByteStream: AnyObject {
     func endWriting() -> StreamResult
     /// Whether closing now, when all is written, loses nothing of it.
     func mayClose(peerHasEnded: Bool) -> Bool
+    /// Takes the stream out of its loop as it is, and lets go of the owner. It belongs to no thread then, and may be opened
+    /// on another loop.
+    func leave()
     /// Ends the stream and lets go of the owner. If it is complete, so that nothing is missing of what was to be
     /// written, the peer may be told so.
     func close(isComplete: Bool)

@@ -120,6 +120,12 @@ package final class DescriptorStream: ByteStream {
         return recv(input, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) <= 0
     }
 
+    package func leave() {
+        reader.map(end)
+        writer.map(end)
+        (reader, writer, owner) = (nil, nil, nil)
+    }
+
     package func close(isComplete: Bool) {
         guard !isClosed else { return }
         isClosed = true

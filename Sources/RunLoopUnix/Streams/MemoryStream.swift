@@ -93,14 +93,20 @@ package final class MemoryStream: ByteStream {
 
     package func mayClose(peerHasEnded: Bool) -> Bool { true }
 
+    /// Takes the stream out of its loop. It may be opened on another loop of the thread.
+    package func leave() {
+        source?.invalidationHandler = nil
+        source?.invalidate()
+        (source, owner) = (nil, nil)
+    }
+
     package func close(isComplete: Bool) {
         guard !isClosed else { return }
         (isClosed, hasEnded) = (true, true)
-        source?.invalidationHandler = nil
-        source?.invalidate()
+        leave()
         let formerPeer = peer
         formerPeer?.peer = nil
-        (source, owner, peer) = (nil, nil, nil)
+        peer = nil
         formerPeer?.tell()
     }
 }

@@ -43,6 +43,8 @@ private struct Model: ~Copyable {
     var mustClose: Connection.CloseReason?
     var closed: Connection.CloseReason?
     var isInHandler = false
+    var isMoving = false
+    var saysMove = false
 
     init(seed: UInt64, random: inout SeededGenerator) {
         self.seed = seed
@@ -60,7 +62,7 @@ private struct Model: ~Copyable {
     var pending: Int { written - sent }
 
     mutating func happens(_ random: inout SeededGenerator) {
-        switch Int.random(in: 0..<14, using: &random) {
+        switch Int.random(in: 0..<15, using: &random) {
         case 0 where !isStarted && closed == nil && mustClose == nil:
             isStarted = true
             machine.start()
@@ -96,6 +98,7 @@ private struct Model: ~Copyable {
             machine.finishWriting()
         case 11 where Int.random(in: 0..<10, using: &random) == 0:
             machine.finish(.closed)
+            if isMoving { break }
             if !isStarted { mustClose = mustClose ?? .closed } else if finish == nil { finish = .closed }
         case 12 where Int.random(in: 0..<30, using: &random) == 0:
             machine.timeOut(.idleTimeout)
@@ -103,6 +106,10 @@ private struct Model: ~Copyable {
         case 13:
             if isInHandler { machine.handlerEnds() } else { machine.handlerBegins() }
             isInHandler.toggle()
+        case 14 where Int.random(in: 0..<30, using: &random) == 0:
+            let moves = closed == nil && finish == nil && mustClose == nil
+            check(machine.move() == moves)
+            if moves { (isMoving, saysMove) = (true, true) }
         default: break
         }
         check(machine.wantsInput == wantsInput)
@@ -111,7 +118,7 @@ private struct Model: ~Copyable {
     var wantsInput: Bool {
         guard closed == nil, isStarted else { return false }
         if lingers { return true }
-        return finish == nil && !peerEnded && pauses == 0 && (!isFull || limits.readsWhileFull)
+        return finish == nil && !isMoving && !peerEnded && pauses == 0 && (!isFull || limits.readsWhileFull)
     }
 
     /// Carries out what the machine says; each thing it says must be right now, and when it is silent nothing must be.
@@ -140,6 +147,7 @@ private struct Model: ~Copyable {
             case .reportEnd: reportedEnd = true
             case .reportFull: isFull = true
             case .reportDrain: isFull = false
+            case .move: saysMove = false
             case .close:
                 closed = machine.closeReason
                 check(closed == expectedReason, "closed for \(machine.closeReason)")
@@ -153,6 +161,7 @@ private struct Model: ~Copyable {
         if closed != nil { return nil }
         if mustClose != nil { return .close }
         if isInHandler { return nil }
+        if isMoving { return saysMove ? .move : nil }
         let ends = finish != nil && isStarted || endsAfterOutput
         if isOpen && !isBlocked && !lingers && pending > 0 { return .send }
         if isOpen && !isBlocked && !lingers && ends && !toldPeer { return .endOutput }
