@@ -34,15 +34,9 @@ extension LoopGroup {
         on address: Endpoint, options: Listener.Options = Listener.Options(), spread: Spread? = nil,
         _ handler: @escaping AcceptHandler
     ) throws -> Endpoint {
-        let first = loops[0]
-        let isSystems = try address.path == nil && !first.performAndWait { $0.isVirtual }
+        let isSystems = try address.path == nil && !loops[0].performAndWait { $0.isVirtual }
         guard spread ?? (isSystems ? .bySystem : .inTurn) == .bySystem else {
-            let turns = Turns(loops, handler)
-            return try first.performAndWait { loop in
-                try loop.listen(on: address, options, GroupListener.Key()) { [unowned loop] in
-                    turns.give($1, from: $2, by: loop)
-                }
-            }
+            return try listenInTurn(handler) { try Listener(address: address, on: $0, options: options, handler: $1) }
         }
         require(address.path == nil, "a Unix socket has one listener: its connections come in turn")
         var options = options
@@ -52,7 +46,10 @@ extension LoopGroup {
         do {
             for loop in loops {
                 bound = try loop.performAndWait { [bound, options] loop in
-                    try loop.listen(on: bound, options, key) { [unowned loop] in handler(loop, $1, $2) }
+                    loop.keep(
+                        try Listener(address: bound, on: loop, options: options) { [unowned loop] in
+                            handler(loop, $1, $2)
+                        }, key)
                 }
             }
         } catch {
@@ -62,11 +59,45 @@ extension LoopGroup {
         return bound
     }
 
+    /// Listens on a descriptor that listens already, of TCP or a Unix socket, for example one from a service manager. The
+    /// group owns it from now on. The first loop accepts, and gives the connections to all loops in turn. Blocks the
+    /// calling thread until it listens. Any thread but those of the group.
+    ///
+    /// - Parameters:
+    ///   - descriptor: what listens; see ``ActivatedSocket``.
+    ///   - options: how the listener accepts.
+    ///   - handler: called with each connection, on the loop that is to serve it.
+    /// - Returns: the address that it listens on.
+    /// - Throws: ``SystemError`` with `EINVAL` if the descriptor does not listen; ``/RunLoopKit/DescriptorError`` if it
+    ///   cannot be watched; `RunLoop.WaitError` if the first loop has ended.
+    @available(*, noasync, message: "it blocks the calling thread")
+    @discardableResult
+    public func listen(
+        inherited descriptor: Int32, options: Listener.Options = Listener.Options(), _ handler: @escaping AcceptHandler
+    ) throws -> Endpoint {
+        try listenInTurn(handler) { try Listener(inherited: descriptor, on: $0, options: options, handler: $1) }
+    }
+
+    private func listenInTurn(
+        _ handler: @escaping AcceptHandler,
+        _ makeListener: @escaping @Sendable (RunLoop, @escaping Listener.AcceptHandler) throws -> Listener
+    ) throws -> Endpoint {
+        let turns = Turns(loops, handler)
+        return try loops[0].performAndWait { loop in
+            let listener = try makeListener(loop) { [unowned loop] in turns.give($1, from: $2, by: loop) }
+            return loop.keep(listener, GroupListener.Key())
+        }
+    }
+
     /// Closes the group's listeners, on all loops. Connections stay open. Returns at once. Any thread.
     ///
-    /// - Parameter completion: called once, when all are closed, on the thread of one of the loops or on the calling one.
+    /// - Parameter completion: called once, when all are closed and the handler has been given every connection that was
+    ///   accepted, on the thread of one of the loops or on the calling one.
     public func stopAccepting(completion: @escaping @Sendable () -> Void = {}) {
-        performOnEach({ $0.closeGroupListeners { _ in true } }, completion: completion)
+        // What was accepted in turn is posted before the second round.
+        performOnEach({ $0.closeGroupListeners { _ in true } }) {
+            self.performOnEach({ _ in }, completion: completion)
+        }
     }
 }
 
@@ -82,11 +113,7 @@ private struct GroupListener {
 }
 
 extension RunLoop {
-    fileprivate func listen(
-        on address: Endpoint, _ options: Listener.Options, _ key: GroupListener.Key,
-        handler: @escaping Listener.AcceptHandler
-    ) throws -> Endpoint {
-        let listener = try Listener(address: address, on: self, options: options, handler: handler)
+    fileprivate func keep(_ listener: Listener, _ key: GroupListener.Key) -> Endpoint {
         self[GroupListener.all].append(GroupListener(listener: listener, key: key))
         return listener.address
     }

@@ -137,6 +137,80 @@ struct LoopGroupTests {
         #expect(eventually { closed.value == 2 })
     }
 
+    @Test(
+        "a group takes over a listening socket from another one, and loses no connection that waits meanwhile",
+        arguments: [false, true])
+    func inherited(isUnix: Bool) throws {
+        let address = isUnix ? try Endpoint(path: "@rlk-inherited-\(getpid())") : Self.local
+        // It stays open, as in a service manager.
+        let socket = try ListeningSocket.open(address, Listener.Options())
+        defer { close(socket) }
+        var late: [Peer] = []
+        for round in 1...3 {
+            let group = try LoopGroup(count: 2, name: "worker")
+            defer { end(group) }
+            let bound = try group.listen(inherited: dup(socket), Self.tellName)
+            #expect("\(bound)" == "\(Endpoint.local(of: socket))")
+            if round == 1 { #expect(answers(of: bound, count: 4) == ["worker 0", "worker 1", "worker 0", "worker 1"]) }
+            let answered = late.map { peer in
+                var answer: String? = ""
+                return eventually {
+                    answer = peer.receive()
+                    return answer != ""
+                } ? answer : nil
+            }
+            #expect(answered == (round == 1 ? [] : ["worker 0", "worker 1", "worker 0"]))
+            let stopped = Counter()
+            group.stopAccepting { stopped.add() }
+            #expect(eventually { stopped.value == 1 })
+            late = (0..<3).map { _ in Peer(connectedTo: bound) }
+        }
+    }
+
+    @Test("a descriptor that does not listen is not inherited")
+    func notListening() throws {
+        let group = try LoopGroup(count: 1)
+        defer { end(group) }
+        let (one, other) = makeSockets()
+        defer { for descriptor in [one, other] { close(descriptor) } }
+        let error = #expect(throws: SystemError.self) { try group.listen(inherited: one, Self.tellName) }
+        #expect(error?.errno == EINVAL)
+    }
+
+    @Test("when accepting has stopped, every connection that was accepted has come to its loop")
+    func lastConnections() throws {
+        let group = try LoopGroup(count: 2)
+        defer { end(group) }
+        let log = Log<String>()
+        let address = try group.listen(on: Self.local, spread: .inTurn) { _, descriptor, _ in
+            log("connection")
+            close(descriptor)
+        }
+        let (isThere, mayGoOn) = ([Flag(), Flag()], [Flag(), Flag()])
+        func hold(_ number: Int) {
+            // What another block posts runs at the beginning of a pass, before descriptors are looked at.
+            group.loops[number].perform {
+                $0.perform {
+                    isThere[number].set()
+                    _ = eventually { mayGoOn[number].isSet }
+                }
+            }
+            #expect(eventually { isThere[number].isSet })
+        }
+        hold(0)
+        let peers = (0..<2).map { _ in Peer(connectedTo: address) }
+        group.stopAccepting { log("stopped") }
+        hold(1)
+        // The first loop finds the connections and the request together, and has then nothing more to do.
+        mayGoOn[0].set()
+        #expect(eventually { log.entries == ["connection"] })
+        try group.loops[0].performAndWait { _ in }
+        #expect(log.entries == ["connection"])
+        mayGoOn[1].set()
+        #expect(eventually { log.entries.count == 3 })
+        #expect(log.entries == ["connection", "connection", "stopped"] && peers.count == 2)
+    }
+
     @Test("a block is called on every loop that lives, and its completion once, even if loops have ended or end")
     func performOnEach() throws {
         let group = try LoopGroup(count: 3, name: "worker")
