@@ -121,6 +121,7 @@ let package = Package(
         example("JobScheduler", "RunLoopUnix"),
         example("EchoServer", "RunLoopUnix"),
         example("AsyncEcho", "RunLoopUnix"),
+        example("RollingEcho", "RunLoopUnix"),
         example("TLSEcho", "RunLoopUnix", "RunLoopTLS"),
         example("Proxy", "RunLoopUnix", "RunLoopTLS"),
         .executableTarget(
@@ -168,6 +169,7 @@ let package = Package(
             name: "RunLoopUnixTests",
             dependencies: [
                 "RunLoopUnix", "RunLoopKit", "RunLoopSimulation", "TestSupport", "CShims", "JobScheduler",
+                "RollingEcho",
             ],
             swiftSettings: strict),
         .testTarget(

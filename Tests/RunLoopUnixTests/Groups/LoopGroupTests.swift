@@ -188,12 +188,15 @@ struct LoopGroupTests {
         }
         let (isThere, mayGoOn) = ([Flag(), Flag()], [Flag(), Flag()])
         func hold(_ number: Int) {
-            // What another block posts runs at the beginning of a pass, before descriptors are looked at.
-            group.loops[number].perform {
-                $0.perform {
+            // A custom source is served after a look at the mail, and before one at the descriptors.
+            group.loops[number].perform { loop in
+                let source = CustomSource { source in
                     isThere[number].set()
                     _ = eventually { mayGoOn[number].isSet }
+                    source.invalidate()
                 }
+                loop.add(source, forMode: .common)
+                source.signal()
             }
             #expect(eventually { isThere[number].isSet })
         }
