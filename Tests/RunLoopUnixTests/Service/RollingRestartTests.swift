@@ -29,14 +29,14 @@ private final class Clients: Sendable {
     private func request(_ address: Endpoint) -> String? {
         let descriptor = socket(address.family, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         defer { close(descriptor) }
-        // Longer than any restart.
-        var limit = timeval(tv_sec: 60, tv_usec: 0)
-        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         guard address.withSystemAddress({ connect(descriptor, $0, $1) }) == 0 else { return "connect: \(errno)" }
         usleep(.random(in: 0..<2000))
         guard send(descriptor, "hello\n", 6, Int32(MSG_NOSIGNAL)) == 6 else { return "send: \(errno)" }
         var answer = ""
         while true {
+            // Longer than any restart.
+            var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            guard poll(&waiting, 1, 60_000) == 1 else { return "no answer" }
             var bytes = [UInt8](repeating: 0, count: 100)
             let count = recv(descriptor, &bytes, bytes.count, 0)
             if count == 0 { break }
