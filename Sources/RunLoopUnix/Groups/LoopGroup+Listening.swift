@@ -92,11 +92,12 @@ extension LoopGroup {
     /// Closes the group's listeners, on all loops. Connections stay open. Returns at once. Any thread.
     ///
     /// - Parameter completion: called once, when all are closed and the handler has been given every connection that was
-    ///   accepted, on the thread of one of the loops or on the calling one.
+    ///   accepted, on the thread of one of the loops or on the calling one. It waits for a loop that runs in a mode that
+    ///   is not common.
     public func stopAccepting(completion: @escaping @Sendable () -> Void = {}) {
-        // What was accepted in turn is posted before the second round.
+        // What was accepted in turn was posted before the second round, and for the same modes.
         performOnEach({ $0.closeGroupListeners { _ in true } }) {
-            self.performOnEach({ _ in }, completion: completion)
+            self.performOnEach(inModes: .common, { _ in }, completion)
         }
     }
 }

@@ -74,9 +74,16 @@ public final class LoopGroup: Sendable {
     public func performOnEach(
         _ block: @escaping @Sendable (RunLoop) -> Void, completion: @escaping @Sendable () -> Void = {}
     ) {
+        performOnEach(inModes: .every, block, completion)
+    }
+
+    func performOnEach(
+        inModes modes: RunLoop.Modes, _ block: @escaping @Sendable (RunLoop) -> Void,
+        _ completion: @escaping @Sendable () -> Void
+    ) {
         let last = AtLast(completion)
         for loop in loops {
-            loop.perform(inModes: .every) { loop in
+            loop.perform(inModes: modes) { loop in
                 block(loop)
                 withExtendedLifetime(last) {}
             }

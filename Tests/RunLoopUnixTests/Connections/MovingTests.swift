@@ -174,6 +174,34 @@ struct MovingTests {
         }
     }
 
+    @Test("the ends of two pipes move together")
+    func pipes() throws {
+        try withSimulation { simulation in
+            let loop = simulation.loop
+            let (input, output) = (makePipe(), makePipe())
+            defer { for descriptor in [input.write, output.read] { close(descriptor) } }
+            let log = Log<String>()
+            let connection = Connection(adoptingInput: input.read, output: output.write, on: loop) { _, _ in 0 }
+            try connection.start()
+            #expect("ping".withCString { write(input.write, $0, 4) } == 4)
+            simulation.settle { connection.unusedInput == 4 }
+            connection.move(to: loop.remote) { loop, moved in
+                let next = Connection(adopting: moved, on: loop) { connection, bytes in
+                    log(bytes.text)
+                    connection.write("pong")
+                    connection.finish()
+                    return bytes.count
+                }
+                next.closeHandler = { log("\($1)") }
+                do { try next.start() } catch { Issue.record("\(error)") }
+            }
+            simulation.settle { log.entries.count == 2 }
+            #expect(log.entries == ["ping", "closed"])
+            var answer = [UInt8](repeating: 0, count: 9)
+            #expect(read(output.read, &answer, 9) == 4 && read(output.read, &answer, 9) == 0)
+        }
+    }
+
     @Test(
         "a connection that is closed, was finished or moves already does not move; one that is closed meanwhile stays")
     func refusals() throws {
