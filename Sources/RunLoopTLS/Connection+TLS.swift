@@ -125,6 +125,6 @@ extension Connection {
         }
     }
 
-    /// The TLS of the connection; `nil` if it speaks none. O(1).
-    public var tls: TLSSession? { (stream as? TLSStream)?.session }
+    /// The TLS of the connection; `nil` if it speaks none, or has moved to another loop. O(1).
+    public var tls: TLSSession? { hasMoved ? nil : (stream as? TLSStream)?.session }
 }

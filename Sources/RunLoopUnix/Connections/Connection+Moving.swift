@@ -36,7 +36,7 @@ extension Connection {
         arrival: @escaping @Sendable (RunLoop, consuming Moved) -> Void
     ) {
         leave { handedOver in
-            let parcel = Parcel(Moved(content: handedOver))
+            let parcel = Parcel(Moved(handedOver))
             loop.perform(inModes: modes) { arrival($0, parcel.take()) }
         }
     }
@@ -58,7 +58,8 @@ extension Connection {
         adopting moved: consuming Moved, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits? = nil,
         receive: ReceiveHandler? = nil, file: StaticString = #fileID, line: UInt32 = #line
     ) {
-        let content = moved.content
+        var moved = moved
+        let content = moved.take()
         self.init(
             content, on: loop, modes: modes, limits: limits ?? content.limits,
             origin: RunLoop.Origin(file: file, line: line), receive: receive)
@@ -67,7 +68,19 @@ extension Connection {
     /// What has arrived of a connection that moves; see ``move(to:inModes:arrival:)``. If no connection adopts it, its
     /// stream is closed. It belongs to the thread where it has arrived and is not `Sendable`.
     public struct Moved: ~Copyable {
-        fileprivate let content: HandedOver
+        private var content: HandedOver?
+
+        fileprivate init(_ content: HandedOver) {
+            self.content = content
+        }
+
+        deinit {
+            content?.stream.close(isComplete: false)
+        }
+
+        fileprivate mutating func take() -> HandedOver {
+            content.take()!
+        }
     }
 }
 

@@ -50,12 +50,14 @@ public final class Connection {
     /// Called once when the TLS handshake is done, before anything is read. Never called without TLS.
     public var handshakeHandler: ((Connection) -> Void)?
 
-    /// What it reads and writes; nothing any more once that has been handed over.
-    @exclusivity(unchecked) package private(set) var stream: any ByteStream
+    /// What it reads and writes. Once it has moved it belongs to another thread.
+    package let stream: any ByteStream
+    /// Whether it is closed because it has moved to another loop.
+    package var hasMoved: Bool { machine.closeReason == .moved }
 
-    /// The descriptor that is read, or written if there is none to read; -1 once it belongs to a ``Relay`` or has moved
-    /// to another loop. The connection owns and closes it.
-    public var fileDescriptor: Int32 { stream.fileDescriptor }
+    /// The descriptor that is read, or written if there is none to read; -1 once it has moved to another loop. The
+    /// connection owns and closes it.
+    public var fileDescriptor: Int32 { hasMoved ? -1 : stream.fileDescriptor }
     /// Whether it is not closed yet.
     public var isOpen: Bool { !machine.isClosed }
     /// The number of bytes that have come and that the receive handler has left unused. At the end of the stream these
@@ -262,7 +264,7 @@ public final class Connection {
             hasPeerEnded: machine.hasEnded || hasEndWaiting, hasFinishedWriting: machine.hasFinishedWriting)
         if let reason { machine.close(reason) }
         machine.closed()
-        (stream, input, unusedInput) = (DescriptorStream(-1), nil, 0)
+        (input, unusedInput) = (nil, 0)
         letGo { handler in if let reason { handler?(self, reason) } }
         return handedOver
     }
@@ -404,9 +406,8 @@ public final class Connection {
 
     /// Whether nothing more can be read. Throws the reason for which it was closed, if that was not the end.
     func isAtEnd() throws -> Bool {
-        guard isOpen || machine.closeReason != .moved else { throw closeError }
-        if machine.hasEnded || (!isOpen && machine.closeReason == .ended) { return true }
-        guard !isOpen else { return false }
+        guard !isOpen else { return machine.hasEnded }
+        if machine.closeReason == .ended || (machine.hasEnded && !hasMoved) { return true }
         throw closeError
     }
 
@@ -419,7 +420,9 @@ public final class Connection {
     var isFull: Bool { machine.isFull }
     var mayWrite: Bool { machine.mayWrite }
     /// Whether it was closed in order: everything is sent, or has moved along.
-    var hasClosedInOrder: Bool { [.closed, .ended, .moved].contains(machine.closeReason) }
+    var hasClosedInOrder: Bool {
+        hasMoved || machine.closeReason == .closed || machine.closeReason == .ended
+    }
 
     private func keep(_ bytes: UnsafeRawBufferPointer) {
         let kept = ByteBuffer(capacity: max(4096, bytes.count))

@@ -45,7 +45,7 @@ struct ConnectionMachine: ~Copyable {
     private(set) var closeReason = Connection.CloseReason.closed
 
     /// It goes to another loop: nothing is read, sent or reported here any more.
-    private(set) var isMoving = false
+    private var isMoving = false
     private var saysMove = false
 
     /// How many handlers are on the stack. What they write is sent when the outermost returns.
