@@ -5,7 +5,6 @@
 import Glibc
 import RunLoopKit
 import RunLoopUnix
-import Synchronization
 
 @main
 struct RollingEcho {
@@ -26,7 +25,6 @@ struct RollingEcho {
         try socket.expect(.stream, listening: true)
         let daemon = Daemon(loop: loop, manager: try ServiceManager())
         try daemon.handleSignals()
-        let open = OpenConnections()
         let group = try LoopGroup(name: "server")
         let address = try group.listen(inherited: socket.fileDescriptor) { loop, descriptor, _ in
             let connection = Connection(adopting: descriptor, on: loop) { connection, bytes in
@@ -36,13 +34,20 @@ struct RollingEcho {
                 connection.finish()
                 return bytes.count
             }
-            open.add(1)
-            connection.closeHandler = { _, _ in open.add(-1) }
+            let open = loop[OpenConnections.ofLoop]
+            open.count += 1
+            connection.closeHandler = { _, _ in open.count -= 1 }
             try? connection.start()
         }
         daemon.onStop(.stopAccepting) { done in group.stopAccepting { done() } }
         // Who has connected is answered, though the request may be still under way.
-        daemon.onStop(.drain, name: "connections") { done in open.whenNone { done() } }
+        daemon.onStop(.drain, name: "connections") { done in
+            let drain = Drain { done() }
+            group.performOnEach { loop in
+                let open = loop[OpenConnections.ofLoop]
+                if open.count > 0 { open.drain = drain }
+            }
+        }
         daemon.onStop(.exit) {
             group.stop()
             group.join()
@@ -113,22 +118,27 @@ struct RollingEcho {
     }
 }
 
-/// The connections that are open on all loops.
-final class OpenConnections: Sendable {
-    private let state = Mutex<(count: Int, whenNone: (@Sendable () -> Void)?)>((0, nil))
+/// The connections that are open on a loop.
+final class OpenConnections {
+    static let ofLoop = RunLoop.Local { _ in OpenConnections() }
 
-    func add(_ change: Int) {
-        let whenNone = state.withLock { state in
-            state.count += change
-            return state.count == 0 ? state.whenNone.take() : nil
-        }
-        whenNone?()
+    var count = 0 {
+        didSet { if count == 0 { drain = nil } }
+    }
+    /// What waits until none is open.
+    var drain: Drain?
+}
+
+/// Calls a block when the last loop has let it go.
+final class Drain: Sendable {
+    private let block: @Sendable () -> Void
+
+    init(_ block: @escaping @Sendable () -> Void) {
+        self.block = block
     }
 
-    /// Calls a block once, as soon as none is open.
-    func whenNone(_ block: @escaping @Sendable () -> Void) {
-        state.withLock { $0.whenNone = block }
-        add(0)
+    deinit {
+        block()
     }
 }
 
