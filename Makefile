@@ -19,7 +19,7 @@ asan-short: TARGETS = RunLoopUnixTests RunLoopTLSTests
 SHORT_SKIPPED = ModelTests$(if $(findstring asan,$@),|StopRaceTests|PostStressTests)
 DEBUG_BIN = $$($(SWIFT) build --show-bin-path)
 
-.PHONY: bench check-costs record-costs bench-deps costs-deps bench-ttlstore fuzz stress chaos kill-ttlstore
+.PHONY: bench check-costs record-costs bench-deps costs-deps bench-ttlstore bench-threads fuzz stress chaos kill-ttlstore
 .PHONY: demo test deps build lint format tsan asan tsan-short asan-short compile-checks dependent-checks check-api record-api docs help
 
 help:
@@ -32,6 +32,7 @@ help:
 	@echo "make check-api    compares the public interface with the folder API    make record-api  records it"
 	@echo "make check-costs  counts instructions, allocations and system calls   make record-costs  records them"
 	@echo "make bench-ttlstore  TTLStore beside redis-server; CPUS=0 has them share a processor; ROUNDS=…"
+	@echo "make bench-threads   EchoServer and TTLStore beside others, with one thread and with two; ROUNDS=…"
 	@echo "make fuzz    four minutes of fuzzing of TTLStore's parser and loaders, of framings and of PEM"
 	@echo "make kill-ttlstore  TTLStore killed two hundred times under load"
 	@echo "make stress  five million calls raced by threads that stop what is called; loops that end; tasks on them"
@@ -146,6 +147,16 @@ bench-ttlstore: deps
 	@command -v redis-server > /dev/null || $(ROOT) apt-get install -y -qq redis-server
 	$(SWIFT) build -c release --product TTLStore
 	@Benchmarks/ttlstore $$($(SWIFT) build -c release --show-bin-path)
+
+# EchoServer and TTLStore beside others, with one thread and with two.
+bench-threads: deps
+	@{ command -v redis-server && command -v memcached; } > /dev/null || \
+	  $(ROOT) apt-get install -y -qq redis-server memcached
+	$(SWIFT) build -c release --product EchoServer
+	$(SWIFT) build -c release --product TTLStore
+	@for product in Load EchoFloor EchoNIO; do \
+	  $(SWIFT) build -c release --package-path Benchmarks --product $$product; done
+	@Benchmarks/threads Benchmarks/.build/release $$($(SWIFT) build -c release --show-bin-path)
 
 # Four minutes of libFuzzer: a minute each for TTLStore's parser, the loaders of its snapshots and logs, framings, and
 # what reads PEM. The framings need nothing of RunLoopKit but what traps.

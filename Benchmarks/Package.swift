@@ -61,15 +61,15 @@ let package = Package(
             "NIO", "Tasks", .product(name: "NIOCore", package: "swift-nio"),
             .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio")),
 
-        // Echo servers beside the example EchoServer, and their clients.
-        .executableTarget(name: "EchoLoad", path: "Sources/Echo/Load"),
+        // Clients of servers with one thread and with more, and echo servers beside the example EchoServer.
+        .executableTarget(name: "Load", path: "Sources/Threads/Load"),
         .executableTarget(
-            name: "EchoFloor", path: "Sources/Echo/Floor", linkerSettings: [.linkedLibrary("pthread")]),
+            name: "EchoFloor", path: "Sources/Threads/Floor", linkerSettings: [.linkedLibrary("pthread")]),
         .executableTarget(
             name: "EchoNIO",
             dependencies: [
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
-            ], path: "Sources/Echo/NIO"),
+            ], path: "Sources/Threads/NIO"),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -5,7 +5,7 @@ extension Commands {
         Command("DEL", 2..., .each, .writes) { $0.count($1, &$3, where: $0.store.remove) },
         Command("UNLINK", 2..., .each, .writes) { $0.count($1, &$3, where: $0.store.remove) },
         Command("EXISTS", 2..., .each) { $0.count($1, &$3, where: $0.store.contains) },
-        Command("TYPE", 2...2, .first) { if $0.store.contains($1.key(1)) { $3.simple("string") } else { $3.simple("none") } },
+        Command("TYPE", 2...2, .first) { $3.simple($0.store.contains($1.key(1)) ? "string" : "none") },
         Command("KEYS", 2...2, .all) { $0.allKeys($1, &$3) },
         Command("SCAN", 2...) { $0.scan($1, &$3) },
         Command("DBSIZE", 1...1, .all) { $3.integer($0.store.table.count) },

@@ -60,7 +60,10 @@ final class Server {
             ("Clients", [("connected_clients", "\(census.clients)"), ("maxclients", "\(settings.maximumClients)")]),
             (
                 "Stats",
-                [("total_connections_received", "\(census.served)"), ("total_commands_processed", "\(census.performed)")]
+                [
+                    ("total_connections_received", "\(census.served)"),
+                    ("total_commands_processed", "\(census.performed)"),
+                ]
             ),
         ]
     }

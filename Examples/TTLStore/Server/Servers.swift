@@ -72,8 +72,8 @@ final class Servers: Sendable {
 
     /// Listens on a socket that the service manager has opened. On the daemon's loop.
     func listen(onInherited descriptor: Int32) throws -> Endpoint {
-        guard group != nil else { return try servers[0].value.listen(onInherited: descriptor) }
-        fatalError()
+        guard let group else { return try servers[0].value.listen(onInherited: descriptor) }
+        return try group.listen(inherited: descriptor, Servers.accept)
     }
 
     private static let accept: LoopGroup.AcceptHandler = { loop, descriptor, peer in

@@ -142,6 +142,21 @@ final class StoreUnderTest {
         return .seconds(1) * ticks / sysconf(Int32(_SC_CLK_TCK))
     }
 
+    /// The names of its threads.
+    var threads: [String] {
+        guard let directory = opendir("/proc/\(child.processIdentifier)/task") else { return [] }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while let entry = readdir(directory) {
+            let task = withUnsafeBytes(of: entry.pointee.d_name) {
+                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            let name = contents(of: "/proc/\(child.processIdentifier)/task/\(task)/comm")
+            if !name.isEmpty { names.append(String(name.dropLast())) }
+        }
+        return names
+    }
+
     /// The most bytes of memory that the process has had in use.
     var peakMemory: Int {
         let line = contents(of: "/proc/\(child.processIdentifier)/status").split(separator: "\n")

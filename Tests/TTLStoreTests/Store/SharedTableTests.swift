@@ -26,8 +26,9 @@ struct SharedTableTests {
         let time = Int.random(in: -1...30, using: &random)
         let value = Int.random(in: 0..<100, using: &random)
         return [
-            "GET \(key)", "SET \(key) \(value)", "SET \(key) \(value) PX \(max(1, time))", "SET \(key) \(value) KEEPTTL",
-            "SET \(key) \(value) NX GET", "PSETEX \(key) \(max(1, time)) \(value)", "GETDEL \(key)",
+            "GET \(key)", "SET \(key) \(value)", "SET \(key) \(value) PX \(max(1, time))",
+            "SET \(key) \(value) KEEPTTL", "SET \(key) \(value) NX GET", "PSETEX \(key) \(max(1, time)) \(value)",
+            "GETDEL \(key)",
             "GETEX \(key) PERSIST", "GETEX \(key) PX \(max(1, time))", "MGET \(key) \(other)",
             "MSET \(key) \(value) \(other) 1", "MSETNX \(key) \(value) \(other) 1", "APPEND \(key) 1", "INCR \(key)",
             "PEXPIRE \(key) \(time)", "PEXPIRE \(key) \(time) GT", "PEXPIRE \(key) \(time) LT", "PERSIST \(key)",
@@ -59,7 +60,9 @@ struct SharedTableTests {
             // No timer of a key that has gone is left anywhere.
             _ = try group.loops[0].performAndWait { $0[Self.shop]!("FLUSHALL") }
             simulation.advance(by: .milliseconds(1))
-            for loop in group.loops { #expect(try loop.performAndWait { $0.dump().items.count { $0.kind == .delayedCall } } == 0) }
+            for loop in group.loops {
+                #expect(try loop.performAndWait { $0.dump().items.count { $0.kind == .delayedCall } } == 0)
+            }
             group.stop()
             group.join()
         }
@@ -83,9 +86,9 @@ struct SharedTableTests {
             func notices(_ loop: Int) throws -> String {
                 try group.loops[loop].performAndWait { $0[Self.shop]!.notices.text }
             }
-            #expect(
-                try notices(0) == "*3|$7|message|$22|__keyevent@0__:expired|$1|a|*3|$7|message|$22|__keyevent@0__:expired|$1|b|")
-            #expect(try notices(1).components(of: "pmessage") == 2)
+            let notice = "*3|$7|message|$22|__keyevent@0__:expired|$1|"
+            #expect(try notices(0) == notice + "a|" + notice + "b|")
+            #expect(try notices(1).count(of: "pmessage") == 2)
             #expect(try notices(2) == "")
             group.stop()
             group.join()
@@ -162,5 +165,7 @@ extension Commands {
 }
 
 extension String {
-    fileprivate func components(of text: String) -> Int { split(separator: text, omittingEmptySubsequences: false).count - 1 }
+    fileprivate func count(of text: String) -> Int {
+        split(separator: text, omittingEmptySubsequences: false).count - 1
+    }
 }
