@@ -6,18 +6,23 @@
 
 struct rlk_quiet {
     sigset_t broken, saved;
-    int was_pending;
+    int was_blocked, was_pending;
 };
 
 /// The signal of a broken pipe goes to the thread that writes: it is blocked for the call.
 static inline struct rlk_quiet rlk_begin_quiet(void) {
     struct rlk_quiet quiet;
-    sigset_t pending;
     sigemptyset(&quiet.broken);
     sigaddset(&quiet.broken, SIGPIPE);
-    sigpending(&pending);
-    quiet.was_pending = sigismember(&pending, SIGPIPE);
     pthread_sigmask(SIG_BLOCK, &quiet.broken, &quiet.saved);
+    // A signal that is not blocked does not stay pending.
+    quiet.was_blocked = sigismember(&quiet.saved, SIGPIPE);
+    quiet.was_pending = 0;
+    if (quiet.was_blocked) {
+        sigset_t pending;
+        sigpending(&pending);
+        quiet.was_pending = sigismember(&pending, SIGPIPE);
+    }
     return quiet;
 }
 
@@ -28,6 +33,6 @@ static inline void rlk_end_quiet(struct rlk_quiet *quiet, long result) {
         struct timespec at_once = {0, 0};
         while (sigtimedwait(&quiet->broken, NULL, &at_once) < 0 && errno == EINTR) {}
     }
-    pthread_sigmask(SIG_SETMASK, &quiet->saved, NULL);
+    if (!quiet->was_blocked) pthread_sigmask(SIG_SETMASK, &quiet->saved, NULL);
     errno = error;
 }

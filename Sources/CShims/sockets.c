@@ -18,9 +18,13 @@ int rlk_splice_pipe(int ends[2], int capacity) {
     return 0;
 }
 
+ssize_t rlk_splice(int from, int to, size_t count) {
+    return splice(from, NULL, to, NULL, count, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+}
+
 ssize_t rlk_splice_quietly(int from, int to, size_t count) {
     struct rlk_quiet quiet = rlk_begin_quiet();
-    ssize_t moved = splice(from, NULL, to, NULL, count, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+    ssize_t moved = rlk_splice(from, to, count);
     rlk_end_quiet(&quiet, moved);
     return moved;
 }

@@ -10,8 +10,9 @@ internal import RunLoopKit
 /// ```
 ///
 /// The two directions are independent: whichever side reads slowly, or not at all, slows down only those who write to
-/// it. Each direction holds a bounded amount. Between two sockets the bytes stay in the kernel (`splice`) and are never
-/// copied to the process; with TLS, or with pipes, each direction has a buffer of 64 KiB.
+/// it. Each direction holds a bounded amount: it has a buffer of 64 KiB. Between two sockets, pieces of 16 KiB and more stay
+/// in the kernel (`splice`) and are not copied to the process; for smaller ones, copying takes fewer system calls and less
+/// time.
 ///
 /// The end of one side is passed on to the other, which may go on. If a side fails, both are closed. A relay keeps itself
 /// until it has ended; the end of its loop ends it. It belongs to the loop's thread and is not `Sendable`.

@@ -8,7 +8,11 @@ final class RelayDirection {
     private let sink: any ByteStream
     /// What has come and not gone yet: in memory, and behind it in the kernel.
     private let buffer: ByteBuffer
+    /// Made when the first large piece has come.
     private var pipe: SplicePipe?
+    private var maySplice: Bool
+    /// How many of the next pieces go through the pipe.
+    private var splices = 0
 
     /// How many bytes have gone.
     private(set) var count = 0
@@ -21,6 +25,10 @@ final class RelayDirection {
     private(set) var hasEnded = false
 
     private static let capacity = 64 * 1024
+    /// A piece that the kernel moves for less than it takes to copy it.
+    private static let largePiece = 16 * 1024
+    /// How many pieces that follow a large one go through the pipe, too: the pieces of a stream differ in size.
+    private static let piecesThroughPipe = 16
     /// What may be moved before others have their turn.
     private static let turn = 1024 * 1024
 
@@ -30,9 +38,12 @@ final class RelayDirection {
         // What waits for the sink already goes first.
         buffer = ByteBuffer(capacity: Self.capacity)
         for bytes in [to.output, from.input] { if let bytes { buffer.append(bytes.bytes) } }
-        pipe = usesKernel ? SplicePipe() : nil
+        maySplice = usesKernel
         hasSourceEnded = from.hasPeerEnded
     }
+
+    /// Whether large pieces have come that the kernel moves.
+    var hasPipe: Bool { pipe != nil }
 
     private var isEmpty: Bool { buffer.isEmpty && pipe?.isEmpty != false }
 
@@ -55,10 +66,16 @@ final class RelayDirection {
     }
 
     private func fill() -> (any StreamFailure)? {
-        let result = pipe?.fill(from: source.fileDescriptor) ?? buffer.fill(room: Self.capacity, from: source)
-        switch result {
+        if splices > 0 && pipe == nil {
+            pipe = SplicePipe()
+            if pipe == nil { (maySplice, splices) = (false, 0) }
+        }
+        let spliced = splices > 0 ? pipe?.fill(from: source.fileDescriptor) : nil
+        switch spliced ?? buffer.fill(room: Self.capacity, from: source) {
         // Less than that was all there was; more is reported again.
-        case .done(let moved): mayRead = moved >= Self.capacity
+        case .done(let moved):
+            mayRead = moved >= Self.capacity
+            if maySplice { splices = moved >= Self.largePiece ? Self.piecesThroughPipe : max(0, splices - 1) }
         case .mustWait: mayRead = false
         case .ended: hasSourceEnded = true
         case .failed: return source.failure ?? SystemError("relay from a connection", errno: errno)
@@ -112,19 +129,18 @@ final class SplicePipe {
     var isEmpty: Bool { count == 0 }
 
     func fill(from descriptor: Int32) -> StreamResult {
-        let result = move(descriptor, ends.into, Self.capacity)
+        let result = outcome(rlk_splice(descriptor, ends.into, Self.capacity))
         if case .done(let moved) = result { count += moved }
         return result
     }
 
     func drain(to descriptor: Int32) -> StreamResult {
-        let result = move(ends.out, descriptor, count)
+        let result = outcome(rlk_splice_quietly(ends.out, descriptor, count))
         if case .done(let moved) = result { count -= moved }
         return result
     }
 
-    private func move(_ from: Int32, _ to: Int32, _ most: Int) -> StreamResult {
-        let moved = rlk_splice_quietly(from, to, most)
+    private func outcome(_ moved: Int) -> StreamResult {
         if moved > 0 { return .done(moved) }
         if moved == 0 { return .ended }
         return errno == EAGAIN || errno == EINTR ? .mustWait : .failed

@@ -80,6 +80,31 @@ struct PipeEndTests {
         }
     }
 
+    @Test("a SIGPIPE that was blocked and pending before such a write stays so")
+    func pendingBefore() async {
+        await #expect(processExitsWith: .success) {
+            onThread {
+                let child = try! ChildProcess.spawn(.named("true"), standardInput: .pipe)
+                precondition(try! end(of: child) == .exited(0))
+                var (broken, mask, pending) = (sigset_t(), sigset_t(), sigset_t())
+                sigemptyset(&broken)
+                sigaddset(&broken, SIGPIPE)
+                func write() { precondition((try? child.standardInput!.write([1])) == nil) }
+                pthread_sigmask(SIG_BLOCK, &broken, nil)
+                write()
+                sigpending(&pending)
+                precondition(sigismember(&pending, SIGPIPE) == 0, "what the write has raised is taken back")
+                pthread_kill(pthread_self(), SIGPIPE)
+                write()
+                sigpending(&pending)
+                precondition(sigismember(&pending, SIGPIPE) == 1)
+                pthread_sigmask(SIG_BLOCK, nil, &mask)
+                precondition(sigismember(&mask, SIGPIPE) == 1)
+                _exit(0)
+            }
+        }
+    }
+
     @Test("a child's standard descriptors that are no pipes have no ends here")
     func none() throws {
         let child = try shell("cat", input: .null, output: .null)

@@ -188,6 +188,55 @@ struct RelayTests {
         }
     }
 
+    @Test("small pieces are copied, large ones go through a pipe, and so do some small ones behind them")
+    func pieces() throws {
+        let sockets = [makeSockets(), makeSockets()]
+        for (one, other) in sockets { for descriptor in [one, other] { setNonBlocking(descriptor) } }
+        let handedOver = sockets.map {
+            HandedOver(
+                stream: DescriptorStream($0.1), isStarted: true, limits: Connection.Limits(), input: nil, output: nil,
+                hasPeerEnded: false, hasFinishedWriting: false)
+        }
+        let direction = RelayDirection(from: handedOver[0], to: handedOver[1], usesKernel: true)
+        let (source, sink) = (Peer(sockets[0].0), Peer(sockets[1].0))
+        // Counted from the first piece: whether a pipe is there when it has gone.
+        var pipes: [Bool] = []
+        for size in [10, 16 * 1024 - 1, 16 * 1024] + Array(repeating: 10, count: 40) + [64 * 1024, 10] {
+            let piece = Self.pattern.prefix(size)
+            source.send(piece)
+            direction.mayRead = true
+            #expect(direction.move() == nil)
+            #expect(areSame(Array(sink.receiveBytes() ?? []), Array(piece)))
+            pipes.append(direction.hasPipe)
+        }
+        #expect(pipes == [false, false, false] + Array(repeating: true, count: 42))
+        source.end()
+        direction.mayRead = true
+        #expect(direction.move() == nil && direction.hasEnded && sink.receive() == nil)
+    }
+
+    @Test("a socket that nobody reads is an error of the relay and no signal, for copied and for spliced pieces")
+    func brokenSink() throws {
+        for size in [10, 32 * 1024] {
+            let (first, second) = (makeSockets(), makeSockets())
+            for descriptor in [first.0, first.1, second.0, second.1] { setNonBlocking(descriptor) }
+            let handedOver = [first.1, second.1].map {
+                HandedOver(
+                    stream: DescriptorStream($0), isStarted: true, limits: Connection.Limits(), input: nil, output: nil,
+                    hasPeerEnded: false, hasFinishedWriting: false)
+            }
+            let direction = RelayDirection(from: handedOver[0], to: handedOver[1], usesKernel: true)
+            let (source, sink) = (Peer(first.0), Peer(second.0))
+            source.send(Self.pattern.prefix(size))
+            #expect(direction.move() == nil)
+            #expect(sink.receiveBytes()?.count == size)
+            sink.close()
+            source.send(Self.pattern.prefix(size))
+            direction.mayRead = true
+            #expect((direction.move() as? SystemError)?.errno == EPIPE)
+        }
+    }
+
     @Test("a side that breaks ends the relay with its error, and the other side with it")
     func failure() throws {
         try withSimulation { simulation in
