@@ -72,7 +72,8 @@ public final class Listener {
     package let loop: RunLoop
     package let modes: RunLoop.Modes
     private let options: Options
-    private let isTCP: Bool
+    /// What each connection's `TCP_NODELAY` is to be, if it does not inherit that.
+    private let noDelay: Int32?
     private var handler: AcceptHandler?
     private var source: DescriptorSource?
     private var resumption: Timer?
@@ -139,7 +140,10 @@ public final class Listener {
         self.handler = handler ?? { $0.keep($1, $2) }
         window = options.rateLimit.map { RateWindow($0) }
         peers = options.peerRateLimit.map { PeerWindows(limit: $0) }
-        isTCP = Endpoint.local(of: descriptor).path == nil
+        let isTCP = Endpoint.local(of: descriptor).path == nil
+        let wanted: Int32 = options.hasNoDelay ? 1 : 0
+        let isInherited = option(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY).map { ($0 != 0) == options.hasNoDelay }
+        noDelay = isTCP && isInherited != true ? wanted : nil
         setNonBlocking(descriptor)
         reserve = open("/dev/null", O_RDONLY | O_CLOEXEC)
         let source = DescriptorSource(fileDescriptor: descriptor, events: .readable, origin: origin) { [self] _, _ in
@@ -198,7 +202,7 @@ public final class Listener {
                 }
                 _ = window?.take(at: now)
                 accepted += 1
-                if isTCP, options.hasNoDelay { setOption(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
+                if let noDelay { setOption(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, noDelay) }
                 handler(self, descriptor, peer)
                 continue
             }

@@ -15,6 +15,8 @@ enum ListeningSocket {
             } else {
                 setOption(descriptor, SOL_SOCKET, SO_REUSEADDR, 1)
                 if options.reusesPort { setOption(descriptor, SOL_SOCKET, SO_REUSEPORT, 1) }
+                // Its connections inherit it.
+                if options.hasNoDelay { setOption(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
                 try bind(descriptor, to: address)
             }
             guard listen(descriptor, options.backlog) == 0 else { throw .last("listen on \(address)") }
@@ -63,9 +65,7 @@ enum ListeningSocket {
     }
 
     static func check(_ descriptor: Int32) throws(SystemError) {
-        var listens: Int32 = 0
-        var length = socklen_t(MemoryLayout<Int32>.size)
-        guard getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) == 0 else {
+        guard let listens = option(descriptor, SOL_SOCKET, SO_ACCEPTCONN) else {
             throw .last("use descriptor \(descriptor) as a listening socket")
         }
         guard listens != 0 else {
@@ -102,6 +102,13 @@ extension Endpoint {
 func setOption(_ descriptor: Int32, _ level: Int32, _ option: Int32, _ value: Int32) {
     var value = value
     setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
+}
+
+/// The value of an option; `nil` if the socket has none of that kind.
+func option(_ descriptor: Int32, _ level: Int32, _ option: Int32) -> Int32? {
+    var value: Int32 = 0
+    var length = socklen_t(MemoryLayout<Int32>.size)
+    return getsockopt(descriptor, level, option, &value, &length) == 0 ? value : nil
 }
 
 func setNonBlocking(_ descriptor: Int32) {

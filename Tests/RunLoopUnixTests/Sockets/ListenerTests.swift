@@ -42,6 +42,36 @@ struct ListenerTests {
         }
     }
 
+    @Test(
+        "connections send at once or not, as the options say and whatever the listening socket says",
+        arguments: [true, false], [nil, true, false])
+    func noDelay(isWanted: Bool, ofInherited: Bool?) throws {
+        try withSimulation { simulation in
+            var options = Listener.Options()
+            options.hasNoDelay = ofInherited ?? isWanted
+            let address = try Endpoint("127.0.0.1", port: 0)
+            var values: [Int32?] = []
+            let handler: Listener.AcceptHandler = { _, descriptor, _ in
+                values.append(option(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY))
+                close(descriptor)
+            }
+            let listener: Listener
+            if ofInherited == nil {
+                listener = try Listener(address: address, on: simulation.loop, options: options, handler: handler)
+            } else {
+                let descriptor = try ListeningSocket.open(address, options)
+                options.hasNoDelay = isWanted
+                listener = try Listener(
+                    inherited: descriptor, on: simulation.loop, options: options, handler: handler)
+            }
+            let peer = Peer(connectedTo: listener.address)
+            simulation.settle { !values.isEmpty }
+            #expect(values == [isWanted ? 1 : 0])
+            peer.close()
+            listener.close()
+        }
+    }
+
     @Test("a port in use is an error that says so")
     func inUse() throws {
         try withSimulation { simulation in
