@@ -19,9 +19,12 @@ final class SimulatedWorld: World {
     }
 
     func makeLatch(openedBy waker: any Waker) -> any Latch {
-        let isOutside = (waker as? VirtualWaker)?.timeline !== timeline
+        let opener = waker as? VirtualWaker
         return VirtualLatch(
-            timeline: timeline, state: .init(index: RunLoop.installed?.virtualDriver?.index ?? 0, isOutside: isOutside))
+            timeline: timeline,
+            state: .init(
+                index: RunLoop.installed?.virtualDriver?.index ?? 0, opener: opener?.index ?? 0,
+                isOutside: opener?.timeline !== timeline))
     }
 }
 
@@ -55,6 +58,6 @@ private struct VirtualSeat: Seat {
     }
 
     func join() {
-        owner.timeline.join(index, from: RunLoop.installed?.virtualDriver?.index ?? 0)
+        owner.timeline.join(index)
     }
 }

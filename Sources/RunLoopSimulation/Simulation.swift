@@ -1,3 +1,4 @@
+internal import Glibc
 public import RunLoopCore
 
 /// Runs `body` on virtual time.
@@ -53,7 +54,7 @@ public final class Simulation: Sendable {
 
     init(isTraced: Bool) {
         timeline = Timeline(isTraced: isTraced)
-        _ = timeline.enter(named: "main")
+        _ = timeline.enter(named: "main", thread: pthread_self())
     }
 
     /// The virtual time; the start is zero.
@@ -80,22 +81,27 @@ public final class Simulation: Sendable {
     }
 
     /// Runs the loop in the default mode until `date`. If the loop has nothing left to do or is stopped, time still
-    /// moves on to the date.
+    /// moves on to the date, unless the loop's `LoopThread` is to end. Work that takes longer than until then is finished,
+    /// and what had come due by its end is served once.
     public func advance(to date: RunLoop.Instant) {
         let (loop, index) = place
         var othersRan = true
         while now < date || othersRan {
-            let (isPoll, callouts) = (now >= date, loop.statistics.callouts)
+            let start = now
+            let (isPoll, callouts) = (start >= date, loop.statistics.callouts)
             switch loop.run(in: .default, until: date) {
             case .starved: return
             // Only another thread can cause something before the date.
-            case .finished where now < date: sleep(loop, until: date)
+            case .finished where now < date: if !sleep(loop, until: date) { return }
             // A run whose limit has come makes a single pass, which may leave more to do.
             case .timedOut where isPoll: settle(loop, at: date, since: callouts)
             case .finished, .timedOut, .stopped, .handledSource: break
             }
+            if now < date && loop.isEnding { return }
             // What is due at the date in other threads happens too, and may give this one more to do.
             if now >= date { othersRan = timeline.yield(index) }
+            // But what takes time after the date is not waited for: meanwhile there may be more of it.
+            if start > date && now > start { return }
         }
     }
 
@@ -113,7 +119,6 @@ public final class Simulation: Sendable {
     /// The loop runs in a mode of its own that serves nothing; what is found ready meanwhile waits.
     ///
     /// - Returns: whether the loop was woken or its time has come; if not, nothing can ever happen any more.
-    @discardableResult
     private func sleep(_ loop: RunLoop, until date: RunLoop.Instant) -> Bool {
         let waiting = CustomSource()
         let waker = Observer(activities: .afterWaiting) { _, _ in loop.stop() }
@@ -137,23 +142,25 @@ public final class Simulation: Sendable {
 
     /// Runs the loop in the default mode until nothing is left to happen in any thread of the simulation.
     ///
-    /// - Parameter limit: how much virtual time may pass; a day unless given.
+    /// - Parameter limit: how much virtual time may pass; a day unless given. Work that takes longer is finished, and
+    ///   what had come due by its end is served once.
     @discardableResult
     public func runUntilIdle(limit: Duration = .seconds(86_400)) -> Idleness {
-        let loop = self.loop
-        timeline.setHorizon(now + limit)
-        defer { timeline.setHorizon(.distantFuture) }
-        var isIdle = false
-        while !isIdle {
+        let (loop, index) = place
+        let end = now + limit
+        timeline.beginHorizon(index, at: end)
+        var isOver = false
+        while !isOver {
+            let isLate = now > end
             switch loop.run(in: .default) {
-            case .starved: isIdle = true
-            case .finished: isIdle = !sleep(loop, until: .distantFuture)
-            case .stopped, .timedOut, .handledSource: continue
+            case .starved: isOver = true
+            case .finished: isOver = !sleep(loop, until: .distantFuture)
+            case .stopped: isOver = isLate
+            case .timedOut, .handledSource: break
             }
+            isOver = isOver || loop.isEnding
         }
-        return timeline.isHorizonInTheWay
-            ? .busy(waiting: waiting)
-            : .idle(waiting: waiting)
+        return timeline.endHorizon(index) ? .busy(waiting: waiting) : .idle(waiting: waiting)
     }
 
     /// Works for `duration`: the calling thread's loop is blocked, as by a busy handler, while other threads keep

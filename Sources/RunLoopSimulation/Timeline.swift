@@ -38,14 +38,17 @@ final class Timeline: Sendable {
     final class LatchState: Sendable {
         /// The thread that waits at it.
         let index: Int
+        /// The thread that opens it, if that is one of the simulation's.
+        let opener: Int
         /// Whether a thread of another world opens it. Then nobody can tell what may still happen.
         let isOutside: Bool
         fileprivate let isOpen = Atomic(false)
         /// Whether the thread has been told that nobody will open it.
         fileprivate let isTold = Atomic(false)
 
-        init(index: Int, isOutside: Bool) {
+        init(index: Int, opener: Int, isOutside: Bool) {
             self.index = index
+            self.opener = opener
             self.isOutside = isOutside
         }
     }
@@ -55,6 +58,7 @@ final class Timeline: Sendable {
         /// It only serves the others, so it is told last that nothing can happen any more.
         let isService: Bool
         let turn = Turn()
+        var thread: pthread_t?
         var rest = Rest.none
         var isWoken = false
         var watches: [SourceToken: (descriptor: Int32, events: DescriptorEvents)] = [:]
@@ -93,12 +97,20 @@ final class Timeline: Sendable {
         }
     }
 
+    /// What a thread that waits is not to wait beyond: what lies later counts as never.
+    private struct Horizon {
+        let index: Int
+        let date: RunLoop.Instant
+        var isInTheWay = false
+    }
+
     private struct State {
         let clock: Clock
-        /// Time does not go beyond it: what lies later counts as never.
-        var horizon = RunLoop.Instant.distantFuture
-        var isHorizonInTheWay = false
-        var isClosing = false
+        /// Those of a thread are nested: the last one is in force.
+        var horizons: [Horizon] = []
+        /// When the simulation began to end.
+        var closed: RunLoop.Instant?
+        var isClosing: Bool { closed != nil }
         var participants: [Participant] = []
         /// Those that have not ended, in the order in which they were started. Threads that have ended cost nothing.
         var living: [Int] = []
@@ -120,8 +132,22 @@ final class Timeline: Sendable {
 
     var now: RunLoop.Instant { clock.now }
 
-    func setHorizon(_ horizon: RunLoop.Instant) {
-        change { $0.horizon = horizon }
+    /// From now on the thread is told when nothing is left to happen until `date`. It holds nobody up: time goes beyond
+    /// it while the thread works, or waits for another thread.
+    func beginHorizon(_ index: Int, at date: RunLoop.Instant) {
+        change { state in
+            let outer = Self.horizon(of: index, state).map { state.horizons[$0].date }
+            state.horizons.append(Horizon(index: index, date: min(date, outer ?? .distantFuture)))
+        }
+    }
+
+    /// - Returns: whether, when nothing else could happen any more, something was scheduled beyond the horizon.
+    func endHorizon(_ index: Int) -> Bool {
+        change { state in state.horizons.remove(at: Self.horizon(of: index, state)!).isInTheWay }
+    }
+
+    private static func horizon(of index: Int, _ state: State) -> Int? {
+        state.horizons.isEmpty ? nil : state.horizons.lastIndex { $0.index == index }
     }
 
     /// Changes the state of the threads.
@@ -137,18 +163,17 @@ final class Timeline: Sendable {
         guard state.living.count == 1, !state.participants[state.living[0]].isWoken, !state.isClosing else {
             return .distantPast
         }
-        return state.horizon
+        guard let horizon = horizon(of: state.living[0], state) else { return .distantFuture }
+        let date = state.horizons[horizon].date
+        return state.clock.now > date ? .distantPast : date
     }
-
-    /// Whether, when nothing could happen any more, something was scheduled beyond the horizon.
-    var isHorizonInTheWay: Bool { state.withLock { $0.isHorizonInTheWay } }
 
     // MARK: Threads
 
     /// Enters another thread. Its turn comes when the running one rests.
-    func enter(named name: String, isService: Bool = false) -> Int {
+    func enter(named name: String, isService: Bool = false, thread: pthread_t? = nil) -> Int {
         change { state in
-            state.participants.append(Participant(name: name, isService: isService))
+            state.participants.append(Participant(name: name, isService: isService, thread: thread))
             state.living.append(state.participants.count - 1)
             return state.participants.count - 1
         }
@@ -159,7 +184,10 @@ final class Timeline: Sendable {
 
     /// Called first on a thread that was entered.
     func awaitTurn(_ index: Int) {
-        state.withLock { $0.participants[index].turn }.take()
+        state.withLock { state in
+            state.participants[index].thread = pthread_self()
+            return state.participants[index].turn
+        }.take()
     }
 
     /// Called last on a thread.
@@ -175,18 +203,30 @@ final class Timeline: Sendable {
         next?.give()
     }
 
-    /// Rests until another thread has ended.
-    func join(_ index: Int, from own: Int) {
+    /// Rests until another thread has ended. A thread outside of the simulation has no turn to give away.
+    func join(_ index: Int) {
+        let thread = pthread_self()
+        let own = state.withLock { state in state.living.first { state.participants[$0].thread == thread } }
+        if let own { join(index, from: own) }
+    }
+
+    private func join(_ index: Int, from own: Int) {
         rest(own) { state in
             if case .ended = state.participants[index].rest { return false }
             state.participants[own].rest = .join(index)
+            // Nothing ends such a wait but the end that it is for, so a circle of them is told at once.
+            var circle = [own]
+            while case .join(let next) = state.participants[circle.last!].rest {
+                if next == own { Self.fail(circle, state) }
+                circle.append(next)
+            }
             return true
         }
     }
 
     /// From now on every wait ends at once as starved, so that all threads can end. Waits until they have.
     func close(from own: Int) {
-        change { $0.isClosing = true }
+        change { $0.closed = $0.closed ?? $0.clock.now }
         // Threads that end may start others.
         while let other = state.withLock({ Self.firstAtWork($0, but: own) }) { join(other, from: own) }
     }
@@ -197,20 +237,43 @@ final class Timeline: Sendable {
 
     // MARK: Waiting
 
-    func wait(_ index: Int, until deadline: RunLoop.Instant) -> WaitOutcome {
+    /// How a loop's wait ended.
+    enum WaitEnd {
+        case woke
+        case starved
+        /// There is something to do, but the thread's horizon has passed.
+        case late
+        /// There may be something to do, but the simulation has ended, and since then work has taken time: with work
+        /// that takes longer than until there is more of it, a loop would never come to an end.
+        case over
+    }
+
+    func wait(_ index: Int, until deadline: RunLoop.Instant) -> WaitEnd {
         if deadline.nanoseconds < soloEnd.load(ordering: .acquiring) {
             clock.now = max(clock.now, deadline)
             return .woke
         }
-        return rest(index) { state in
+        var atOnce = WaitEnd.woke
+        let outcome = rest(index) { state in
+            if let closed = state.closed, state.clock.now > closed {
+                atOnce = .over
+                return false
+            }
             if state.participants[index].isWoken {
                 state.participants[index].isWoken = false
                 return false
             }
-            guard deadline > state.clock.now else { return false }
+            guard deadline > state.clock.now else {
+                if let horizon = Self.horizon(of: index, state), state.clock.now > state.horizons[horizon].date {
+                    state.horizons[horizon].isInTheWay = true
+                    atOnce = .late
+                }
+                return false
+            }
             state.participants[index].rest = .until(deadline, wakeable: true)
             return true
         }.outcome
+        return outcome == .starved ? .starved : atOnce
     }
 
     /// The thread works, and answers nobody, until the time gets there.
@@ -297,12 +360,13 @@ final class Timeline: Sendable {
             }
         }
         if let calm, first == nil || earliest > state.clock.now { return begin(calm, &state, .woke) }
-        state.isHorizonInTheWay = first != nil && earliest > state.horizon
-        if let first, earliest <= state.horizon {
+        if let first {
+            if let limited = limited(&state, before: earliest) { return begin(limited, &state, .starved) }
             state.clock.now = max(state.clock.now, earliest)
             return begin(first, &state, .woke)
         }
         if waitsOutside(state) { return nil }
+        for index in state.horizons.indices { state.horizons[index].isInTheWay = false }
         // Nothing can ever happen any more. The first thread that can be told is told: first threads that are no
         // service, then those that wait for another thread in vain, then any.
         let sleepers = state.living.filter {
@@ -310,7 +374,39 @@ final class Timeline: Sendable {
         }
         let starved =
             sleepers.first { !state.participants[$0].isService } ?? tellOfLatch(state) ?? sleepers.first
-        return starved.flatMap { begin($0, &state, .starved) }
+        guard let starved else { fail(state.living, state) }
+        return begin(starved, &state, .starved)
+    }
+
+    /// The first of the waiting threads whose horizon is before the date: nothing happens until then.
+    private static func limited(_ state: inout State, before date: RunLoop.Instant) -> Int? {
+        var first: Int?
+        for index in state.horizons.indices.reversed() {
+            let horizon = state.horizons[index]
+            guard horizon.date < date, first.map({ horizon.date < state.horizons[$0].date }) ?? true,
+                case .until(_, wakeable: true) = state.participants[horizon.index].rest
+            else { continue }
+            first = index
+        }
+        guard let first else { return nil }
+        state.horizons[first].isInTheWay = true
+        return state.horizons[first].index
+    }
+
+    /// Each of the threads waits for another one, for ever, and none of them can be told.
+    private static func fail(_ threads: [Int], _ state: State) -> Never {
+        func name(_ index: Int) -> String { quoted(state.participants[index].name) }
+        let waits = threads.compactMap { index -> String? in
+            switch state.participants[index].rest {
+            case .join(let other): "\(name(index)) waits for the end of \(name(other))"
+            case .latch(let latch): "\(name(index)) waits for a block that \(name(latch.opener)) is running"
+            case .until: "\(name(index)) works for ever"
+            case .none, .calm, .ended: nil
+            }
+        }
+        fatalError(
+            "threads of a simulation wait for one another and can never go on: \(waits.joined(separator: ", ")); let one of "
+                + "them not wait")
     }
 
     /// Whether a thread waits for one outside of the simulation.

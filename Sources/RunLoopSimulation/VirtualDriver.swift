@@ -18,10 +18,30 @@ final class VirtualDriver: Driver {
     var waker: any Waker { VirtualWaker(timeline: timeline, index: index) }
 
     func wait(until deadline: RunLoop.Instant, into ready: ReadyQueue) -> WaitOutcome {
-        guard !watched.isEmpty else { return timeline.wait(index, until: deadline) }
+        guard !watched.isEmpty else { return rest(until: deadline) }
         if collect(into: ready) { return .woke }
-        let outcome = timeline.wait(index, until: deadline)
+        let outcome = rest(until: deadline)
         return collect(into: ready) ? .woke : outcome
+    }
+
+    /// A loop that always has something to do never rests, so it is stopped where a rest would have been starved.
+    @inline(__always)
+    private func rest(until deadline: RunLoop.Instant) -> WaitOutcome {
+        switch timeline.wait(index, until: deadline) {
+        case .woke: return .woke
+        case .starved: return .starved
+        case .late:
+            loop?.stop()
+            return .woke
+        case .over:
+            loop?.endAllRuns()
+            return .starved
+        }
+    }
+
+    private var loop: RunLoop? {
+        guard let loop = RunLoop.installed, loop.virtualDriver === self else { return nil }
+        return loop
     }
 
     // Not checked for exclusive access: only the loop's thread gets here, and nothing is called meanwhile. The checks

@@ -150,8 +150,19 @@ extension RunLoop {
         if mailbox.hasMail { openMail() }
     }
 
+    /// Takes what has come, and nothing that comes later.
+    func closeMail() {
+        mailbox.collect(into: &mail, closing: true)
+        sortMail()
+    }
+
     private func openMail() {
         mailbox.collect(into: &mail)
+        sortMail()
+    }
+
+    @inline(__always)
+    private func sortMail() {
         blocks.append(contentsOf: &mail.blocks)
         if !mail.jobs.isEmpty { takeJobs() }
         guard !mail.requests.isEmpty else { return }

@@ -83,7 +83,7 @@ public final class RunLoop {
     /// Another thread's stop found no run to end: the next run will end.
     @exclusivity(unchecked) var isStopPending = false
     /// The loop's thread is to end: no run goes on, and one that begins makes a single pass.
-    @exclusivity(unchecked) var isEnding = false
+    @exclusivity(unchecked) package internal(set) var isEnding = false
     /// Nothing is scheduled in it any more.
     private(set) var hasEnded = false
     /// Jobs of tasks still run: until the end of the loop has run the last of them.

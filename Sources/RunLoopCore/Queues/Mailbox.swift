@@ -161,8 +161,10 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     // MARK: Looking
 
     /// The loop takes what has come, and leaves what it has emptied in exchange, with the room that it keeps.
-    func collect(into mail: inout Mail) {
+    @inline(__always)
+    func collect(into mail: inout Mail, closing isClosing: Bool = false) {
         state.withLock { state in
+            if isClosing { state.isClosed = true }
             signal.store(Signal.none, ordering: .releasing)
             swap(&state.mail, &mail)
         }

@@ -56,13 +56,16 @@ public final class LoopThread: Sendable {
                 RunLoop.install(loop)
                 RunLoop.preparations[seat.world](loop)
                 setUp?(loop)
+                var isClosed = false
                 repeat {
-                    loop.run(in: .default)
-                    // A nested run in another mode may have taken in the stop, and blocks that were posted before it: they
-                    // all run in the one pass of a run that is stopped.
-                    loop.isStopPending = loop.hasBlocks(for: .default)
-                    if loop.isStopPending { loop.run(in: .default) }
-                } while !remote.mailbox.closeIfEmpty()
+                    runOnce(loop)
+                    isClosed = remote.mailbox.closeIfEmpty()
+                } while !isClosed && !loop.isEnding
+                // Others may post faster than the loop runs, so a thread that is to end takes what has come, and no more.
+                if !isClosed {
+                    loop.closeMail()
+                    runOnce(loop)
+                }
                 setUp = nil
                 // Before the loop is uninstalled, so that deinits that ask for a queue or start a thread stay in its
                 // world.
@@ -72,6 +75,14 @@ public final class LoopThread: Sendable {
             // While it is still this thread's turn: in a simulation the order is the same in every run.
             end.hasCome()
             seat.leave()
+        }
+
+        private func runOnce(_ loop: RunLoop) {
+            loop.run(in: .default)
+            // A nested run in another mode may have taken in the stop, and blocks that were posted before it: they all
+            // run in the one pass of a run that is stopped.
+            loop.isStopPending = loop.hasBlocks(for: .default)
+            if loop.isStopPending { loop.run(in: .default) }
         }
     }
 

@@ -14,6 +14,29 @@ struct LoopThreadTests {
         #expect(ran.isSet)
     }
 
+    @Test("a thread that is stopped ends although another posts faster than it runs; what it accepted has run")
+    func flood() {
+        let (accepted, ran) = (Counter(), Counter())
+        let thread = LoopThread { $0.add(CustomSource(), forMode: .default) }
+        let flooder = PlainThread {
+            let post = {
+                thread.remote.perform { _ in
+                    usleep(100)
+                    ran.add()
+                }
+            }
+            while post() {
+                accepted.add()
+                while accepted.value - ran.value > 20 { sched_yield() }
+            }
+        }
+        #expect(eventually("the thread is flooded") { accepted.value > 50 })
+        thread.stop()
+        thread.join()
+        flooder.join()
+        #expect(ran.value == accepted.value)
+    }
+
     @Test("a thread ends when nothing is left in its loop")
     func nothingLeft() {
         let ticks = Counter()
