@@ -118,7 +118,8 @@ public final class LoopThread: Sendable {
     }
 
     /// Asks the thread to end. Every run of its loop ends at the end of its pass, nested ones too, and a run that
-    /// begins later makes a single pass. Blocks posted before the stop still run. Returns at once. Any thread.
+    /// begins later makes a single pass. Blocks posted before the stop still run; what comes after that pass is refused,
+    /// so that the thread ends however fast others post. Returns at once. Any thread.
     public func stop() {
         if remote.isCurrent {
             RunLoop.installed?.endAllRuns()
@@ -128,7 +129,8 @@ public final class LoopThread: Sendable {
     }
 
     /// Waits until the thread has ended and everything in its loop has been let go. Any thread but its own; harmless
-    /// when repeated. It blocks the caller, for ever if the thread is never stopped and never ends by itself.
+    /// when repeated. It blocks the caller, for ever if the thread is never stopped and never ends by itself. On virtual
+    /// time threads that join one another in a circle end the process, with a sentence that names them.
     public func join() {
         require(!remote.isCurrent, "a thread cannot wait for its own end; return from its set-up instead, or stop it")
         // Not under the lock: in a simulation the thread needs its turn in order to end.
