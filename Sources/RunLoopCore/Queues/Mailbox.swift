@@ -164,8 +164,10 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     @inline(__always)
     func collect(into mail: inout Mail, closing isClosing: Bool = false) {
         state.withLock { state in
-            if isClosing { state.isClosed = true }
             signal.store(Signal.none, ordering: .releasing)
+            // What has come since the mailbox was closed was refused, and whoever has posted it lets it go.
+            guard !state.isClosed else { return swap(&state.mail.jobs, &mail.jobs) }
+            state.isClosed = isClosing
             swap(&state.mail, &mail)
         }
     }
