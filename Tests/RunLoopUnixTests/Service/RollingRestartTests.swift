@@ -121,7 +121,8 @@ struct RollingRestartTests {
                 .path(Self.activator), arguments: ["-l", directory["socket"], pathOfProgram("RollingEcho"), "serve"],
                 standardOutput: .pipe, standardError: .null)
             let address = try Endpoint(path: directory["socket"])
-            #expect(eventually { access(directory["socket"], W_OK) == 0 })
+            // The path is there a moment before somebody listens.
+            #expect(eventually { Self.isListening(address) })
             let clients = Clients(address, count: 1)
             #expect(eventually { clients.servers.entries.count > 1 })
             clients.end()
@@ -130,6 +131,12 @@ struct RollingRestartTests {
             #expect(clients.failures.entries == [])
             #expect(Set(clients.servers.entries) == ["\(server.processIdentifier)"])
         }
+    }
+
+    private static func isListening(_ address: Endpoint) -> Bool {
+        let descriptor = socket(address.family, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        defer { close(descriptor) }
+        return address.withSystemAddress { connect(descriptor, $0, $1) } == 0
     }
 
     @Test("the example replaces its server twice, and every request is answered")

@@ -78,7 +78,11 @@ struct ChildTaskTests {
         await #expect(processExitsWith: .success) {
             try await withLoop { loop in
                 var random = SeededGenerator(seed: 1)
-                let files = openFiles().count
+                // Dispatch opens what it needs for itself when it likes.
+                func files() -> Int {
+                    openFiles().count { !["[timerfd]", "[eventfd]", "[eventpoll]"].contains($0.dropFirst(11)) }
+                }
+                let filesBefore = files()
                 for turn in 0..<Self.cancelledWaits {
                     let child = try ChildProcess.spawn(
                         .path("/bin/true"), standardInput: .pipe, standardOutput: .pipe)
@@ -92,9 +96,11 @@ struct ChildTaskTests {
                     }
                 }
                 // A child that was let go while it ran is reaped by a thread.
-                while openFiles().count != files || hasChildren() {
+                let limit = loop.now + .seconds(60)
+                while (files() != filesBefore || hasChildren()) && loop.now < limit {
                     try await loop.clock.sleep(for: .milliseconds(1))
                 }
+                precondition(files() == filesBefore && !hasChildren(), "\(openFiles())")
                 precondition(!"\(loop.dump())".contains("child"), "\(loop.dump())")
             }
         }
