@@ -33,17 +33,27 @@ struct Key: Hashable {
 
     /// A number that the same bytes always have in this process, spread over all its bits.
     static func spread(of bytes: UnsafeRawBufferPointer) -> UInt64 {
-        var state = mix(seed.0, UInt64(truncatingIfNeeded: bytes.count))
+        let count = bytes.count
+        var state = mix(seed.0, UInt64(truncatingIfNeeded: count))
         var index = 0
-        while bytes.count - index >= 8 {
+        while count - index > 8 {
             state = mix(state, bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self))
             index += 8
         }
-        while index < bytes.count {
-            state = mix(state, UInt64(bytes[index]))
-            index += 1
+        return mix(state, lastWord(of: bytes))
+    }
+
+    /// The last eight bytes, or all of fewer.
+    @inline(__always)
+    private static func lastWord(of bytes: UnsafeRawBufferPointer) -> UInt64 {
+        let count = bytes.count
+        if count >= 8 { return bytes.loadUnaligned(fromByteOffset: count - 8, as: UInt64.self) }
+        if count >= 4 {
+            let first = bytes.loadUnaligned(as: UInt32.self)
+            return UInt64(first) | UInt64(bytes.loadUnaligned(fromByteOffset: count - 4, as: UInt32.self)) << 32
         }
-        return state
+        guard count > 0 else { return 0 }
+        return UInt64(bytes[0]) | UInt64(bytes[count / 2]) << 8 | UInt64(bytes[count - 1]) << 16
     }
 
     /// Both halves of the product: the lower one alone lets two words be chosen that undo each other.

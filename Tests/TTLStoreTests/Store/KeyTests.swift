@@ -15,6 +15,24 @@ struct KeyTests {
         }
     }
 
+    @Test("each byte of a key counts for its place, however long the key is")
+    func everyByte() {
+        for count in 1...40 {
+            let bytes = (0..<count).map { UInt8($0) }
+            func spread(_ bytes: [UInt8]) -> UInt64 { bytes.withUnsafeBytes(Key.spread) }
+            var spreads = [spread(bytes), spread(bytes + [0]), spread(bytes.dropLast())]
+            for index in 0..<count {
+                for change in [1, 0x80] as [UInt8] {
+                    var other = bytes
+                    other[index] ^= change
+                    spreads.append(spread(other))
+                }
+            }
+            #expect(Set(spreads).count == spreads.count, "\(count) bytes")
+            #expect(spread(bytes) == spread(Array(bytes)))
+        }
+    }
+
     @Test("pairs of words that undo each other in a product do not bring keys to one place")
     func chosenKeys() {
         // The highest bit of a word stays the highest in a product by an odd number.
