@@ -6,8 +6,6 @@ struct Journal: Sendable {
     let note: (@Sendable (Store.Change) -> Void)?
     let queue: ChangeQueue?
 
-    static let none = Journal(note: nil, queue: nil)
-
     /// Notes each change of a store from now on. On the thread of the store's loop.
     func follow(_ store: Store, on loop: RunLoop) {
         guard note != nil || queue != nil else { return }

@@ -23,24 +23,29 @@ final class Servers: Sendable {
     ) throws {
         self.log = log
         let (audience, census) = (Audience(), Census())
-        let makeServer = { @Sendable (store: Store, loop: RunLoop) in
+        let connect = { @Sendable (store: Store, loop: RunLoop) in
             let channels = Channels(audience, on: loop)
             store.expiryHandler = { channels.tellAll(ofExpired: $0) }
             journal.follow(store, on: loop)
+            return channels
+        }
+        let makeServer = { @Sendable (store: Store, channels: Channels, loop: RunLoop) in
             let commands = Commands(store: store, channels: channels, settings: options.commandSettings)
             commands.configuration = configuration
             return Server(commands, on: loop, options.serverSettings, census, journal, log)
         }
-        let own = makeServer(store, loop)
+        // What was loaded expires on the daemon's loop, whoever serves clients.
+        let channels = connect(store, loop)
         guard options.loops > 1 else {
             group = nil
-            servers = [LoopBound(own, loop: loop)]
+            servers = [LoopBound(makeServer(store, channels, loop), loop: loop)]
             return
         }
         let table = store.table
         let bound = Shared<[LoopBound<Server>]>([])
         group = try LoopGroup(count: options.loops, name: "clients") { loop, _ in
-            let server = makeServer(Store(on: loop, sharing: table), loop)
+            let store = Store(on: loop, sharing: table)
+            let server = makeServer(store, connect(store, loop), loop)
             loop[Servers.own] = server
             bound.withLock { $0.append(LoopBound(server, loop: loop)) }
         }
