@@ -4,24 +4,18 @@ import Synchronization
 final class Census: Sendable {
     private let connected = Atomic(0)
     private let accepted = Atomic(0)
-    private let counters = Shared<[Counter]>([])
+    private let loops = Shared<[Performed]>([])
 
-    /// A loop's own count. Its thread alone counts.
-    final class Counter: Sendable {
-        private let number = Atomic(0)
-
-        @inline(__always)
-        var count: Int {
-            get { number.load(ordering: .relaxed) }
-            set { number.store(newValue, ordering: .relaxed) }
-        }
+    /// How many requests a loop has carried out.
+    final class Performed: Sendable {
+        let requests = Counter()
     }
 
-    /// A counter for the requests that a loop carries out.
-    func counter() -> Counter {
-        let counter = Counter()
-        counters.withLock { $0.append(counter) }
-        return counter
+    /// What a loop counts its requests with.
+    func join() -> Performed {
+        let performed = Performed()
+        loops.withLock { $0.append(performed) }
+        return performed
     }
 
     /// A number for a connection.
@@ -40,5 +34,5 @@ final class Census: Sendable {
 
     var clients: Int { connected.load(ordering: .relaxed) }
     var served: Int { accepted.load(ordering: .relaxed) }
-    var performed: Int { counters.withLock { $0.reduce(0) { $0 + $1.count } } }
+    var performed: Int { loops.withLock { $0.reduce(0) { $0 + $1.requests.value } } }
 }

@@ -30,7 +30,7 @@ final class Server {
     /// Clients with replies that are held.
     @exclusivity(unchecked) private var holding: [Client] = []
     private var afterLastClient: (() -> Void)?
-    private let performed: Census.Counter
+    private let performed: Census.Performed
 
     init(
         _ commands: Commands, on loop: RunLoop, _ settings: Settings, _ census: Census, _ journal: Journal,
@@ -42,7 +42,7 @@ final class Server {
         self.census = census
         self.journal = journal
         self.log = log
-        performed = census.counter()
+        performed = census.join()
         commands.channels.send = { [unowned self] in notify($0, $1.bytes) }
         commands.information = { [unowned self] in information + [journal.information] }
     }
@@ -160,7 +160,7 @@ final class Server {
             commands.perform(all: $0, &client.parser, client.session, &reply, mark: settings.mark)
         }
         client.isCurrent = false
-        performed.count += batch.requests
+        performed.requests.value += batch.requests
         client.isLast = batch.end == .last
         if let queue = journal.queue, reply.count > 0,
             let position = queue.unsafePosition(hasChanged: commands.store.hasChanged, now: loop.now)

@@ -106,13 +106,13 @@ final class Store {
         let size = Store.size(key, entry)
         let old = table[shard].entries.updateValue(entry, forKey: key)
         if entry.hasExpiry { table[shard].countWithExpiry += 1 }
-        ledger.memory += size
+        ledger.memory.value += size
         if let old { forget(key, old, shard) }
     }
 
     /// Takes what has left the table off the books.
     private func forget(_ key: Key, _ entry: Table.Entry, _ shard: Int) {
-        ledger.memory -= Store.size(key, entry)
+        ledger.memory.value -= Store.size(key, entry)
         if entry.hasExpiry { table[shard].countWithExpiry -= 1 }
         cancel(entry)
     }
@@ -124,9 +124,9 @@ final class Store {
         // In the table, so that a long value is not copied.
         var value: [UInt8] = []
         swap(&value, &table[shard].entries[key]!.value)
-        ledger.memory -= value.count
+        ledger.memory.value -= value.count
         let result = change(&value)
-        ledger.memory += value.count
+        ledger.memory.value += value.count
         table[shard].entries[key]!.value = value
         note(.set(key, value: value, date: table[shard].entries[key]!.date))
         return result
@@ -161,7 +161,7 @@ final class Store {
             table[shard] = Table.Shard()
         }
         for expirations in foreign.values { Expiration.cancel(expirations) }
-        ledger.memory -= table.usedMemory
+        ledger.memory.value -= table.usedMemory
         note(.removeAll)
     }
 
@@ -210,8 +210,8 @@ final class Store {
     }
 
     private func expire(_ key: Key, _ expiration: Expiration) {
-        ledger.latestExpiry = max(ledger.latestExpiry, Int((loop.now - expiration.date) / .nanoseconds(1)))
-        ledger.expired += 1
+        ledger.latestExpiry.value = max(ledger.latestExpiry.value, Int((loop.now - expiration.date) / .nanoseconds(1)))
+        ledger.expired.value += 1
         drop(key, in: key.shard)
         if expiryHandler != nil { untold.append(key) }
     }
@@ -265,7 +265,7 @@ final class Store {
             guard let key = victim(policy) else { return false }
             withLock(ofPart: Table.part(ofShard: key.shard)) {
                 guard table[key.shard].entries[key] != nil else { return }
-                ledger.evicted += 1
+                ledger.evicted.value += 1
                 drop(key, in: key.shard)
             }
         }

@@ -102,13 +102,13 @@ final class Table: @unchecked Sendable {
     }
 
     /// How much memory keys and values take, estimated.
-    var usedMemory: Int { ledgers.withLock { $0.reduce(0) { $0 + $1.memory } } }
+    var usedMemory: Int { ledgers.withLock { $0.reduce(0) { $0 + $1.memory.value } } }
     /// How many keys have expired.
-    var expired: Int { ledgers.withLock { $0.reduce(0) { $0 + $1.expired } } }
+    var expired: Int { ledgers.withLock { $0.reduce(0) { $0 + $1.expired.value } } }
     /// How many keys had to go for want of memory.
-    var evicted: Int { ledgers.withLock { $0.reduce(0) { $0 + $1.evicted } } }
+    var evicted: Int { ledgers.withLock { $0.reduce(0) { $0 + $1.evicted.value } } }
     /// How much later than its time a key has expired at most.
-    var latestExpiry: Duration { .nanoseconds(ledgers.withLock { $0.map(\.latestExpiry).max() ?? 0 }) }
+    var latestExpiry: Duration { .nanoseconds(ledgers.withLock { $0.map { $0.latestExpiry.value }.max() ?? 0 }) }
 
     /// How many keys there are. All are locked.
     var count: Int { (0..<Table.shardCount).reduce(0) { $0 + self[$1].entries.count } }
