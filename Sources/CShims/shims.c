@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,6 +24,16 @@ volatile unsigned rlk_forks;
 static void count_fork(void) { rlk_forks++; }
 
 __attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, count_fork); }
+
+void *rlk_make_pages(size_t bytes) {
+    void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return pages == MAP_FAILED ? NULL : pages;
+}
+
+void *rlk_resize_pages(void *pages, size_t bytes, size_t new_bytes) {
+    void *resized = mremap(pages, bytes, new_bytes, MREMAP_MAYMOVE);
+    return resized == MAP_FAILED ? NULL : resized;
+}
 
 int rlk_eventfd(void) { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); }
 

@@ -1,6 +1,7 @@
 #ifndef CSHIMS_H
 #define CSHIMS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 extern volatile unsigned rlk_forks;
@@ -14,6 +15,16 @@ void rlk_set_thread_object(void *object);
 
 /// An event descriptor, non-blocking and closed on exec; -1 and errno on failure.
 int rlk_eventfd(void);
+
+/// Pages of their own, zeroed; NULL on failure.
+void *rlk_make_pages(size_t bytes);
+
+/// Grows or shrinks what `rlk_make_pages` made, with what is in it, perhaps at another address; NULL on failure, which
+/// leaves it as it was.
+void *rlk_resize_pages(void *pages, size_t bytes, size_t new_bytes);
+
+/// Asks for the line of the cache at an address, which will be written to. The address need not be valid.
+static inline void rlk_prefetch(const void *address) { __builtin_prefetch(address, 1); }
 
 /// A timer descriptor on CLOCK_MONOTONIC, non-blocking and closed on exec; -1 and errno on failure.
 int rlk_timerfd(void);

@@ -1,7 +1,11 @@
+internal import CShims
+internal import Glibc
+
 /// A growable array that nobody shares, in memory of its own.
 ///
 /// An `Array` that is a property of a class asks at each change whether it is shared: ten times for a timer that was
-/// added and cancelled. Here an access is an address. Debug builds, which the tests run, check indices.
+/// added and cancelled. Here an access is an address. Debug builds, which the tests run, check indices. Elements may be
+/// moved in memory without being told, so they hold no weak references.
 struct Buffer<Element: ~Copyable>: ~Copyable {
     /// Where the elements are, for loops. Valid until one is appended or removed.
     // Unsafe, but this is the only owner of the memory, and exactly `count` elements are initialized.
@@ -18,7 +22,7 @@ struct Buffer<Element: ~Copyable>: ~Copyable {
 
     deinit {
         base.deinitialize(count: count)
-        if capacity > 0 { base.deallocate() }
+        Self.giveBack(base, capacity)
     }
 
     /// Where nothing is: a buffer that holds nothing needs no memory.
@@ -27,6 +31,7 @@ struct Buffer<Element: ~Copyable>: ~Copyable {
     }
 
     var isEmpty: Bool { count == 0 }
+
     var indices: Range<Int> { 0..<count }
 
     subscript(index: Int) -> Element {
@@ -62,9 +67,50 @@ struct Buffer<Element: ~Copyable>: ~Copyable {
 
     @inline(never)
     private mutating func resize(to newCapacity: Int) {
-        let larger = UnsafeMutablePointer<Element>.allocate(capacity: newCapacity)
-        larger.moveInitialize(from: base, count: count)
-        if capacity > 0 { base.deallocate() }
-        (base, capacity) = (larger, newCapacity)
+        if hasOwnPages && Self.takesOwnPages(newCapacity) {
+            let pages = rlk_resize_pages(base, Self.bytes(capacity), Self.bytes(newCapacity))
+            base = Self.checked(pages).assumingMemoryBound(to: Element.self)
+            capacity = newCapacity
+        } else {
+            let former = (base: base, capacity: capacity)
+            (base, capacity) = (Self.allocate(newCapacity), newCapacity)
+            base.moveInitialize(from: former.base, count: count)
+            Self.giveBack(former.base, former.capacity)
+        }
     }
+
+    // MARK: Memory
+
+    // What is large has pages of its own. They grow and shrink without being copied. And the C library, when it is asked
+    // for much or gets much back, first puts together all small blocks that were freed: an add and a cancel of one of a
+    // million timers took 1.4 times as long, firing in bulk 1.6 times.
+
+    private var hasOwnPages: Bool { Self.takesOwnPages(capacity) }
+
+    private static func takesOwnPages(_ capacity: Int) -> Bool { bytes(capacity) >= 1 << 14 }
+
+    private static func bytes(_ capacity: Int) -> Int { capacity * MemoryLayout<Element>.stride }
+
+    private static func allocate(_ capacity: Int) -> UnsafeMutablePointer<Element> {
+        guard takesOwnPages(capacity) else { return .allocate(capacity: capacity) }
+        return checked(rlk_make_pages(bytes(capacity))).bindMemory(to: Element.self, capacity: capacity)
+    }
+
+    private static func giveBack(_ base: UnsafeMutablePointer<Element>, _ capacity: Int) {
+        if takesOwnPages(capacity) {
+            munmap(base, bytes(capacity))
+        } else if capacity > 0 {
+            base.deallocate()
+        }
+    }
+
+    private static func checked(_ pages: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer {
+        require(pages != nil, "there is no memory left for what a run loop holds")
+        return pages.unsafelyUnwrapped
+    }
+}
+
+extension Buffer {
+    @inline(__always)
+    var last: Element? { isEmpty ? nil : base[count - 1] }
 }

@@ -14,8 +14,9 @@ private let modes: [RunLoop.Mode] = ["first", "second"]
 nonisolated(unsafe) private var descriptorSources: [DescriptorSource] = []
 
 private func handle(_ timer: Timer) -> UnsafeMutableRawPointer { Unmanaged.passUnretained(timer).toOpaque() }
-private func timer(_ handle: UnsafeMutableRawPointer?) -> Timer {
-    Unmanaged.fromOpaque(handle!).takeUnretainedValue()
+// A user has the timer in a constant, and counts no reference; here the loop keeps it.
+private func with<Result>(_ handle: UnsafeMutableRawPointer?, _ body: (Timer) -> Result) -> Result {
+    Unmanaged<Timer>.fromOpaque(handle!)._withUnsafeGuaranteedRef(body)
 }
 
 private func watch(_ descriptor: Int32, _ number: Int, in mode: RunLoop.Mode) {
@@ -49,17 +50,22 @@ peer.report = {
     harness_emit("jobs", Double(loop.statistics.jobs), "")
 }
 
+/// As in Foundation, an interval of zero would be 0.1 ms, and the loop would sleep.
+private func addAtOnce(_ number: Int) -> UnsafeMutableRawPointer {
+    let timer = Timer(at: loop.now) { _ in harness_fired(number) }
+    loop.add(timer, forMode: .default)
+    return handle(timer)
+}
+
 // Timers. The loop keeps each until it is invalidated.
 peer.add = { delay, number in
+    guard delay > 0 else { return addAtOnce(number) }
     let interval = Duration.nanoseconds(Int64(delay))
     return handle(Timer.scheduledTimer(withTimeInterval: interval, repeats: false) { _ in harness_fired(number) })
 }
-peer.cancel = { timer($0).invalidate() }
+peer.cancel = { with($0) { $0.invalidate() } }
 peer.rearm = { handle, delay, _ in
-    // A user has the timer in a constant, and counts no reference; here the loop keeps it.
-    Unmanaged<Timer>.fromOpaque(handle!)._withUnsafeGuaranteedRef {
-        $0.fireDate = loop.passTime + .nanoseconds(Int64(delay))
-    }
+    with(handle) { $0.fireDate = loop.passTime + .nanoseconds(Int64(delay)) }
 }
 peer.add_repeating = { period, number in
     let timer = Timer(timeInterval: .nanoseconds(Int64(period)), repeats: true) { _ in harness_fired(number) }
@@ -140,7 +146,7 @@ peer.add_common = { delay, number in
     loop.add(timer, forMode: .common)
     return handle(timer)
 }
-peer.remove_common = { loop.remove(timer($0), fromMode: .common) }
+peer.remove_common = { with($0) { loop.remove($0, fromMode: .common) } }
 
 // Virtual time.
 peer.virtual_run = { duration, arm in
