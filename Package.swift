@@ -37,6 +37,7 @@ let package = Package(
         .library(name: "RunLoopUnix", targets: ["RunLoopUnix"]),
         .library(name: "RunLoopTLS", targets: ["RunLoopTLS"]),
         .library(name: "RunLoopFoundation", targets: ["RunLoopFoundation"]),
+        .library(name: "RunLoopCalendar", targets: ["RunLoopCalendar"]),
         .library(name: "RunLoopSimulation", targets: ["RunLoopSimulation"]),
         .library(name: "RunLoopTesting", targets: ["RunLoopTesting"]),
         .library(name: "RunLoopLogging", targets: ["RunLoopLogging"]),
@@ -74,6 +75,7 @@ let package = Package(
         .target(name: "RunLoopUnix", dependencies: ["RunLoopKit", "CShims"], swiftSettings: strict),
         .target(name: "RunLoopTLS", dependencies: ["RunLoopUnix", "COpenSSL"], swiftSettings: strict),
         .target(name: "RunLoopFoundation", dependencies: ["RunLoopKit"], swiftSettings: strict),
+        .target(name: "RunLoopCalendar", dependencies: ["RunLoopKit"], swiftSettings: strict),
         .target(name: "RunLoopSimulation", dependencies: ["RunLoopCore"], swiftSettings: strict),
         .target(name: "RunLoopTesting", dependencies: ["RunLoopCore", "RunLoopSimulation"], swiftSettings: strict),
 
@@ -175,6 +177,9 @@ let package = Package(
         .testTarget(
             name: "RunLoopTLSTests",
             dependencies: ["RunLoopTLS", "RunLoopUnix", "RunLoopKit", "RunLoopSimulation", "TestSupport", "COpenSSL"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "RunLoopCalendarTests", dependencies: ["RunLoopCalendar", "RunLoopFoundation", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
             name: "RunLoopFoundationTests", dependencies: ["RunLoopFoundation", "RunLoopSimulation"],

@@ -2,6 +2,7 @@
 
 #include "cshims.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -77,4 +78,19 @@ void rlk_set_thread_name(const char *name) {
     char kept[16] = {0};
     strncpy(kept, name, sizeof kept - 1);
     pthread_setname_np(pthread_self(), kept);
+}
+
+int rlk_clock_watch(void) {
+    int descriptor = timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (descriptor < 0) return -1;
+    // Far away, but not so far that the kernel's arithmetic saturates. It never expires by itself.
+    struct itimerspec far = {.it_value = {.tv_sec = INT32_MAX * 2LL}};
+    timerfd_settime(descriptor, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &far, NULL);
+    return descriptor;
+}
+
+void rlk_clock_watch_read(int descriptor) {
+    uint64_t expirations;
+    // Fails with ECANCELED, and reports the next time.
+    while (read(descriptor, &expirations, sizeof expirations) < 0 && errno == EINTR) {}
 }

@@ -22,7 +22,7 @@ extension RunLoop {
     }
 
     private var wallClock: Date {
-        Date(timeIntervalSince1970: world.wallTime / .seconds(1))
+        Date(timeIntervalSince1970: (world.wallTime - RunLoop.WallTime(nanoseconds: 0)) / .seconds(1))
     }
 
     /// Runs the loop in the default mode until the date; see ``/RunLoopKit/RunLoop/run(until:)``.

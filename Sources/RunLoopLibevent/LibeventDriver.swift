@@ -131,6 +131,15 @@ package final class LibeventDriver: Driver {
         watches[token] = watch
     }
 
+    package func watchWallClock(token: SourceToken) {
+        checkFork()
+        let descriptor = rlk_clock_watch()
+        require(descriptor >= 0, "no descriptor left to watch the wall clock (errno \(errno))")
+        let watch = Watch(driver: self, token: token, clock: descriptor)
+        require(watch.begin(on: base, descriptor, .readable), "libevent does not accept the loop's own descriptor")
+        watches[token] = watch
+    }
+
     package func unwatch(_ token: SourceToken) {
         let watch = watches.removeValue(forKey: token)
         if !isForked { watch?.end() }
@@ -142,11 +151,14 @@ private final class Watch {
     // Unowned and unsafe: the driver keeps its watches, and ends them before it goes.
     private unowned(unsafe) let driver: LibeventDriver
     private let token: SourceToken
+    /// What watches the wall clock: it is read when it reports, and closed at the end.
+    private let clock: Int32?
     private var event: UnsafeMutablePointer<event>?
 
-    init(driver: LibeventDriver, token: SourceToken) {
+    init(driver: LibeventDriver, token: SourceToken, clock: Int32? = nil) {
         self.driver = driver
         self.token = token
+        self.clock = clock
     }
 
     func begin(on base: OpaquePointer, _ descriptor: Int32, _ events: DescriptorEvents) -> Bool {
@@ -172,6 +184,7 @@ private final class Watch {
     func end() {
         if let event { event_free(event) }
         event = nil
+        if let clock { close(clock) }
     }
 
     @inline(__always)
@@ -179,6 +192,7 @@ private final class Watch {
         var events: DescriptorEvents = []
         if Int32(what) & EV_READ != 0 { events.insert(.readable) }
         if Int32(what) & EV_WRITE != 0 { events.insert(.writable) }
+        if let clock { rlk_clock_watch_read(clock) }
         driver.ready?.with { $0.append(token, events) }
     }
 }

@@ -9,10 +9,18 @@ package final class RealWorld: World {
 
     package var isVirtual: Bool { false }
 
-    package var wallTime: Duration {
+    package var wallTime: RunLoop.WallTime {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
-        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+        return RunLoop.WallTime(secondsSince1970: Int64(time.tv_sec)) + .nanoseconds(time.tv_nsec)
+    }
+
+    /// Both clocks run at the same rate, which time servers adjust for both. What makes their difference another one is
+    /// told to loops that watch the clock.
+    package func instant(of time: RunLoop.WallTime) -> RunLoop.Instant {
+        // Read first: an instant that is a little late is never early.
+        let wallTime = wallTime
+        return MonotonicClock.now + (time - wallTime)
     }
 
     package func makeSeat(named name: String, isService: Bool) -> any Seat { RealSeat() }

@@ -11,8 +11,9 @@ final class SimulatedWorld: World {
 
     var isVirtual: Bool { true }
 
-    /// A simulation begins with the year 2001, Foundation's reference date, so that dates are the same in every run.
-    var wallTime: Duration { .seconds(978_307_200) + .nanoseconds(timeline.now.nanoseconds) }
+    var wallTime: RunLoop.WallTime { timeline.wallTime }
+
+    func instant(of time: RunLoop.WallTime) -> RunLoop.Instant { timeline.instant(of: time) }
 
     func makeSeat(named name: String, isService: Bool) -> any Seat {
         VirtualSeat(owner: self, index: timeline.enter(named: name, isService: isService))

@@ -20,12 +20,16 @@ public import RunLoopCore
 ///
 /// - Parameters:
 ///   - isTraced: whether to keep ``Simulation/trace``.
+///   - wallTime: what the clock on the wall shows at the start; the beginning of the year 2001, which is Foundation's
+///     reference date, unless given. So dates are the same in every run.
 ///   - body: what to do; called once, on this thread.
 @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
-public func withSimulation<Result>(traced isTraced: Bool = false, _ body: (Simulation) throws -> Result) rethrows
-    -> Result
-{
-    let simulation = Simulation(isTraced: isTraced)
+public func withSimulation<Result>(
+    traced isTraced: Bool = false,
+    startingAt wallTime: RunLoop.WallTime = RunLoop.WallTime(secondsSince1970: 978_307_200),
+    _ body: (Simulation) throws -> Result
+) rethrows -> Result {
+    let simulation = Simulation(isTraced: isTraced, startingAt: wallTime)
     let timeline = simulation.timeline
     let world = SimulatedWorld(timeline: timeline)
     let loop = RunLoop(driver: VirtualDriver(timeline: timeline, index: 0), world: world)
@@ -52,8 +56,8 @@ public func withSimulation<Result>(traced isTraced: Bool = false, _ body: (Simul
 public final class Simulation: Sendable {
     let timeline: Timeline
 
-    init(isTraced: Bool) {
-        timeline = Timeline(isTraced: isTraced)
+    init(isTraced: Bool, startingAt wallTime: RunLoop.WallTime) {
+        timeline = Timeline(isTraced: isTraced, startingAt: wallTime)
         _ = timeline.enter(named: "main", thread: pthread_self())
     }
 
@@ -189,6 +193,32 @@ public final class Simulation: Sendable {
         }
         loop.add(touch, forMode: .default)
         loop.perform(at: start) { touch.signal() }
+    }
+
+    // MARK: The clock on the wall
+
+    /// What the clock on the wall shows. Loops ask for it with `RunLoop.wallTime`, and their wall timers fire by it.
+    /// Setting it is what a person or a time server does: virtual time stays as it is, and wall timers are told.
+    ///
+    /// Any thread of the simulation.
+    public var wallTime: RunLoop.WallTime {
+        get { timeline.wallTime }
+        set { timeline.changeWallClock { clock, now in clock.set(to: newValue, at: now) } }
+    }
+
+    /// Lets the machine sleep: the clock on the wall goes on by `duration`, and virtual time stands still, as
+    /// `CLOCK_MONOTONIC` does.
+    public func sleepMachine(for duration: Duration) {
+        timeline.changeWallClock { clock, now in clock.set(to: clock.time(at: now) + duration, at: now) }
+    }
+
+    /// From now on the clock on the wall is too fast by so many billionths, or too slow if they are negative: with
+    /// 20,000 it gains 1.7 s a day.
+    ///
+    /// - Precondition: more than -1,000,000,000.
+    public func setWallClockDrift(billionths: Int64) {
+        require(billionths > -1_000_000_000, "a clock that drifts still goes forward; set simulation.wallTime instead")
+        timeline.changeWallClock { clock, now in clock.setDrift(billionths, at: now) }
     }
 
     // MARK: What happened

@@ -62,8 +62,11 @@ final class Timeline: Sendable {
         var rest = Rest.none
         var isWoken = false
         var watches: [SourceToken: (descriptor: Int32, events: DescriptorEvents)] = [:]
+        /// Who is told when the wall clock is set, and whether it was.
+        var clockToken: SourceToken?
+        var wasClockSet = false
 
-        var hasReady: Bool { !watches.isEmpty && !ready.isEmpty }
+        var hasReady: Bool { wasClockSet || (!watches.isEmpty && !ready.isEmpty) }
 
         /// The watched descriptors that are ready now, by token.
         var ready: [(SourceToken, DescriptorEvents)] {
@@ -116,6 +119,7 @@ final class Timeline: Sendable {
         var living: [Int] = []
         var lines: [String] = []
         var escapes: [String] = []
+        var wallClock: WallClock
     }
 
     private let isTraced: Bool
@@ -125,9 +129,9 @@ final class Timeline: Sendable {
     private let soloEnd = Atomic(RunLoop.Instant.distantPast.nanoseconds)
     private let state: Locked<State>
 
-    init(isTraced: Bool) {
+    init(isTraced: Bool, startingAt wallTime: RunLoop.WallTime) {
         self.isTraced = isTraced
-        state = Locked(State(clock: clock))
+        state = Locked(State(clock: clock, wallClock: WallClock(start: wallTime)))
     }
 
     var now: RunLoop.Instant { clock.now }
@@ -476,8 +480,34 @@ final class Timeline: Sendable {
         state.withLock { $0.participants[index].watches[token] = watch }
     }
 
-    /// The watched descriptors of a thread that are ready now, by token.
-    func readyDescriptors(_ index: Int) -> [(SourceToken, DescriptorEvents)] {
-        state.withLock { $0.participants[index].ready }
+    /// What is ready now for a thread, by token.
+    func takeReady(_ index: Int) -> [(SourceToken, DescriptorEvents)] {
+        state.withLock { state in
+            let wasClockSet = state.participants[index].wasClockSet
+            state.participants[index].wasClockSet = false
+            let clock = wasClockSet ? state.participants[index].clockToken : nil
+            return (clock.map { [($0, .readable)] } ?? []) + state.participants[index].ready
+        }
+    }
+
+    // MARK: The wall clock
+
+    /// What the wall clock shows now.
+    var wallTime: RunLoop.WallTime { state.withLock { $0.wallClock.time(at: $0.clock.now) } }
+
+    func instant(of time: RunLoop.WallTime) -> RunLoop.Instant { state.withLock { $0.wallClock.instant(of: time) } }
+
+    /// Sets the wall clock, and tells those who watch it.
+    func changeWallClock(_ body: (inout WallClock, RunLoop.Instant) -> Void) {
+        change { state in
+            body(&state.wallClock, state.clock.now)
+            for index in state.living where state.participants[index].clockToken != nil {
+                state.participants[index].wasClockSet = true
+            }
+        }
+    }
+
+    func watchWallClock(_ index: Int, _ token: SourceToken?) {
+        state.withLock { $0.participants[index].clockToken = token }
     }
 }

@@ -32,6 +32,11 @@ int rlk_timerfd(void);
 /// Sets a timer descriptor to an absolute time in nanoseconds, or disarms it with 0. Clears an expiry that was not read.
 int rlk_timerfd_set(int descriptor, int64_t nanoseconds);
 
+/// A descriptor that becomes readable each time the wall clock is set, and when the machine has slept; -1 and errno on
+/// failure. Reading it is up to `rlk_clock_watch_read`.
+int rlk_clock_watch(void);
+void rlk_clock_watch_read(int descriptor);
+
 /// Whether the caller is the process's first thread.
 int rlk_is_main_thread(void);
 

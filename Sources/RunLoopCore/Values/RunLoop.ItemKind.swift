@@ -2,6 +2,7 @@ extension RunLoop {
     /// The kinds of things that a loop holds or calls.
     public enum ItemKind: String, Sendable, Hashable, CaseIterable, CustomStringConvertible {
         case timer
+        case wallTimer = "wall timer"
         case delayedCall = "delayed call"
         case timerSource = "timer source"
         case displayLink = "display link"

@@ -16,7 +16,10 @@ package protocol Driver: AnyObject {
     /// Begins to report `token` whenever `descriptor` is ready for one of `events`.
     func watch(_ descriptor: Int32, for events: DescriptorEvents, token: SourceToken) throws(DescriptorError)
 
-    /// Ends what ``watch(_:for:token:)`` began. What was collected before is not taken back.
+    /// Begins to report `token` each time the wall clock was set.
+    func watchWallClock(token: SourceToken)
+
+    /// Ends what ``watch(_:for:token:)`` or ``watchWallClock(token:)`` began. What was collected before is not taken back.
     func unwatch(_ token: SourceToken)
 }
 

@@ -3,8 +3,11 @@ package protocol World: AnyObject, Sendable {
     /// Whether the time is virtual. If so, tolerance moves no fire, and results are exact.
     var isVirtual: Bool { get }
 
-    /// The time that a clock on the wall shows, since the beginning of 1970 (UTC).
-    var wallTime: Duration { get }
+    /// The time that the clock on the wall shows.
+    var wallTime: RunLoop.WallTime { get }
+
+    /// When that clock will show a time, if nobody sets it; not in the future if it shows it already.
+    func instant(of time: RunLoop.WallTime) -> RunLoop.Instant
 
     /// A seat for one more thread with a loop.
     ///

@@ -108,5 +108,6 @@ private final class SteppedDriver: Driver {
     }
 
     func watch(_ descriptor: Int32, for events: DescriptorEvents, token: SourceToken) {}
+    func watchWallClock(token: SourceToken) {}
     func unwatch(_ token: SourceToken) {}
 }

@@ -1,0 +1,33 @@
+internal import RunLoopKit
+
+/// A time of day as a clock on the wall shows it, to the minute.
+public struct TimeOfDay: Sendable, Hashable, Comparable {
+    /// From 0 to 23.
+    public let hour: Int
+    /// From 0 to 59.
+    public let minute: Int
+
+    /// The time at the beginning of a minute.
+    ///
+    /// - Precondition: `hour` is 0 to 23, and `minute` is 0 to 59.
+    public init(hour: Int, minute: Int = 0) {
+        require((0...23).contains(hour), "the hours of a day are 0 to 23, and \(hour) is none")
+        require((0...59).contains(minute), "the minutes of an hour are 0 to 59, and \(minute) is none")
+        self.hour = hour
+        self.minute = minute
+    }
+
+    /// 00:00, when a day begins.
+    public static let midnight = TimeOfDay(hour: 0)
+
+    public static func < (left: TimeOfDay, right: TimeOfDay) -> Bool {
+        (left.hour, left.minute) < (right.hour, right.minute)
+    }
+}
+
+extension TimeOfDay: CustomStringConvertible {
+    /// For example `06:00`.
+    public var description: String {
+        "\(hour < 10 ? "0" : "")\(hour):\(minute < 10 ? "0" : "")\(minute)"
+    }
+}

@@ -1,0 +1,207 @@
+/// A timer of the wall clock: it fires at the dates of a schedule, such as every day at six.
+///
+/// ```swift
+/// let backup = WallTimer(.daily(at: TimeOfDay(hour: 6))) { _ in startBackup() }
+/// loop.add(backup, forMode: .common)
+/// ```
+///
+/// It never fires before the wall clock shows its date. When the clock is set, the kernel tells the loop, and the timer
+/// is due by the new time; the same when the machine has slept.
+///
+/// - A clock that is set forward passes over dates, and so does a loop that is busy, that runs in another mode, or whose
+///   machine sleeps. Those dates are missed; ``missedDates`` says what becomes of them, and ``missedFires`` how many
+///   there were.
+/// - A clock that is set back by less than three hours makes nothing happen twice: dates that have come do not come
+///   again. If it is set back by more, what it shows now counts, as if the timer had been made then. Source: the page on
+///   cron(8).
+///
+/// The dates count from the moment when the timer is first added to a loop. The loop keeps it until it is invalidated or
+/// leaves its last mode, and it keeps its block until it is invalidated. It invalidates itself after the last date of its
+/// schedule, and the end of its loop invalidates it. It belongs to the thread of its loop and is not `Sendable`; other
+/// threads stop it through its ``remote``.
+public final class WallTimer: RunLoop.TimedItem {
+    /// What becomes of dates that are missed.
+    public enum MissedDates: Sendable, Hashable {
+        /// The timer fires once for all of them, as a repeating ``Timer`` does.
+        case runOnce
+        /// The timer fires for each of them, one in a pass, the first one first.
+        case runEach
+        /// They are passed over: the timer fires for the last one alone, and only if it is no more than
+        /// ``WallTimer/grace`` late.
+        case skip
+    }
+
+    /// When it fires.
+    public let schedule: any WallSchedule
+
+    /// What becomes of missed dates; ``MissedDates/runOnce`` unless set. On the thread of its loop.
+    public var missedDates = MissedDates.runOnce
+
+    /// How late a fire may come before ``MissedDates/skip`` passes it over; a minute unless set. On the thread of its
+    /// loop.
+    public var grace = Duration.seconds(60)
+
+    /// The date of the next fire; during the callback, the date that is being fired. `nil` before the timer is first
+    /// added, and after the last date. On the thread of its loop.
+    public private(set) var fireDate: RunLoop.WallTime?
+
+    /// How many dates were missed between the fire before the present one and that fire; between callbacks, before the
+    /// last one. None are with ``MissedDates/runEach``. Counting takes O(number of them). On the thread of its loop.
+    public private(set) var missedFires = 0
+
+    @exclusivity(unchecked) private var block: ((WallTimer) -> Void)?
+    /// The date from which the next one counts: the last one that has come.
+    private var last: RunLoop.WallTime?
+    /// Missed since the last fire.
+    private var missed = 0
+    private var due = RunLoop.Instant.distantFuture
+
+    /// A clock that is set back by more than this shows a new time.
+    private static let correction = Duration.seconds(3 * 3600)
+
+    /// A timer that fires at the dates of a schedule, once it has been added to a loop.
+    ///
+    /// - Parameters:
+    ///   - schedule: its dates.
+    ///   - block: called on the loop's thread at every fire; kept until the timer is invalidated.
+    ///   - file: the place for ``RunLoop/Item/origin``, with `line`.
+    public init(
+        _ schedule: some WallSchedule, block: @escaping (WallTimer) -> Void, file: StaticString = #fileID,
+        line: UInt32 = #line
+    ) {
+        self.schedule = schedule
+        self.block = block
+        super.init(origin: RunLoop.Origin(file: file, line: line))
+    }
+
+    /// A timer that fires once, when the wall clock shows `date`.
+    public convenience init(
+        at date: RunLoop.WallTime, block: @escaping (WallTimer) -> Void, file: StaticString = #fileID,
+        line: UInt32 = #line
+    ) {
+        self.init(SingleDate(date: date), block: block, file: file, line: line)
+        last = .distantPast
+    }
+
+    private struct SingleDate: WallSchedule {
+        let date: RunLoop.WallTime
+        func next(after time: RunLoop.WallTime) -> RunLoop.WallTime? { time < date ? date : nil }
+    }
+
+    /// What any thread may ask of a wall timer.
+    public typealias Remote = RunLoop.ItemRemote<WallTimer>
+
+    /// A handle with which any thread may stop the timer.
+    public var remote: Remote { Remote(link) }
+
+    // MARK: Its dates
+
+    /// Finds the next date, and arms the timer for it. Without one, the timer is invalidated.
+    private func armForNext(in loop: RunLoop) {
+        let now = loop.wallTime
+        let reference = last ?? now
+        last = now + Self.correction < reference ? now : reference
+        fireDate = next(after: last!)
+        guard let fireDate else { return invalidate() }
+        arm(for: fireDate, in: loop)
+    }
+
+    private func next(after time: RunLoop.WallTime) -> RunLoop.WallTime? {
+        guard let next = schedule.next(after: time) else { return nil }
+        require(next > time, "a schedule's next date is later than the time that it was asked about, \(time)")
+        return next
+    }
+
+    private func arm(for date: RunLoop.WallTime, in loop: RunLoop) {
+        due = loop.world.instant(of: date)
+        loop.timers.arm(self, at: due, order: loop.timers.takeOrder())
+    }
+
+    /// The wall clock was set.
+    func clockWasSet(in loop: RunLoop) {
+        if !isCalling && isValid { armForNext(in: loop) }
+    }
+
+    override func deadlineCame(in loop: RunLoop) -> Bool {
+        guard isValid, let date = fireDate else {
+            invalidate()
+            return false
+        }
+        let now = loop.wallTime
+        guard now >= date, let fired = takeDate(date, at: now) else {
+            armForNext(in: loop)
+            return false
+        }
+        fireDate = fired
+        if loop.trace != nil { loop.emit(.called(kind, name: name, origin: origin, words(fired))) }
+        let wasCalled = dispatch(in: loop) { block?(self) }
+        guard isValid else {
+            invalidate()
+            return wasCalled
+        }
+        // It may have been taken out meanwhile, and added to another loop.
+        if let home = self.loop { armForNext(in: home) }
+        return wasCalled
+    }
+
+    /// Goes beyond the dates that have come.
+    ///
+    /// - Returns: the one to fire for; `nil` if all are passed over.
+    private func takeDate(_ date: RunLoop.WallTime, at now: RunLoop.WallTime) -> RunLoop.WallTime? {
+        (last, missedFires, missed) = (date, missed, 0)
+        guard missedDates != .runEach else { return date }
+        while let next = next(after: last!), next <= now {
+            last = next
+            missedFires += 1
+        }
+        guard missedDates == .skip else { return date }
+        guard last! + grace < now else { return last }
+        missed = missedFires + 1
+        return nil
+    }
+
+    private func words(_ date: RunLoop.WallTime) -> String {
+        "fire \(name ?? "wall timer") due \(date) missed \(missedFires)"
+    }
+
+    // MARK: As an item
+
+    override var kind: RunLoop.ItemKind { .wallTimer }
+    override var hasHandler: Bool { block != nil }
+    override var dueDate: RunLoop.Instant? { fireDate == nil ? nil : due }
+    override var detail: String? { fireDate.map { "at \($0)" } }
+    override var deadline: RunLoop.Instant { due }
+
+    override func dropHandler(_ body: () -> Void) {
+        guard let block else { return }
+        self.block = nil
+        body()
+        withExtendedLifetime(block) {}
+    }
+
+    override func setMembership(_ membership: Membership, in loop: RunLoop) {
+        guard !membership.isEmpty else {
+            if home != nil { withdraw(from: loop) }
+            return
+        }
+        if home != nil { return loop.timers.move(self, to: membership) }
+        homeChanged(to: loop)
+        loop.timers.register(self, membership)
+        loop.watchWallClock()
+        if !isCalling { armForNext(in: loop) }
+    }
+}
+
+@available(*, unavailable, message: "a timer belongs to its loop's thread; give other threads its remote")
+extension WallTimer: Sendable {}
+
+extension RunLoop {
+    /// Schedules a wall timer in modes of this loop; in modes that it is in already nothing changes.
+    ///
+    /// A timer that was taken out goes on where it was: dates that have come since then are missed. One that is invalid
+    /// or in another loop is ignored; ``trace`` tells. One whose schedule has no date to come is invalidated. On the
+    /// loop's thread, O(log n) and the time that the schedule takes to find a date.
+    public func add(_ timer: WallTimer, forMode modes: Modes) {
+        enrol(timer, modes)
+    }
+}

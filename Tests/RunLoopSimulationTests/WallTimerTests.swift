@@ -1,0 +1,260 @@
+import RunLoopKit
+import RunLoopSimulation
+import Testing
+
+private typealias WallTime = RunLoop.WallTime
+
+/// Every so many seconds since 1970.
+private struct Every: WallSchedule {
+    let seconds: Int64
+
+    func next(after time: RunLoop.WallTime) -> RunLoop.WallTime? {
+        WallTime(secondsSince1970: (time.secondsSince1970 / seconds + 1) * seconds)
+    }
+}
+
+private let hour: Int64 = 3600
+private let start = WallTime(secondsSince1970: 1_000 * 24 * hour)
+
+private func at(_ hours: Double) -> RunLoop.WallTime { start + .milliseconds(Int64(hours * 3_600_000)) }
+
+@Suite("Wall timers")
+struct WallTimerTests {
+    /// What a timer of every hour has done, as `date at time missed n`.
+    private final class Fires {
+        private(set) var lines: [String] = []
+        func note(_ timer: WallTimer, _ simulation: Simulation) {
+            let hours = { (time: RunLoop.WallTime) in
+                "\(Double((time.nanoseconds - start.nanoseconds) / 1_000_000) / 3_600_000)"
+            }
+            lines.append("\(hours(timer.fireDate!)) at \(hours(simulation.wallTime)) missed \(timer.missedFires)")
+        }
+    }
+
+    private func hourly(
+        _ missedDates: WallTimer.MissedDates = .runOnce, _ body: (Simulation, WallTimer) -> Void
+    ) -> [String] {
+        let fires = Fires()
+        withSimulation(startingAt: start) { simulation in
+            let timer = WallTimer(Every(seconds: hour)) { fires.note($0, simulation) }
+            timer.missedDates = missedDates
+            simulation.loop.add(timer, forMode: .default)
+            body(simulation, timer)
+            simulation.loop.checkInvariants()
+        }
+        return fires.lines
+    }
+
+    @Test("A timer fires when the wall clock shows its date, and at the start of a simulation it shows what was given")
+    func fires() {
+        let lines = hourly { simulation, timer in
+            #expect(simulation.wallTime == start)
+            #expect(simulation.loop.wallTime == start)
+            #expect(timer.fireDate == at(1))
+            simulation.advance(by: .seconds(3 * hour))
+            #expect(timer.fireDate == at(4))
+            #expect(simulation.now == RunLoop.Instant(nanoseconds: 3 * hour * 1_000_000_000))
+        }
+        #expect(lines == ["1.0 at 1.0 missed 0", "2.0 at 2.0 missed 0", "3.0 at 3.0 missed 0"])
+    }
+
+    @Test("A clock that is set forward passes over dates: the timer fires once, for each, or not")
+    func setForward() {
+        func lines(_ missedDates: WallTimer.MissedDates, to hours: Double) -> [String] {
+            hourly(missedDates) { simulation, _ in
+                simulation.loop.perform(at: RunLoop.Instant(nanoseconds: 1_800_000_000_000)) {
+                    simulation.wallTime = at(hours)
+                }
+                simulation.advance(by: .seconds(hour))
+            }
+        }
+        #expect(lines(.runOnce, to: 3.25) == ["1.0 at 3.25 missed 2"])
+        #expect(
+            lines(.runEach, to: 3.25) == [
+                "1.0 at 3.25 missed 0", "2.0 at 3.25 missed 0", "3.0 at 3.25 missed 0",
+            ])
+        #expect(lines(.skip, to: 3.25) == [])
+        #expect(lines(.skip, to: 3.01) == ["3.0 at 3.01 missed 2"])
+        #expect(lines(.runOnce, to: 3.75) == ["1.0 at 3.75 missed 2", "4.0 at 4.0 missed 0"])
+        #expect(lines(.skip, to: 3.75) == ["4.0 at 4.0 missed 3"])
+    }
+
+    @Test("After a sleep of the machine the same holds, and the loop's own time stands still meanwhile")
+    func machineSleeps() {
+        let lines = hourly { simulation, _ in
+            simulation.advance(by: .seconds(hour / 2))
+            simulation.sleepMachine(for: .seconds(24 * hour))
+            #expect(simulation.now == RunLoop.Instant(nanoseconds: 1_800_000_000_000))
+            simulation.advance(by: .seconds(1))
+        }
+        #expect(lines == ["1.0 at 24.5 missed 23"])
+    }
+
+    @Test("A clock that is set back a little makes no date come twice")
+    func setBack() {
+        let lines = hourly { simulation, timer in
+            simulation.advance(by: .seconds(2 * hour + 600))
+            simulation.wallTime = at(0.5)
+            simulation.advance(by: .seconds(hour))
+            #expect(timer.fireDate == at(3))
+            simulation.advance(by: .seconds(2 * hour))
+        }
+        #expect(lines == ["1.0 at 1.0 missed 0", "2.0 at 2.0 missed 0", "3.0 at 3.0 missed 0"])
+    }
+
+    @Test("A clock that is set back by more than three hours shows a new time, which counts")
+    func corrected() {
+        let lines = hourly { simulation, _ in
+            simulation.wallTime = at(-24.5)
+            simulation.advance(by: .seconds(hour))
+        }
+        #expect(lines == ["-24.0 at -24.0 missed 0"])
+    }
+
+    @Test("A timer never fires before the clock shows its date, even if the clock is set back at that moment")
+    func neverEarly() {
+        let lines = hourly { simulation, _ in
+            simulation.loop.perform(at: RunLoop.Instant(nanoseconds: hour * 1_000_000_000)) {
+                simulation.wallTime = at(0.75)
+            }
+            simulation.advance(by: .seconds(2 * hour))
+        }
+        // The timer was made before the block, and fires first.
+        #expect(lines.first == "1.0 at 1.0 missed 0")
+        let late = hourly { simulation, _ in
+            simulation.loop.perform(at: RunLoop.Instant(nanoseconds: hour * 1_000_000_000 - 1)) {
+                simulation.wallTime = at(0.75)
+            }
+            simulation.advance(by: .seconds(2 * hour))
+        }
+        #expect(late == ["1.0 at 1.0 missed 0"])
+    }
+
+    @Test(
+        "With a clock that drifts, a timer fires when that clock shows the date",
+        arguments: [-200_000, 30_000, 999_999_999] as [Int64])
+    func drifts(billionths: Int64) {
+        let lines = hourly { simulation, _ in
+            simulation.setWallClockDrift(billionths: billionths)
+            while simulation.wallTime < at(3) { simulation.advance(by: .seconds(60)) }
+        }
+        let early = lines.prefix(3).filter { line in
+            let words = line.split(separator: " ")
+            return Double(words[2])! < Double(words[0])!
+        }
+        #expect(lines.count == 3 && early.isEmpty, "\(billionths): \(lines)")
+        #expect(lines.first?.hasPrefix("1.0 at 1.0") == true)
+    }
+
+    @Test("Dates that pass while another mode runs are missed")
+    func otherMode() {
+        let lines = hourly { simulation, _ in
+            simulation.drag(
+                from: RunLoop.Instant(nanoseconds: 0), until: RunLoop.Instant(nanoseconds: 9_000_000_000_000))
+            simulation.advance(by: .seconds(3 * hour))
+        }
+        #expect(lines == ["1.0 at 2.5 missed 1", "3.0 at 3.0 missed 0"])
+    }
+
+    @Test("A timer of one date fires once, at once if the date has passed, and is invalid then")
+    func singleDate() {
+        withSimulation(startingAt: start) { simulation in
+            var fired: [Double] = []
+            let timers = [at(-1), at(1)].map { date in
+                WallTimer(at: date) { _ in fired.append((simulation.wallTime - start) / .seconds(hour)) }
+            }
+            for timer in timers { simulation.loop.add(timer, forMode: .default) }
+            simulation.advance(by: .seconds(hour / 2))
+            simulation.sleepMachine(for: .seconds(hour / 4))
+            simulation.advance(by: .seconds(hour))
+            #expect(fired == [0, 1])
+            #expect(timers.allSatisfy { !$0.isValid && $0.fireDate == nil })
+        }
+    }
+
+    @Test("What a callback does to its timer holds, and a timer that is taken out and added again goes on")
+    func changedWithin() {
+        let lines = hourly { simulation, timer in
+            simulation.advance(by: .seconds(hour))
+            simulation.loop.remove(timer, fromMode: .default)
+            simulation.advance(by: .seconds(2 * hour))
+            simulation.loop.add(timer, forMode: .default)
+            simulation.advance(by: .seconds(hour / 2))
+            simulation.loop.perform(at: simulation.now + .seconds(hour)) { timer.invalidate() }
+            simulation.advance(by: .seconds(5 * hour))
+            #expect(!timer.isValid)
+        }
+        #expect(lines == ["1.0 at 1.0 missed 0", "2.0 at 3.0 missed 1", "4.0 at 4.0 missed 0"])
+    }
+
+    @Test("Every thread's timers are told when the clock is set")
+    func threads() {
+        for _ in 0..<20 {
+            withSimulation(traced: true, startingAt: start) { simulation in
+                let threads = ["a", "b"].map { name in
+                    LoopThread(name: name) { loop in
+                        loop.add(
+                            WallTimer(Every(seconds: hour)) { timer in
+                                simulation.note("\(name) fires at \(simulation.wallTime) missed \(timer.missedFires)")
+                            }, forMode: .common)
+                    }
+                }
+                simulation.advance(by: .seconds(60))
+                simulation.wallTime = at(5.5)
+                simulation.advance(by: .seconds(60))
+                let lines = simulation.trace.filter { $0.contains("fires at") }
+                #expect(lines.count == 2 && lines.allSatisfy { $0.hasSuffix("missed 4") }, "\(lines)")
+                withExtendedLifetime(threads) {}
+            }
+        }
+    }
+
+    @Test("A wall timer by itself keeps a run going; what watches the clock does not")
+    func keepsAlive() {
+        withSimulation(startingAt: start) { simulation in
+            let timer = WallTimer(at: at(2)) { _ in }
+            simulation.loop.add(timer, forMode: .default)
+            #expect(simulation.loop.run(in: .default) == .finished)
+            #expect(simulation.wallTime == at(2))
+            #expect(simulation.runUntilIdle() == .idle(waiting: []))
+        }
+    }
+
+    @Test("In the real world a timer is never early")
+    func real() {
+        let loop = RunLoop.current
+        for delay in [0, 1, 7, 30] {
+            let date = loop.wallTime + .milliseconds(delay)
+            var fired: RunLoop.WallTime?
+            loop.add(WallTimer(at: date) { _ in fired = loop.wallTime }, forMode: "wall")
+            loop.run(in: "wall")
+            #expect(fired.map { $0 >= date } == true)
+        }
+    }
+}
+
+@Suite("Wall time")
+struct WallTimeTests {
+    @Test("is written in UTC")
+    func description() {
+        #expect("\(RunLoop.WallTime(secondsSince1970: 0))" == "1970-01-01T00:00:00Z")
+        #expect("\(RunLoop.WallTime(secondsSince1970: 978_307_200))" == "2001-01-01T00:00:00Z")
+        #expect("\(RunLoop.WallTime(nanoseconds: 951_825_599_120_000_000))" == "2000-02-29T11:59:59.120Z")
+        #expect("\(RunLoop.WallTime(nanoseconds: -1))" == "1969-12-31T23:59:59.999999999Z")
+        #expect("\(RunLoop.WallTime.distantFuture)" == "distantFuture")
+        #expect("\(RunLoop.WallTime(nanoseconds: .min + 1))" == "1677-09-21T00:12:43.145224193Z")
+        #expect("\(RunLoop.WallTime(nanoseconds: .max - 1))" == "2262-04-11T23:47:16.854775806Z")
+    }
+
+    @Test("is added to and subtracted from, and saturates")
+    func arithmetic() {
+        let time = RunLoop.WallTime(secondsSince1970: 100)
+        #expect(time + .seconds(5) == RunLoop.WallTime(nanoseconds: 105_000_000_000))
+        #expect(time - .seconds(105) == RunLoop.WallTime(secondsSince1970: -5))
+        #expect(time - RunLoop.WallTime(secondsSince1970: 40) == .seconds(60))
+        #expect(RunLoop.WallTime(secondsSince1970: .max) == .distantFuture)
+        #expect(RunLoop.WallTime.distantPast - .seconds(1) == .distantPast)
+        #expect(RunLoop.WallTime(nanoseconds: -1).secondsSince1970 == -1)
+        #expect(RunLoop.WallTime(nanoseconds: -1_000_000_000).secondsSince1970 == -1)
+    }
+}
