@@ -84,6 +84,21 @@ let taskOperations: [(name: String, run: @Sendable (RunLoop, Int) -> Void)] = [
         }
     ),
     (
+        "a task that waits in a continuation for a delayed call, on virtual time",
+        { _, count in
+            withSimulation { simulation in
+                let loop = simulation.loop
+                try? loop.run {
+                    for _ in 0..<count {
+                        await withUnsafeContinuation { continuation in
+                            loop.perform(afterDelay: .seconds(1)) { continuation.resume() }
+                        }
+                    }
+                }
+            }
+        }
+    ),
+    (
         "an echo by a connection's handler",
         { loop, count in
             let (server, peer) = sockets()

@@ -77,6 +77,12 @@ private final class Target {
     func call() { observe(1) }
 }
 
+/// Makes delayed calls, one after another, each with a context of its own.
+private func callNext(of left: Int, in loop: RunLoop) {
+    guard left > 0 else { return }
+    loop.perform(afterDelay: .seconds(1)) { callNext(of: left - 1, in: loop) }
+}
+
 /// Watches as many pipes; each has a byte in it that nobody reads.
 @discardableResult
 private func watchPipes(_ count: Int) -> [DescriptorSource] {
@@ -445,6 +451,18 @@ private let operations: [(name: String, run: () -> Never)] = [
             let remote = loop.remote
             measured {
                 for number in 0..<count { try? remote.performAndWait { _ in observe(number) } }
+                return count
+            }
+        }
+    ),
+    (
+        "make a delayed call and have it made, on virtual time",
+        {
+            measured {
+                withSimulation { simulation in
+                    callNext(of: count, in: simulation.loop)
+                    simulation.loop.run(in: .default)
+                }
                 return count
             }
         }
