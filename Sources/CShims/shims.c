@@ -83,7 +83,7 @@ void rlk_set_thread_name(const char *name) {
 int rlk_clock_watch(void) {
     int descriptor = timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC);
     if (descriptor < 0) return -1;
-    // Far away, but not so far that the kernel's arithmetic saturates. It never expires by itself.
+    // In 2106: far away, but not so far that the kernel's arithmetic saturates. Then it reports once for nothing.
     struct itimerspec far = {.it_value = {.tv_sec = INT32_MAX * 2LL}};
     timerfd_settime(descriptor, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &far, NULL);
     return descriptor;

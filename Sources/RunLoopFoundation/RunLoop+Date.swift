@@ -21,9 +21,7 @@ extension RunLoop {
         return wallClock.addingTimeInterval((instant - now) / .seconds(1))
     }
 
-    private var wallClock: Date {
-        Date(timeIntervalSince1970: (world.wallTime - RunLoop.WallTime(nanoseconds: 0)) / .seconds(1))
-    }
+    private var wallClock: Date { Date(world.wallTime) }
 
     /// Runs the loop in the default mode until the date; see ``/RunLoopKit/RunLoop/run(until:)``.
     @available(*, noasync, message: "a run loop blocks its thread; await withLoop, or run it on a LoopThread")

@@ -63,10 +63,9 @@ final class Timeline: Sendable {
         var isWoken = false
         var watches: [SourceToken: (descriptor: Int32, events: DescriptorEvents)] = [:]
         /// Who is told when the wall clock is set, and whether it was.
-        var clockToken: SourceToken?
-        var wasClockSet = false
+        var clockWatch: (token: SourceToken, wasSet: Bool)?
 
-        var hasReady: Bool { wasClockSet || (!watches.isEmpty && !ready.isEmpty) }
+        var hasReady: Bool { clockWatch?.wasSet == true || (!watches.isEmpty && !ready.isEmpty) }
 
         /// The watched descriptors that are ready now, by token.
         var ready: [(SourceToken, DescriptorEvents)] {
@@ -477,16 +476,19 @@ final class Timeline: Sendable {
     // MARK: Descriptors
 
     func setWatch(_ index: Int, _ token: SourceToken, _ watch: (descriptor: Int32, events: DescriptorEvents)?) {
-        state.withLock { $0.participants[index].watches[token] = watch }
+        state.withLock { state in
+            state.participants[index].watches[token] = watch
+            if state.participants[index].clockWatch?.token == token { state.participants[index].clockWatch = nil }
+        }
     }
 
     /// What is ready now for a thread, by token.
     func takeReady(_ index: Int) -> [(SourceToken, DescriptorEvents)] {
         state.withLock { state in
-            let wasClockSet = state.participants[index].wasClockSet
-            state.participants[index].wasClockSet = false
-            let clock = wasClockSet ? state.participants[index].clockToken : nil
-            return (clock.map { [($0, .readable)] } ?? []) + state.participants[index].ready
+            let ready = state.participants[index].ready
+            guard let clock = state.participants[index].clockWatch, clock.wasSet else { return ready }
+            state.participants[index].clockWatch!.wasSet = false
+            return [(clock.token, .readable)] + ready
         }
     }
 
@@ -501,13 +503,11 @@ final class Timeline: Sendable {
     func changeWallClock(_ body: (inout WallClock, RunLoop.Instant) -> Void) {
         change { state in
             body(&state.wallClock, state.clock.now)
-            for index in state.living where state.participants[index].clockToken != nil {
-                state.participants[index].wasClockSet = true
-            }
+            for index in state.living { state.participants[index].clockWatch?.wasSet = true }
         }
     }
 
-    func watchWallClock(_ index: Int, _ token: SourceToken?) {
-        state.withLock { $0.participants[index].clockToken = token }
+    func watchWallClock(_ index: Int, _ token: SourceToken) {
+        state.withLock { $0.participants[index].clockWatch = (token, false) }
     }
 }

@@ -16,7 +16,7 @@ private struct Every: WallSchedule {
 private let hour: Int64 = 3600
 private let start = WallTime(secondsSince1970: 1_000 * 24 * hour)
 
-private func at(_ hours: Double) -> RunLoop.WallTime { start + .milliseconds(Int64(hours * 3_600_000)) }
+private func at(_ hours: Double) -> RunLoop.WallTime { start + .milliseconds(Int64((hours * 3_600_000).rounded())) }
 
 @Suite("Wall timers")
 struct WallTimerTests {
@@ -77,6 +77,35 @@ struct WallTimerTests {
         #expect(lines(.skip, to: 3.01) == ["3.0 at 3.01 missed 2"])
         #expect(lines(.runOnce, to: 3.75) == ["1.0 at 3.75 missed 2", "4.0 at 4.0 missed 0"])
         #expect(lines(.skip, to: 3.75) == ["4.0 at 4.0 missed 3"])
+    }
+
+    @Test("Until the next fire, the count is that of the last one")
+    func countStays() {
+        let lines = hourly(.skip) { simulation, timer in
+            simulation.wallTime = at(2.01)
+            simulation.advance(by: .seconds(1))
+            #expect(timer.missedFires == 1)
+            simulation.wallTime = at(5.5)
+            simulation.advance(by: .seconds(1))
+            #expect(timer.missedFires == 1)
+            simulation.advance(by: .seconds(hour))
+            #expect(timer.missedFires == 3)
+        }
+        #expect(lines == ["2.0 at 2.01 missed 1", "6.0 at 6.0 missed 3"])
+    }
+
+    @Test("A thread that ends just after the clock was set lets the others go on")
+    func endsMeanwhile() {
+        withSimulation(startingAt: start) { simulation in
+            let thread = LoopThread { loop in
+                loop.add(WallTimer(at: at(9)) { _ in }, forMode: .common)
+            }
+            simulation.yield()
+            simulation.wallTime = at(1)
+            thread.stop()
+            thread.join()
+            #expect(simulation.runUntilIdle() == .idle(waiting: []))
+        }
     }
 
     @Test("After a sleep of the machine the same holds, and the loop's own time stands still meanwhile")

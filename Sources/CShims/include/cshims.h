@@ -33,8 +33,10 @@ int rlk_timerfd(void);
 int rlk_timerfd_set(int descriptor, int64_t nanoseconds);
 
 /// A descriptor that becomes readable each time the wall clock is set, and when the machine has slept; -1 and errno on
-/// failure. Reading it is up to `rlk_clock_watch_read`.
+/// failure.
 int rlk_clock_watch(void);
+
+/// Reads what `rlk_clock_watch` made, so that it reports the next time.
 void rlk_clock_watch_read(int descriptor);
 
 /// Whether the caller is the process's first thread.

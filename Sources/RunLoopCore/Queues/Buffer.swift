@@ -31,7 +31,6 @@ struct Buffer<Element: ~Copyable>: ~Copyable {
     }
 
     var isEmpty: Bool { count == 0 }
-
     var indices: Range<Int> { 0..<count }
 
     subscript(index: Int) -> Element {

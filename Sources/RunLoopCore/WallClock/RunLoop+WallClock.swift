@@ -19,13 +19,14 @@ private let wallClockSource = RunLoop.Local { loop in
 private final class WallClockSource: RunLoop.Source {
     override func setMembership(_ membership: Membership, in loop: RunLoop) {
         super.setMembership(membership, in: loop)
-        if let token {
+        if let token, membership.isEmpty {
             loop.driver.unwatch(token)
             loop.descriptors.remove(token)
             self.token = nil
-        } else {
-            token = loop.descriptors.insert(self)
-            loop.driver.watchWallClock(token: token!)
+        } else if token == nil, !membership.isEmpty {
+            let token = loop.descriptors.insert(self)
+            loop.driver.watchWallClock(token: token)
+            self.token = token
         }
     }
 

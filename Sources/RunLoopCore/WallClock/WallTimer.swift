@@ -148,16 +148,17 @@ public final class WallTimer: RunLoop.TimedItem {
     ///
     /// - Returns: the one to fire for; `nil` if all are passed over.
     private func takeDate(_ date: RunLoop.WallTime, at now: RunLoop.WallTime) -> RunLoop.WallTime? {
-        (last, missedFires, missed) = (date, missed, 0)
-        guard missedDates != .runEach else { return date }
-        while let next = next(after: last!), next <= now {
+        last = date
+        while missedDates != .runEach, let next = next(after: last!), next <= now {
             last = next
-            missedFires += 1
+            missed += 1
         }
-        guard missedDates == .skip else { return date }
-        guard last! + grace < now else { return last }
-        missed = missedFires + 1
-        return nil
+        if missedDates == .skip && last! + grace < now {
+            missed += 1
+            return nil
+        }
+        (missedFires, missed) = (missed, 0)
+        return missedDates == .skip ? last : date
     }
 
     private func words(_ date: RunLoop.WallTime) -> String {
