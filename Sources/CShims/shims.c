@@ -26,14 +26,30 @@ static void count_fork(void) { rlk_forks++; }
 
 __attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, count_fork); }
 
+// LeakSanitizer, where a program has it, would take for lost what only these pages lead to.
+__attribute__((weak)) void __lsan_register_root_region(const void *pages, size_t bytes);
+__attribute__((weak)) void __lsan_unregister_root_region(const void *pages, size_t bytes);
+
 void *rlk_make_pages(size_t bytes) {
     void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return pages == MAP_FAILED ? NULL : pages;
+    if (pages == MAP_FAILED) return NULL;
+    if (__lsan_register_root_region) __lsan_register_root_region(pages, bytes);
+    return pages;
 }
 
 void *rlk_resize_pages(void *pages, size_t bytes, size_t new_bytes) {
     void *resized = mremap(pages, bytes, new_bytes, MREMAP_MAYMOVE);
-    return resized == MAP_FAILED ? NULL : resized;
+    if (resized == MAP_FAILED) return NULL;
+    if (__lsan_register_root_region) {
+        __lsan_unregister_root_region(pages, bytes);
+        __lsan_register_root_region(resized, new_bytes);
+    }
+    return resized;
+}
+
+void rlk_give_back_pages(void *pages, size_t bytes) {
+    if (__lsan_unregister_root_region) __lsan_unregister_root_region(pages, bytes);
+    munmap(pages, bytes);
 }
 
 int rlk_eventfd(void) { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); }

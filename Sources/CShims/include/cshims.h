@@ -23,6 +23,9 @@ void *rlk_make_pages(size_t bytes);
 /// leaves it as it was.
 void *rlk_resize_pages(void *pages, size_t bytes, size_t new_bytes);
 
+/// Gives back what `rlk_make_pages` made.
+void rlk_give_back_pages(void *pages, size_t bytes);
+
 /// Asks for the line of the cache at an address, which will be written to. The address need not be valid.
 static inline void rlk_prefetch(const void *address) { __builtin_prefetch(address, 1); }
 

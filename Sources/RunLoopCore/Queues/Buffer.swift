@@ -1,5 +1,4 @@
 internal import CShims
-internal import Glibc
 
 /// A growable array that nobody shares, in memory of its own.
 ///
@@ -97,7 +96,7 @@ struct Buffer<Element: ~Copyable>: ~Copyable {
 
     private static func giveBack(_ base: UnsafeMutablePointer<Element>, _ capacity: Int) {
         if takesOwnPages(capacity) {
-            munmap(base, bytes(capacity))
+            rlk_give_back_pages(base, bytes(capacity))
         } else if capacity > 0 {
             base.deallocate()
         }

@@ -1,0 +1,21 @@
+import RunLoopKit
+import Testing
+
+@Suite("Leaks, as LeakSanitizer sees them")
+struct LeakTests {
+    @Test("what a loop holds when its process exits is not lost, however much it is")
+    func exit() async {
+        // Without the sanitizer it cannot fail; the short run under AddressSanitizer has it.
+        await #expect(processExitsWith: .success) {
+            func fill() {
+                let loop = RunLoop.current
+                for number in 0..<10_000 {
+                    let mode = RunLoop.Mode("mode \(number % 2_000)")
+                    loop.perform(afterDelay: .seconds(3_600), inModes: RunLoop.Modes(mode)) {}
+                    loop.add(Timer(timeInterval: .seconds(3_600), repeats: true) { _ in }, forMode: .default)
+                }
+            }
+            fill()
+        }
+    }
+}
