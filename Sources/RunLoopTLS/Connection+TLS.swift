@@ -22,7 +22,7 @@ extension Connection {
         tls server: TLSServerContext, receive: ReceiveHandler? = nil, file: StaticString = #fileID,
         line: UInt32 = #line
     ) throws(TLSError) {
-        let below = DescriptorStream(descriptor)
+        let below = DescriptorStream(descriptor, on: loop)
         self.init(
             TLSStream(try TLSSession(server), over: below), on: loop, modes: modes, limits: limits,
             origin: RunLoop.Origin(file: file, line: line), receive: receive)
@@ -47,7 +47,7 @@ extension Connection {
         tls client: TLSClientContext, serverName: String, receive: ReceiveHandler? = nil,
         file: StaticString = #fileID, line: UInt32 = #line
     ) throws(TLSError) {
-        let below = DescriptorStream(descriptor)
+        let below = DescriptorStream(descriptor, on: loop)
         self.init(
             TLSStream(try TLSSession(client, serverName: serverName), over: below), on: loop, modes: modes,
             limits: limits, origin: RunLoop.Origin(file: file, line: line), receive: receive)

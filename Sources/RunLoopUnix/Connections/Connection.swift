@@ -106,7 +106,7 @@ public final class Connection {
         receive: ReceiveHandler? = nil, file: StaticString = #fileID, line: UInt32 = #line
     ) {
         self.init(
-            DescriptorStream(descriptor), on: loop, modes: modes, limits: limits,
+            DescriptorStream(descriptor, on: loop), on: loop, modes: modes, limits: limits,
             origin: RunLoop.Origin(file: file, line: line), receive: receive)
     }
 
@@ -128,7 +128,8 @@ public final class Connection {
     ) {
         require(input != nil || output != nil, "a connection has a descriptor to read or one to write")
         self.init(
-            DescriptorStream(input: input ?? -1, output: output ?? -1), on: loop, modes: modes, limits: limits,
+            DescriptorStream(input: input ?? -1, output: output ?? -1, on: loop), on: loop, modes: modes,
+            limits: limits,
             origin: RunLoop.Origin(file: file, line: line), receive: receive)
     }
 

@@ -49,7 +49,7 @@ public final class Relay {
         require(first !== second && first.loop === second.loop, "a relay is between two connections of one loop")
         let sides = [first.handOver(), second.handOver()]
         streams = sides.map(\.stream)
-        let usesKernel = streams.allSatisfy { ($0 as? DescriptorStream)?.isSocket == true }
+        let usesKernel = streams.allSatisfy { ($0 as? DescriptorStream)?.maySplice == true }
         directions = [
             RelayDirection(from: sides[0], to: sides[1], usesKernel: usesKernel),
             RelayDirection(from: sides[1], to: sides[0], usesKernel: usesKernel),

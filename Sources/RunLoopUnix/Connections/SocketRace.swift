@@ -62,7 +62,7 @@ final class SocketRace {
         next?.invalidate()
         next = nil
         guard let address = waiting.popFirst() else { return }
-        let socket = ConnectingSocket(address)
+        let socket = ConnectingSocket(address, WorldSystem.of(loop))
         sockets.append(socket)
         socket.begin(on: loop, modes, origin) { [self] in ended(socket, $0) }
         guard !waiting.isEmpty else { return }
@@ -97,11 +97,12 @@ final class SocketRace {
 /// A socket that is being connected. It closes the descriptor unless that is taken.
 private final class ConnectingSocket {
     let address: Endpoint
+    private let system: any SystemCalls
     private var descriptor: Int32 = -1
     private weak var source: DescriptorSource?
 
-    init(_ address: Endpoint) {
-        self.address = address
+    init(_ address: Endpoint, _ system: any SystemCalls) {
+        (self.address, self.system) = (address, system)
     }
 
     deinit {
@@ -112,20 +113,17 @@ private final class ConnectingSocket {
     func begin(
         on loop: RunLoop, _ modes: RunLoop.Modes, _ origin: RunLoop.Origin, _ completion: @escaping (Int32) -> Void
     ) {
-        let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
-        let descriptor = socket(address.family, kind, 0)
-        let status = descriptor < 0 ? -1 : address.withSystemAddress { connect(descriptor, $0, $1) }
+        let descriptor = system.socket(address.family)
+        let status = descriptor < 0 ? -1 : system.connect(descriptor, to: address)
         let reason = errno
         self.descriptor = descriptor
         guard status == 0 || reason == EINPROGRESS else {
             return loop.perform(inModes: modes) { completion(reason) }
         }
-        let source = DescriptorSource(fileDescriptor: descriptor, events: .writable, origin: origin) { source, _ in
+        let source = DescriptorSource(fileDescriptor: descriptor, events: .writable, origin: origin) {
+            [system] source, _ in
             source.invalidate()
-            var reason: Int32 = 0
-            var length = socklen_t(MemoryLayout<Int32>.size)
-            getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &reason, &length)
-            completion(reason)
+            completion(system.option(descriptor, SOL_SOCKET, SO_ERROR) ?? EBADF)
         }
         source.name = "connecting to \(address)"
         do {
@@ -138,13 +136,13 @@ private final class ConnectingSocket {
 
     func cancel() {
         source?.invalidate()
-        if descriptor >= 0 { close(descriptor) }
+        if descriptor >= 0 { system.close(descriptor) }
         descriptor = -1
     }
 
     /// The connected socket, which is the stream's from now on.
     func takeStream() -> DescriptorStream {
         defer { descriptor = -1 }
-        return DescriptorStream(descriptor)
+        return DescriptorStream(descriptor, system)
     }
 }

@@ -141,7 +141,7 @@ private final class Turns: @unchecked Sendable {
     ///
     /// - Parameter loop: the one that has accepted.
     func give(_ descriptor: Int32, from peer: Endpoint, by loop: RunLoop) {
-        let parcel = Parcel(OwnedDescriptor(descriptor))
+        let parcel = Parcel(OwnedDescriptor(descriptor, WorldSystem.of(loop)))
         while true {
             let next = loops[turn]
             turn = (turn + 1) % loops.count
@@ -153,19 +153,20 @@ private final class Turns: @unchecked Sendable {
 
 /// A descriptor that is closed unless somebody takes it.
 private struct OwnedDescriptor: ~Copyable {
-    private let descriptor: Int32
+    private var descriptor: Int32
+    private let system: any SystemCalls
 
-    init(_ descriptor: Int32) {
-        self.descriptor = descriptor
+    init(_ descriptor: Int32, _ system: any SystemCalls) {
+        (self.descriptor, self.system) = (descriptor, system)
     }
 
     deinit {
-        close(descriptor)
+        if descriptor >= 0 { system.close(descriptor) }
     }
 
     consuming func release() -> Int32 {
-        let descriptor = descriptor
-        discard self
-        return descriptor
+        var owned = self
+        defer { owned.descriptor = -1 }
+        return owned.descriptor
     }
 }

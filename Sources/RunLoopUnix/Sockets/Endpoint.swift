@@ -59,6 +59,9 @@ public struct Endpoint: Sendable, CustomStringConvertible {
         }
     }
 
+    /// The address of nothing, to be filled in.
+    package init() {}
+
     /// A copy of an address from the system.
     init(_ address: UnsafePointer<sockaddr>, _ length: socklen_t) {
         self.length = min(length, socklen_t(MemoryLayout<sockaddr_storage>.size))
@@ -78,7 +81,7 @@ public struct Endpoint: Sendable, CustomStringConvertible {
     }
 
     /// The same IPv4 or IPv6 address with another port; any other address as it is.
-    func with(port: UInt16) -> Endpoint {
+    package func with(port: UInt16) -> Endpoint {
         var copy = self
         withUnsafeMutablePointer(to: &copy.storage) { pointer in
             switch family {
@@ -98,7 +101,7 @@ public struct Endpoint: Sendable, CustomStringConvertible {
         }
     }
 
-    var family: Int32 { Int32(storage.ss_family) }
+    package var family: Int32 { Int32(storage.ss_family) }
 
     /// The port; `nil` for a Unix socket.
     public var port: UInt16? {

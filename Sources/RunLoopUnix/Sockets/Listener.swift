@@ -70,6 +70,7 @@ public final class Listener {
     public private(set) var waits = 0
 
     package let loop: RunLoop
+    private let system: any SystemCalls
     package let modes: RunLoop.Modes
     private let options: Options
     /// What each connection's `TCP_NODELAY` is to be, if it does not inherit that.
@@ -79,7 +80,7 @@ public final class Listener {
     private var resumption: Timer?
     private var reserve: Int32 = -1
     /// The path to remove when the listener closes, if it still leads to the listener's own socket.
-    private let path: (text: String, file: FileIdentity)?
+    private let path: (text: String, file: SocketFile)?
     /// The task that waits for a connection, if the listener is for tasks.
     let acceptance: TaskWait?
     private var socket: (descriptor: Int32, peer: Endpoint)?
@@ -104,8 +105,9 @@ public final class Listener {
         address: Endpoint, on loop: RunLoop, modes: RunLoop.Modes = .common, options: Options = Options(),
         handler: AcceptHandler? = nil, file: StaticString = #fileID, line: UInt32 = #line
     ) throws {
-        let descriptor = try ListeningSocket.open(address, options)
-        let path = address.filePath.flatMap { path in FileIdentity(ofSocket: path).map { (path, $0) } }
+        let system = WorldSystem.of(loop)
+        let descriptor = try ListeningSocket(system: system).open(address, options)
+        let path = address.filePath.flatMap { path in system.socketFile(at: path).map { (path, $0) } }
         try self.init(
             inherited: descriptor, path: path, on: loop, modes: modes, options: options, handler: handler,
             file: file, line: line)
@@ -120,36 +122,39 @@ public final class Listener {
         inherited descriptor: Int32, on loop: RunLoop, modes: RunLoop.Modes = .common, options: Options = Options(),
         handler: AcceptHandler? = nil, file: StaticString = #fileID, line: UInt32 = #line
     ) throws {
-        try ListeningSocket.check(descriptor)
+        try ListeningSocket(system: WorldSystem.of(loop)).check(descriptor)
         try self.init(
             inherited: descriptor, path: nil, on: loop, modes: modes, options: options, handler: handler,
             file: file, line: line)
     }
 
     private init(
-        inherited descriptor: Int32, path: (String, FileIdentity)?, on loop: RunLoop, modes: RunLoop.Modes,
+        inherited descriptor: Int32, path: (String, SocketFile)?, on loop: RunLoop, modes: RunLoop.Modes,
         options: Options, handler: AcceptHandler?, file: StaticString, line: UInt32
     ) throws {
         origin = RunLoop.Origin(file: file, line: line)
         fileDescriptor = descriptor
         self.path = path
         self.loop = loop
+        system = WorldSystem.of(loop)
         self.modes = modes
         self.options = options
         acceptance = handler == nil ? TaskWait(loop.remote) : nil
         self.handler = handler ?? { $0.keep($1, $2) }
         window = options.rateLimit.map { RateWindow($0) }
         peers = options.peerRateLimit.map { PeerWindows(limit: $0) }
-        let isTCP = Endpoint.local(of: descriptor).path == nil
+        let address = system.localAddress(of: descriptor)
         let wanted: Int32 = options.hasNoDelay ? 1 : 0
-        let isInherited = option(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY).map { ($0 != 0) == options.hasNoDelay }
-        noDelay = isTCP && isInherited != true ? wanted : nil
-        setNonBlocking(descriptor)
-        reserve = open("/dev/null", O_RDONLY | O_CLOEXEC)
+        let isInherited = system.option(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY).map {
+            ($0 != 0) == options.hasNoDelay
+        }
+        noDelay = address.path == nil && isInherited != true ? wanted : nil
+        system.prepare(descriptor)
+        reserve = system.openReserve()
         let source = DescriptorSource(fileDescriptor: descriptor, events: .readable, origin: origin) { [self] _, _ in
             acceptSome()
         }
-        source.name = "listener \(Endpoint.local(of: descriptor))"
+        source.name = "listener \(address)"
         self.source = source
         // The end of the loop invalidates the source.
         source.invalidationHandler = { [unowned self] in
@@ -166,7 +171,7 @@ public final class Listener {
     }
 
     /// The address that it listens on, with the port that the system chose.
-    public var address: Endpoint { Endpoint.local(of: fileDescriptor) }
+    public var address: Endpoint { system.localAddress(of: fileDescriptor) }
 
     /// Whether it still listens.
     public var isOpen: Bool { handler != nil }
@@ -188,21 +193,18 @@ public final class Listener {
                 waits += 1
                 return rest(until: end)
             }
-            var descriptor: Int32 = -1
-            var reason: Int32 = 0
-            let peer = Endpoint { address, length in
-                descriptor = rlk_accept(fileDescriptor, address, &length)
-                reason = errno
-            }
+            var peer = Endpoint()
+            let descriptor = system.accept(fileDescriptor, peer: &peer)
+            let reason = errno
             if descriptor >= 0 {
                 if let host = peer.host, peers?.take(host, at: now) == false {
                     turnedAway += 1
-                    Glibc.close(descriptor)
+                    system.close(descriptor)
                     continue
                 }
                 _ = window?.take(at: now)
                 accepted += 1
-                if let noDelay { setOption(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, noDelay) }
+                if let noDelay { system.setOption(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, noDelay) }
                 handler(self, descriptor, peer)
                 continue
             }
@@ -241,14 +243,15 @@ public final class Listener {
     /// that its peer is not left waiting. Then accepting pauses.
     private func refuse(_ reason: Int32) {
         if reserve >= 0 {
-            Glibc.close(reserve)
-            let descriptor = Glibc.accept(fileDescriptor, nil, nil)
+            system.close(reserve)
+            var peer = Endpoint()
+            let descriptor = system.accept(fileDescriptor, peer: &peer)
             if descriptor >= 0 {
-                Glibc.close(descriptor)
+                system.close(descriptor)
                 refused += 1
             }
         }
-        reserve = open("/dev/null", O_RDONLY | O_CLOEXEC)
+        reserve = system.openReserve()
         rest()
         errorHandler?(self, SystemError("accept a connection", errno: reason))
     }
@@ -277,16 +280,16 @@ public final class Listener {
         source?.invalidate()
         resumption?.invalidate()
         (source, resumption) = (nil, nil)
-        if let path { path.file.remove(path.text) }
+        if let path { system.remove(path.file, at: path.text) }
         closeDescriptors()
-        if let socket = takeSocket() { Glibc.close(socket.descriptor) }
+        if let socket = takeSocket() { system.close(socket.descriptor) }
         acceptance?.end()
         withExtendedLifetime((handler, errorHandler)) {}
         errorHandler = nil
     }
 
     private func closeDescriptors() {
-        Glibc.close(fileDescriptor)
-        if reserve >= 0 { Glibc.close(reserve) }
+        system.close(fileDescriptor)
+        if reserve >= 0 { system.close(reserve) }
     }
 }

@@ -1,4 +1,3 @@
-internal import CShims
 internal import Glibc
 package import RunLoopKit
 
@@ -7,8 +6,9 @@ package final class DescriptorStream: ByteStream {
     private let input: Int32
     // Unchecked as in `Connection`.
     @exclusivity(unchecked) private var output: Int32
+    private let system: any SystemCalls
     private let isDuplex: Bool
-    let isSocket: Bool
+    private let isSocket: Bool
 
     // One source for a descriptor that is read and written.
     @exclusivity(unchecked) private var reader: DescriptorSource?
@@ -22,22 +22,33 @@ package final class DescriptorStream: ByteStream {
     }
 
     /// A stream on a descriptor that is read and written.
-    package convenience init(_ descriptor: Int32) {
-        self.init(input: descriptor, output: descriptor)
+    package convenience init(_ descriptor: Int32, on loop: RunLoop) {
+        self.init(descriptor, WorldSystem.of(loop))
+    }
+
+    convenience init(_ descriptor: Int32, _ system: any SystemCalls) {
+        self.init(input: descriptor, output: descriptor, system)
     }
 
     /// A stream that is read from one descriptor and written to another; -1 stands for none.
-    package init(input: Int32, output: Int32) {
+    convenience init(input: Int32, output: Int32, on loop: RunLoop) {
+        self.init(input: input, output: output, WorldSystem.of(loop))
+    }
+
+    private init(input: Int32, output: Int32, _ system: any SystemCalls) {
         self.input = input
         self.output = output
+        self.system = system
         isDuplex = input == output
-        var status = stat()
-        isSocket = isDuplex && fstat(input, &status) == 0 && status.st_mode & S_IFMT == S_IFSOCK
+        isSocket = isDuplex && system.isSocket(input)
     }
 
     deinit {
         close(isComplete: false)
     }
+
+    /// Whether the kernel can move bytes between it and another such stream.
+    var maySplice: Bool { isSocket && system.splices }
 
     package var isOpen: Bool { true }
     package var holdsInput: Bool { false }
@@ -54,7 +65,7 @@ package final class DescriptorStream: ByteStream {
     private func watch(
         _ descriptor: Int32, on loop: RunLoop, _ modes: RunLoop.Modes, _ origin: RunLoop.Origin
     ) throws(DescriptorError) -> DescriptorSource {
-        setNonBlocking(descriptor)
+        system.prepare(descriptor)
         let source = DescriptorSource(
             fileDescriptor: descriptor, events: interest.intersection(mask(of: descriptor)), origin: origin
         ) { [self] _, events in owner?.streamIsReady(for: events) }
@@ -79,9 +90,8 @@ package final class DescriptorStream: ByteStream {
     }
 
     package func read(into room: UnsafeMutableRawBufferPointer) -> StreamResult {
-        let most = min(room.count, BufferPool.size)
-        let count =
-            isSocket ? recv(input, room.baseAddress, most, 0) : Glibc.read(input, room.baseAddress, most)
+        let room = UnsafeMutableRawBufferPointer(start: room.baseAddress, count: min(room.count, BufferPool.size))
+        let count = isSocket ? system.receive(input, into: room) : system.read(input, into: room)
         if count > 0 { return .done(count) }
         if count == 0 { return .ended }
         // A terminal whose other side has been closed.
@@ -90,10 +100,7 @@ package final class DescriptorStream: ByteStream {
     }
 
     package func write(_ bytes: UnsafeRawBufferPointer) -> StreamResult {
-        let count =
-            isSocket
-            ? send(output, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
-            : rlk_write_quietly(output, bytes.baseAddress, bytes.count)
+        let count = isSocket ? system.send(output, bytes) : system.write(output, bytes)
         return count >= 0 ? .done(count) : unmoved("write to the connection", errno)
     }
 
@@ -105,7 +112,7 @@ package final class DescriptorStream: ByteStream {
 
     package func endWriting() -> StreamResult {
         if isSocket {
-            shutdown(output, Int32(SHUT_WR))
+            system.endWriting(output)
         } else if !isDuplex {
             closeOutput()
         }
@@ -115,9 +122,7 @@ package final class DescriptorStream: ByteStream {
     /// A socket that is closed while something that has come is unread is reset, and what the system has still to send is
     /// lost.
     package func mayClose(peerHasEnded: Bool) -> Bool {
-        guard isSocket && !peerHasEnded else { return true }
-        var byte: UInt8 = 0
-        return recv(input, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) <= 0
+        !isSocket || peerHasEnded || !system.hasInput(input)
     }
 
     package func leave() {
@@ -131,13 +136,13 @@ package final class DescriptorStream: ByteStream {
         isClosed = true
         reader.map(end)
         if !isDuplex { closeOutput() }
-        if input >= 0 { Glibc.close(input) }
+        if input >= 0 { system.close(input) }
         (reader, owner) = (nil, nil)
     }
 
     private func closeOutput() {
         writer.map(end)
-        if output >= 0 { Glibc.close(output) }
+        if output >= 0 { system.close(output) }
         (writer, output) = (nil, -1)
     }
 

@@ -12,18 +12,18 @@ enum StreamKind: CaseIterable, CustomTestStringConvertible {
 
     var testDescription: String { "\(self)" }
 
-    func makePair() -> (any ByteStream, any ByteStream) {
+    func makePair(on loop: RunLoop) -> (any ByteStream, any ByteStream) {
         switch self {
         case .memory: return MemoryStream.pair()
         case .memoryOfOneByte: return MemoryStream.pair(capacity: 1)
         case .sockets:
             let (one, other) = makeSockets()
-            return (DescriptorStream(one), DescriptorStream(other))
+            return (DescriptorStream(one, on: loop), DescriptorStream(other, on: loop))
         case .pipes:
             let (there, back) = (makePipe(), makePipe())
             return (
-                DescriptorStream(input: back.read, output: there.write),
-                DescriptorStream(input: there.read, output: back.write)
+                DescriptorStream(input: back.read, output: there.write, on: loop),
+                DescriptorStream(input: there.read, output: back.write, on: loop)
             )
         }
     }
@@ -49,7 +49,7 @@ struct ConnectionModelTests {
         try withSimulation { simulation in
             var random = SeededGenerator(seed: seed)
             let loop = simulation.loop
-            let (one, other) = kind.makePair()
+            let (one, other) = kind.makePair(on: loop)
             let most = kind == .memoryOfOneByte ? 50 : 60_000
             let talkers = try zip([one, other], [RunLoop.Modes.tracking, .common]).map { stream, modes in
                 var limits = Connection.Limits()
@@ -129,7 +129,7 @@ struct ConnectionModelTests {
     func bothWays() throws {
         for kind in [StreamKind.memory, .sockets, .pipes] {
             try withSimulation { simulation in
-                let (one, other) = kind.makePair()
+                let (one, other) = kind.makePair(on: simulation.loop)
                 let amount = 4 << 20
                 var limits = Connection.Limits()
                 limits.readsWhileFull = true

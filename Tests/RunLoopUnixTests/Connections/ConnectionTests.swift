@@ -290,7 +290,7 @@ struct ConnectionTests {
         try withSimulation { simulation in
             let loop = simulation.loop
             var (received, reason) = ("", Connection.CloseReason?.none)
-            let (one, other) = kind.makePair()
+            let (one, other) = kind.makePair(on: loop)
             let connection = Connection(
                 one, on: loop, modes: .common, limits: .init(), origin: RunLoop.Origin(file: #fileID, line: #line)
             ) { connection, bytes in

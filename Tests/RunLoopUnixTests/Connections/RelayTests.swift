@@ -18,7 +18,7 @@ private final class Relayed {
         _ kind: StreamKind, on loop: RunLoop, idleTimeout: Duration? = nil, starts: Bool = true,
         before: (Connection, Connection) -> Void = { _, _ in }
     ) throws {
-        let pairs = [kind.makePair(), kind.makePair()]
+        let pairs = [kind.makePair(on: loop), kind.makePair(on: loop)]
         var limits = Connection.Limits()
         limits.readsWhileFull = true
         let receivers = (0..<2).map { _ in Box<(Span<UInt8>) -> Void>() }
@@ -191,10 +191,11 @@ struct RelayTests {
     @Test("small pieces are copied, large ones go through a pipe, and so do some small ones behind them")
     func pieces() throws {
         let sockets = [makeSockets(), makeSockets()]
-        for (one, other) in sockets { for descriptor in [one, other] { setNonBlocking(descriptor) } }
+        for (one, other) in sockets { for descriptor in [one, other] { RealSystem.shared.prepare(descriptor) } }
         let handedOver = sockets.map {
             HandedOver(
-                stream: DescriptorStream($0.1), isStarted: true, limits: Connection.Limits(), input: nil, output: nil,
+                stream: DescriptorStream($0.1, RealSystem.shared), isStarted: true, limits: Connection.Limits(),
+                input: nil, output: nil,
                 hasPeerEnded: false, hasFinishedWriting: false)
         }
         let direction = RelayDirection(from: handedOver[0], to: handedOver[1], usesKernel: true)
@@ -219,10 +220,11 @@ struct RelayTests {
     func brokenSink() throws {
         for size in [10, 32 * 1024] {
             let (first, second) = (makeSockets(), makeSockets())
-            for descriptor in [first.0, first.1, second.0, second.1] { setNonBlocking(descriptor) }
+            for descriptor in [first.0, first.1, second.0, second.1] { RealSystem.shared.prepare(descriptor) }
             let handedOver = [first.1, second.1].map {
                 HandedOver(
-                    stream: DescriptorStream($0), isStarted: true, limits: Connection.Limits(), input: nil, output: nil,
+                    stream: DescriptorStream($0, RealSystem.shared), isStarted: true, limits: Connection.Limits(),
+                    input: nil, output: nil,
                     hasPeerEnded: false, hasFinishedWriting: false)
             }
             let direction = RelayDirection(from: handedOver[0], to: handedOver[1], usesKernel: true)
@@ -292,7 +294,7 @@ struct RelayTests {
         let log = Log<String>()
         let thread = PlainThread {
             let loop = RunLoop.current
-            let pairs = [kind.makePair(), kind.makePair()]
+            let pairs = [kind.makePair(on: loop), kind.makePair(on: loop)]
             let sides = pairs.map {
                 Connection(
                     $0.1, on: loop, modes: .common, limits: Connection.Limits(),

@@ -143,14 +143,14 @@ struct LoopGroupTests {
     func inherited(isUnix: Bool) throws {
         let address = isUnix ? try Endpoint(path: "@rlk-inherited-\(getpid())") : Self.local
         // It stays open, as in a service manager.
-        let socket = try ListeningSocket.open(address, Listener.Options())
+        let socket = try ListeningSocket(system: RealSystem.shared).open(address, Listener.Options())
         defer { close(socket) }
         var late: [Peer] = []
         for round in 1...3 {
             let group = try LoopGroup(count: 2, name: "worker")
             defer { end(group) }
             let bound = try group.listen(inherited: dup(socket), Self.tellName)
-            #expect("\(bound)" == "\(Endpoint.local(of: socket))")
+            #expect("\(bound)" == "\(RealSystem.shared.localAddress(of: socket))")
             if round == 1 { #expect(answers(of: bound, count: 4) == ["worker 0", "worker 1", "worker 0", "worker 1"]) }
             let answered = late.map { peer in
                 var answer: String? = ""

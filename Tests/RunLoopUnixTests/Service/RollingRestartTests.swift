@@ -86,7 +86,7 @@ struct RollingRestartTests {
             defer { close(socket) }
             #expect(address.withSystemAddress { bind(socket, $0, $1) } == 0 && listen(socket, 511) == 0)
             var server = try await Self.start(on: socket, loop)
-            let clients = Clients(Endpoint.local(of: socket), count: 4)
+            let clients = Clients(RealSystem.shared.localAddress(of: socket), count: 4)
             for _ in 1...2 {
                 try await loop.clock.sleep(for: .milliseconds(100))
                 if overlaps {

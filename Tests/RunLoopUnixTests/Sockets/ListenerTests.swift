@@ -52,14 +52,14 @@ struct ListenerTests {
             let address = try Endpoint("127.0.0.1", port: 0)
             var values: [Int32?] = []
             let handler: Listener.AcceptHandler = { _, descriptor, _ in
-                values.append(option(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY))
+                values.append(RealSystem.shared.option(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY))
                 close(descriptor)
             }
             let listener: Listener
             if ofInherited == nil {
                 listener = try Listener(address: address, on: simulation.loop, options: options, handler: handler)
             } else {
-                let descriptor = try ListeningSocket.open(address, options)
+                let descriptor = try ListeningSocket(system: RealSystem.shared).open(address, options)
                 options.hasNoDelay = isWanted
                 listener = try Listener(
                     inherited: descriptor, on: simulation.loop, options: options, handler: handler)

@@ -12,7 +12,7 @@ final class Peer {
 
     init(_ descriptor: Int32) {
         self.descriptor = descriptor
-        setNonBlocking(descriptor)
+        RealSystem.shared.prepare(descriptor)
     }
 
     /// A peer that has connected to an address.

@@ -1,0 +1,74 @@
+internal import Glibc
+package import RunLoopKit
+
+/// The system as streams, listeners and connections see it: the real one, or that of a simulated host.
+///
+/// Its calls are the system's, under its names where they are words: they never block, return -1 for a failure, and say
+/// in `errno` why. Any thread.
+package protocol SystemCalls: AnyObject, Sendable {
+    // MARK: Any descriptor
+
+    func isSocket(_ descriptor: Int32) -> Bool
+    /// Whether `splice` moves bytes from socket to socket.
+    var splices: Bool { get }
+    /// Makes it non-blocking, and has it closed on `exec`.
+    func prepare(_ descriptor: Int32)
+    func read(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer) -> Int
+    /// Raises no signal if nobody reads any more.
+    func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int
+    func close(_ descriptor: Int32)
+    /// A descriptor of no use but that it can be closed to make room for another.
+    func openReserve() -> Int32
+
+    // MARK: Sockets
+
+    /// A stream socket that does not block.
+    func socket(_ family: Int32) -> Int32
+    func setOption(_ descriptor: Int32, _ level: Int32, _ option: Int32, _ value: Int32)
+    /// The value of an option; `nil` if the socket has none of that kind.
+    func option(_ descriptor: Int32, _ level: Int32, _ option: Int32) -> Int32?
+    func bind(_ descriptor: Int32, to address: Endpoint) -> Int32
+    func listen(_ descriptor: Int32, backlog: Int32) -> Int32
+    /// The connection does not block.
+    func accept(_ descriptor: Int32, peer: inout Endpoint) -> Int32
+    func connect(_ descriptor: Int32, to address: Endpoint) -> Int32
+    func localAddress(of descriptor: Int32) -> Endpoint
+    func receive(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer) -> Int
+    /// Whether something has come that is unread.
+    func hasInput(_ descriptor: Int32) -> Bool
+    func send(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int
+    func endWriting(_ descriptor: Int32)
+
+    // MARK: Paths of sockets
+
+    /// Which socket a path leads to; `nil` if it leads to none.
+    func socketFile(at path: String) -> SocketFile?
+    func setPermissions(_ permissions: UInt32, of descriptor: Int32) -> Int32
+    func setPermissions(_ permissions: UInt32, at path: String) -> Int32
+    func removeFile(at path: String)
+}
+
+/// A socket that a path leads to: another one may come to its place.
+package struct SocketFile: Equatable {
+    let device: UInt64
+    let inode: UInt64
+
+    package init(device: UInt64, inode: UInt64) {
+        (self.device, self.inode) = (device, inode)
+    }
+}
+
+extension SystemCalls {
+    /// Removes the path if it still leads to this file.
+    func remove(_ file: SocketFile, at path: String) {
+        if socketFile(at: path) == file { removeFile(at: path) }
+    }
+}
+
+/// Which system a world has: the real one, unless the world says otherwise.
+package enum WorldSystem {
+    package static let calls = WorldLocal<any SystemCalls> { _ in RealSystem.shared }
+    private static let ofLoop = RunLoop.Local { calls[$0.world] }
+
+    static func of(_ loop: RunLoop) -> any SystemCalls { loop[ofLoop] }
+}
