@@ -5,8 +5,11 @@ final class SimulatedWorld: World {
     let timeline: Timeline
     let shared = SharedLocals()
 
-    init(timeline: Timeline) {
+    /// - Parameter numbers: what the world's random numbers are.
+    init(timeline: Timeline, numbers: SeededNumbers) {
         self.timeline = timeline
+        let numbers = Locked(numbers)
+        RunLoop.RandomNumbers.source.set({ numbers.withLock { $0.next() } }, in: self)
     }
 
     var isVirtual: Bool { true }

@@ -19,19 +19,21 @@ public import RunLoopCore
 /// ```
 ///
 /// - Parameters:
+///   - seed: what all chance in the simulation follows from: ``/RunLoopKit/RunLoop/randomNumbers``. The same seed gives
+///     the same run.
 ///   - isTraced: whether to keep ``Simulation/trace``.
 ///   - wallTime: what the clock on the wall shows at the start; the beginning of the year 2001, which is Foundation's
 ///     reference date, unless given. So dates are the same in every run.
 ///   - body: what to do; called once, on this thread.
 @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
 public func withSimulation<Result>(
-    traced isTraced: Bool = false,
+    seed: UInt64 = 0, traced isTraced: Bool = false,
     startingAt wallTime: RunLoop.WallTime = RunLoop.WallTime(secondsSince1970: 978_307_200),
     _ body: (Simulation) throws -> Result
 ) rethrows -> Result {
-    let simulation = Simulation(isTraced: isTraced, startingAt: wallTime)
+    let simulation = Simulation(seed: seed, isTraced: isTraced, startingAt: wallTime)
     let timeline = simulation.timeline
-    let world = SimulatedWorld(timeline: timeline)
+    let world = SimulatedWorld(timeline: timeline, numbers: SeededNumbers(seed: seed))
     let loop = RunLoop(driver: VirtualDriver(timeline: timeline, index: 0), world: world)
     let previous = RunLoop.install(loop)
     RunLoop.mainRemotes.set(loop.remote, in: world)
@@ -56,7 +58,11 @@ public func withSimulation<Result>(
 public final class Simulation: Sendable {
     let timeline: Timeline
 
-    init(isTraced: Bool, startingAt wallTime: RunLoop.WallTime) {
+    /// What all chance in the simulation follows from.
+    public let seed: UInt64
+
+    init(seed: UInt64, isTraced: Bool, startingAt wallTime: RunLoop.WallTime) {
+        self.seed = seed
         timeline = Timeline(isTraced: isTraced, startingAt: wallTime)
         _ = timeline.enter(named: "main", thread: pthread_self())
     }

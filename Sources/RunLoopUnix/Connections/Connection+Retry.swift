@@ -1,12 +1,13 @@
 internal import Glibc
-package import RunLoopKit
+internal import RunLoopKit
 
 extension Connection {
     /// When to try again to connect to a host. A value and `Sendable`.
     ///
     /// The first delay is ``firstDelay``, and each one after it ``factor`` times as long as the one before, up to
     /// ``maximumDelay``. Of this, a part that is chosen at random is left out: ``jitter`` says how much at most. So
-    /// clients that lost their server at the same time do not all come back at the same time.
+    /// clients that lost their server at the same time do not all come back at the same time. The chance is that of
+    /// ``/RunLoopKit/RunLoop/randomNumbers``.
     public struct Retry: Sendable, Hashable {
         /// The delay after the first try, before jitter; more than zero, and 1 s unless set.
         public var firstDelay = Duration.seconds(1)
@@ -26,9 +27,6 @@ extension Connection {
         /// The defaults.
         public init() {}
 
-        /// A number from 0 up to 1 for the jitter of the next delay. Tests give their world another one.
-        package static let random = WorldLocal<@Sendable () -> Double> { _ in { Double.random(in: 0..<1) } }
-
         func check() {
             require(firstDelay > .zero, "a retry's firstDelay is more than zero; without a delay it would never rest")
             require(maximumDelay > .zero, "a retry's maximumDelay is more than zero; without one it would never rest")
@@ -44,6 +42,8 @@ extension Connection {
         }
 
         /// The delay after that many tries.
+        ///
+        /// - Parameter random: a number from 0 up to 1.
         func delay(after tries: Int, random: Double) -> Duration {
             let growth = min(pow(factor, Double(tries - 1)), .greatestFiniteMagnitude)
             let most = min(Double(firstDelay.saturatedNanoseconds) * growth, Double(maximumDelay.saturatedNanoseconds))

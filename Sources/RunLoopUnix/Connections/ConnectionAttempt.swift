@@ -87,7 +87,8 @@ public final class ConnectionAttempt {
     /// Ends a try: another one follows, unless it would fail as well or begin too late.
     private func fail(_ error: Connection.ConnectError) {
         guard let retry, retry.allows(tries, error) else { return finish(.failure(error)) }
-        let next = loop.now + retry.delay(after: tries, random: Connection.Retry.random[loop.world]())
+        var random = loop.randomNumbers
+        let next = loop.now + retry.delay(after: tries, random: .random(in: 0..<1, using: &random))
         guard next < totalDeadline else { return finish(.failure(error)) }
         pause = loop.perform(at: next, inModes: modes, label: Self.pauseLabel, origin: origin) { [self] in beginTry() }
     }

@@ -444,7 +444,7 @@ struct ConnectingToHostsTests {
             bench.latency.withLock { $0 = .seconds(1) }
             attempt = bench.connect(
                 hole.port, timeout: .seconds(5), retry: .init(), keeping: Token { isGone.set() })
-            Connection.Retry.random.set({ 0 }, in: simulation.loop.world)
+            RunLoop.RandomNumbers.source.set({ 0 }, in: simulation.loop.world)
             let times: [Stage: Int] = [.lookingUp: 500, .firstAddress: 1_500, .pausing: 5_500]
             simulation.advance(by: .milliseconds(times[stage]!))
             #expect(attempt?.isPending == true && !isGone.isSet)
@@ -505,8 +505,8 @@ extension ConnectingToHostsTests {
         @Test("the jitter is chosen anew each time, within its bounds")
         func chance() {
             withBench([]) { simulation, _ in
-                let random = Connection.Retry.random[simulation.loop.world]
-                let numbers = (0..<1_000).map { _ in random() }
+                var random = simulation.loop.randomNumbers
+                let numbers = (0..<1_000).map { _ in Double.random(in: 0..<1, using: &random) }
                 #expect(numbers.allSatisfy { $0 >= 0 && $0 < 1 } && Set(numbers).count > 900)
             }
         }
@@ -516,7 +516,8 @@ extension ConnectingToHostsTests {
             try withClosedPort { port in
                 withBench([closed4]) { simulation, bench in
                     let numbers = Locked([0.5, 0, 0.9])
-                    Connection.Retry.random.set({ numbers.withLock { $0.removeFirst() } }, in: simulation.loop.world)
+                    RunLoop.RandomNumbers.source.set(
+                        { UInt64(0x1p53 * numbers.withLock { $0.removeFirst() }) }, in: simulation.loop.world)
                     let failure = HostResolver.Failure(.notFound, name: "host.test", reason: "not yet")
                     bench.answers.withLock { $0.insert(.failure(failure), at: 0) }
                     let retry = retry {

@@ -1,0 +1,32 @@
+extension RunLoop {
+    /// The random numbers of a loop's world: the system's, or those that follow from the seed of a simulation.
+    ///
+    /// ```swift
+    /// var random = loop.randomNumbers
+    /// let pause = Duration.seconds(Double.random(in: 0..<60, using: &random))
+    /// ```
+    ///
+    /// What chooses with them does the same in each run of a simulation with the same seed. Copies go on with the same
+    /// sequence. Like `SystemRandomNumberGenerator` they may be used on any thread, and the type is `Sendable`.
+    public struct RandomNumbers: RandomNumberGenerator, Sendable {
+        private let source: @Sendable () -> UInt64
+
+        /// What makes the numbers of a world.
+        package static let source = WorldLocal<@Sendable () -> UInt64> { _ in
+            {
+                var system = SystemRandomNumberGenerator()
+                return system.next()
+            }
+        }
+
+        fileprivate init(_ world: any World) {
+            source = Self.source[world]
+        }
+
+        /// The next number. O(1).
+        public func next() -> UInt64 { source() }
+    }
+
+    /// The random numbers of this loop's world. On the loop's thread.
+    public var randomNumbers: RandomNumbers { RandomNumbers(world) }
+}
