@@ -1,34 +1,70 @@
-internal import RunLoopCore
+package import RunLoopCore
+internal import Synchronization
 
-/// The world of a simulation: its threads share a timeline.
-final class SimulatedWorld: World {
+/// The world of a simulation's threads: they share a timeline. The test's own threads have one, and each simulated host has
+/// another, with what belongs to a process and to a machine.
+package final class SimulatedWorld: World {
     let timeline: Timeline
-    let shared = SharedLocals()
+    package let shared = SharedLocals()
+    let host: Int
+    /// What the names of its threads begin with.
+    private let prefix: String
+    private let wallClock: Locked<WallClock>
+    /// The descriptors of the host, which the system does not know.
+    package let descriptors: (any SimulatedDescriptors)?
 
-    /// - Parameter numbers: what the world's random numbers are.
-    init(timeline: Timeline, numbers: SeededNumbers) {
+    /// - Parameters:
+    ///   - numbers: what the world's random numbers are.
+    ///   - host: what lives and dies together; 0 for the test's own threads.
+    init(
+        timeline: Timeline, numbers: SeededNumbers, wallClock: WallClock, host: Int = 0, prefix: String = "",
+        descriptors: (any SimulatedDescriptors)? = nil
+    ) {
         self.timeline = timeline
+        self.host = host
+        self.prefix = prefix
+        self.descriptors = descriptors
+        self.wallClock = Locked(wallClock)
         let numbers = Locked(numbers)
         RunLoop.RandomNumbers.source.set({ numbers.withLock { $0.next() } }, in: self)
+        RunLoop.preparations.set({ [unowned timeline] in timeline.trace($0) }, in: self)
     }
 
-    var isVirtual: Bool { true }
+    package var isVirtual: Bool { true }
 
-    var wallTime: RunLoop.WallTime { timeline.wallTime }
-
-    func instant(of time: RunLoop.WallTime) -> RunLoop.Instant { timeline.instant(of: time) }
-
-    func makeSeat(named name: String, isService: Bool) -> any Seat {
-        VirtualSeat(owner: self, index: timeline.enter(named: name, isService: isService))
+    package func makeSeat(named name: String, isService: Bool) -> any Seat {
+        VirtualSeat(owner: self, index: timeline.enter(named: prefix + name, host: host, isService: isService))
     }
 
-    func makeLatch(openedBy waker: any Waker) -> any Latch {
+    package func makeLatch(openedBy waker: any Waker) -> any Latch {
         let opener = waker as? VirtualWaker
         return VirtualLatch(
             timeline: timeline,
             state: .init(
                 index: RunLoop.installed?.virtualDriver?.index ?? 0, opener: opener?.index ?? 0,
                 isOutside: opener?.timeline !== timeline))
+    }
+
+    private let hasBeenKilled = Atomic(false)
+    /// Whether its threads were ended where they were. What they hold stays, and so does what they share.
+    package var isKilled: Bool { hasBeenKilled.load(ordering: .relaxed) }
+
+    /// Ends its threads where they are.
+    package func kill() {
+        hasBeenKilled.store(true, ordering: .relaxed)
+        timeline.kill(host: host)
+    }
+
+    // MARK: The clock on the wall
+
+    package var wallTime: RunLoop.WallTime { wallClock.withLock { $0.time(at: timeline.now) } }
+
+    package func instant(of time: RunLoop.WallTime) -> RunLoop.Instant { wallClock.withLock { $0.instant(of: time) } }
+
+    /// Sets the wall clock, and tells those who watch it.
+    func changeWallClock(_ body: (inout WallClock, RunLoop.Instant) -> Void) {
+        wallClock.withLock { body(&$0, timeline.now) }
+        timeline.wallClockWasSet(of: host)
     }
 }
 
@@ -54,7 +90,7 @@ private struct VirtualSeat: Seat {
 
     func take() -> any Driver {
         owner.timeline.awaitTurn(index)
-        return VirtualDriver(timeline: owner.timeline, index: index)
+        return VirtualDriver(timeline: owner.timeline, index: index, descriptors: owner.descriptors)
     }
 
     func leave() {

@@ -32,20 +32,17 @@ public func withSimulation<Result>(
     _ body: (Simulation) throws -> Result
 ) rethrows -> Result {
     let simulation = Simulation(seed: seed, isTraced: isTraced, startingAt: wallTime)
-    let timeline = simulation.timeline
-    let world = SimulatedWorld(timeline: timeline, numbers: SeededNumbers(seed: seed))
+    let (timeline, world) = (simulation.timeline, simulation.world)
     let loop = RunLoop(driver: VirtualDriver(timeline: timeline, index: 0), world: world)
     let previous = RunLoop.install(loop)
     RunLoop.mainRemotes.set(loop.remote, in: world)
-    RunLoop.preparations.set({ [unowned timeline] in timeline.trace($0) }, in: world)
     timeline.trace(loop)
     defer {
         timeline.close(from: 0)
         loop.tearDown()
         // Deinits may have started other threads.
         timeline.close(from: 0)
-        // The shared values keep the world; this ends the circle.
-        world.shared.removeAll()
+        simulation.letGoOfWorlds()
         RunLoop.install(previous)
     }
     return try body(simulation)
@@ -57,13 +54,19 @@ public func withSimulation<Result>(
 /// time jumps to the next thing that happens. It is `Sendable`: every thread of the simulation may use it.
 public final class Simulation: Sendable {
     let timeline: Timeline
+    /// That of the test's own threads.
+    let world: SimulatedWorld
+    /// Those of hosts, as they were made.
+    private let otherWorlds = Locked<[SimulatedWorld]>([])
 
     /// What all chance in the simulation follows from.
     public let seed: UInt64
 
     init(seed: UInt64, isTraced: Bool, startingAt wallTime: RunLoop.WallTime) {
         self.seed = seed
-        timeline = Timeline(isTraced: isTraced, startingAt: wallTime)
+        timeline = Timeline(isTraced: isTraced)
+        world = SimulatedWorld(
+            timeline: timeline, numbers: SeededNumbers(seed: seed), wallClock: WallClock(start: wallTime))
         _ = timeline.enter(named: "main", thread: pthread_self())
     }
 
@@ -208,14 +211,14 @@ public final class Simulation: Sendable {
     ///
     /// Any thread of the simulation.
     public var wallTime: RunLoop.WallTime {
-        get { timeline.wallTime }
-        set { timeline.changeWallClock { clock, now in clock.set(to: newValue, at: now) } }
+        get { world.wallTime }
+        set { world.changeWallClock { clock, now in clock.set(to: newValue, at: now) } }
     }
 
     /// Lets the machine sleep: the clock on the wall goes on by `duration`, and virtual time stands still, as
     /// `CLOCK_MONOTONIC` does.
     public func sleepMachine(for duration: Duration) {
-        timeline.changeWallClock { clock, now in clock.set(to: clock.time(at: now) + duration, at: now) }
+        world.changeWallClock { clock, now in clock.set(to: clock.time(at: now) + duration, at: now) }
     }
 
     /// From now on the clock on the wall is too fast by so many billionths, or too slow if they are negative: with
@@ -224,7 +227,37 @@ public final class Simulation: Sendable {
     /// - Precondition: more than -1,000,000,000.
     public func setWallClockDrift(billionths: Int64) {
         require(billionths > -1_000_000_000, "a clock that drifts still goes forward; set simulation.wallTime instead")
-        timeline.changeWallClock { clock, now in clock.setDrift(billionths, at: now) }
+        world.changeWallClock { clock, now in clock.setDrift(billionths, at: now) }
+    }
+
+    // MARK: Hosts
+
+    /// A world for what lives and dies together: the processes of a host.
+    ///
+    /// - Parameters:
+    ///   - name: what the names of its threads begin with, and what its chance depends on besides the seed.
+    ///   - life: how often there was such a host before.
+    package func makeWorld(
+        named name: String, life: Int, wallTime: RunLoop.WallTime, descriptors: any SimulatedDescriptors
+    ) -> SimulatedWorld {
+        var clock = WallClock(start: wallTime)
+        clock.set(to: wallTime, at: now)
+        let world = SimulatedWorld(
+            timeline: timeline, numbers: SeededNumbers(seed: seed, for: "\(name) \(life)"), wallClock: clock,
+            host: timeline.makeHost(), prefix: "\(name)/", descriptors: descriptors)
+        otherWorlds.withLock { $0.append(world) }
+        return world
+    }
+
+    /// The shared values of a world keep it; this ends the circle.
+    func letGoOfWorlds() {
+        for world in otherWorlds.withLock(\.self) + [world] where !world.isKilled { world.shared.removeAll() }
+        otherWorlds.withLock { $0.removeAll() }
+    }
+
+    /// Has something happen at a date, or as soon as the running thread rests. It calls no code of the user's.
+    package func schedule(at date: RunLoop.Instant, _ action: @escaping () -> Void) -> Appointment {
+        timeline.schedule(at: date, action)
     }
 
     // MARK: What happened

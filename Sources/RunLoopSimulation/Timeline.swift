@@ -6,8 +6,8 @@ internal import Synchronization
 ///
 /// Every loop has a thread, and exactly one thread runs at any moment; the others rest in a wait. When the running one
 /// rests, the next is whoever has something to do first: those that were woken, then the earliest deadline, and among
-/// equal deadlines the thread that was started first. Only then does the time move. So a simulation is exact, and the
-/// same in every run.
+/// equal deadlines the thread that was started first. Only then does the time move. What the world does by itself has its
+/// own dates, and comes before the deadlines that are equal to them. So a simulation is exact, and the same in every run.
 final class Timeline: Sendable {
     /// What a thread rests for.
     private enum Rest {
@@ -55,6 +55,8 @@ final class Timeline: Sendable {
 
     private struct Participant {
         let name: String
+        /// What lives and dies with it.
+        let host: Int
         /// It only serves the others, so it is told last that nothing can happen any more.
         let isService: Bool
         let turn = Turn()
@@ -116,9 +118,12 @@ final class Timeline: Sendable {
         var participants: [Participant] = []
         /// Those that have not ended, in the order in which they were started. Threads that have ended cost nothing.
         var living: [Int] = []
+        var lastHost = 0
+        var agenda = Agenda()
+        /// What was on the agenda is being done, on the thread that has rested last.
+        var isActing = false
         var lines: [String] = []
         var escapes: [String] = []
-        var wallClock: WallClock
     }
 
     private let isTraced: Bool
@@ -128,9 +133,9 @@ final class Timeline: Sendable {
     private let soloEnd = Atomic(RunLoop.Instant.distantPast.nanoseconds)
     private let state: Locked<State>
 
-    init(isTraced: Bool, startingAt wallTime: RunLoop.WallTime) {
+    init(isTraced: Bool) {
         self.isTraced = isTraced
-        state = Locked(State(clock: clock, wallClock: WallClock(start: wallTime)))
+        state = Locked(State(clock: clock))
     }
 
     var now: RunLoop.Instant { clock.now }
@@ -157,26 +162,27 @@ final class Timeline: Sendable {
     private func change<Result>(_ body: (inout State) -> Result) -> Result {
         state.withLock { state in
             let result = body(&state)
-            soloEnd.store(Self.soloEnd(state).nanoseconds, ordering: .releasing)
+            soloEnd.store(Self.soloEnd(&state).nanoseconds, ordering: .releasing)
             return result
         }
     }
 
-    private static func soloEnd(_ state: State) -> RunLoop.Instant {
+    private static func soloEnd(_ state: inout State) -> RunLoop.Instant {
         guard state.living.count == 1, !state.participants[state.living[0]].isWoken, !state.isClosing else {
             return .distantPast
         }
-        guard let horizon = horizon(of: state.living[0], state) else { return .distantFuture }
+        let event = state.agenda.firstDate ?? .distantFuture
+        guard let horizon = horizon(of: state.living[0], state) else { return event }
         let date = state.horizons[horizon].date
-        return state.clock.now > date ? .distantPast : date
+        return state.clock.now > date ? .distantPast : min(date, event)
     }
 
     // MARK: Threads
 
     /// Enters another thread. Its turn comes when the running one rests.
-    func enter(named name: String, isService: Bool = false, thread: pthread_t? = nil) -> Int {
+    func enter(named name: String, host: Int = 0, isService: Bool = false, thread: pthread_t? = nil) -> Int {
         change { state in
-            state.participants.append(Participant(name: name, isService: isService, thread: thread))
+            state.participants.append(Participant(name: name, host: host, isService: isService, thread: thread))
             state.living.append(state.participants.count - 1)
             return state.participants.count - 1
         }
@@ -196,14 +202,46 @@ final class Timeline: Sendable {
     /// Called last on a thread.
     func leave(_ index: Int) {
         let next = change { state in
-            state.participants[index].rest = .ended
-            state.living.removeAll { $0 == index }
-            for other in state.living {
-                if case .join(index) = state.participants[other].rest { state.participants[other].rest = .none }
-            }
+            Self.end(index, &state)
             return Self.chooseNext(&state)
         }
-        next?.give()
+        act(next)?.give()
+    }
+
+    private static func end(_ index: Int, _ state: inout State) {
+        state.participants[index].rest = .ended
+        state.living.removeAll { $0 == index }
+        for other in state.living {
+            if case .join(index) = state.participants[other].rest { state.participants[other].rest = .none }
+        }
+    }
+
+    /// A number for threads that live and die together; those of 0 are the test's own.
+    func makeHost() -> Int {
+        change { state in
+            state.lastHost += 1
+            return state.lastHost
+        }
+    }
+
+    /// Ends the threads of a host where they are: none of them runs anything more. The system keeps them, at rest, so that
+    /// what they hold stays. If the calling thread is one of them, the call does not return.
+    func kill(host: Int) {
+        let thread = pthread_self()
+        let own = change { state -> (turn: Turn, next: Step)? in
+            var own: Turn?
+            for index in state.living where state.participants[index].host == host {
+                let participant = state.participants[index]
+                if case .none = participant.rest, participant.thread == thread { own = participant.turn }
+                Self.end(index, &state)
+                state.horizons.removeAll { $0.index == index }
+            }
+            return own.map { ($0, Self.chooseNext(&state)) }
+        }
+        guard let own else { return }
+        act(own.next)?.give()
+        own.turn.take()
+        fatalError("a thread that has ended got its turn")
     }
 
     /// Rests until another thread has ended. A thread outside of the simulation has no turn to give away.
@@ -229,7 +267,10 @@ final class Timeline: Sendable {
 
     /// From now on every wait ends at once as starved, so that all threads can end. Waits until they have.
     func close(from own: Int) {
-        change { $0.closed = $0.closed ?? $0.clock.now }
+        change { state in
+            state.closed = state.closed ?? state.clock.now
+            state.agenda.removeAll()
+        }
         // Threads that end may start others.
         while let other = state.withLock({ Self.firstAtWork($0, but: own) }) { join(other, from: own) }
     }
@@ -302,6 +343,11 @@ final class Timeline: Sendable {
         change { $0.participants[index].isWoken = true }
     }
 
+    /// The thread is awake already, and need not be woken again.
+    func forgetWake(_ index: Int) {
+        change { $0.participants[index].isWoken = false }
+    }
+
     func wait(at latch: LatchState) -> WaitOutcome {
         rest(latch.index) { state in
             guard !latch.isOpen.load(ordering: .relaxed) else { return false }
@@ -315,9 +361,11 @@ final class Timeline: Sendable {
             latch.isOpen.store(true, ordering: .relaxed)
             guard case .latch(let current) = state.participants[latch.index].rest, current === latch else { return nil }
             // A thread outside of the simulation may open it; then nobody else hands on the turn.
-            let isSomebodyAtWork = state.living.contains {
-                if case .none = state.participants[$0].rest { true } else { false }
-            }
+            let isSomebodyAtWork =
+                state.isActing
+                || state.living.contains {
+                    if case .none = state.participants[$0].rest { true } else { false }
+                }
             let turn = Self.begin(latch.index, &state, .woke)
             return isSomebodyAtWork ? nil : turn
         }
@@ -327,33 +375,58 @@ final class Timeline: Sendable {
     /// - Returns: how the rest ended, and whether another thread ran meanwhile.
     @discardableResult
     private func rest(_ index: Int, _ begin: (inout State) -> Bool) -> (outcome: WaitOutcome, othersRan: Bool) {
-        let (next, own) = change { state -> (Turn?, Turn?) in
-            guard begin(&state) else { return (nil, nil) }
+        let (step, own) = change { state -> (Step, Turn?) in
+            guard begin(&state) else { return (.turn(nil), nil) }
             let own = state.participants[index].turn
             return (Self.chooseNext(&state), own)
         }
         guard let own else { return (.woke, false) }
+        let next = act(step)
         guard next !== own else { return (own.outcome, false) }
         next?.give()
         own.take()
         return (own.outcome, true)
     }
 
-    /// Chooses whose turn it is now, and moves the time there.
-    private static func chooseNext(_ state: inout State) -> Turn? {
+    /// What comes next: a thread's turn, or nobody's if a thread outside of the simulation is waited for, or something
+    /// that the world does by itself.
+    private enum Step {
+        case turn(Turn?)
+        case event(Appointment)
+    }
+
+    /// Does what comes before the next turn, and tells whose that is.
+    private func act(_ step: Step) -> Turn? {
+        var step = step
+        while true {
+            switch step {
+            case .turn(let turn): return turn
+            case .event(let appointment):
+                appointment.keep()
+                step = change { state in
+                    state.isActing = false
+                    return Self.chooseNext(&state)
+                }
+            }
+        }
+    }
+
+    /// Chooses what comes next, and moves the time there.
+    private static func chooseNext(_ state: inout State) -> Step {
+        if let date = state.agenda.firstDate, date <= state.clock.now { return nextEvent(&state) }
         // The earliest deadline, and whose it is. One that never comes is nobody's.
         var (earliest, first) = (RunLoop.Instant.distantFuture, nil as Int?)
         var calm: Int?
         for index in state.living {
             switch state.participants[index].rest {
             case .none:
-                return begin(index, &state, .woke)
+                return .turn(begin(index, &state, .woke))
             case .until(_, wakeable: true) where state.isClosing:
-                return begin(index, &state, .starved)
+                return .turn(begin(index, &state, .starved))
             case .until(_, wakeable: true)
             where state.participants[index].isWoken || state.participants[index].hasReady:
                 state.participants[index].isWoken = false
-                return begin(index, &state, .woke)
+                return .turn(begin(index, &state, .woke))
             case .until(let deadline, _):
                 if deadline < earliest { (earliest, first) = (deadline, index) }
             case .calm:
@@ -362,13 +435,16 @@ final class Timeline: Sendable {
                 continue
             }
         }
-        if let calm, first == nil || earliest > state.clock.now { return begin(calm, &state, .woke) }
-        if let first {
-            if let limited = limited(&state, before: earliest) { return begin(limited, &state, .starved) }
-            state.clock.now = max(state.clock.now, earliest)
-            return begin(first, &state, .woke)
+        if let calm, first == nil || earliest > state.clock.now { return .turn(begin(calm, &state, .woke)) }
+        let event = state.agenda.firstDate
+        if first != nil || event != nil {
+            let date = min(earliest, event ?? .distantFuture)
+            if let limited = limited(&state, before: date) { return .turn(begin(limited, &state, .starved)) }
+            state.clock.now = max(state.clock.now, date)
+            if date == event { return nextEvent(&state) }
+            return .turn(begin(first!, &state, .woke))
         }
-        if waitsOutside(state) { return nil }
+        if waitsOutside(state) { return .turn(nil) }
         for index in state.horizons.indices { state.horizons[index].isInTheWay = false }
         // Nothing can ever happen any more. The first thread that can be told is told: first threads that are no
         // service, then those that wait for another thread in vain, then any.
@@ -378,7 +454,12 @@ final class Timeline: Sendable {
         let starved =
             sleepers.first { !state.participants[$0].isService } ?? tellOfLatch(state) ?? sleepers.first
         guard let starved else { fail(state.living, state) }
-        return begin(starved, &state, .starved)
+        return .turn(begin(starved, &state, .starved))
+    }
+
+    private static func nextEvent(_ state: inout State) -> Step {
+        state.isActing = true
+        return .event(state.agenda.popFirst()!.appointment)
     }
 
     /// The first of the waiting threads whose horizon is before the date: nothing happens until then.
@@ -494,20 +575,26 @@ final class Timeline: Sendable {
 
     // MARK: The wall clock
 
-    /// What the wall clock shows now.
-    var wallTime: RunLoop.WallTime { state.withLock { $0.wallClock.time(at: $0.clock.now) } }
-
-    func instant(of time: RunLoop.WallTime) -> RunLoop.Instant { state.withLock { $0.wallClock.instant(of: time) } }
-
-    /// Sets the wall clock, and tells those who watch it.
-    func changeWallClock(_ body: (inout WallClock, RunLoop.Instant) -> Void) {
+    /// Tells those of a host who watch the wall clock that it was set.
+    func wallClockWasSet(of host: Int) {
         change { state in
-            body(&state.wallClock, state.clock.now)
-            for index in state.living { state.participants[index].clockWatch?.wasSet = true }
+            for index in state.living where state.participants[index].host == host {
+                state.participants[index].clockWatch?.wasSet = true
+            }
         }
     }
 
     func watchWallClock(_ index: Int, _ token: SourceToken) {
         state.withLock { $0.participants[index].clockWatch = (token, false) }
+    }
+
+    // MARK: What the world does
+
+    /// Has something happen at a date, or as soon as the running thread rests if the date has come. It runs on the thread
+    /// that rests, and calls no code of the user's.
+    func schedule(at date: RunLoop.Instant, _ action: @escaping () -> Void) -> Appointment {
+        let appointment = Appointment(action)
+        change { if !$0.isClosing { $0.agenda.insert(appointment, at: date) } }
+        return appointment
     }
 }

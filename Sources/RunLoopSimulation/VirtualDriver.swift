@@ -2,15 +2,19 @@ internal import RunLoopCore
 
 /// A driver with virtual time: a wait takes no time, and the clock jumps to the next thing that happens.
 ///
-/// Watched descriptors are real. They are looked at before the time moves, so that what the simulated threads write to
-/// one another arrives.
+/// Descriptors of a simulated host tell when they become ready. Others are the system's: they are looked at before the
+/// time moves, so that what the simulated threads write to one another arrives.
 final class VirtualDriver: Driver {
     let timeline: Timeline
     let index: Int
 
-    init(timeline: Timeline, index: Int) {
+    /// Watches of simulated descriptors, on a host that has any.
+    let simulated: DescriptorWatches?
+
+    init(timeline: Timeline, index: Int, descriptors: (any SimulatedDescriptors)? = nil) {
         self.timeline = timeline
         self.index = index
+        simulated = descriptors.map { DescriptorWatches($0) }
     }
 
     var now: RunLoop.Instant { timeline.now }
@@ -18,8 +22,11 @@ final class VirtualDriver: Driver {
     var waker: any Waker { VirtualWaker(timeline: timeline, index: index) }
 
     func wait(until deadline: RunLoop.Instant, into ready: ReadyQueue) -> WaitOutcome {
-        guard !watched.isEmpty else { return rest(until: deadline) }
-        if collect(into: ready) { return .woke }
+        guard !watched.isEmpty || simulated != nil else { return rest(until: deadline) }
+        if collect(into: ready) {
+            timeline.forgetWake(index)
+            return .woke
+        }
         let outcome = rest(until: deadline)
         return collect(into: ready) ? .woke : outcome
     }
@@ -49,11 +56,13 @@ final class VirtualDriver: Driver {
     @exclusivity(unchecked) private var watched: Set<SourceToken> = []
 
     private func collect(into ready: ReadyQueue) -> Bool {
-        for (token, events) in timeline.takeReady(index) { ready.append(token, events) }
+        if !watched.isEmpty { for (token, events) in timeline.takeReady(index) { ready.append(token, events) } }
+        simulated?.collect(into: ready)
         return !ready.isEmpty
     }
 
     func watch(_ descriptor: Int32, for events: DescriptorEvents, token: SourceToken) throws(DescriptorError) {
+        if let simulated, try simulated.begin(DescriptorWatch(descriptor, events, token, self)) { return }
         try DescriptorError.check(descriptor)
         timeline.setWatch(index, token, (descriptor, events))
         watched.insert(token)
@@ -65,6 +74,7 @@ final class VirtualDriver: Driver {
     }
 
     func unwatch(_ token: SourceToken) {
+        if simulated?.end(token) == true { return }
         if watched.remove(token) != nil { timeline.setWatch(index, token, nil) }
     }
 }

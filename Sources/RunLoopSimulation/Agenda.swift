@@ -1,0 +1,85 @@
+internal import RunLoopCore
+
+/// What the world around the threads of a simulation does by itself, and when: bytes arrive, a host fails.
+struct Agenda {
+    /// Something that is to happen. It can be called off.
+    struct Entry {
+        let date: RunLoop.Instant
+        /// Equal dates keep their order.
+        let order: UInt64
+        let appointment: Appointment
+
+        static func < (one: Entry, other: Entry) -> Bool {
+            (one.date, one.order) < (other.date, other.order)
+        }
+    }
+
+    /// A binary heap, the earliest first.
+    private var heap: [Entry] = []
+    private var nextOrder: UInt64 = 0
+
+    mutating func insert(_ appointment: Appointment, at date: RunLoop.Instant) {
+        heap.append(Entry(date: date, order: nextOrder, appointment: appointment))
+        nextOrder += 1
+        var index = heap.count - 1
+        while index > 0, heap[index] < heap[(index - 1) / 2] {
+            heap.swapAt(index, (index - 1) / 2)
+            index = (index - 1) / 2
+        }
+    }
+
+    /// When something happens next.
+    var firstDate: RunLoop.Instant? {
+        mutating get {
+            while let first = heap.first, first.appointment.isOff { removeFirst() }
+            return heap.first?.date
+        }
+    }
+
+    /// Takes out what happens next.
+    mutating func popFirst() -> (date: RunLoop.Instant, appointment: Appointment)? {
+        guard firstDate != nil, let first = heap.first else { return nil }
+        removeFirst()
+        return (first.date, first.appointment)
+    }
+
+    private mutating func removeFirst() {
+        let last = heap.removeLast()
+        guard !heap.isEmpty else { return }
+        heap[0] = last
+        var index = 0
+        while true {
+            let children = (2 * index + 1)..<min(2 * index + 3, heap.count)
+            guard let least = children.min(by: { heap[$0] < heap[$1] }), heap[least] < heap[index] else { return }
+            heap.swapAt(index, least)
+            index = least
+        }
+    }
+
+    mutating func removeAll() {
+        heap.removeAll()
+    }
+}
+
+/// Something on the agenda of a simulated world.
+package final class Appointment: Sendable {
+    // Unsafe, but only the thread whose turn it is gets here.
+    private nonisolated(unsafe) var action: (() -> Void)?
+
+    init(_ action: @escaping () -> Void) {
+        self.action = action
+    }
+
+    var isOff: Bool { action == nil }
+
+    /// It will not happen. Harmless when repeated, or too late.
+    package func callOff() {
+        action = nil
+    }
+
+    func keep() {
+        let action = action
+        self.action = nil
+        action?()
+    }
+}

@@ -1,0 +1,76 @@
+package import RunLoopCore
+
+/// Descriptors that the system does not know. They are watched as the system's are: what is ready is told in every pass.
+package protocol SimulatedDescriptors: AnyObject, Sendable {
+    /// Begins to note in `watch` when its descriptor becomes ready, and whether it is ready already.
+    ///
+    /// - Returns: `false` if the descriptor is the system's.
+    func begin(_ watch: DescriptorWatch) throws(DescriptorError) -> Bool
+    func end(_ watch: DescriptorWatch)
+    /// What the watched descriptor is ready for.
+    func readiness(of descriptor: Int32) -> DescriptorEvents
+}
+
+/// The interest of a loop in a simulated descriptor. It belongs to the thread whose turn it is.
+package final class DescriptorWatch {
+    package let descriptor: Int32
+    package let events: DescriptorEvents
+    let token: SourceToken
+    fileprivate unowned let driver: VirtualDriver
+    /// It is among those that the driver looks at.
+    fileprivate(set) var isNoted = false
+
+    init(_ descriptor: Int32, _ events: DescriptorEvents, _ token: SourceToken, _ driver: VirtualDriver) {
+        (self.descriptor, self.events, self.token, self.driver) = (descriptor, events, token, driver)
+    }
+
+    /// The descriptor is ready for something.
+    package func note(_ ready: DescriptorEvents) {
+        guard !isNoted, !ready.isDisjoint(with: events) else { return }
+        isNoted = true
+        driver.simulated?.note(self)
+        driver.timeline.wake(driver.index)
+    }
+}
+
+/// The simulated descriptors that a driver watches.
+final class DescriptorWatches {
+    private let descriptors: any SimulatedDescriptors
+    private var watches: [SourceToken: DescriptorWatch] = [:]
+    /// Those that were ready when they were looked at last, or have become so since, in that order.
+    private var noted: [DescriptorWatch] = []
+
+    init(_ descriptors: any SimulatedDescriptors) {
+        self.descriptors = descriptors
+    }
+
+    /// - Returns: `false` if the descriptor is the system's.
+    func begin(_ watch: DescriptorWatch) throws(DescriptorError) -> Bool {
+        guard try descriptors.begin(watch) else { return false }
+        watches[watch.token] = watch
+        return true
+    }
+
+    /// - Returns: `false` if it is not the token of one of these.
+    func end(_ token: SourceToken) -> Bool {
+        guard let watch = watches.removeValue(forKey: token) else { return false }
+        descriptors.end(watch)
+        if watch.isNoted { noted.removeAll { $0 === watch } }
+        return true
+    }
+
+    func note(_ watch: DescriptorWatch) {
+        noted.append(watch)
+    }
+
+    /// Appends what is ready.
+    func collect(into ready: ReadyQueue) {
+        guard !noted.isEmpty else { return }
+        noted = noted.filter { watch in
+            let events = descriptors.readiness(of: watch.descriptor).intersection(watch.events)
+            watch.isNoted = !events.isEmpty
+            if watch.isNoted { ready.append(watch.token, events) }
+            return watch.isNoted
+        }
+    }
+}
