@@ -39,6 +39,7 @@ let package = Package(
         .library(name: "RunLoopFoundation", targets: ["RunLoopFoundation"]),
         .library(name: "RunLoopCalendar", targets: ["RunLoopCalendar"]),
         .library(name: "RunLoopSimulation", targets: ["RunLoopSimulation"]),
+        .library(name: "RunLoopHosts", targets: ["RunLoopHosts"]),
         .library(name: "RunLoopTesting", targets: ["RunLoopTesting"]),
         .library(name: "RunLoopLogging", targets: ["RunLoopLogging"]),
         .library(name: "RunLoopMetrics", targets: ["RunLoopMetrics"]),
@@ -77,6 +78,9 @@ let package = Package(
         .target(name: "RunLoopFoundation", dependencies: ["RunLoopKit"], swiftSettings: strict),
         .target(name: "RunLoopCalendar", dependencies: ["RunLoopKit"], swiftSettings: strict),
         .target(name: "RunLoopSimulation", dependencies: ["RunLoopCore"], swiftSettings: strict),
+        .target(
+            name: "RunLoopHosts", dependencies: ["RunLoopCore", "RunLoopSimulation", "RunLoopKit", "RunLoopUnix"],
+            swiftSettings: strict),
         .target(name: "RunLoopTesting", dependencies: ["RunLoopCore", "RunLoopSimulation"], swiftSettings: strict),
 
         // Beside it, for those who use these packages: nobody else depends on them.
@@ -173,6 +177,10 @@ let package = Package(
                 "RunLoopUnix", "RunLoopKit", "RunLoopSimulation", "TestSupport", "CShims", "JobScheduler",
                 "RollingEcho",
             ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "RunLoopHostsTests",
+            dependencies: ["RunLoopHosts", "RunLoopUnix", "RunLoopTLS", "RunLoopKit", "RunLoopSimulation", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
             name: "RunLoopTLSTests",

@@ -33,7 +33,24 @@ package final class SimulatedWorld: World {
     package var isVirtual: Bool { true }
 
     package func makeSeat(named name: String, isService: Bool) -> any Seat {
-        VirtualSeat(owner: self, index: timeline.enter(named: prefix + name, host: host, isService: isService))
+        VirtualSeat(owner: self, index: timeline.enter(named: prefix + name, host: host, isService: isService), ended: {})
+    }
+
+    /// Starts the main thread of its process. When that has ended, the others end as at the end of a simulation.
+    ///
+    /// - Parameter ended: called last on the thread.
+    package func startMain(
+        ended: @escaping @Sendable () -> Void, setUp: @escaping @Sendable (RunLoop) -> Void
+    ) -> LoopThread {
+        let index = timeline.enter(named: String(prefix.dropLast()), host: host)
+        let seat = VirtualSeat(owner: self, index: index) { [self] in
+            timeline.close(host: host)
+            ended()
+        }
+        return LoopThread(name: "main", at: seat) { [self] loop in
+            RunLoop.mainRemotes.set(loop.remote, in: self)
+            setUp(loop)
+        }
     }
 
     package func makeLatch(openedBy waker: any Waker) -> any Latch {
@@ -83,6 +100,8 @@ private struct VirtualLatch: Latch {
 private struct VirtualSeat: Seat {
     let owner: SimulatedWorld
     let index: Int
+    /// Called when the thread ends.
+    let ended: @Sendable () -> Void
 
     var world: any World { owner }
 
@@ -94,6 +113,7 @@ private struct VirtualSeat: Seat {
     }
 
     func leave() {
+        ended()
         owner.timeline.leave(index)
     }
 

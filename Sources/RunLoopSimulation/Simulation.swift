@@ -249,6 +249,12 @@ public final class Simulation: Sendable {
         return world
     }
 
+    /// Numbers that follow from the seed, for a part of the world that is no thread's.
+    package func randomNumbers(for part: String) -> RunLoop.RandomNumbers {
+        let numbers = Locked(SeededNumbers(seed: seed, for: part))
+        return RunLoop.RandomNumbers { numbers.withLock { $0.next() } }
+    }
+
     /// The shared values of a world keep it; this ends the circle.
     func letGoOfWorlds() {
         for world in otherWorlds.withLock(\.self) + [world] where !world.isKilled { world.shared.removeAll() }
@@ -287,6 +293,11 @@ public final class Simulation: Sendable {
     public func note(_ text: String) {
         let loop = place.loop
         timeline.record(text, loop)
+    }
+
+    /// Adds a line about what is no thread of the simulation.
+    package func note(_ text: @autoclosure () -> String, of name: String) {
+        timeline.record(text(), of: name)
     }
 }
 

@@ -114,6 +114,8 @@ final class Timeline: Sendable {
         var horizons: [Horizon] = []
         /// When the simulation began to end.
         var closed: RunLoop.Instant?
+        /// When the processes of hosts began to end.
+        var closedHosts: [Int: RunLoop.Instant] = [:]
         var isClosing: Bool { closed != nil }
         var participants: [Participant] = []
         /// Those that have not ended, in the order in which they were started. Threads that have ended cost nothing.
@@ -168,7 +170,9 @@ final class Timeline: Sendable {
     }
 
     private static func soloEnd(_ state: inout State) -> RunLoop.Instant {
-        guard state.living.count == 1, !state.participants[state.living[0]].isWoken, !state.isClosing else {
+        guard state.living.count == 1, !state.participants[state.living[0]].isWoken,
+            endBegan(state.living[0], state) == nil
+        else {
             return .distantPast
         }
         let event = state.agenda.firstDate ?? .distantFuture
@@ -275,6 +279,11 @@ final class Timeline: Sendable {
         while let other = state.withLock({ Self.firstAtWork($0, but: own) }) { join(other, from: own) }
     }
 
+    /// From now on every wait of a host's threads ends at once as starved, so that they can end.
+    func close(host: Int) {
+        change { $0.closedHosts[host] = $0.closedHosts[host] ?? $0.clock.now }
+    }
+
     private static func firstAtWork(_ state: State, but own: Int) -> Int? {
         state.living.first { $0 != own }
     }
@@ -299,7 +308,7 @@ final class Timeline: Sendable {
         }
         var atOnce = WaitEnd.woke
         let outcome = rest(index) { state in
-            if let closed = state.closed, state.clock.now > closed {
+            if let closed = Self.endBegan(index, state), state.clock.now > closed {
                 atOnce = .over
                 return false
             }
@@ -318,6 +327,12 @@ final class Timeline: Sendable {
             return true
         }.outcome
         return outcome == .starved ? .starved : atOnce
+    }
+
+    /// When all that a thread belongs to began to end.
+    private static func endBegan(_ index: Int, _ state: State) -> RunLoop.Instant? {
+        guard state.closed == nil, !state.closedHosts.isEmpty else { return state.closed }
+        return state.closedHosts[state.participants[index].host]
     }
 
     /// The thread works, and answers nobody, until the time gets there.
@@ -421,7 +436,7 @@ final class Timeline: Sendable {
             switch state.participants[index].rest {
             case .none:
                 return .turn(begin(index, &state, .woke))
-            case .until(_, wakeable: true) where state.isClosing:
+            case .until(_, wakeable: true) where endBegan(index, state) != nil:
                 return .turn(begin(index, &state, .starved))
             case .until(_, wakeable: true)
             where state.participants[index].isWoken || state.participants[index].hasReady:
@@ -539,6 +554,12 @@ final class Timeline: Sendable {
         state.withLock { state in
             state.lines.append("\(state.clock.now) \(state.participants[index].name) \(mode) \(text)")
         }
+    }
+
+    func record(_ text: @autoclosure () -> String, of name: String) {
+        guard isTraced else { return }
+        let text = text()
+        state.withLock { $0.lines.append("\($0.clock.now) \(name) - \(text)") }
     }
 
     /// A task has come back from outside of the simulation.

@@ -90,11 +90,16 @@ public final class LoopThread: Sendable {
     ///
     /// - Parameter isService: whether the thread only serves others, so that it is told last that nothing can happen
     ///   any more.
-    package init(
+    package convenience init(
         name: String, in world: any World, isService: Bool = false, setUp: @escaping @Sendable (RunLoop) -> Void
     ) {
+        self.init(name: name, at: world.makeSeat(named: name, isService: isService), setUp: setUp)
+    }
+
+    /// Starts a thread that takes a seat.
+    package init(name: String, at seat: any Seat, setUp: @escaping @Sendable (RunLoop) -> Void) {
         self.name = name
-        seat = world.makeSeat(named: name, isService: isService)
+        self.seat = seat
         remote = RunLoop.Remote(waker: seat.waker, name: name)
         // Unmanaged: C passes a pointer to the thread, which takes the reference over.
         let end = ThreadEnd()

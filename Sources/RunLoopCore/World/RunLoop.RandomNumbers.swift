@@ -19,8 +19,8 @@ extension RunLoop {
             }
         }
 
-        fileprivate init(_ world: any World) {
-            source = Self.source[world]
+        package init(_ source: @escaping @Sendable () -> UInt64) {
+            self.source = source
         }
 
         /// The next number. O(1).
@@ -28,5 +28,5 @@ extension RunLoop {
     }
 
     /// The random numbers of this loop's world. On the loop's thread.
-    public var randomNumbers: RandomNumbers { RandomNumbers(world) }
+    public var randomNumbers: RandomNumbers { RandomNumbers(RandomNumbers.source[world]) }
 }

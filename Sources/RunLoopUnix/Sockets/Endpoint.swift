@@ -62,6 +62,14 @@ public struct Endpoint: Sendable, CustomStringConvertible {
     /// The address of nothing, to be filled in.
     package init() {}
 
+    /// That of a socket of Unix that has none.
+    package static let unnamed: Endpoint = {
+        var endpoint = Endpoint()
+        endpoint.storage.ss_family = sa_family_t(AF_UNIX)
+        endpoint.length = socklen_t(MemoryLayout<sa_family_t>.size)
+        return endpoint
+    }()
+
     /// A copy of an address from the system.
     init(_ address: UnsafePointer<sockaddr>, _ length: socklen_t) {
         self.length = min(length, socklen_t(MemoryLayout<sockaddr_storage>.size))

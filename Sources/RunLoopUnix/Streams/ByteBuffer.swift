@@ -3,7 +3,7 @@ internal import RunLoopKit
 /// Bytes that enter at the end and leave at the front, in one piece of memory.
 ///
 /// The memory is allocated without initial values: system calls fill it.
-final class ByteBuffer {
+package final class ByteBuffer {
     // Unchecked as in `Connection`: one thread, and no access is open while `fill` runs.
     @exclusivity(unchecked) private var memory: UnsafeMutableRawPointer
     @exclusivity(unchecked) private(set) var capacity: Int
@@ -12,7 +12,7 @@ final class ByteBuffer {
     /// The next one in a pool.
     @exclusivity(unchecked) fileprivate var next: ByteBuffer?
 
-    init(capacity: Int) {
+    package init(capacity: Int) {
         memory = .allocate(byteCount: capacity, alignment: 1)
         self.capacity = capacity
     }
@@ -21,19 +21,19 @@ final class ByteBuffer {
         memory.deallocate()
     }
 
-    var count: Int { end - start }
+    package var count: Int { end - start }
     var isEmpty: Bool { start == end }
 
     /// The bytes, oldest first. Valid until the buffer changes.
-    var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: memory + start, count: end - start) }
+    package var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: memory + start, count: end - start) }
 
     /// Removes bytes from the front.
-    func discard(_ count: Int) {
+    package func discard(_ count: Int) {
         start += count
         if start == end { (start, end) = (0, 0) }
     }
 
-    func append(_ bytes: UnsafeRawBufferPointer) {
+    package func append(_ bytes: UnsafeRawBufferPointer) {
         guard let source = bytes.baseAddress else { return }
         reserve(bytes.count)
         (memory + end).copyMemory(from: source, byteCount: bytes.count)

@@ -2,112 +2,112 @@ internal import CShims
 internal import Glibc
 
 /// The system that the process runs on.
-final class RealSystem: SystemCalls {
-    static let shared = RealSystem()
+package final class RealSystem: SystemCalls {
+    package static let shared = RealSystem()
 
     // MARK: Any descriptor
 
-    func isSocket(_ descriptor: Int32) -> Bool {
+    package func isSocket(_ descriptor: Int32) -> Bool {
         var status = stat()
         return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFSOCK
     }
 
-    var splices: Bool { true }
+    package var splices: Bool { true }
 
-    func prepare(_ descriptor: Int32) {
+    package func prepare(_ descriptor: Int32) {
         let flags = fcntl(descriptor, F_GETFL)
         if flags & O_NONBLOCK == 0 { _ = fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) }
         let descriptorFlags = fcntl(descriptor, F_GETFD)
         if descriptorFlags & FD_CLOEXEC == 0 { _ = fcntl(descriptor, F_SETFD, descriptorFlags | FD_CLOEXEC) }
     }
 
-    func read(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer) -> Int {
+    package func read(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer) -> Int {
         Glibc.read(descriptor, room.baseAddress, room.count)
     }
 
-    func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
+    package func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
         rlk_write_quietly(descriptor, bytes.baseAddress, bytes.count)
     }
 
-    func close(_ descriptor: Int32) {
+    package func close(_ descriptor: Int32) {
         _ = Glibc.close(descriptor)
     }
 
-    func openReserve() -> Int32 { open("/dev/null", O_RDONLY | O_CLOEXEC) }
+    package func openReserve() -> Int32 { open("/dev/null", O_RDONLY | O_CLOEXEC) }
 
     // MARK: Sockets
 
-    func socket(_ family: Int32) -> Int32 {
+    package func socket(_ family: Int32) -> Int32 {
         Glibc.socket(family, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
     }
 
-    func setOption(_ descriptor: Int32, _ level: Int32, _ option: Int32, _ value: Int32) {
+    package func setOption(_ descriptor: Int32, _ level: Int32, _ option: Int32, _ value: Int32) {
         var value = value
         setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
     }
 
-    func option(_ descriptor: Int32, _ level: Int32, _ option: Int32) -> Int32? {
+    package func option(_ descriptor: Int32, _ level: Int32, _ option: Int32) -> Int32? {
         var value: Int32 = 0
         var length = socklen_t(MemoryLayout<Int32>.size)
         return getsockopt(descriptor, level, option, &value, &length) == 0 ? value : nil
     }
 
-    func bind(_ descriptor: Int32, to address: Endpoint) -> Int32 {
+    package func bind(_ descriptor: Int32, to address: Endpoint) -> Int32 {
         address.withSystemAddress { Glibc.bind(descriptor, $0, $1) }
     }
 
-    func listen(_ descriptor: Int32, backlog: Int32) -> Int32 {
+    package func listen(_ descriptor: Int32, backlog: Int32) -> Int32 {
         Glibc.listen(descriptor, backlog)
     }
 
-    func accept(_ descriptor: Int32, peer: inout Endpoint) -> Int32 {
+    package func accept(_ descriptor: Int32, peer: inout Endpoint) -> Int32 {
         var connection: Int32 = -1
         peer = Endpoint { address, length in connection = rlk_accept(descriptor, address, &length) }
         return connection
     }
 
-    func connect(_ descriptor: Int32, to address: Endpoint) -> Int32 {
+    package func connect(_ descriptor: Int32, to address: Endpoint) -> Int32 {
         address.withSystemAddress { Glibc.connect(descriptor, $0, $1) }
     }
 
-    func localAddress(of descriptor: Int32) -> Endpoint {
+    package func localAddress(of descriptor: Int32) -> Endpoint {
         Endpoint { address, length in _ = getsockname(descriptor, address, &length) }
     }
 
-    func receive(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer) -> Int {
+    package func receive(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer) -> Int {
         recv(descriptor, room.baseAddress, room.count, 0)
     }
 
-    func hasInput(_ descriptor: Int32) -> Bool {
+    package func hasInput(_ descriptor: Int32) -> Bool {
         var byte: UInt8 = 0
         return recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
     }
 
-    func send(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
+    package func send(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
         Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
     }
 
-    func endWriting(_ descriptor: Int32) {
+    package func endWriting(_ descriptor: Int32) {
         _ = shutdown(descriptor, Int32(SHUT_WR))
     }
 
     // MARK: Paths of sockets
 
-    func socketFile(at path: String) -> SocketFile? {
+    package func socketFile(at path: String) -> SocketFile? {
         var status = stat()
         guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else { return nil }
         return SocketFile(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
     }
 
-    func setPermissions(_ permissions: UInt32, of descriptor: Int32) -> Int32 {
+    package func setPermissions(_ permissions: UInt32, of descriptor: Int32) -> Int32 {
         fchmod(descriptor, permissions)
     }
 
-    func setPermissions(_ permissions: UInt32, at path: String) -> Int32 {
+    package func setPermissions(_ permissions: UInt32, at path: String) -> Int32 {
         fchmodat(AT_FDCWD, path, permissions, AT_SYMLINK_NOFOLLOW)
     }
 
-    func removeFile(at path: String) {
+    package func removeFile(at path: String) {
         unlink(path)
     }
 }

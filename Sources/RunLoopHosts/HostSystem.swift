@@ -1,0 +1,189 @@
+internal import Glibc
+internal import RunLoopCore
+internal import RunLoopSimulation
+internal import RunLoopUnix
+
+/// The system as a simulated process sees it: descriptors of its own, beside those of the real one.
+final class HostSystem: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
+    // Unchecked: only the thread whose turn it is gets here.
+    private enum Entry {
+        case socket(SimulatedSocket)
+        case reserve
+    }
+
+    /// More than any number that the system gives.
+    private static let first: Int32 = 1 << 30
+
+    let machine: Machine
+    private var entries: [Entry?] = []
+    private let mostDescriptors: Int
+    private let real = RealSystem.shared
+
+    init(_ machine: Machine, mostDescriptors: Int) {
+        (self.machine, self.mostDescriptors) = (machine, mostDescriptors)
+    }
+
+    private func entry(_ descriptor: Int32) -> Entry? {
+        let index = Int(descriptor) - Int(Self.first)
+        return entries.indices.contains(index) ? entries[index] : nil
+    }
+
+    private func isReal(_ descriptor: Int32) -> Bool { descriptor < Self.first }
+
+    private func socket(_ descriptor: Int32) -> SimulatedSocket? {
+        if case .socket(let socket)? = entry(descriptor) { return socket }
+        errno = entry(descriptor) == nil ? EBADF : ENOTSOCK
+        return nil
+    }
+
+    /// The lowest number that is free, as on Unix.
+    private func add(_ entry: Entry) -> Int32 {
+        let index = entries.firstIndex { $0 == nil } ?? entries.count
+        guard index < mostDescriptors else {
+            errno = EMFILE
+            return -1
+        }
+        if index == entries.count { entries.append(nil) }
+        entries[index] = entry
+        return Self.first + Int32(index)
+    }
+
+    /// The process has ended: the system closes what it has left open.
+    func closeAll() {
+        for index in entries.indices { close(Self.first + Int32(index)) }
+    }
+
+    /// Connections to another machine fail at this end.
+    func resetConnections(to other: Machine) {
+        for case .socket(let socket)? in entries where socket.peer === other { socket.reset(ECONNRESET) }
+    }
+
+    /// The machine has stopped: nobody is told.
+    func vanish() {
+        for case .socket(let socket)? in entries { socket.vanish() }
+        entries.removeAll()
+    }
+
+    // MARK: Any descriptor
+
+    func isSocket(_ descriptor: Int32) -> Bool {
+        isReal(descriptor) ? real.isSocket(descriptor) : socket(descriptor) != nil
+    }
+
+    /// The kernel knows nothing of these.
+    var splices: Bool { false }
+
+    func prepare(_ descriptor: Int32) {
+        if isReal(descriptor) { real.prepare(descriptor) }
+    }
+
+    func read(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer) -> Int {
+        isReal(descriptor) ? real.read(descriptor, into: room) : socket(descriptor)?.read(into: room) ?? -1
+    }
+
+    func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
+        isReal(descriptor) ? real.write(descriptor, bytes) : socket(descriptor)?.write(bytes) ?? -1
+    }
+
+    func close(_ descriptor: Int32) {
+        guard !isReal(descriptor) else { return real.close(descriptor) }
+        guard let entry = entry(descriptor) else { return }
+        entries[Int(descriptor - Self.first)] = nil
+        if case .socket(let socket) = entry { socket.close() }
+    }
+
+    func openReserve() -> Int32 { add(.reserve) }
+
+    // MARK: Sockets
+
+    func socket(_ family: Int32) -> Int32 { add(.socket(SimulatedSocket(family, on: machine))) }
+
+    func setOption(_ descriptor: Int32, _ level: Int32, _ option: Int32, _ value: Int32) {
+        guard !isReal(descriptor) else { return real.setOption(descriptor, level, option, value) }
+        socket(descriptor)?.setOption(level, option, value)
+    }
+
+    func option(_ descriptor: Int32, _ level: Int32, _ option: Int32) -> Int32? {
+        isReal(descriptor) ? real.option(descriptor, level, option) : socket(descriptor)?.option(level, option)
+    }
+
+    func bind(_ descriptor: Int32, to address: Endpoint) -> Int32 {
+        isReal(descriptor) ? real.bind(descriptor, to: address) : socket(descriptor)?.bind(to: address) ?? -1
+    }
+
+    func listen(_ descriptor: Int32, backlog: Int32) -> Int32 {
+        isReal(descriptor) ? real.listen(descriptor, backlog: backlog) : socket(descriptor)?.listen(backlog: backlog) ?? -1
+    }
+
+    func accept(_ descriptor: Int32, peer: inout Endpoint) -> Int32 {
+        guard !isReal(descriptor) else { return real.accept(descriptor, peer: &peer) }
+        guard let listener = socket(descriptor) else { return -1 }
+        guard entries.contains(where: { $0 == nil }) || entries.count < mostDescriptors else {
+            errno = EMFILE
+            return -1
+        }
+        guard let connection = listener.accept() else { return -1 }
+        peer = connection.peerAddress
+        return add(.socket(connection))
+    }
+
+    func connect(_ descriptor: Int32, to address: Endpoint) -> Int32 {
+        isReal(descriptor) ? real.connect(descriptor, to: address) : socket(descriptor)?.connect(to: address) ?? -1
+    }
+
+    func localAddress(of descriptor: Int32) -> Endpoint {
+        isReal(descriptor) ? real.localAddress(of: descriptor) : socket(descriptor)?.localAddress ?? Endpoint()
+    }
+
+    func receive(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer) -> Int {
+        isReal(descriptor) ? real.receive(descriptor, into: room) : read(descriptor, into: room)
+    }
+
+    func hasInput(_ descriptor: Int32) -> Bool {
+        isReal(descriptor) ? real.hasInput(descriptor) : socket(descriptor)?.hasInput ?? false
+    }
+
+    func send(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
+        isReal(descriptor) ? real.send(descriptor, bytes) : write(descriptor, bytes)
+    }
+
+    func endWriting(_ descriptor: Int32) {
+        if isReal(descriptor) { real.endWriting(descriptor) } else { socket(descriptor)?.endWriting() }
+    }
+
+    // MARK: Paths of sockets
+
+    func socketFile(at path: String) -> SocketFile? { machine.files[path] }
+
+    func setPermissions(_ permissions: UInt32, of descriptor: Int32) -> Int32 { socket(descriptor) == nil ? -1 : 0 }
+
+    func setPermissions(_ permissions: UInt32, at path: String) -> Int32 {
+        guard machine.files[path] == nil else { return 0 }
+        errno = ENOENT
+        return -1
+    }
+
+    func removeFile(at path: String) {
+        machine.removeFile(at: path)
+    }
+
+    // MARK: Watches
+
+    func begin(_ watch: DescriptorWatch) throws(DescriptorError) -> Bool {
+        guard !isReal(watch.descriptor) else { return false }
+        switch entry(watch.descriptor) {
+        case .socket(let socket)?: socket.begin(watch)
+        case .reserve?: throw .notPollable(watch.descriptor)
+        case nil: throw .notOpen(watch.descriptor)
+        }
+        return true
+    }
+
+    func end(_ watch: DescriptorWatch) {
+        if case .socket(let socket)? = entry(watch.descriptor) { socket.end(watch) }
+    }
+
+    func readiness(of descriptor: Int32) -> DescriptorEvents {
+        if case .socket(let socket)? = entry(descriptor) { socket.readiness } else { [] }
+    }
+}

@@ -1,0 +1,208 @@
+internal import RunLoopCore
+public import RunLoopKit
+public import RunLoopSimulation
+public import RunLoopUnix
+
+/// Hosts with addresses and names, and what links them, in a simulation.
+///
+/// What runs on a host uses listeners, connections, names and TLS of RunLoopUnix as on a real one: the same code, on
+/// sockets of the simulation. Bytes take the time that the link takes, arrive in order, and in pieces of sizes that are
+/// legal, but chosen by the simulation's seed. Links can be slow, lossy or cut, and hosts can crash.
+///
+/// ```swift
+/// withSimulation(seed: 7) { simulation in
+///     let network = SimulatedNetwork(simulation)
+///     let server = network.addHost("server") { loop in
+///         let listener = try Listener(address: Endpoint("0.0.0.0", port: 80), on: loop) { … }
+///     }
+///     let client = network.addHost("client") { loop in
+///         Connection.connect(host: "server", port: 80, on: loop) { … }
+///     }
+///     simulation.advance(by: .seconds(10))
+///     network.cut(between: client, and: server)
+///     simulation.advance(by: .seconds(3_600))
+///     network.heal()
+///     server.crash()
+/// }
+/// ```
+///
+/// A simulation has one network. Use it from the simulation's threads; it is `Sendable`.
+public final class SimulatedNetwork: Sendable {
+    // Unsafe, but only the thread whose turn it is uses it.
+    nonisolated(unsafe) let network: Network
+    let simulation: Simulation
+    private let hosts = Locked<[SimulatedHost]>([])
+
+    private static let ofWorld = WorldLocal<SimulatedNetwork?> { _ in nil }
+
+    /// A network without hosts.
+    ///
+    /// - Precondition: on a thread of the simulation that belongs to no host; a simulation has one network.
+    public init(_ simulation: Simulation) {
+        self.simulation = simulation
+        network = Network(simulation)
+        let world = simulation.loop.world
+        require(Self.ofWorld[world] == nil, "a simulation has one network; add your hosts to that")
+        // It lives as long as the simulation: connections may outlive whoever has made it.
+        Self.ofWorld.set(self, in: world)
+    }
+
+    // MARK: Hosts
+
+    /// Adds a host and starts its program.
+    ///
+    /// The program is what `main` would be. It is called on a thread of the host, with that thread's loop, which is its
+    /// main loop. When it has returned, the loop runs until it is stopped or nothing is left in it. The process ends then.
+    /// An error that it throws ends it at once, and is ``SimulatedHost/failure``.
+    ///
+    /// - Parameters:
+    ///   - name: its name, which other hosts can look up; there is no other host of that name.
+    ///   - addresses: its addresses, in digits; one of `10.0.0.0/8` and one of `fd00::/8` unless given.
+    ///   - program: what runs on it; once more each time the host starts again.
+    @discardableResult
+    public func addHost(
+        _ name: String, addresses: [String]? = nil, program: @escaping @Sendable (RunLoop) throws -> Void
+    ) -> SimulatedHost {
+        let number = network.machines.count + 1
+        require(network.machines.allSatisfy { $0.name != name }, "two hosts have the name \(name); give each one its own")
+        require(number < 1 << 16, "a network has at most 65,535 hosts")
+        let usual = ["10.0.\(number >> 8).\(number & 0xff)", "fd00::\(String(number, radix: 16))"]
+        let machine = Machine(name, addresses: addresses ?? usual, on: network)
+        network.add(machine, addresses: machine.addresses)
+        let host = SimulatedHost(machine, of: self, program: program)
+        hosts.withLock { $0.append(host) }
+        host.start()
+        return host
+    }
+
+    // MARK: Links
+
+    /// How two hosts are linked, in one direction. A value and `Sendable`.
+    public struct Link: Sendable, Hashable {
+        /// How long a byte is under way; 500 µs unless set.
+        public var latency = Duration.microseconds(500)
+        /// By how much longer it may take, chosen for each piece; zero unless set. Bytes of a connection never overtake one
+        /// another.
+        public var jitter = Duration.zero
+        /// How many bytes go through it each second; `nil`, the default, for no limit. Each piece counts for itself, so
+        /// that connections do not take one another's share.
+        public var bandwidth: Int?
+        /// Which part of the pieces is lost, from 0, the default, to 1. What is lost is sent again, after 200 ms and then
+        /// after twice as long each time.
+        public var lossRate = 0.0
+
+        /// The defaults.
+        public init() {}
+
+        static let loopback: Link = {
+            var link = Link()
+            link.latency = .microseconds(20)
+            return link
+        }()
+
+        func check() {
+            require(latency >= .zero, "a link's latency is not negative: nothing arrives before it was sent")
+            require(jitter >= .zero, "a link's jitter is added to its latency, and is not negative")
+            require(bandwidth ?? 1 > 0, "a link's bandwidth is more than zero; cut the link instead")
+            require(lossRate >= 0 && lossRate <= 1, "a link's lossRate is from 0, for nothing, to 1, for all")
+        }
+    }
+
+    /// How hosts are linked, unless ``setLink(_:from:to:)`` says it of the two.
+    public var link: Link {
+        get { network.usualLink }
+        set {
+            newValue.check()
+            network.usualLink = newValue
+        }
+    }
+
+    /// Links two hosts, in both directions.
+    public func setLink(_ link: Link, between one: SimulatedHost, and other: SimulatedHost) {
+        setLink(link, from: one, to: other)
+        setLink(link, from: other, to: one)
+    }
+
+    /// Links two hosts, in one direction. What is under way already arrives as it would have.
+    public func setLink(_ link: Link, from one: SimulatedHost, to other: SimulatedHost) {
+        link.check()
+        network.links[NetworkPath(from: one.machine, to: other.machine)] = link
+    }
+
+    // MARK: Faults
+
+    /// Cuts the link of two hosts, in one direction: nothing that would arrive there arrives. Connections stay, and go on
+    /// when the link is healed. If it is cut for longer than a quarter of an hour, those that had something to send fail
+    /// with `ETIMEDOUT`.
+    public func cut(from one: SimulatedHost, to other: SimulatedHost) {
+        network.cuts.insert(NetworkPath(from: one.machine, to: other.machine))
+        network.note(one.machine, "cut to \(other.name)")
+    }
+
+    /// Cuts the link of two hosts, in both directions.
+    public func cut(between one: SimulatedHost, and other: SimulatedHost) {
+        cut(from: one, to: other)
+        cut(from: other, to: one)
+    }
+
+    /// Cuts all links between these hosts and all others, in both directions.
+    public func partition(_ group: [SimulatedHost]) {
+        let names = Set(group.map(\.name))
+        for other in hosts.withLock(\.self) where !names.contains(other.name) {
+            for host in group { cut(between: host, and: other) }
+        }
+    }
+
+    /// Heals all links that were cut.
+    public func heal() {
+        guard !network.cuts.isEmpty else { return }
+        network.cuts.removeAll()
+        simulation.note("healed", of: "network")
+    }
+
+    /// Heals the link of two hosts, in both directions.
+    public func heal(between one: SimulatedHost, and other: SimulatedHost) {
+        let path = NetworkPath(from: one.machine, to: other.machine)
+        network.cuts.remove(path)
+        network.cuts.remove(path.back)
+        network.note(one.machine, "healed to \(other.name)")
+    }
+
+    /// Resets the connections between two hosts, at both ends, as a middlebox does that has lost its table: each end fails
+    /// with `ECONNRESET`.
+    public func reset(between one: SimulatedHost, and other: SimulatedHost) {
+        one.resetConnections(to: other)
+        other.resetConnections(to: one)
+    }
+
+    // MARK: Names
+
+    /// What a name leads to.
+    public enum Answer: Sendable, Hashable {
+        /// Addresses in digits, in the order in which to try them.
+        case addresses([String])
+        /// A failure, with the words of the resolver.
+        case failure(HostResolver.Failure.Kind, reason: String)
+        /// Another answer, after a while.
+        indirect case delayed(Duration, Answer)
+    }
+
+    /// Says what a name leads to from now on. Without it, a host's name leads to its addresses, and others are not found.
+    public func setAnswer(_ answer: Answer, for name: String) {
+        network.names[name] = answer
+    }
+
+    /// Finds the addresses of a name, on a thread that may be blocked.
+    func find(_ name: String) -> Result<[Endpoint], HostResolver.Failure> {
+        var answer = network.find(name)
+        while case .delayed(let delay, let next) = answer {
+            simulation.spend(delay)
+            answer = next
+        }
+        switch answer {
+        case .addresses(let addresses): return .success(addresses.map { try! Endpoint($0, port: 0) })
+        case .failure(let kind, let reason): return .failure(.init(kind, name: name, reason: reason))
+        case .delayed: preconditionFailure("a delay was waited for")
+        }
+    }
+}

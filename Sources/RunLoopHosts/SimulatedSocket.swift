@@ -1,0 +1,362 @@
+internal import Glibc
+internal import RunLoopCore
+internal import RunLoopSimulation
+internal import RunLoopUnix
+
+/// A socket of a simulated process. Its calls return what the system's return, with the reason in `errno`.
+final class SimulatedSocket {
+    private enum State {
+        case new
+        case listening(backlog: Int)
+        case connecting
+        case connected
+        /// It could not be connected, or was reset.
+        case failed
+        case closed
+    }
+
+    unowned let network: Network
+    let machine: Machine
+    let family: Int32
+    private var state = State.new
+    private(set) var localAddress: Endpoint
+    private(set) var peerAddress: Endpoint
+    private var place: Machine.Place?
+    private var options: [Int64: Int32] = [:]
+
+    /// Connections that have come and were not accepted.
+    private var queue: [SimulatedSocket] = []
+    private var outgoing: Channel?
+    private var incoming: Channel?
+    /// What goes wrong next.
+    private var error: Int32 = 0
+    private var watches: [DescriptorWatch] = []
+
+    private static let firstPause = Duration.seconds(1)
+    private static let mostTries = 7
+
+    init(_ family: Int32, on machine: Machine) {
+        (self.family, self.machine, network) = (family, machine, machine.network)
+        localAddress = Self.unbound(family)
+        peerAddress = localAddress
+    }
+
+    private static func unbound(_ family: Int32) -> Endpoint {
+        switch family {
+        case AF_INET6: try! Endpoint("::", port: 0)
+        case AF_INET: try! Endpoint("0.0.0.0", port: 0)
+        default: Endpoint.unnamed
+        }
+    }
+
+    var isOpen: Bool { if case .closed = state { false } else { true } }
+    var isListening: Bool { if case .listening = state { true } else { false } }
+
+    private func fail(_ reason: Int32) -> Int32 {
+        errno = reason
+        return -1
+    }
+
+    // MARK: Options
+
+    func setOption(_ level: Int32, _ option: Int32, _ value: Int32) {
+        options[Int64(level) << 32 | Int64(option)] = value
+    }
+
+    func option(_ level: Int32, _ option: Int32) -> Int32? {
+        switch (level, option) {
+        case (SOL_SOCKET, SO_ERROR):
+            defer { error = 0 }
+            return error
+        case (SOL_SOCKET, SO_ACCEPTCONN): return isListening ? 1 : 0
+        case (Int32(IPPROTO_TCP), _) where family == AF_UNIX: return nil
+        default: return options[Int64(level) << 32 | Int64(option)] ?? 0
+        }
+    }
+
+    var reusesPort: Bool { option(SOL_SOCKET, SO_REUSEPORT) == 1 }
+    private var isSixOnly: Bool { option(Int32(IPPROTO_IPV6), IPV6_V6ONLY) == 1 }
+
+    // MARK: Listening
+
+    func bind(to address: Endpoint) -> Int32 {
+        guard address.family == family else { return fail(EAFNOSUPPORT) }
+        guard place == nil else { return fail(EINVAL) }
+        let host = address.hostText
+        guard
+            family == AF_UNIX || address.isWildcard || machine.addresses.contains(host) || host.hasPrefix("127.")
+                || host == "::1"
+        else { return fail(EADDRNOTAVAIL) }
+        let former = localAddress
+        localAddress = address.port == 0 ? address.with(port: machine.choosePort()) : address
+        guard let place = Machine.Place(localAddress), machine.mayBind(self, at: place) else {
+            localAddress = former
+            return fail(EADDRINUSE)
+        }
+        machine.bind(self, at: place)
+        self.place = place
+        return 0
+    }
+
+    /// Whether both would get the same connections.
+    func overlaps(_ other: SimulatedSocket) -> Bool {
+        if family != other.family {
+            let six = family == AF_INET6 ? self : other
+            let four = family == AF_INET6 ? other : self
+            return !six.isSixOnly && six.localAddress.isWildcard && (four.isOpen || four.localAddress.isWildcard)
+        }
+        return localAddress.isWildcard || other.localAddress.isWildcard
+            || localAddress.hostText == other.localAddress.hostText
+    }
+
+    /// Whether connections to an address come to it.
+    func covers(_ address: Endpoint) -> Bool {
+        if family != address.family { return family == AF_INET6 && !isSixOnly && localAddress.isWildcard }
+        return family == AF_UNIX || localAddress.isWildcard || localAddress.hostText == address.hostText
+    }
+
+    func listen(backlog: Int32) -> Int32 {
+        if place == nil, family != AF_UNIX { _ = bind(to: localAddress) }
+        guard place != nil else { return fail(EINVAL) }
+        state = .listening(backlog: max(1, Int(backlog)))
+        return 0
+    }
+
+    private var hasRoom: Bool {
+        // As on Linux, one more than was asked for.
+        if case .listening(let backlog) = state { queue.count <= backlog } else { false }
+    }
+
+    func accept() -> SimulatedSocket? {
+        guard isListening else {
+            errno = EINVAL
+            return nil
+        }
+        guard !queue.isEmpty else {
+            errno = EAGAIN
+            return nil
+        }
+        return queue.removeFirst()
+    }
+
+    /// A connection has come. If nobody listens any more, it is reset.
+    private func enqueue(_ socket: SimulatedSocket) {
+        guard isListening else { return socket.close() }
+        queue.append(socket)
+        tell()
+    }
+
+    // MARK: Connecting
+
+    func connect(to address: Endpoint) -> Int32 {
+        switch state {
+        case .new: break
+        case .connecting: return fail(EALREADY)
+        case .connected: return fail(EISCONN)
+        case .listening, .failed, .closed: return fail(EINVAL)
+        }
+        guard address.family == family else { return fail(EAFNOSUPPORT) }
+        peerAddress = address
+        if case .path(let path)? = Machine.Place(address) { return connect(at: path) }
+        guard let other = network.machine(at: address, from: machine) else { return fail(ENETUNREACH) }
+        if localAddress.port == 0 {
+            let own = other === machine ? address.hostText : machine.address(of: family)
+            localAddress = try! Endpoint(own ?? address.hostText, port: machine.choosePort())
+        }
+        state = .connecting
+        knock(at: other, tries: 0, pause: Self.firstPause)
+        return fail(EINPROGRESS)
+    }
+
+    /// A socket of a path answers at once.
+    private func connect(at path: String) -> Int32 {
+        guard machine.files[path] != nil else { return fail(path.hasPrefix("@") ? ECONNREFUSED : ENOENT) }
+        guard let listener = machine.listener(at: peerAddress) else { return fail(ECONNREFUSED) }
+        guard listener.hasRoom else { return fail(EAGAIN) }
+        listener.enqueue(join(listener))
+        return 0
+    }
+
+    /// Asks for a connection, again and again if there is no answer.
+    private func knock(at other: Machine, tries: Int, pause: Duration) {
+        let path = NetworkPath(from: machine, to: other)
+        network.after(path) { [weak self] in
+            guard let self, case .connecting = state else { return }
+            guard network.isOpen(path), network.isOpen(path.back) else {
+                return knockAgain(at: other, tries, pause)
+            }
+            guard let listener = other.listener(at: peerAddress) else {
+                return network.after(path.back) { [weak self] in self?.failToConnect(ECONNREFUSED) }
+            }
+            guard listener.hasRoom else { return knockAgain(at: other, tries, pause) }
+            network.after(path.back) { [weak self] in
+                guard let self, case .connecting = state, listener.isListening else {
+                    self?.failToConnect(ECONNREFUSED)
+                    return
+                }
+                let socket = join(listener)
+                network.note(machine, "connected \(localAddress) to \(peerAddress)")
+                tell()
+                network.after(path) { listener.enqueue(socket) }
+            }
+        }
+    }
+
+    private func knockAgain(at other: Machine, _ tries: Int, _ pause: Duration) {
+        network.schedule(at: network.now + pause) { [weak self] in
+            guard let self, case .connecting = state else { return }
+            guard tries + 1 < Self.mostTries else { return failToConnect(ETIMEDOUT) }
+            knock(at: other, tries: tries + 1, pause: pause * 2)
+        }
+    }
+
+    private func failToConnect(_ reason: Int32) {
+        guard case .connecting = state else { return }
+        state = .failed
+        error = reason
+        network.note(machine, "could not connect to \(peerAddress): \(String(cString: strerror(reason)))")
+        tell()
+    }
+
+    /// Connects to a new socket at the listener's side.
+    private func join(_ listener: SimulatedSocket) -> SimulatedSocket {
+        let other = SimulatedSocket(listener.family, on: listener.machine)
+        (other.localAddress, other.peerAddress) = (peerAddress, localAddress)
+        // What was set on a listener is set on its connections.
+        other.options = listener.options
+        let (there, back) = (Channel(network, from: self, to: other), Channel(network, from: other, to: self))
+        (outgoing, incoming, other.incoming, other.outgoing) = (there, back, there, back)
+        (state, other.state) = (.connected, .connected)
+        (peer, other.peer) = (other.machine, machine)
+        return other
+    }
+
+    // MARK: Bytes
+
+    func read(into room: UnsafeMutableRawBufferPointer) -> Int {
+        guard room.count > 0 else { return 0 }
+        if let incoming, incoming.hasInput { return incoming.read(into: room) }
+        if let reason = takeError() { return Int(fail(reason)) }
+        switch state {
+        case .connected: return incoming?.hasEnded == true ? 0 : Int(fail(EAGAIN))
+        case .failed: return 0
+        case .new, .connecting, .listening, .closed: return Int(fail(ENOTCONN))
+        }
+    }
+
+    func write(_ bytes: UnsafeRawBufferPointer) -> Int {
+        if let reason = takeError() { return Int(fail(reason)) }
+        switch state {
+        case .connected:
+            guard let outgoing, !hasEndedWriting else { return Int(fail(EPIPE)) }
+            guard !bytes.isEmpty else { return 0 }
+            let count = outgoing.write(bytes)
+            return count > 0 ? count : Int(fail(EAGAIN))
+        case .connecting: return Int(fail(EAGAIN))
+        case .failed: return Int(fail(EPIPE))
+        case .new, .listening, .closed: return Int(fail(ENOTCONN))
+        }
+    }
+
+    private func takeError() -> Int32? {
+        defer { error = 0 }
+        return error == 0 ? nil : error
+    }
+
+    private var hasEndedWriting = false
+
+    func endWriting() {
+        guard case .connected = state, !hasEndedWriting else { return }
+        hasEndedWriting = true
+        outgoing?.end()
+    }
+
+    /// Whether something has come that is unread.
+    var hasInput: Bool { incoming?.hasInput == true }
+
+    /// The machine that it is connected to.
+    private(set) unowned var peer: Machine?
+
+    /// The other side, or the way to it, has failed.
+    func reset(_ reason: Int32) {
+        guard case .connected = state else { return }
+        (state, error) = (.failed, reason)
+        outgoing?.breakOff()
+        incoming?.breakOff()
+        network.note(machine, "\(localAddress) to \(peerAddress): \(String(cString: strerror(reason)))")
+        tell()
+    }
+
+    /// Closes it as the system does: what was written still goes out, unless something that has come is unread. Then the
+    /// other side is told that it was not.
+    func close() {
+        let former = state
+        state = .closed
+        if let place { machine.unbind(self, from: place) }
+        switch former {
+        case .listening:
+            for socket in queue { socket.abort() }
+            queue.removeAll()
+        case .connected where hasInput: abort()
+        case .connected: outgoing?.end()
+        case .new, .connecting, .failed, .closed: break
+        }
+        watches.removeAll()
+    }
+
+    private func abort() {
+        state = .closed
+        let other = outgoing?.receiver
+        guard let peer else { return }
+        let path = NetworkPath(from: machine, to: peer)
+        outgoing?.breakOff()
+        incoming?.breakOff()
+        if network.isOpen(path) { network.after(path) { [weak other] in other?.reset(ECONNRESET) } }
+    }
+
+    /// Its machine has lost it: nobody is told.
+    func vanish() {
+        state = .closed
+        outgoing?.breakOff()
+        for socket in queue { socket.vanish() }
+        queue.removeAll()
+        watches.removeAll()
+    }
+
+    // MARK: Readiness
+
+    var readiness: DescriptorEvents {
+        switch state {
+        case .listening: return queue.isEmpty ? [] : .readable
+        case .connecting, .closed: return []
+        case .new, .failed: return [.readable, .writable]
+        case .connected:
+            var events: DescriptorEvents = []
+            if error != 0 || incoming?.hasInput == true || incoming?.hasEnded == true { events.insert(.readable) }
+            if error != 0 || hasEndedWriting || outgoing?.isWritable == true { events.insert(.writable) }
+            return events
+        }
+    }
+
+    func begin(_ watch: DescriptorWatch) {
+        watches.append(watch)
+        watch.note(readiness)
+    }
+
+    func end(_ watch: DescriptorWatch) {
+        watches.removeAll { $0 === watch }
+    }
+
+    /// What it is ready for may have changed.
+    func tell() {
+        let readiness = readiness
+        for watch in watches { watch.note(readiness) }
+    }
+}
+
+extension Machine {
+    /// An address of a family; of the other one if there is none.
+    func address(of family: Int32) -> String? {
+        addresses.first { $0.contains(":") == (family == AF_INET6) } ?? addresses.first
+    }
+}
