@@ -151,6 +151,12 @@ final class HostSystem: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
         if isReal(descriptor) { real.endWriting(descriptor) } else { socket(descriptor)?.endWriting() }
     }
 
+    /// Two sockets that are connected to each other, as `socketpair` makes them; -1 if no descriptor is left.
+    func makePair() -> (Int32, Int32) {
+        let one = SimulatedSocket(AF_UNIX, on: machine)
+        return (add(.socket(one)), add(.socket(one.makePeer())))
+    }
+
     // MARK: Paths of sockets
 
     func socketFile(at path: String) -> SocketFile? { machine.files[path] }

@@ -10,8 +10,9 @@ public final class SimulatedHost: Sendable {
     public let name: String
     // Unsafe, but only the thread whose turn it is uses it.
     nonisolated(unsafe) let machine: Machine
-    private let network: SimulatedNetwork
-    private let program: @Sendable (RunLoop) throws -> Void
+    /// What its process does; `nil` on the host of the test's own threads.
+    private let program: (@Sendable (RunLoop) throws -> Void)?
+    private let network: SimulatedNetwork?
     private let state = Locked(State())
 
     private struct State {
@@ -37,6 +38,13 @@ public final class SimulatedHost: Sendable {
         self.program = program
     }
 
+    /// The host of the test's own threads.
+    init(_ machine: Machine) {
+        name = machine.name
+        self.machine = machine
+        (network, program) = (nil, nil)
+    }
+
     /// Its addresses, in digits.
     public var addresses: [String] { machine.addresses }
 
@@ -52,9 +60,10 @@ public final class SimulatedHost: Sendable {
     /// none runs.
     public var remote: RunLoop.Remote? { state.withLock { $0.process?.thread.remote } }
 
-    /// Starts its program anew, in a new process, at the present time of its clock. Does nothing while one runs.
+    /// Starts its program anew, in a new process, at the present time of its clock. Does nothing while one runs, or on the
+    /// host of the test.
     public func start() {
-        guard !isRunning else { return }
+        guard let network, let program, !isRunning else { return }
         machine.isUp = true
         let life = state.withLock { state in
             state.lives += 1
@@ -65,7 +74,7 @@ public final class SimulatedHost: Sendable {
         let simulation = network.simulation
         let world = simulation.makeWorld(named: name, life: life, wallTime: simulation.wallTime, descriptors: system)
         WorldSystem.calls.set(system, in: world)
-        HostResolver.finder.set({ [network] in network.find($0) }, in: world)
+        HostResolver.finder.set({ [unowned network] in network.find($0) }, in: world)
         network.network.note(machine, "started")
         let thread = world.startMain(ended: { [self] in processEnded(life) }) { [self] loop in
             do {
@@ -87,7 +96,7 @@ public final class SimulatedHost: Sendable {
             return state.process
         }
         guard let process else { return }
-        network.network.note(machine, "ended")
+        machine.network.note(machine, "ended")
         process.system.closeAll()
     }
 
@@ -95,9 +104,10 @@ public final class SimulatedHost: Sendable {
     /// without a word, and what arrives is lost until it starts again. Does nothing if it is down. On a thread of the host
     /// itself the call does not return.
     public func crash() {
+        require(program != nil, "the test itself runs on this host; crash another one")
         guard machine.isUp else { return }
         machine.isUp = false
-        network.network.note(machine, "crashed")
+        machine.network.note(machine, "crashed")
         let process = state.withLock { state in
             defer { state.process = nil }
             return state.process

@@ -31,20 +31,32 @@ public final class SimulatedNetwork: Sendable {
     // Unsafe, but only the thread whose turn it is uses it.
     nonisolated(unsafe) let network: Network
     let simulation: Simulation
+    private let system: HostSystem
     private let hosts = Locked<[SimulatedHost]>([])
 
     private static let ofWorld = WorldLocal<SimulatedNetwork?> { _ in nil }
 
-    /// A network without hosts.
+    /// The host that the test's own threads are on: what a test does itself comes from there. Its name is `test`.
+    public let test: SimulatedHost
+
+    /// A network with the host of the test's own threads.
     ///
-    /// - Precondition: on a thread of the simulation that belongs to no host; a simulation has one network.
+    /// - Precondition: on the thread of `withSimulation`, which has opened no socket yet; a simulation has one network.
     public init(_ simulation: Simulation) {
         self.simulation = simulation
         network = Network(simulation)
-        let world = simulation.loop.world
+        test = SimulatedHost(Machine("test", addresses: Self.usualAddresses(1), on: network))
+        system = HostSystem(test.machine, mostDescriptors: .max)
+        let loop = simulation.loop
+        let world = loop.world
         require(Self.ofWorld[world] == nil, "a simulation has one network; add your hosts to that")
         // It lives as long as the simulation: connections may outlive whoever has made it.
         Self.ofWorld.set(self, in: world)
+        hosts.withLock { $0.append(test) }
+        network.add(test.machine, addresses: test.addresses)
+        simulation.add(system, for: loop)
+        WorldSystem.set(system, for: loop)
+        HostResolver.finder.set({ [unowned self] in find($0) }, in: world)
     }
 
     // MARK: Hosts
@@ -66,14 +78,20 @@ public final class SimulatedNetwork: Sendable {
         let number = network.machines.count + 1
         require(network.machines.allSatisfy { $0.name != name }, "two hosts have the name \(name); give each one its own")
         require(number < 1 << 16, "a network has at most 65,535 hosts")
-        let usual = ["10.0.\(number >> 8).\(number & 0xff)", "fd00::\(String(number, radix: 16))"]
-        let machine = Machine(name, addresses: addresses ?? usual, on: network)
+        let machine = Machine(name, addresses: addresses ?? Self.usualAddresses(number), on: network)
         network.add(machine, addresses: machine.addresses)
         let host = SimulatedHost(machine, of: self, program: program)
         hosts.withLock { $0.append(host) }
         host.start()
         return host
     }
+
+    private static func usualAddresses(_ number: Int) -> [String] {
+        ["10.0.\(number >> 8).\(number & 0xff)", "fd00::\(String(number, radix: 16))"]
+    }
+
+    /// Two descriptors on the test's host that are connected to each other.
+    package func makeSocketPair() -> (Int32, Int32) { system.makePair() }
 
     // MARK: Links
 

@@ -220,10 +220,17 @@ final class SimulatedSocket {
 
     /// Connects to a new socket at the listener's side.
     private func join(_ listener: SimulatedSocket) -> SimulatedSocket {
-        let other = SimulatedSocket(listener.family, on: listener.machine)
-        (other.localAddress, other.peerAddress) = (peerAddress, localAddress)
+        let other = connect(to: SimulatedSocket(listener.family, on: listener.machine))
         // What was set on a listener is set on its connections.
         other.options = listener.options
+        return other
+    }
+
+    /// A socket that it is connected to.
+    func makePeer() -> SimulatedSocket { connect(to: SimulatedSocket(family, on: machine)) }
+
+    private func connect(to other: SimulatedSocket) -> SimulatedSocket {
+        (other.localAddress, other.peerAddress) = (peerAddress, localAddress)
         let (there, back) = (Channel(network, from: self, to: other), Channel(network, from: other, to: self))
         (outgoing, incoming, other.incoming, other.outgoing) = (there, back, there, back)
         (state, other.state) = (.connected, .connected)

@@ -11,7 +11,8 @@ package final class SimulatedWorld: World {
     private let prefix: String
     private let wallClock: Locked<WallClock>
     /// The descriptors of the host, which the system does not know.
-    package let descriptors: (any SimulatedDescriptors)?
+    var descriptors: (any SimulatedDescriptors)? { knownDescriptors.withLock(\.self) }
+    private let knownDescriptors: Locked<(any SimulatedDescriptors)?>
 
     /// - Parameters:
     ///   - numbers: what the world's random numbers are.
@@ -23,7 +24,7 @@ package final class SimulatedWorld: World {
         self.timeline = timeline
         self.host = host
         self.prefix = prefix
-        self.descriptors = descriptors
+        knownDescriptors = Locked(descriptors)
         self.wallClock = Locked(wallClock)
         let numbers = Locked(numbers)
         RunLoop.RandomNumbers.source.set({ numbers.withLock { $0.next() } }, in: self)
@@ -60,6 +61,12 @@ package final class SimulatedWorld: World {
             state: .init(
                 index: RunLoop.installed?.virtualDriver?.index ?? 0, opener: opener?.index ?? 0,
                 isOutside: opener?.timeline !== timeline))
+    }
+
+    /// From now on its threads have descriptors that the system does not know: those that begin, and the one of `loop`.
+    package func add(_ descriptors: any SimulatedDescriptors, for loop: RunLoop) {
+        knownDescriptors.withLock { $0 = descriptors }
+        loop.virtualDriver?.watch(descriptors)
     }
 
     private let hasBeenKilled = Atomic(false)

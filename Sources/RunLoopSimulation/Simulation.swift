@@ -255,6 +255,11 @@ public final class Simulation: Sendable {
         return RunLoop.RandomNumbers { numbers.withLock { $0.next() } }
     }
 
+    /// Gives the test's own threads descriptors that the system does not know: those that begin, and the one of `loop`.
+    package func add(_ descriptors: any SimulatedDescriptors, for loop: RunLoop) {
+        world.add(descriptors, for: loop)
+    }
+
     /// The shared values of a world keep it; this ends the circle.
     func letGoOfWorlds() {
         for world in otherWorlds.withLock(\.self) + [world] where !world.isKilled { world.shared.removeAll() }

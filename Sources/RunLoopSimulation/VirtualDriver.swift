@@ -9,7 +9,7 @@ final class VirtualDriver: Driver {
     let index: Int
 
     /// Watches of simulated descriptors, on a host that has any.
-    let simulated: DescriptorWatches?
+    private(set) var simulated: DescriptorWatches?
 
     init(timeline: Timeline, index: Int, descriptors: (any SimulatedDescriptors)? = nil) {
         self.timeline = timeline
@@ -44,6 +44,10 @@ final class VirtualDriver: Driver {
             loop?.endAllRuns()
             return .starved
         }
+    }
+
+    func watch(_ descriptors: any SimulatedDescriptors) {
+        simulated = DescriptorWatches(descriptors)
     }
 
     private var loop: RunLoop? {

@@ -24,20 +24,18 @@ struct NetworkTests {
             let network = SimulatedNetwork(simulation)
             network.addHost("server", program: echo)
             let sent = randomBytes(300_000, seed: 1)
-            let received = Locked<[UInt8]>([])
-            network.addHost("client") { loop in
-                Connection.connect(host: "server", port: 7, on: loop) { _, bytes in
-                    bytes.withUnsafeBufferPointer { bytes in received.withLock { $0 += bytes } }
-                    return bytes.count
-                } completion: { result in
-                    let connection = try! result.get()
-                    try! connection.start()
-                    connection.write(sent)
-                    connection.finishWriting()
-                }
+            var received: [UInt8] = []
+            Connection.connect(host: "server", port: 7, on: simulation.loop) { _, bytes in
+                bytes.withUnsafeBufferPointer { received += $0 }
+                return bytes.count
+            } completion: { result in
+                let connection = try! result.get()
+                try! connection.start()
+                connection.write(sent)
+                connection.finishWriting()
             }
             simulation.advance(by: .seconds(60))
-            #expect(areSame(received.withLock(\.self), sent))
+            #expect(areSame(received, sent))
             for line in simulation.trace { print(line) }
         }
     }

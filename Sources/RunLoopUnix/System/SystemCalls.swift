@@ -71,4 +71,10 @@ package enum WorldSystem {
     private static let ofLoop = RunLoop.Local { calls[$0.world] }
 
     static func of(_ loop: RunLoop) -> any SystemCalls { loop[ofLoop] }
+
+    /// Gives the world of a loop another system, before anything there has opened a socket.
+    package static func set(_ system: any SystemCalls, for loop: RunLoop) {
+        calls.set(system, in: loop.world)
+        loop[ofLoop] = system
+    }
 }
