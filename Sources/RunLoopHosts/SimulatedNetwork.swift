@@ -31,7 +31,9 @@ public final class SimulatedNetwork: Sendable {
     // Unsafe, but only the thread whose turn it is uses it.
     nonisolated(unsafe) let network: Network
     let simulation: Simulation
-    private let system: HostSystem
+    private let testSystem: HostSystem
+    /// The system of the test's host.
+    package var system: any SystemCalls & SimulatedDescriptors { testSystem }
     private let hosts = Locked<[SimulatedHost]>([])
 
     private static let ofWorld = WorldLocal<SimulatedNetwork?> { _ in nil }
@@ -46,7 +48,7 @@ public final class SimulatedNetwork: Sendable {
         self.simulation = simulation
         network = Network(simulation)
         test = SimulatedHost(Machine("test", addresses: Self.usualAddresses(1), on: network))
-        system = HostSystem(test.machine, mostDescriptors: .max)
+        testSystem = HostSystem(test.machine, mostDescriptors: .max)
         let loop = simulation.loop
         let world = loop.world
         require(Self.ofWorld[world] == nil, "a simulation has one network; add your hosts to that")
@@ -91,7 +93,7 @@ public final class SimulatedNetwork: Sendable {
     }
 
     /// Two descriptors on the test's host that are connected to each other.
-    package func makeSocketPair() -> (Int32, Int32) { system.makePair() }
+    package func makeSocketPair() -> (Int32, Int32) { testSystem.makePair() }
 
     // MARK: Links
 

@@ -243,9 +243,11 @@ final class SimulatedSocket {
     func read(into room: UnsafeMutableRawBufferPointer) -> Int {
         guard room.count > 0 else { return 0 }
         if let incoming, incoming.hasInput { return incoming.read(into: room) }
+        // An error that comes after the end is for the next write.
+        if incoming?.hasEnded == true { return 0 }
         if let reason = takeError() { return Int(fail(reason)) }
         switch state {
-        case .connected: return incoming?.hasEnded == true ? 0 : Int(fail(EAGAIN))
+        case .connected: return Int(fail(EAGAIN))
         case .failed: return 0
         case .new, .connecting, .listening, .closed: return Int(fail(ENOTCONN))
         }
@@ -287,7 +289,8 @@ final class SimulatedSocket {
     /// The other side, or the way to it, has failed.
     func reset(_ reason: Int32) {
         guard case .connected = state else { return }
-        (state, error) = (.failed, reason)
+        // As on Linux, for a side that has seen the end of the other one.
+        (state, error) = (.failed, reason == ECONNRESET && incoming?.hasEnded == true ? EPIPE : reason)
         outgoing?.breakOff()
         incoming?.breakOff()
         network.note(machine, "\(localAddress) to \(peerAddress): \(String(cString: strerror(reason)))")

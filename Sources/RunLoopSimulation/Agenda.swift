@@ -49,8 +49,10 @@ struct Agenda {
         heap[0] = last
         var index = 0
         while true {
-            let children = (2 * index + 1)..<min(2 * index + 3, heap.count)
-            guard let least = children.min(by: { heap[$0] < heap[$1] }), heap[least] < heap[index] else { return }
+            let left = 2 * index + 1
+            guard left < heap.count else { return }
+            let least = left + 1 < heap.count && heap[left + 1] < heap[left] ? left + 1 : left
+            guard heap[least] < heap[index] else { return }
             heap.swapAt(index, least)
             index = least
         }
