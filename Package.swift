@@ -184,7 +184,9 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "RunLoopTLSTests",
-            dependencies: ["RunLoopTLS", "RunLoopUnix", "RunLoopKit", "RunLoopSimulation", "TestSupport", "COpenSSL"],
+            dependencies: [
+                "RunLoopTLS", "RunLoopUnix", "RunLoopHosts", "RunLoopKit", "RunLoopSimulation", "TestSupport", "COpenSSL",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "RunLoopCalendarTests", dependencies: ["RunLoopCalendar", "RunLoopFoundation", "TestSupport"],

@@ -15,7 +15,7 @@ final class Channel {
     private static let longestRetransmission = Duration.seconds(120)
     private static let patience = Duration.seconds(924)
 
-    private unowned let network: Network
+    private let network: Network
     /// Who writes, and who reads. They keep the channel, and let go of it when they are closed.
     private(set) weak var sender: SimulatedSocket?
     private(set) weak var receiver: SimulatedSocket?

@@ -112,7 +112,8 @@ final class HostSystem: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     }
 
     func listen(_ descriptor: Int32, backlog: Int32) -> Int32 {
-        isReal(descriptor) ? real.listen(descriptor, backlog: backlog) : socket(descriptor)?.listen(backlog: backlog) ?? -1
+        isReal(descriptor)
+            ? real.listen(descriptor, backlog: backlog) : socket(descriptor)?.listen(backlog: backlog) ?? -1
     }
 
     func accept(_ descriptor: Int32, peer: inout Endpoint) -> Int32 {
@@ -175,14 +176,17 @@ final class HostSystem: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
 
     // MARK: Watches
 
-    func begin(_ watch: DescriptorWatch) throws(DescriptorError) -> Bool {
-        guard !isReal(watch.descriptor) else { return false }
-        switch entry(watch.descriptor) {
-        case .socket(let socket)?: socket.begin(watch)
-        case .reserve?: throw .notPollable(watch.descriptor)
-        case nil: throw .notOpen(watch.descriptor)
+    func check(_ descriptor: Int32) throws(DescriptorError) -> Bool {
+        guard !isReal(descriptor) else { return false }
+        switch entry(descriptor) {
+        case .socket: return true
+        case .reserve: throw .notPollable(descriptor)
+        case nil: throw .notOpen(descriptor)
         }
-        return true
+    }
+
+    func begin(_ watch: DescriptorWatch) {
+        if case .socket(let socket)? = entry(watch.descriptor) { socket.begin(watch) }
     }
 
     func end(_ watch: DescriptorWatch) {

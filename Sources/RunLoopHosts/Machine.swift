@@ -5,7 +5,7 @@ internal import RunLoopUnix
 final class Machine {
     let name: String
     let addresses: [String]
-    unowned let network: Network
+    let network: Network
     /// Whether it is switched on.
     var isUp = true
 

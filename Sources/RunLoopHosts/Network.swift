@@ -26,6 +26,14 @@ final class Network {
 
     var now: RunLoop.Instant { simulation.now }
 
+    /// The simulation has ended. Machines keep the network; this ends the circle.
+    func letGo() {
+        machines.removeAll()
+        byAddress.removeAll()
+        links.removeAll()
+        cuts.removeAll()
+    }
+
     // MARK: Chance
 
     /// True once in so many times.

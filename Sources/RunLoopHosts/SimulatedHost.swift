@@ -12,7 +12,7 @@ public final class SimulatedHost: Sendable {
     nonisolated(unsafe) let machine: Machine
     /// What its process does; `nil` on the host of the test's own threads.
     private let program: (@Sendable (RunLoop) throws -> Void)?
-    private let network: SimulatedNetwork?
+    private weak let network: SimulatedNetwork?
     private let state = Locked(State())
 
     private struct State {
@@ -31,7 +31,9 @@ public final class SimulatedHost: Sendable {
         let life: Int
     }
 
-    init(_ machine: Machine, of network: SimulatedNetwork, program: @escaping @Sendable (RunLoop) throws -> Void) {
+    init(
+        _ machine: Machine, of network: SimulatedNetwork, program: @escaping @Sendable (RunLoop) throws -> Void
+    ) {
         name = machine.name
         self.machine = machine
         self.network = network

@@ -61,6 +61,10 @@ public final class SimulatedNetwork: Sendable {
         HostResolver.finder.set({ [unowned self] in find($0) }, in: world)
     }
 
+    deinit {
+        network.letGo()
+    }
+
     // MARK: Hosts
 
     /// Adds a host and starts its program.
@@ -78,7 +82,8 @@ public final class SimulatedNetwork: Sendable {
         _ name: String, addresses: [String]? = nil, program: @escaping @Sendable (RunLoop) throws -> Void
     ) -> SimulatedHost {
         let number = network.machines.count + 1
-        require(network.machines.allSatisfy { $0.name != name }, "two hosts have the name \(name); give each one its own")
+        require(
+            network.machines.allSatisfy { $0.name != name }, "two hosts have the name \(name); give each one its own")
         require(number < 1 << 16, "a network has at most 65,535 hosts")
         let machine = Machine(name, addresses: addresses ?? Self.usualAddresses(number), on: network)
         network.add(machine, addresses: machine.addresses)

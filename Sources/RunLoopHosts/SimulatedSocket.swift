@@ -15,7 +15,7 @@ final class SimulatedSocket {
         case closed
     }
 
-    unowned let network: Network
+    let network: Network
     let machine: Machine
     let family: Int32
     private var state = State.new
@@ -284,7 +284,7 @@ final class SimulatedSocket {
     var hasInput: Bool { incoming?.hasInput == true }
 
     /// The machine that it is connected to.
-    private(set) unowned var peer: Machine?
+    private(set) var peer: Machine?
 
     /// The other side, or the way to it, has failed.
     func reset(_ reason: Int32) {

@@ -2,10 +2,12 @@ package import RunLoopCore
 
 /// Descriptors that the system does not know. They are watched as the system's are: what is ready is told in every pass.
 package protocol SimulatedDescriptors: AnyObject, Sendable {
-    /// Begins to note in `watch` when its descriptor becomes ready, and whether it is ready already.
+    /// Throws if a descriptor cannot be watched.
     ///
-    /// - Returns: `false` if the descriptor is the system's.
-    func begin(_ watch: DescriptorWatch) throws(DescriptorError) -> Bool
+    /// - Returns: `false` if it is the system's.
+    func check(_ descriptor: Int32) throws(DescriptorError) -> Bool
+    /// Begins to note in `watch` when its descriptor becomes ready, and whether it is ready already.
+    func begin(_ watch: DescriptorWatch)
     func end(_ watch: DescriptorWatch)
     /// What the watched descriptor is ready for.
     func readiness(of descriptor: Int32) -> DescriptorEvents
@@ -44,9 +46,12 @@ final class DescriptorWatches {
         self.descriptors = descriptors
     }
 
+    func check(_ descriptor: Int32) throws(DescriptorError) -> Bool { try descriptors.check(descriptor) }
+
     /// - Returns: `false` if the descriptor is the system's.
     func begin(_ watch: DescriptorWatch) throws(DescriptorError) -> Bool {
-        guard try descriptors.begin(watch) else { return false }
+        guard try check(watch.descriptor) else { return false }
+        descriptors.begin(watch)
         watches[watch.token] = watch
         return true
     }

@@ -34,7 +34,8 @@ package final class SimulatedWorld: World {
     package var isVirtual: Bool { true }
 
     package func makeSeat(named name: String, isService: Bool) -> any Seat {
-        VirtualSeat(owner: self, index: timeline.enter(named: prefix + name, host: host, isService: isService), ended: {})
+        VirtualSeat(
+            owner: self, index: timeline.enter(named: prefix + name, host: host, isService: isService), ended: {})
     }
 
     /// Starts the main thread of its process. When that has ended, the others end as at the end of a simulation.

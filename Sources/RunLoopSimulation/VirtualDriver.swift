@@ -65,9 +65,14 @@ final class VirtualDriver: Driver {
         return !ready.isEmpty
     }
 
+    func check(_ descriptor: Int32) throws(DescriptorError) {
+        if try simulated?.check(descriptor) == true { return }
+        try DescriptorError.check(descriptor)
+    }
+
     func watch(_ descriptor: Int32, for events: DescriptorEvents, token: SourceToken) throws(DescriptorError) {
         if let simulated, try simulated.begin(DescriptorWatch(descriptor, events, token, self)) { return }
-        try DescriptorError.check(descriptor)
+        try check(descriptor)
         timeline.setWatch(index, token, (descriptor, events))
         watched.insert(token)
     }

@@ -8,6 +8,14 @@ package func makeSockets() -> (Int32, Int32) {
     return (descriptors[0], descriptors[1])
 }
 
+/// The ends of a pipe, for somebody who closes them.
+package func makePipe() -> (read: Int32, write: Int32) {
+    var ends: [Int32] = [-1, -1]
+    let status = pipe(&ends)
+    precondition(status == 0, "no pipe (errno \(errno))")
+    return (ends[0], ends[1])
+}
+
 /// Whether the other end of a socket has been closed. A descriptor's number tells nothing: another test may have it again.
 package func isClosed(peer descriptor: Int32) -> Bool {
     var byte: UInt8 = 0

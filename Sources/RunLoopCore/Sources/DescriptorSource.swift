@@ -90,7 +90,7 @@ public final class DescriptorSource: RunLoop.Source {
         let token = loop.descriptors.insert(self)
         do {
             if events.isEmpty {
-                try DescriptorError.check(fileDescriptor)
+                try loop.driver.check(fileDescriptor)
             } else {
                 try loop.driver.watch(fileDescriptor, for: events, token: token)
             }

@@ -13,6 +13,9 @@ package protocol Driver: AnyObject {
     /// it only looks. Ready descriptors are appended to `ready`.
     func wait(until deadline: RunLoop.Instant, into ready: ReadyQueue) -> WaitOutcome
 
+    /// Throws if `descriptor` cannot be watched.
+    func check(_ descriptor: Int32) throws(DescriptorError)
+
     /// Begins to report `token` whenever `descriptor` is ready for one of `events`.
     func watch(_ descriptor: Int32, for events: DescriptorEvents, token: SourceToken) throws(DescriptorError)
 
@@ -21,6 +24,12 @@ package protocol Driver: AnyObject {
 
     /// Ends what ``watch(_:for:token:)`` or ``watchWallClock(token:)`` began. What was collected before is not taken back.
     func unwatch(_ token: SourceToken)
+}
+
+extension Driver {
+    package func check(_ descriptor: Int32) throws(DescriptorError) {
+        try DescriptorError.check(descriptor)
+    }
 }
 
 /// How a wait ended.

@@ -59,14 +59,6 @@ final class Peer {
     }
 }
 
-/// The ends of a pipe, for somebody who closes them.
-func makePipe() -> (read: Int32, write: Int32) {
-    var ends: [Int32] = [-1, -1]
-    let status = pipe(&ends)
-    precondition(status == 0, "no pipe (errno \(errno))")
-    return (ends[0], ends[1])
-}
-
 /// Two connected sockets: a connection of the loop, and its peer.
 func makePair(
     on loop: RunLoop, limits: Connection.Limits = .init(), receive: @escaping Connection.ReceiveHandler

@@ -1,18 +1,21 @@
 import Glibc
+import RunLoopHosts
 import RunLoopKit
 import RunLoopSimulation
 import TestSupport
 import Testing
 
+@testable import RunLoopTLS
 @testable import RunLoopUnix
 
 /// What a connection may lie on.
-enum StreamKind: CaseIterable, CustomTestStringConvertible {
-    case memory, memoryOfOneByte, sockets, pipes
+enum Ground: CaseIterable, CustomTestStringConvertible {
+    case memory, memoryOfOneByte, sockets, pipes, link, poorLink, tlsInMemory, tlsOnSockets, tlsOnPoorLink
 
     var testDescription: String { "\(self)" }
 
-    func makePair(on loop: RunLoop) -> (any ByteStream, any ByteStream) {
+    func makePair(in simulation: Simulation) throws -> (any ByteStream, any ByteStream) {
+        let loop = simulation.loop
         switch self {
         case .memory: return MemoryStream.pair()
         case .memoryOfOneByte: return MemoryStream.pair(capacity: 1)
@@ -25,7 +28,28 @@ enum StreamKind: CaseIterable, CustomTestStringConvertible {
                 DescriptorStream(input: back.read, output: there.write, on: loop),
                 DescriptorStream(input: there.read, output: back.write, on: loop)
             )
+        case .link, .poorLink:
+            let network = SimulatedNetwork(simulation)
+            if self == .poorLink {
+                var link = SimulatedNetwork.Link()
+                (link.latency, link.jitter, link.lossRate) = (.milliseconds(2), .milliseconds(5), 0.01)
+                link.bandwidth = 10_000_000
+                network.setLink(link, between: network.test, and: network.test)
+            }
+            let (one, other) = network.makeSocketPair()
+            return (DescriptorStream(one, on: loop), DescriptorStream(other, on: loop))
+        case .tlsInMemory: return try encrypt(Ground.memory.makePair(in: simulation))
+        case .tlsOnSockets: return try encrypt(Ground.sockets.makePair(in: simulation))
+        case .tlsOnPoorLink: return try encrypt(Ground.poorLink.makePair(in: simulation))
         }
+    }
+
+    private func encrypt(_ pair: (any ByteStream, any ByteStream)) throws -> (any ByteStream, any ByteStream) {
+        let contexts = try Contexts()
+        return (
+            TLSStream(try TLSSession(contexts.server), over: pair.0),
+            TLSStream(try TLSSession(contexts.client, serverName: "localhost"), over: pair.1)
+        )
     }
 }
 
@@ -39,18 +63,19 @@ private final class Talker {
     var pauses = 0
 }
 
-@Suite("Connections against a model")
-struct ConnectionModelTests {
+/// Whatever a connection lies on, it is the same connection.
+@Suite("Every kind of stream")
+struct StreamConformanceTests {
     @Test(
         "random writes, pauses and modes on both sides: all that was written arrives, and both ends are ends",
-        arguments: StreamKind.allCases, 0..<5)
-    func conversations(kind: StreamKind, round: UInt64) throws {
+        arguments: Ground.allCases, 0..<5)
+    func conversations(ground: Ground, round: UInt64) throws {
         let seed = UInt64.random(in: 0...UInt64(UInt32.max)) << 8 | round
         try withSimulation { simulation in
             var random = SeededGenerator(seed: seed)
             let loop = simulation.loop
-            let (one, other) = kind.makePair(on: loop)
-            let most = kind == .memoryOfOneByte ? 50 : 60_000
+            let (one, other) = try ground.makePair(in: simulation)
+            let most = ground == .memoryOfOneByte ? 50 : 60_000
             let talkers = try zip([one, other], [RunLoop.Modes.tracking, .common]).map { stream, modes in
                 var limits = Connection.Limits()
                 limits.highWatermark = Int.random(in: 0..<most, using: &random)
@@ -103,9 +128,8 @@ struct ConnectionModelTests {
                 case 4 where talker.pauses > 0:
                     talker.connection.resumeReading()
                     talker.pauses -= 1
-                case 5: simulation.advance(by: .milliseconds(1))
                 case 6: loop.run(in: .tracking, until: loop.now)
-                default: loop.run(in: .default, until: loop.now)
+                default: simulation.advance(by: .milliseconds(1))
                 }
             }
             for talker in talkers { talker.connection.finishWriting() }
@@ -115,7 +139,7 @@ struct ConnectionModelTests {
                     talker.pauses -= 1
                 }
                 loop.run(in: .tracking, until: loop.now)
-                loop.run(in: .default, until: loop.now)
+                simulation.advance(by: .milliseconds(1))
             }
             for (talker, peer) in zip(talkers, talkers.reversed()) {
                 let isExact = talker.received == peer.written
@@ -125,33 +149,33 @@ struct ConnectionModelTests {
         }
     }
 
-    @Test("two sides that both write before they read get through if reading does not wait for writing")
-    func bothWays() throws {
-        for kind in [StreamKind.memory, .sockets, .pipes] {
-            try withSimulation { simulation in
-                let (one, other) = kind.makePair(on: simulation.loop)
-                let amount = 4 << 20
-                var limits = Connection.Limits()
-                limits.readsWhileFull = true
-                var received = [0, 0]
-                var reasons = 0
-                for (index, stream) in [one, other].enumerated() {
-                    let connection = Connection(
-                        stream, on: simulation.loop, modes: .common, limits: limits,
-                        origin: RunLoop.Origin(file: #fileID, line: #line)
-                    ) { _, bytes in
-                        received[index] += bytes.count
-                        return bytes.count
-                    }
-                    connection.closeHandler = { if $1 == .ended { reasons += 1 } }
-                    connection.endHandler = { _ in }
-                    connection.write([UInt8](repeating: 1, count: amount))
-                    connection.finishWriting()
-                    try connection.start()
+    @Test(
+        "two sides that both write before they read get through if reading does not wait for writing",
+        arguments: Ground.allCases.filter { $0 != .memoryOfOneByte })
+    func bothWays(ground: Ground) throws {
+        try withSimulation { simulation in
+            let (one, other) = try ground.makePair(in: simulation)
+            let amount = 4 << 20
+            var limits = Connection.Limits()
+            limits.readsWhileFull = true
+            var received = [0, 0]
+            var reasons = 0
+            for (index, stream) in [one, other].enumerated() {
+                let connection = Connection(
+                    stream, on: simulation.loop, modes: .common, limits: limits,
+                    origin: RunLoop.Origin(file: #fileID, line: #line)
+                ) { _, bytes in
+                    received[index] += bytes.count
+                    return bytes.count
                 }
-                simulation.settle { reasons == 2 }
-                #expect(received == [amount, amount] && reasons == 2, "\(kind)")
+                connection.closeHandler = { if $1 == .ended { reasons += 1 } }
+                connection.endHandler = { _ in }
+                connection.write([UInt8](repeating: 1, count: amount))
+                connection.finishWriting()
+                try connection.start()
             }
+            for _ in 0..<100_000 where reasons < 2 { simulation.advance(by: .milliseconds(1)) }
+            #expect(received == [amount, amount] && reasons == 2, "\(ground)")
         }
     }
 }
