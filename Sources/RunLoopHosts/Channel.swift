@@ -120,6 +120,8 @@ final class Channel {
             if !piece.isEnd { network.after(path.back) { [weak sender] in sender?.reset(ECONNRESET) } }
             return breakOff()
         }
+        network.note(
+            path.to, piece.isEnd ? "end from \(path.from.name)" : "\(piece.count) bytes from \(path.from.name)")
         pieces.removeFirst()
         underWay -= piece.count
         arrived += piece.count

@@ -12,6 +12,7 @@ public final class SimulatedHost: Sendable {
     nonisolated(unsafe) let machine: Machine
     /// What its process does; `nil` on the host of the test's own threads.
     private let program: (@Sendable (RunLoop) throws -> Void)?
+    private let testSystem: HostSystem?
     private weak let network: SimulatedNetwork?
     private let state = Locked(State())
 
@@ -38,13 +39,14 @@ public final class SimulatedHost: Sendable {
         self.machine = machine
         self.network = network
         self.program = program
+        testSystem = nil
     }
 
     /// The host of the test's own threads.
-    init(_ machine: Machine) {
+    init(_ machine: Machine, _ system: HostSystem) {
         name = machine.name
         self.machine = machine
-        (network, program) = (nil, nil)
+        (network, program, testSystem) = (nil, nil, system)
     }
 
     /// Its addresses, in digits.
@@ -121,6 +123,7 @@ public final class SimulatedHost: Sendable {
     }
 
     func resetConnections(to other: SimulatedHost) {
-        state.withLock { $0.process }?.system.resetConnections(to: other.machine)
+        let system = testSystem ?? state.withLock { $0.process?.system }
+        system?.resetConnections(to: other.machine)
     }
 }

@@ -47,8 +47,9 @@ public final class SimulatedNetwork: Sendable {
     public init(_ simulation: Simulation) {
         self.simulation = simulation
         network = Network(simulation)
-        test = SimulatedHost(Machine("test", addresses: Self.usualAddresses(1), on: network))
-        testSystem = HostSystem(test.machine, mostDescriptors: .max)
+        let machine = Machine("test", addresses: Self.usualAddresses(1), on: network)
+        testSystem = HostSystem(machine, mostDescriptors: .max)
+        test = SimulatedHost(machine, testSystem)
         let loop = simulation.loop
         let world = loop.world
         require(Self.ofWorld[world] == nil, "a simulation has one network; add your hosts to that")

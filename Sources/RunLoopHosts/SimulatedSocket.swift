@@ -26,6 +26,8 @@ final class SimulatedSocket {
 
     /// Connections that have come and were not accepted.
     private var queue: [SimulatedSocket] = []
+    /// How many more are about to come.
+    private var handshakes = 0
     private var outgoing: Channel?
     private var incoming: Channel?
     /// What goes wrong next.
@@ -124,7 +126,7 @@ final class SimulatedSocket {
 
     private var hasRoom: Bool {
         // As on Linux, one more than was asked for.
-        if case .listening(let backlog) = state { queue.count <= backlog } else { false }
+        if case .listening(let backlog) = state { queue.count + handshakes <= backlog } else { false }
     }
 
     func accept() -> SimulatedSocket? {
@@ -189,15 +191,20 @@ final class SimulatedSocket {
                 return network.after(path.back) { [weak self] in self?.failToConnect(ECONNREFUSED) }
             }
             guard listener.hasRoom else { return knockAgain(at: other, tries, pause) }
+            listener.handshakes += 1
             network.after(path.back) { [weak self] in
                 guard let self, case .connecting = state, listener.isListening else {
+                    listener.handshakes -= 1
                     self?.failToConnect(ECONNREFUSED)
                     return
                 }
                 let socket = join(listener)
                 network.note(machine, "connected \(localAddress) to \(peerAddress)")
                 tell()
-                network.after(path) { listener.enqueue(socket) }
+                network.after(path) {
+                    listener.handshakes -= 1
+                    listener.enqueue(socket)
+                }
             }
         }
     }

@@ -27,11 +27,12 @@ extension RunLoop {
         return loop
     }
 
-    /// The main thread's loop. Only on the main thread; other threads use ``Remote/main``.
+    /// The main thread's loop. Only on the main thread; other threads use ``Remote/main``. In a simulation the main thread is
+    /// the one that the simulation began on, or that of a simulated host's process.
     @available(*, noasync, message: "a task may run on any thread; await RunLoop.Remote.main.run")
     public static var main: RunLoop {
         require(
-            rlk_is_main_thread() != 0,
+            mainRemotes[currentWorld]?.isCurrent ?? (rlk_is_main_thread() != 0),
             "RunLoop.main is used on the main thread only; from here use RunLoop.Remote.main")
         return current
     }
