@@ -8,7 +8,9 @@ final class HostSystem: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     // Unchecked: only the thread whose turn it is gets here.
     private enum Entry {
         case socket(SimulatedSocket)
-        case reserve
+        case counter(SimulatedSignalCounter)
+        /// Something that can only be closed.
+        case other
     }
 
     /// More than any number that the system gives.
@@ -18,9 +20,18 @@ final class HostSystem: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     private var entries: [Entry?] = []
     private let mostDescriptors: Int
     private let real = RealSystem.shared
+    let processIdentifier: Int32
+    private var environment: [String: String]
+    private var ignored: Set<Signal> = []
+    /// Told what the process says to its service manager.
+    var manager: ((String) -> Void)?
 
-    init(_ machine: Machine, mostDescriptors: Int) {
+    init(
+        _ machine: Machine, mostDescriptors: Int, processIdentifier: Int32 = getpid(),
+        environment: [String: String] = [:]
+    ) {
         (self.machine, self.mostDescriptors) = (machine, mostDescriptors)
+        (self.processIdentifier, self.environment) = (processIdentifier, environment)
     }
 
     private func entry(_ descriptor: Int32) -> Entry? {
@@ -92,7 +103,7 @@ final class HostSystem: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
         if case .socket(let socket) = entry { socket.close() }
     }
 
-    func openReserve() -> Int32 { add(.reserve) }
+    func openReserve() -> Int32 { add(.other) }
 
     // MARK: Sockets
 
@@ -179,21 +190,79 @@ final class HostSystem: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     func check(_ descriptor: Int32) throws(DescriptorError) -> Bool {
         guard !isReal(descriptor) else { return false }
         switch entry(descriptor) {
-        case .socket: return true
-        case .reserve: throw .notPollable(descriptor)
+        case .socket, .counter: return true
+        case .other: throw .notPollable(descriptor)
         case nil: throw .notOpen(descriptor)
         }
     }
 
     func begin(_ watch: DescriptorWatch) {
-        if case .socket(let socket)? = entry(watch.descriptor) { socket.begin(watch) }
+        switch entry(watch.descriptor) {
+        case .socket(let socket): socket.begin(watch)
+        case .counter(let counter): counter.begin(watch)
+        case .other, nil: break
+        }
     }
 
     func end(_ watch: DescriptorWatch) {
-        if case .socket(let socket)? = entry(watch.descriptor) { socket.end(watch) }
+        switch entry(watch.descriptor) {
+        case .socket(let socket): socket.end(watch)
+        case .counter(let counter): counter.end(watch)
+        case .other, nil: break
+        }
     }
 
     func readiness(of descriptor: Int32) -> DescriptorEvents {
-        if case .socket(let socket)? = entry(descriptor) { socket.readiness } else { [] }
+        switch entry(descriptor) {
+        case .socket(let socket): socket.readiness
+        case .counter(let counter): counter.readiness
+        case .other, nil: []
+        }
+    }
+
+    // MARK: The process
+
+    var monotonicMicroseconds: Int64 { machine.network.now.nanoseconds / 1_000 }
+
+    func variable(_ name: String) -> String? { environment[name] }
+
+    func removeVariable(_ name: String) {
+        environment[name] = nil
+    }
+
+    func count(_ signal: Signal) throws(SystemError) -> any SignalCounter {
+        let counter = SimulatedSignalCounter(signal, of: self)
+        counter.descriptor = add(.counter(counter))
+        if counter.descriptor < 0 { throw SystemError("make a descriptor to count \(signal)", errno: EMFILE) }
+        return counter
+    }
+
+    func ignore(_ signal: Signal) -> Int32 {
+        ignored.insert(signal)
+        return 0
+    }
+
+    /// A signal comes.
+    ///
+    /// - Returns: whether it ends the process.
+    func send(_ signal: Signal) -> Bool {
+        guard signal != .kill else { return true }
+        let counters = entries.compactMap { entry -> SimulatedSignalCounter? in
+            if case .counter(let counter)? = entry, counter.signal == signal { counter } else { nil }
+        }
+        for counter in counters { counter.add(1) }
+        let isHarmless = [SIGCHLD, SIGURG, SIGWINCH, SIGCONT].contains(signal.rawValue)
+        return counters.isEmpty && !ignored.contains(signal) && !isHarmless
+    }
+
+    func openNotifySocket() -> Int32 { add(.other) }
+
+    func notify(_ descriptor: Int32, at address: [UInt8], _ message: [UInt8]) -> Int {
+        guard let manager else {
+            errno = ECONNREFUSED
+            return -1
+        }
+        manager(String(decoding: message, as: UTF8.self))
+        return message.count
     }
 }

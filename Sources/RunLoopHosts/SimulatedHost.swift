@@ -1,7 +1,7 @@
 internal import RunLoopCore
 public import RunLoopKit
 internal import RunLoopSimulation
-internal import RunLoopUnix
+public import RunLoopUnix
 
 /// A host of a ``SimulatedNetwork``, with a process that runs a program. Use it from the simulation's threads; it is
 /// `Sendable`.
@@ -12,6 +12,8 @@ public final class SimulatedHost: Sendable {
     nonisolated(unsafe) let machine: Machine
     /// What its process does; `nil` on the host of the test's own threads.
     private let program: (@Sendable (RunLoop) throws -> Void)?
+    private let service: Service?
+    private let clock: MachineClock
     private let testSystem: HostSystem?
     private weak let network: SimulatedNetwork?
     private let state = Locked(State())
@@ -20,9 +22,10 @@ public final class SimulatedHost: Sendable {
         var process: Process?
         /// How often a process was started.
         var lives = 0
-        var failure: (any Error)?
-        /// By how much its clock is too fast.
-        var drift: Int64 = 0
+        var ending: Ending?
+        var messages: [Message] = []
+        /// Comes when the watchdog was not fed in time.
+        var starvation: Appointment?
     }
 
     private struct Process {
@@ -33,20 +36,22 @@ public final class SimulatedHost: Sendable {
     }
 
     init(
-        _ machine: Machine, of network: SimulatedNetwork, program: @escaping @Sendable (RunLoop) throws -> Void
+        _ machine: Machine, _ clock: MachineClock, of network: SimulatedNetwork, _ service: Service?,
+        _ program: @escaping @Sendable (RunLoop) throws -> Void
     ) {
         name = machine.name
-        self.machine = machine
+        (self.machine, self.clock) = (machine, clock)
         self.network = network
+        self.service = service
         self.program = program
         testSystem = nil
     }
 
     /// The host of the test's own threads.
-    init(_ machine: Machine, _ system: HostSystem) {
+    init(_ machine: Machine, _ clock: MachineClock, _ system: HostSystem) {
         name = machine.name
-        self.machine = machine
-        (network, program, testSystem) = (nil, nil, system)
+        (self.machine, self.clock) = (machine, clock)
+        (network, program, service, testSystem) = (nil, nil, nil, system)
     }
 
     /// Its addresses, in digits.
@@ -54,11 +59,25 @@ public final class SimulatedHost: Sendable {
 
     // MARK: Its life
 
-    /// Whether its process runs: not before its end is forgotten by ``start()``, and not after a crash.
+    /// Whether its process runs.
     public var isRunning: Bool { state.withLock { $0.process != nil } }
 
-    /// What its program has thrown, the last time that it ran; `nil` if nothing.
-    public var failure: (any Error)? { state.withLock { $0.failure } }
+    /// How a process ended.
+    public enum Ending: Sendable {
+        /// Its main thread has left its loop, and nothing was wrong.
+        case returned
+        /// Its program has thrown an error.
+        case failed(any Error)
+        /// A signal ended it.
+        case killed(Signal)
+        /// The service manager ended it, because it had no sign of life in time.
+        case starvedWatchdog
+        /// Its host crashed.
+        case crashed
+    }
+
+    /// How its last process ended; `nil` while the present one runs.
+    public var ending: Ending? { state.withLock { $0.ending } }
 
     /// What other threads may ask of the main loop of its process, such as a test that has a block run there; `nil` if
     /// none runs.
@@ -71,21 +90,23 @@ public final class SimulatedHost: Sendable {
         machine.isUp = true
         let life = state.withLock { state in
             state.lives += 1
-            state.failure = nil
+            state.ending = nil
             return state.lives
         }
-        let system = HostSystem(machine, mostDescriptors: 1_024)
         let simulation = network.simulation
-        let world = simulation.makeWorld(named: name, life: life, wallTime: simulation.wallTime, descriptors: system)
+        let system = HostSystem(
+            machine, mostDescriptors: 1_024, processIdentifier: Int32(life) + 1,
+            environment: service?.environment ?? [:])
+        if service != nil { system.manager = { [weak self] in self?.take($0) } }
+        let world = simulation.makeWorld(named: name, life: life, clock: clock, descriptors: system)
         WorldSystem.calls.set(system, in: world)
         HostResolver.finder.set({ [unowned network] in network.find($0) }, in: world)
-        network.network.note(machine, "started")
+        machine.network.note(machine, "started")
         let thread = world.startMain(ended: { [self] in processEnded(life) }) { [self] loop in
             do {
                 try program(loop)
             } catch {
-                state.withLock { $0.failure = error }
-                network.network.note(machine, "failed: \(error)")
+                state.withLock { $0.ending = .failed(error) }
                 loop.endAllRuns()
             }
         }
@@ -94,14 +115,26 @@ public final class SimulatedHost: Sendable {
 
     /// The main thread of a process has ended.
     private func processEnded(_ life: Int) {
-        let process = state.withLock { state -> Process? in
+        let system = state.withLock { state -> HostSystem? in
             guard state.process?.life == life else { return nil }
-            defer { state.process = nil }
-            return state.process
+            return state.process?.system
         }
-        guard let process else { return }
-        machine.network.note(machine, "ended")
-        process.system.closeAll()
+        guard let system else { return }
+        switch ending {
+        case .failed(let error): machine.network.note(machine, "failed: \(error)")
+        default: machine.network.note(machine, "ended")
+        }
+        forgetProcess(ending ?? .returned)
+        system.closeAll()
+    }
+
+    private func forgetProcess(_ ending: Ending) {
+        state.withLock { state in
+            state.process = nil
+            state.ending = ending
+            state.starvation?.callOff()
+            state.starvation = nil
+        }
     }
 
     /// Stops the machine where it is, as a loss of power does: its threads run nothing more, its connections are gone
@@ -112,18 +145,114 @@ public final class SimulatedHost: Sendable {
         guard machine.isUp else { return }
         machine.isUp = false
         machine.network.note(machine, "crashed")
-        let process = state.withLock { state in
-            defer { state.process = nil }
-            return state.process
-        }
-        guard let process else { return }
+        guard let process = state.withLock({ $0.process }) else { return }
+        forgetProcess(.crashed)
         process.system.vanish()
         machine.forgetListeners()
         process.world.kill()
     }
 
-    func resetConnections(to other: SimulatedHost) {
+    func resetConnections(to other: Machine) {
         let system = testSystem ?? state.withLock { $0.process?.system }
-        system?.resetConnections(to: other.machine)
+        system?.resetConnections(to: other)
+    }
+
+    // MARK: Signals
+
+    /// Sends its process a signal, as `kill` does. What it watches for comes to its sources; what it ignores does nothing;
+    /// anything else ends it where it is, and the system closes its descriptors. Does nothing if no process runs.
+    ///
+    /// - Precondition: no signal that stops a process, such as SIGSTOP, which is not simulated.
+    public func send(_ signal: Signal) {
+        require(
+            ![.stop, .terminalStop, .backgroundRead, .backgroundWrite].contains(signal),
+            "\(signal) would stop the process, which is not simulated; crash the host, or cut its links")
+        guard let process = state.withLock({ $0.process }) else { return }
+        machine.network.note(machine, "\(signal)")
+        if process.system.send(signal) { end(process, .killed(signal)) }
+    }
+
+    private func end(_ process: Process, _ ending: Ending) {
+        forgetProcess(ending)
+        process.system.closeAll()
+        process.world.kill()
+    }
+
+    // MARK: The service manager
+
+    /// How a service manager looks after a process, as systemd does a unit of `Type=notify`. A value and `Sendable`.
+    public struct Service: Sendable, Hashable {
+        /// How long it waits for a sign of life; `nil`, the default, for ever. Then it ends the process.
+        public var watchdogPeriod: Duration?
+
+        /// The defaults.
+        public init(watchdogPeriod: Duration? = nil) {
+            require(watchdogPeriod ?? .seconds(1) > .zero, "a watchdog's period is more than zero")
+            self.watchdogPeriod = watchdogPeriod
+        }
+
+        fileprivate var environment: [String: String] {
+            var variables = ["NOTIFY_SOCKET": "@service-manager"]
+            if let watchdogPeriod { variables["WATCHDOG_USEC"] = "\(watchdogPeriod.saturatedNanoseconds / 1_000)" }
+            return variables
+        }
+    }
+
+    /// What a process has told its service manager. A value and `Sendable`.
+    public struct Message: Sendable, Hashable, CustomStringConvertible {
+        /// When.
+        public let instant: RunLoop.Instant
+        /// Its lines, for example `READY=1`.
+        public let text: String
+
+        /// For example `1.500000000 READY=1`.
+        public var description: String { "\(instant) \(text)" }
+    }
+
+    /// What its processes have told the service manager, signs of life left out.
+    public var messages: [Message] { state.withLock { $0.messages } }
+
+    private func take(_ text: String) {
+        let now = machine.network.now
+        guard text == "WATCHDOG=1" else {
+            state.withLock { $0.messages.append(Message(instant: now, text: text)) }
+            machine.network.note(machine, text)
+            // The first sign of life is that it is ready.
+            if text.split(separator: "\n").contains("READY=1") { expectLife() }
+            return
+        }
+        expectLife()
+    }
+
+    private func expectLife() {
+        guard let period = service?.watchdogPeriod else { return }
+        let starvation = machine.network.schedule(at: machine.network.now + period) { [weak self] in self?.starve() }
+        state.withLock { state in
+            state.starvation?.callOff()
+            state.starvation = starvation
+        }
+    }
+
+    private func starve() {
+        guard let process = state.withLock({ $0.process }) else { return }
+        machine.network.note(machine, "starved its watchdog")
+        end(process, .starvedWatchdog)
+    }
+
+    // MARK: The clock on the wall
+
+    /// What its clock shows; first what that of the simulation showed when the host was added. Setting it is what a person
+    /// or a time server does: wall timers of its process are told. It goes on while the host is down.
+    public var wallTime: RunLoop.WallTime {
+        get { clock.time }
+        set { clock.time = newValue }
+    }
+
+    /// From now on its clock is too fast by so many billionths, or too slow if they are negative: with 20,000 it gains
+    /// 1.7 s a day.
+    ///
+    /// - Precondition: more than -1,000,000,000.
+    public func setWallClockDrift(billionths: Int64) {
+        clock.setDrift(billionths: billionths)
     }
 }

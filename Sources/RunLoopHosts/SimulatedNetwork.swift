@@ -49,7 +49,7 @@ public final class SimulatedNetwork: Sendable {
         network = Network(simulation)
         let machine = Machine("test", addresses: Self.usualAddresses(1), on: network)
         testSystem = HostSystem(machine, mostDescriptors: .max)
-        test = SimulatedHost(machine, testSystem)
+        test = SimulatedHost(machine, simulation.clock, testSystem)
         let loop = simulation.loop
         let world = loop.world
         require(Self.ofWorld[world] == nil, "a simulation has one network; add your hosts to that")
@@ -72,15 +72,18 @@ public final class SimulatedNetwork: Sendable {
     ///
     /// The program is what `main` would be. It is called on a thread of the host, with that thread's loop, which is its
     /// main loop. When it has returned, the loop runs until it is stopped or nothing is left in it. The process ends then.
-    /// An error that it throws ends it at once, and is ``SimulatedHost/failure``.
+    /// An error that it throws ends it at once; see ``SimulatedHost/ending``. A program must not call `exit`, which would
+    /// end the test.
     ///
     /// - Parameters:
     ///   - name: its name, which other hosts can look up; there is no other host of that name.
     ///   - addresses: its addresses, in digits; one of `10.0.0.0/8` and one of `fd00::/8` unless given.
+    ///   - service: how a service manager looks after its process; `nil`, the default, for none.
     ///   - program: what runs on it; once more each time the host starts again.
     @discardableResult
     public func addHost(
-        _ name: String, addresses: [String]? = nil, program: @escaping @Sendable (RunLoop) throws -> Void
+        _ name: String, addresses: [String]? = nil, service: SimulatedHost.Service? = nil,
+        program: @escaping @Sendable (RunLoop) throws -> Void
     ) -> SimulatedHost {
         let number = network.machines.count + 1
         require(
@@ -88,7 +91,7 @@ public final class SimulatedNetwork: Sendable {
         require(number < 1 << 16, "a network has at most 65,535 hosts")
         let machine = Machine(name, addresses: addresses ?? Self.usualAddresses(number), on: network)
         network.add(machine, addresses: machine.addresses)
-        let host = SimulatedHost(machine, of: self, program: program)
+        let host = SimulatedHost(machine, simulation.makeClock(), of: self, service, program)
         hosts.withLock { $0.append(host) }
         host.start()
         return host
@@ -197,8 +200,8 @@ public final class SimulatedNetwork: Sendable {
     /// Resets the connections between two hosts, at both ends, as a middlebox does that has lost its table: each end fails
     /// with `ECONNRESET`.
     public func reset(between one: SimulatedHost, and other: SimulatedHost) {
-        one.resetConnections(to: other)
-        other.resetConnections(to: one)
+        one.resetConnections(to: other.machine)
+        other.resetConnections(to: one.machine)
     }
 
     // MARK: Names

@@ -9,7 +9,7 @@ package final class SimulatedWorld: World {
     let host: Int
     /// What the names of its threads begin with.
     private let prefix: String
-    private let wallClock: Locked<WallClock>
+    private let clock: MachineClock
     /// The descriptors of the host, which the system does not know.
     var descriptors: (any SimulatedDescriptors)? { knownDescriptors.withLock(\.self) }
     private let knownDescriptors: Locked<(any SimulatedDescriptors)?>
@@ -18,14 +18,15 @@ package final class SimulatedWorld: World {
     ///   - numbers: what the world's random numbers are.
     ///   - host: what lives and dies together; 0 for the test's own threads.
     init(
-        timeline: Timeline, numbers: SeededNumbers, wallClock: WallClock, host: Int = 0, prefix: String = "",
+        timeline: Timeline, numbers: SeededNumbers, clock: MachineClock, host: Int = 0, prefix: String = "",
         descriptors: (any SimulatedDescriptors)? = nil
     ) {
         self.timeline = timeline
         self.host = host
         self.prefix = prefix
         knownDescriptors = Locked(descriptors)
-        self.wallClock = Locked(wallClock)
+        self.clock = clock
+        clock.begins(on: host)
         let numbers = Locked(numbers)
         RunLoop.RandomNumbers.source.set({ numbers.withLock { $0.next() } }, in: self)
         RunLoop.preparations.set({ [unowned timeline] in timeline.trace($0) }, in: self)
@@ -82,15 +83,9 @@ package final class SimulatedWorld: World {
 
     // MARK: The clock on the wall
 
-    package var wallTime: RunLoop.WallTime { wallClock.withLock { $0.time(at: timeline.now) } }
+    package var wallTime: RunLoop.WallTime { clock.time }
 
-    package func instant(of time: RunLoop.WallTime) -> RunLoop.Instant { wallClock.withLock { $0.instant(of: time) } }
-
-    /// Sets the wall clock, and tells those who watch it.
-    func changeWallClock(_ body: (inout WallClock, RunLoop.Instant) -> Void) {
-        wallClock.withLock { body(&$0, timeline.now) }
-        timeline.wallClockWasSet(of: host)
-    }
+    package func instant(of time: RunLoop.WallTime) -> RunLoop.Instant { clock.instant(of: time) }
 }
 
 /// A latch at which a thread rests in virtual time.

@@ -56,6 +56,8 @@ public final class Simulation: Sendable {
     let timeline: Timeline
     /// That of the test's own threads.
     let world: SimulatedWorld
+    /// The clock on the wall of the test's own threads.
+    package let clock: MachineClock
     /// Those of hosts, as they were made.
     private let otherWorlds = Locked<[SimulatedWorld]>([])
 
@@ -65,8 +67,8 @@ public final class Simulation: Sendable {
     init(seed: UInt64, isTraced: Bool, startingAt wallTime: RunLoop.WallTime) {
         self.seed = seed
         timeline = Timeline(isTraced: isTraced)
-        world = SimulatedWorld(
-            timeline: timeline, numbers: SeededNumbers(seed: seed), wallClock: WallClock(start: wallTime))
+        clock = MachineClock(on: timeline, showing: wallTime)
+        world = SimulatedWorld(timeline: timeline, numbers: SeededNumbers(seed: seed), clock: clock)
         _ = timeline.enter(named: "main", thread: pthread_self())
     }
 
@@ -211,14 +213,14 @@ public final class Simulation: Sendable {
     ///
     /// Any thread of the simulation.
     public var wallTime: RunLoop.WallTime {
-        get { world.wallTime }
-        set { world.changeWallClock { clock, now in clock.set(to: newValue, at: now) } }
+        get { clock.time }
+        set { clock.time = newValue }
     }
 
     /// Lets the machine sleep: the clock on the wall goes on by `duration`, and virtual time stands still, as
     /// `CLOCK_MONOTONIC` does.
     public func sleepMachine(for duration: Duration) {
-        world.changeWallClock { clock, now in clock.set(to: clock.time(at: now) + duration, at: now) }
+        clock.time = clock.time + duration
     }
 
     /// From now on the clock on the wall is too fast by so many billionths, or too slow if they are negative: with
@@ -226,11 +228,13 @@ public final class Simulation: Sendable {
     ///
     /// - Precondition: more than -1,000,000,000.
     public func setWallClockDrift(billionths: Int64) {
-        require(billionths > -1_000_000_000, "a clock that drifts still goes forward; set simulation.wallTime instead")
-        world.changeWallClock { clock, now in clock.setDrift(billionths, at: now) }
+        clock.setDrift(billionths: billionths)
     }
 
     // MARK: Hosts
+
+    /// The clock of another machine, which shows what that of the test shows.
+    package func makeClock() -> MachineClock { MachineClock(on: timeline, showing: clock.time) }
 
     /// A world for what lives and dies together: the processes of a host.
     ///
@@ -238,12 +242,10 @@ public final class Simulation: Sendable {
     ///   - name: what the names of its threads begin with, and what its chance depends on besides the seed.
     ///   - life: how often there was such a host before.
     package func makeWorld(
-        named name: String, life: Int, wallTime: RunLoop.WallTime, descriptors: any SimulatedDescriptors
+        named name: String, life: Int, clock: MachineClock, descriptors: any SimulatedDescriptors
     ) -> SimulatedWorld {
-        var clock = WallClock(start: wallTime)
-        clock.set(to: wallTime, at: now)
         let world = SimulatedWorld(
-            timeline: timeline, numbers: SeededNumbers(seed: seed, for: "\(name) \(life)"), wallClock: clock,
+            timeline: timeline, numbers: SeededNumbers(seed: seed, for: "\(name) \(life)"), clock: clock,
             host: timeline.makeHost(), prefix: "\(name)/", descriptors: descriptors)
         otherWorlds.withLock { $0.append(world) }
         return world

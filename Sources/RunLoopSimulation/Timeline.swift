@@ -329,6 +329,8 @@ final class Timeline: Sendable {
         return outcome == .starved ? .starved : atOnce
     }
 
+    func isEnding(_ index: Int) -> Bool { state.withLock { Self.endBegan(index, $0) != nil } }
+
     /// When all that a thread belongs to began to end.
     private static func endBegan(_ index: Int, _ state: State) -> RunLoop.Instant? {
         guard state.closed == nil, !state.closedHosts.isEmpty else { return state.closed }

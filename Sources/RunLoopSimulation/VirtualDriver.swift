@@ -36,7 +36,10 @@ final class VirtualDriver: Driver {
     private func rest(until deadline: RunLoop.Instant) -> WaitOutcome {
         switch timeline.wait(index, until: deadline) {
         case .woke: return .woke
-        case .starved: return .starved
+        case .starved:
+            // At the end of the simulation, or of the process, the thread is to end.
+            if timeline.isEnding(index) { loop?.endAllRuns() }
+            return .starved
         case .late:
             loop?.stop()
             return .woke

@@ -24,7 +24,7 @@ struct HostTests {
             simulation.advance(by: .seconds(1))
             #expect(host.isRunning && log.withLock { $0.count } == 1)
             simulation.advance(by: .seconds(10))
-            #expect(!host.isRunning && host.remote == nil && host.failure == nil)
+            #expect(!host.isRunning && host.remote == nil && "\(host.ending!)" == "returned")
             host.start()
             simulation.advance(by: .seconds(10))
             #expect(log.withLock(\.self) == ["begin true 0.0 seconds", "end", "begin true 11.0 seconds", "end"])
@@ -40,7 +40,12 @@ struct HostTests {
                 throw SystemError("begin", errno: EPERM)
             }
             simulation.advance(by: .seconds(1))
-            #expect(!host.isRunning && host.failure as? SystemError == SystemError("begin", errno: EPERM))
+            #expect(!host.isRunning)
+            guard case .failed(let error)? = host.ending else {
+                Issue.record("it ended otherwise")
+                return
+            }
+            #expect(error as? SystemError == SystemError("begin", errno: EPERM))
         }
     }
 
@@ -178,6 +183,115 @@ struct HostTests {
                 simulation.advance(by: .milliseconds(Int64(seed)))
                 if seed == 3 { server.crash() }
             }
+        }
+    }
+
+    // MARK: Signals and the service manager
+
+    /// A daemon that takes a second to stop and to reload.
+    private static func daemon(_ loop: RunLoop, _ log: Locked<[String]>) throws {
+        let daemon = Daemon(loop: loop, manager: try ServiceManager())
+        try daemon.handleSignals { text in log.withLock { $0.append("\(text)") } }
+        daemon.onReload(name: "files") { done in _ = loop.perform(afterDelay: .seconds(1)) { done() } }
+        daemon.onStop(.drain, name: "clients") { done in _ = loop.perform(afterDelay: .seconds(1)) { done() } }
+        let watchdog = Watchdog(daemon.manager, loop: loop)
+        let status = daemon.run()
+        watchdog?.invalidate()
+        log.withLock { $0.append("status \(status)") }
+    }
+
+    @Test("a daemon is ready, reloads and stops as its service manager asks; signs of life come in time")
+    func service() {
+        withSimulation { simulation in
+            let network = SimulatedNetwork(simulation)
+            let log = Locked<[String]>([])
+            let service = SimulatedHost.Service(watchdogPeriod: .seconds(30))
+            let host = network.addHost("daemon", service: service) { try Self.daemon($0, log) }
+            simulation.advance(by: .seconds(600))
+            #expect(host.messages.map(\.text) == ["READY=1"] && host.isRunning)
+            host.send(.hangUp)
+            simulation.advance(by: .seconds(10))
+            let reload = host.messages.dropFirst().map(\.description)
+            #expect(
+                reload == ["600.000000000 RELOADING=1\nMONOTONIC_USEC=600000000", "601.000000000 READY=1"])
+            host.send(.terminate)
+            simulation.advance(by: .seconds(10))
+            #expect(host.messages.last?.description == "610.000000000 STOPPING=1")
+            #expect(!host.isRunning && "\(host.ending!)" == "returned")
+            #expect(log.withLock(\.self).last == "status 0")
+        }
+    }
+
+    @Test("a loop that is busy for too long starves the watchdog: its process is ended")
+    func starvation() {
+        withSimulation { simulation in
+            let network = SimulatedNetwork(simulation)
+            let log = Locked<[String]>([])
+            let service = SimulatedHost.Service(watchdogPeriod: .seconds(30))
+            let host = network.addHost("daemon", service: service) { loop in
+                loop.perform(afterDelay: .seconds(100)) { simulation.spend(.seconds(31)) }
+                try Self.daemon(loop, log)
+            }
+            simulation.advance(by: .seconds(600))
+            #expect(!host.isRunning && "\(host.ending!)" == "starvedWatchdog" && log.withLock(\.isEmpty))
+            host.start()
+            simulation.advance(by: .seconds(60))
+            #expect(host.isRunning && host.ending == nil)
+        }
+    }
+
+    @Test("signals: counted, ignored, harmless, and those that end a process, whose system closes its connections")
+    func signals() {
+        withSimulation { simulation in
+            let network = SimulatedNetwork(simulation)
+            let counts = Locked<[Int]>([])
+            let host = network.addHost("server", addresses: ["10.1.0.1"]) { loop in
+                try echo(on: loop)
+                try Signal.ignore(.hangUp)
+                let source = try SignalSource(signal: .user1) { source in counts.withLock { $0.append(source.count) } }
+                try loop.add(source, forMode: .common)
+            }
+            let client = Client(simulation, to: "server")
+            simulation.advance(by: .seconds(1))
+            for signal in [Signal.user1, .user1, .hangUp, .child, .user1] { host.send(signal) }
+            simulation.advance(by: .seconds(1))
+            host.send(.user1)
+            simulation.advance(by: .seconds(1))
+            #expect(counts.withLock(\.self) == [3, 1] && host.isRunning)
+            host.send(.kill)
+            simulation.advance(by: .seconds(1))
+            #expect(!host.isRunning && "\(host.ending!)" == "killed(SIGKILL)")
+            #expect(client.connection?.isOpen == false)
+            // The real process was not told.
+            host.start()
+            simulation.advance(by: .seconds(1))
+            host.send(.user2)
+            #expect(!host.isRunning && "\(host.ending!)" == "killed(SIGUSR2)")
+        }
+    }
+
+    @Test("each host has a clock of its own, which drifts, is set, and goes on while the host is down")
+    func clocks() {
+        withSimulation { simulation in
+            let network = SimulatedNetwork(simulation)
+            let start = simulation.wallTime
+            let times = Locked<[Duration]>([])
+            let host = network.addHost("clock") { loop in
+                let timer = WallTimer(at: start + .seconds(3_600)) { _ in
+                    times.withLock { $0.append(loop.wallTime - start) }
+                }
+                loop.add(timer, forMode: .common)
+            }
+            host.setWallClockDrift(billionths: 1_000_000)
+            simulation.advance(by: .seconds(1_000))
+            #expect(host.wallTime - start == .seconds(1_001) && simulation.wallTime - start == .seconds(1_000))
+            host.crash()
+            simulation.advance(by: .seconds(1_000))
+            #expect(host.wallTime - start == .seconds(2_002))
+            host.start()
+            host.wallTime = host.wallTime + .seconds(1_500)
+            simulation.advance(by: .seconds(200))
+            #expect(times.withLock { $0.count } == 1 && times.withLock { $0[0] } >= .seconds(3_600))
         }
     }
 

@@ -63,13 +63,13 @@ public struct ActivatedSocket: Sendable, Hashable {
 
     /// - Parameter first: the number of the first descriptor: 3 in the protocol, others in tests.
     static func all(environment: [String: String]?, first: Int32) throws(ServiceManagerError) -> [ActivatedSocket] {
-        let variables = ServiceEnvironment(environment)
+        let variables = ServiceEnvironment(environment, WorldSystem.current)
         defer {
             variables.remove([
                 ServiceEnvironment.listenCount, ServiceEnvironment.listenProcess, ServiceEnvironment.listenNames,
             ])
         }
-        guard let process = try variables.process(ServiceEnvironment.listenProcess), process == getpid(),
+        guard let process = try variables.process(ServiceEnvironment.listenProcess), process == variables.ownProcess,
             let number = try variables.number(ServiceEnvironment.listenCount), number > 0
         else { return [] }
         guard let count = Int32(exactly: number), count <= Int32.max - first else {

@@ -2,18 +2,20 @@ internal import Glibc
 
 /// A datagram socket and the address to send to.
 final class NotifySocket: Sendable {
+    private let system: any SystemCalls
     private let descriptor: Int32
     private let address: [UInt8]
 
     /// - Parameter name: the value of `NOTIFY_SOCKET`: an absolute path, or `@` and an abstract name.
-    init(_ name: String) throws(ServiceManagerError) {
+    init(_ name: String, _ system: any SystemCalls) throws(ServiceManagerError) {
         address = try NotifySocket.address(of: name)
-        descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        self.system = system
+        descriptor = system.openNotifySocket()
         if descriptor < 0 { throw .system(.last("make a socket to the service manager")) }
     }
 
     deinit {
-        close(descriptor)
+        system.close(descriptor)
     }
 
     /// A `sockaddr_un` of exactly the length that the name needs: only the length ends an abstract name.
@@ -37,16 +39,8 @@ final class NotifySocket: Sendable {
     /// Sends one datagram, or throws `busy` while the receiver's queue is full. Any thread.
     func send(_ message: String) throws(ServiceManagerError) {
         let bytes = Array(message.utf8)
-        let flags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
         var sent = -1
-        repeat {
-            sent = address.withUnsafeBytes { address in
-                // The bytes begin with the family and have the length that is passed, as a socket address does.
-                sendto(
-                    descriptor, bytes, bytes.count, flags, address.assumingMemoryBound(to: sockaddr.self).baseAddress,
-                    socklen_t(address.count))
-            }
-        } while sent < 0 && errno == EINTR
+        repeat { sent = system.notify(descriptor, at: address, bytes) } while sent < 0 && errno == EINTR
         guard sent < 0 else { return }
         throw errno == EAGAIN ? .busy : .system(.last("notify the service manager"))
     }

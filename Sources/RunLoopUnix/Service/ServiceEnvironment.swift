@@ -10,14 +10,19 @@ struct ServiceEnvironment {
     static let listenNames = "LISTEN_FDNAMES"
 
     private let variables: [String: String]
+    private let system: any SystemCalls
     /// Whether the variables are the process's own: only those can be removed.
     private let isProcess: Bool
 
     /// The given variables, or the process's.
-    init(_ variables: [String: String]?) {
+    init(_ variables: [String: String]?, _ system: any SystemCalls) {
         isProcess = variables == nil
-        self.variables = variables ?? ServiceEnvironment.ofProcess()
+        self.system = system
+        self.variables = variables ?? ServiceEnvironment.ofProcess(system)
     }
+
+    /// This process.
+    var ownProcess: pid_t { system.processIdentifier }
 
     /// The variable's value; an empty one counts as absent.
     subscript(name: String) -> String? {
@@ -46,14 +51,12 @@ struct ServiceEnvironment {
     /// Removes variables from the process's environment, so that its children do not take them for theirs.
     func remove(_ names: [String]) {
         guard isProcess else { return }
-        for name in names { unsetenv(name) }
+        for name in names { system.removeVariable(name) }
     }
 
     /// One by one: the table itself is a variable that other threads may change.
-    private static func ofProcess() -> [String: String] {
+    private static func ofProcess(_ system: any SystemCalls) -> [String: String] {
         let names = [notifySocket, watchdogPeriod, watchdogProcess, listenCount, listenProcess, listenNames]
-        return names.reduce(into: [:]) { variables, name in
-            variables[name] = getenv(name).map { String(cString: $0) }
-        }
+        return names.reduce(into: [:]) { variables, name in variables[name] = system.variable(name) }
     }
 }

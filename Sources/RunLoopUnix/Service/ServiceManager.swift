@@ -23,6 +23,7 @@ public final class ServiceManager: Sendable {
     /// What was ignored in the environment and why, one line each, for a log.
     public let remarks: [String]
 
+    private let system: any SystemCalls
     private let socket: NotifySocket?
 
     /// Reads and checks the environment.
@@ -34,10 +35,11 @@ public final class ServiceManager: Sendable {
     ///     thread-safe. Nothing is removed if `environment` was given.
     /// - Throws: ``ServiceManagerError/invalidVariable(name:value:reason:)``, or an error of the system.
     public init(environment: [String: String]? = nil, unsetEnvironment: Bool = false) throws(ServiceManagerError) {
-        let variables = ServiceEnvironment(environment)
+        system = WorldSystem.current
+        let variables = ServiceEnvironment(environment, system)
         var remarks: [String] = []
         if let name = variables[ServiceEnvironment.notifySocket] {
-            socket = try NotifySocket(name)
+            socket = try NotifySocket(name, system)
         } else {
             socket = nil
             remarks.append("NOTIFY_SOCKET is not set: there is no service manager to notify")
@@ -60,8 +62,8 @@ public final class ServiceManager: Sendable {
                 name: ServiceEnvironment.watchdogPeriod, value: "\(microseconds)",
                 reason: "it is to be a time in microseconds, above zero and below 292 years")
         }
-        if let process = try variables.process(ServiceEnvironment.watchdogProcess), process != getpid() {
-            remarks.append("WATCHDOG_PID is \(process), and this is process \(getpid()): the watchdog is not ours")
+        if let process = try variables.process(ServiceEnvironment.watchdogProcess), process != variables.ownProcess {
+            remarks.append("WATCHDOG_PID is \(process), and this is process \(variables.ownProcess): the watchdog is not ours")
             return nil
         }
         return .microseconds(Int64(microseconds))
@@ -79,9 +81,7 @@ public final class ServiceManager: Sendable {
     /// `Type=notify-reload` needs: the message carries the time of the system's monotonic clock.
     @discardableResult
     public func reloading() throws(ServiceManagerError) -> Bool {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return try send("RELOADING=1\nMONOTONIC_USEC=\(time.tv_sec * 1_000_000 + time.tv_nsec / 1000)")
+        try send("RELOADING=1\nMONOTONIC_USEC=\(system.monotonicMicroseconds)")
     }
 
     /// Says that the service begins to stop.

@@ -5,7 +5,7 @@ internal import RunLoopCore
 /// While it is in a loop, the loop keeps it, and its handler keeps the source that is built on it.
 final class InnerSource {
     private var descriptor: DescriptorSource?
-    private var registration: SignalRegistration?
+    private var registration: (any SignalCounter)?
     /// Called when it has left its loop, also at the loop's end.
     var removalHandler: (() -> Void)?
     /// Whether it was ever in a loop.
@@ -14,7 +14,7 @@ final class InnerSource {
     /// Adds it to modes of a loop, and makes it first if there is none.
     func add(
         to loop: RunLoop, _ modes: RunLoop.Modes, for operation: String,
-        _ make: () throws(SystemError) -> (DescriptorSource, SignalRegistration?)
+        _ make: () throws(SystemError) -> (DescriptorSource, (any SignalCounter)?)
     ) throws(SystemError) {
         guard !modes.isEmpty else { return }
         let (source, registration) = if let descriptor { (descriptor, self.registration) } else { try make() }

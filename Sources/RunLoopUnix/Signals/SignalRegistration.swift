@@ -6,7 +6,7 @@ internal import Glibc
 /// To the signal handler the descriptor is a counter that any number of threads may add to at any time. To the loop it
 /// is a descriptor like any other. So deliveries that were not read yet wait in the kernel and wake a sleeping loop,
 /// without a lock or another thread.
-final class SignalRegistration {
+final class SignalRegistration: SignalCounter {
     /// Readable while there are deliveries that were not taken.
     let descriptor: Int32
     private var entry: UnsafeMutableRawPointer?

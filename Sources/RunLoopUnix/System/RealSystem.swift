@@ -110,4 +110,38 @@ package final class RealSystem: SystemCalls {
     package func removeFile(at path: String) {
         unlink(path)
     }
+
+    // MARK: The process
+
+    package var processIdentifier: Int32 { getpid() }
+
+    package var monotonicMicroseconds: Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1_000
+    }
+
+    package func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
+
+    package func removeVariable(_ name: String) {
+        unsetenv(name)
+    }
+
+    package func count(_ signal: Signal) throws(SystemError) -> any SignalCounter { try SignalRegistration(signal) }
+
+    package func ignore(_ signal: Signal) -> Int32 { rlk_signal_ignore(signal.rawValue) }
+
+    package func openNotifySocket() -> Int32 {
+        Glibc.socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    }
+
+    package func notify(_ descriptor: Int32, at address: [UInt8], _ message: [UInt8]) -> Int {
+        let flags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
+        return address.withUnsafeBytes { address in
+            // The bytes begin with the family and have the length that is passed, as a socket address does.
+            sendto(
+                descriptor, message, message.count, flags, address.assumingMemoryBound(to: sockaddr.self).baseAddress,
+                socklen_t(address.count))
+        }
+    }
 }

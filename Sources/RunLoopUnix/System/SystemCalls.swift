@@ -46,6 +46,35 @@ package protocol SystemCalls: AnyObject, Sendable {
     func setPermissions(_ permissions: UInt32, of descriptor: Int32) -> Int32
     func setPermissions(_ permissions: UInt32, at path: String) -> Int32
     func removeFile(at path: String)
+
+    // MARK: The process
+
+    var processIdentifier: Int32 { get }
+    /// Microseconds on the clock that nobody sets.
+    var monotonicMicroseconds: Int64 { get }
+    /// A variable of the environment.
+    func variable(_ name: String) -> String?
+    func removeVariable(_ name: String)
+    /// From now on a signal is counted and does nothing else.
+    func count(_ signal: Signal) throws(SystemError) -> any SignalCounter
+    /// From now on a signal does nothing.
+    func ignore(_ signal: Signal) -> Int32
+    /// A socket for datagrams to the service manager.
+    func openNotifySocket() -> Int32
+    /// - Parameter address: a `sockaddr_un`.
+    func notify(_ descriptor: Int32, at address: [UInt8], _ message: [UInt8]) -> Int
+}
+
+/// Counts a signal. It belongs to a loop's thread.
+package protocol SignalCounter: AnyObject {
+    /// Readable while something was counted.
+    var descriptor: Int32 { get }
+    /// How often the signal came since it was asked last.
+    func take() -> Int
+    /// Makes the descriptor readable once.
+    func prime()
+    /// The signal does what it did before. Harmless when repeated.
+    func end()
 }
 
 /// A socket that a path leads to: another one may come to its place.
@@ -71,6 +100,9 @@ package enum WorldSystem {
     private static let ofLoop = RunLoop.Local { calls[$0.world] }
 
     static func of(_ loop: RunLoop) -> any SystemCalls { loop[ofLoop] }
+
+    /// That of the calling thread.
+    static var current: any SystemCalls { calls[RunLoop.currentWorld] }
 
     /// Gives the world of a loop another system, before anything there has opened a socket.
     package static func set(_ system: any SystemCalls, for loop: RunLoop) {

@@ -1,0 +1,48 @@
+package import RunLoopCore
+
+/// The clock on the wall of a simulated machine. It goes on while no process runs there.
+package final class MachineClock: Sendable {
+    private let timeline: Timeline
+    private let state: Locked<State>
+
+    private struct State {
+        var clock: WallClock
+        /// Whose processes look at it.
+        var host = 0
+    }
+
+    /// A clock that shows a time now.
+    init(on timeline: Timeline, showing time: RunLoop.WallTime) {
+        self.timeline = timeline
+        var clock = WallClock(start: time)
+        clock.set(to: time, at: timeline.now)
+        state = Locked(State(clock: clock))
+    }
+
+    /// From now on it is the threads of this host that are told when it is set.
+    func begins(on host: Int) {
+        state.withLock { $0.host = host }
+    }
+
+    /// What it shows. Setting it is what a person or a time server does.
+    package var time: RunLoop.WallTime {
+        get { state.withLock { $0.clock.time(at: timeline.now) } }
+        set { change { clock, now in clock.set(to: newValue, at: now) } }
+    }
+
+    func instant(of time: RunLoop.WallTime) -> RunLoop.Instant { state.withLock { $0.clock.instant(of: time) } }
+
+    /// From now on it is too fast by so many billionths, or too slow if they are negative.
+    package func setDrift(billionths: Int64) {
+        require(billionths > -1_000_000_000, "a clock that drifts still goes forward; set its time instead")
+        change { clock, now in clock.setDrift(billionths, at: now) }
+    }
+
+    private func change(_ body: (inout WallClock, RunLoop.Instant) -> Void) {
+        let host = state.withLock { state in
+            body(&state.clock, timeline.now)
+            return state.host
+        }
+        timeline.wallClockWasSet(of: host)
+    }
+}
