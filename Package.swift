@@ -197,8 +197,8 @@ let package = Package(
         .testTarget(
             name: "TTLStoreTests",
             dependencies: [
-                "TTLStore", "RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "TestSupport",
-                product("ArgumentParser", of: "swift-argument-parser", if: "Programs"),
+                "TTLStore", "RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopHosts", "TestSupport",
+                product("Logging", of: "swift-log", if: "Logging"), product("ArgumentParser", of: "swift-argument-parser", if: "Programs"),
             ],
             exclude: ["Commands/record-transcript", "Commands/redis-7.0.transcript"], swiftSettings: strict),
         .testTarget(

@@ -9,6 +9,7 @@ final class HostSystem: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     private enum Entry {
         case socket(SimulatedSocket)
         case counter(SimulatedSignalCounter)
+        case file(SimulatedDisk.Node)
         /// Something that can only be closed.
         case other
     }
@@ -100,7 +101,11 @@ final class HostSystem: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
         guard !isReal(descriptor) else { return real.close(descriptor) }
         guard let entry = entry(descriptor) else { return }
         entries[Int(descriptor - Self.first)] = nil
-        if case .socket(let socket) = entry { socket.close() }
+        switch entry {
+        case .socket(let socket): socket.close()
+        case .file(let node): machine.disk.unlock(node, by: ObjectIdentifier(self))
+        case .counter, .other: break
+        }
     }
 
     func openReserve() -> Int32 { add(.other) }
@@ -181,9 +186,53 @@ final class HostSystem: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
         return -1
     }
 
-    func removeFile(at path: String) {
-        machine.removeFile(at: path)
+    // MARK: Files
+
+    private func file(_ descriptor: Int32) -> SimulatedDisk.Node? {
+        if case .file(let node)? = entry(descriptor) { return node }
+        errno = EBADF
+        return nil
     }
+
+    func openFile(_ path: String, _ access: File.Access) -> Int32 {
+        guard let node = machine.disk.open(path, access, by: ObjectIdentifier(self)) else { return -1 }
+        return add(.file(node))
+    }
+
+    func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int) -> Int {
+        file(descriptor).map { machine.disk.write(bytes, to: $0, at: offset) } ?? -1
+    }
+
+    func truncate(_ descriptor: Int32, to length: Int) -> Int32 {
+        file(descriptor).map { machine.disk.truncate($0, to: length) } ?? -1
+    }
+
+    func sync(_ descriptor: Int32) -> Int32 { file(descriptor).map { machine.disk.sync($0) } ?? -1 }
+
+    func map(_ descriptor: Int32) -> UnsafeRawBufferPointer? {
+        guard let node = file(descriptor), let content = machine.disk.read(node) else { return nil }
+        let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: content.count, alignment: 1)
+        copy.copyBytes(from: content)
+        return UnsafeRawBufferPointer(copy)
+    }
+
+    func unmap(_ contents: UnsafeRawBufferPointer) {
+        contents.deallocate()
+    }
+
+    func exists(_ path: String) -> Bool { machine.files[path] != nil || machine.disk.exists(path) }
+
+    func rename(_ path: String, to newPath: String) -> Int32 { machine.disk.rename(path, to: newPath) }
+
+    func removeFile(at path: String) -> Int32 {
+        guard machine.files[path] == nil else {
+            machine.removeFile(at: path)
+            return 0
+        }
+        return machine.disk.remove(path)
+    }
+
+    func syncDirectory(_ path: String) -> Int32 { machine.disk.syncDirectory(path) }
 
     // MARK: Watches
 
@@ -191,7 +240,7 @@ final class HostSystem: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
         guard !isReal(descriptor) else { return false }
         switch entry(descriptor) {
         case .socket, .counter: return true
-        case .other: throw .notPollable(descriptor)
+        case .file, .other: throw .notPollable(descriptor)
         case nil: throw .notOpen(descriptor)
         }
     }
@@ -200,7 +249,7 @@ final class HostSystem: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
         switch entry(watch.descriptor) {
         case .socket(let socket): socket.begin(watch)
         case .counter(let counter): counter.begin(watch)
-        case .other, nil: break
+        case .file, .other, nil: break
         }
     }
 
@@ -208,7 +257,7 @@ final class HostSystem: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
         switch entry(watch.descriptor) {
         case .socket(let socket): socket.end(watch)
         case .counter(let counter): counter.end(watch)
-        case .other, nil: break
+        case .file, .other, nil: break
         }
     }
 
@@ -216,7 +265,7 @@ final class HostSystem: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
         switch entry(descriptor) {
         case .socket(let socket): socket.readiness
         case .counter(let counter): counter.readiness
-        case .other, nil: []
+        case .file, .other, nil: []
         }
     }
 

@@ -6,6 +6,7 @@ final class Machine {
     let name: String
     let addresses: [String]
     let network: Network
+    let disk: SimulatedDisk
     /// Whether it is switched on.
     var isUp = true
 
@@ -18,6 +19,7 @@ final class Machine {
 
     init(_ name: String, addresses: [String], on network: Network) {
         (self.name, self.addresses, self.network) = (name, addresses, network)
+        disk = SimulatedDisk(network)
     }
 
     // MARK: Where sockets listen

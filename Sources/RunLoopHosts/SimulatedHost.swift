@@ -57,6 +57,9 @@ public final class SimulatedHost: Sendable {
     /// Its addresses, in digits.
     public var addresses: [String] { machine.addresses }
 
+    /// Its disk.
+    public var disk: SimulatedDisk { machine.disk }
+
     // MARK: Its life
 
     /// Whether its process runs.
@@ -145,6 +148,7 @@ public final class SimulatedHost: Sendable {
         guard machine.isUp else { return }
         machine.isUp = false
         machine.network.note(machine, "crashed")
+        machine.disk.crash()
         guard let process = state.withLock({ $0.process }) else { return }
         forgetProcess(.crashed)
         process.system.vanish()

@@ -5,8 +5,8 @@ final class Channels {
     /// Gives a client a message outside of its requests; set by whoever knows the connections.
     var send: (Session, Reply) -> Void = { _, _ in }
 
-    private var listeners: [[UInt8]: [ObjectIdentifier: Session]] = [:]
-    private var patterns: [[UInt8]: (glob: Glob, listeners: [ObjectIdentifier: Session])] = [:]
+    private var listeners: [[UInt8]: [Int: Session]] = [:]
+    private var patterns: [[UInt8]: (glob: Glob, listeners: [Int: Session])] = [:]
 
     private let audience: Audience
 
@@ -22,12 +22,12 @@ final class Channels {
     func subscribe(_ session: Session, to channel: [UInt8]) {
         session.channels.insert(channel)
         if listeners[channel] == nil { audience.begin(channel) }
-        listeners[channel, default: [:]][ObjectIdentifier(session)] = session
+        listeners[channel, default: [:]][session.number] = session
     }
 
     func unsubscribe(_ session: Session, from channel: [UInt8]) {
         session.channels.remove(channel)
-        guard listeners[channel]?.removeValue(forKey: ObjectIdentifier(session)) != nil else { return }
+        guard listeners[channel]?.removeValue(forKey: session.number) != nil else { return }
         guard listeners[channel]?.isEmpty == true else { return }
         listeners[channel] = nil
         audience.end(channel)
@@ -36,12 +36,12 @@ final class Channels {
     func subscribe(_ session: Session, toPattern pattern: [UInt8]) {
         session.patterns.insert(pattern)
         if patterns[pattern] == nil { audience.begin(pattern: pattern) }
-        patterns[pattern, default: (Glob(pattern), [:])].listeners[ObjectIdentifier(session)] = session
+        patterns[pattern, default: (Glob(pattern), [:])].listeners[session.number] = session
     }
 
     func unsubscribe(_ session: Session, fromPattern pattern: [UInt8]) {
         session.patterns.remove(pattern)
-        guard patterns[pattern]?.listeners.removeValue(forKey: ObjectIdentifier(session)) != nil else { return }
+        guard patterns[pattern]?.listeners.removeValue(forKey: session.number) != nil else { return }
         guard patterns[pattern]?.listeners.isEmpty == true else { return }
         patterns[pattern] = nil
         audience.end(pattern: pattern)
@@ -67,9 +67,13 @@ final class Channels {
     }
 
     private func publish(_ channel: [UInt8], _ message: [UInt8]) {
-        for session in listeners[channel, default: [:]].values { send(session, "message", [channel, message]) }
+        for (_, session) in listeners[channel, default: [:]].sorted(by: { $0.key < $1.key }) {
+            send(session, "message", [channel, message])
+        }
         for (pattern, (glob, listeners)) in patterns where glob.matches(channel) {
-            for session in listeners.values { send(session, "pmessage", [pattern, channel, message]) }
+            for (_, session) in listeners.sorted(by: { $0.key < $1.key }) {
+                send(session, "pmessage", [pattern, channel, message])
+            }
         }
     }
 

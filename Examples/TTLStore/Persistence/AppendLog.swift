@@ -31,11 +31,11 @@ final class AppendLog {
     /// Called when the disk has lost something that was written: nothing can mend that but a new start.
     var lossHandler: (DiskError) -> Void = { _ in }
     /// Called when the file has been written anew, or when that has failed.
-    var rewriteHandler: (Disk.Outcome) -> Void = { _ in }
+    var rewriteHandler: (DiskThread.Outcome) -> Void = { _ in }
 
     private let settings: Settings
     private let store: Store
-    private let disk: Disk
+    private let disk: DiskThread
     private let loop: RunLoop
     private let lock: FileLock
     private let target = Target()
@@ -54,7 +54,7 @@ final class AppendLog {
     private var nextRewrite = 0
     private var closing: ((DiskError?) -> Void)?
 
-    init(_ path: String, _ settings: Settings, _ store: Store, _ disk: Disk, on loop: RunLoop) throws(DiskError) {
+    init(_ path: String, _ settings: Settings, _ store: Store, _ disk: DiskThread, on loop: RunLoop) throws(DiskError) {
         self.path = path
         self.settings = settings
         self.store = store
@@ -76,17 +76,18 @@ final class AppendLog {
     ///
     /// - Returns: how many bytes at the end were broken off and have been cut; `nil` if there is no file.
     func load() throws(DiskError) -> Int? {
-        guard let file = try MappedFile(path) else { return nil }
-        let extent: Frame.Extent
-        do throws(Frame.Broken) {
-            extent = try Frame.read(file.bytes, .log, store.restore)
-        } catch {
-            throw DiskError(broken: path, .log, at: error.offset)
+        let found = try DiskError.withContents(of: path) { bytes throws(DiskError) in
+            do throws(Frame.Broken) {
+                return (extent: try Frame.read(bytes, .log, store.restore), length: bytes.count)
+            } catch {
+                throw DiskError(broken: path, .log, at: error.offset)
+            }
         }
+        guard let (extent, length) = found else { return nil }
         store.endRestoring()
         target.file = try FrameFile(appendingTo: path, extent)
         grown(to: extent.end)
-        return file.bytes.count - extent.end
+        return length - extent.end
     }
 
     /// Begins a file with what the store holds.
@@ -122,7 +123,7 @@ final class AppendLog {
         }
     }
 
-    private func written(_ outcome: Disk.Outcome, _ syncs: Bool) {
+    private func written(_ outcome: DiskThread.Outcome, _ syncs: Bool) {
         isBusy = false
         switch outcome {
         case .success(let length):

@@ -1,4 +1,5 @@
 import Glibc
+import RunLoopUnix
 
 /// What has gone wrong with a file.
 struct DiskError: Error, CustomStringConvertible {
@@ -13,6 +14,39 @@ struct DiskError: Error, CustomStringConvertible {
         self.isLoss = isLoss
         reason = String(cString: strerror(number))
         description = "\(what): \(reason)"
+    }
+
+    init(_ error: SystemError, isLoss: Bool = false) {
+        self.init(error.operation, error.errno, isLoss: isLoss)
+    }
+
+    /// Does something with the disk.
+    static func from<Result>(
+        isLoss: Bool = false, _ body: () throws(SystemError) -> Result
+    ) throws(DiskError) -> Result {
+        do {
+            return try body()
+        } catch {
+            throw DiskError(error, isLoss: isLoss)
+        }
+    }
+
+    /// Calls `body` with the bytes of a file, which are valid until it returns.
+    ///
+    /// - Returns: `nil` if there is no such file.
+    static func withContents<Result>(
+        of path: String, _ body: (UnsafeRawBufferPointer) throws(DiskError) -> Result
+    ) throws(DiskError) -> Result? {
+        do {
+            return try Disk.current.open(path, .reading).withContents(body)
+        } catch let error as SystemError {
+            if error.errno == ENOENT { return nil }
+            throw DiskError(error)
+        } catch let error as DiskError {
+            throw error
+        } catch {
+            fatalError("files have no other errors: \(error)")
+        }
     }
 
     init(broken path: String, _ kind: Frame.Kind, at offset: Int) {

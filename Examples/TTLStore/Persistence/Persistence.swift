@@ -10,7 +10,7 @@ final class Persistence {
 
     private let store: Store
     private let log: Logger
-    private let disk: Disk?
+    private let disk: DiskThread?
     private let snapshot: Snapshot?
     private let changes: AppendLog?
     private let sync: AppendLog.Sync
@@ -23,7 +23,7 @@ final class Persistence {
             (disk, snapshot, changes) = (nil, nil, nil)
             return
         }
-        let disk = Disk(on: loop)
+        let disk = DiskThread(on: loop)
         self.disk = disk
         snapshot = if let path = options.snapshot { try Snapshot(path, store, disk) } else { nil }
         let settings = AppendLog.Settings(sync: options.fsync, rewriteSize: options.logRewriteSize.bytes)

@@ -3,9 +3,9 @@ final class Rewrite {
     /// What is to be told of each change.
     let dump = Dump()
     private let table: Table
-    private let disk: Disk
+    private let disk: DiskThread
     private let target: Target
-    private let completion: (Disk.Outcome) -> Void
+    private let completion: (DiskThread.Outcome) -> Void
 
     /// The new file, for the disk's thread alone.
     private final class Target: @unchecked Sendable {
@@ -41,8 +41,9 @@ final class Rewrite {
     ///   - installed: called on the disk's thread when the file has taken its place.
     ///   - completion: called with the length of the file.
     init(
-        _ path: String, _ kind: Frame.Kind, _ table: Table, _ disk: Disk,
-        installed: @escaping @Sendable (FrameFile) -> Void = { _ in }, then completion: @escaping (Disk.Outcome) -> Void
+        _ path: String, _ kind: Frame.Kind, _ table: Table, _ disk: DiskThread,
+        installed: @escaping @Sendable (FrameFile) -> Void = { _ in },
+        then completion: @escaping (DiskThread.Outcome) -> Void
     ) {
         self.table = table
         self.disk = disk

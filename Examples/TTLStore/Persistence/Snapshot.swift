@@ -4,7 +4,7 @@ import RunLoopKit
 final class Snapshot {
     let path: String
     private let store: Store
-    private let disk: Disk
+    private let disk: DiskThread
     private let lock: FileLock
     private var rewrite: Rewrite?
     /// What is told of each change.
@@ -13,7 +13,7 @@ final class Snapshot {
     /// Asked for while one was being written, which may lack the latest changes.
     private var waiting: [(DiskError?) -> Void] = []
 
-    init(_ path: String, _ store: Store, _ disk: Disk) throws(DiskError) {
+    init(_ path: String, _ store: Store, _ disk: DiskThread) throws(DiskError) {
         self.path = path
         self.store = store
         self.disk = disk
@@ -22,13 +22,14 @@ final class Snapshot {
 
     /// Loads the file into the store; without a file nothing.
     func load() throws(DiskError) {
-        guard let file = try MappedFile(path) else { return }
-        do throws(Frame.Broken) {
-            _ = try Frame.read(file.bytes, .snapshot, store.restore)
-        } catch {
-            throw DiskError(broken: path, .snapshot, at: error.offset)
+        let found: Void? = try DiskError.withContents(of: path) { bytes throws(DiskError) in
+            do throws(Frame.Broken) {
+                _ = try Frame.read(bytes, .snapshot, store.restore)
+            } catch {
+                throw DiskError(broken: path, .snapshot, at: error.offset)
+            }
         }
-        store.endRestoring()
+        if found != nil { store.endRestoring() }
     }
 
     /// What notes a change, whose key is locked. Any thread.
@@ -51,7 +52,7 @@ final class Snapshot {
         rewrite.begin()
     }
 
-    private func end(_ outcome: Disk.Outcome) {
+    private func end(_ outcome: DiskThread.Outcome) {
         rewrite = nil
         dump.withLock { $0 = nil }
         var error: DiskError?

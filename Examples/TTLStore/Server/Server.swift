@@ -22,7 +22,7 @@ final class Server {
     private let journal: Journal
     private let log: Logger
     private var listeners: [Listener] = []
-    private var clients: [ObjectIdentifier: Client] = [:]
+    private var clients: [Int: Client] = [:]
     // These, and the store's entries, are unchecked as in `Connection`: one thread, and no command calls the server.
     @exclusivity(unchecked) private var reply = Reply()
     /// The notices for the client whose requests are being carried out.
@@ -116,7 +116,7 @@ final class Server {
             receive(client, on: connection, bytes)
         }
         client.connection = connection
-        clients[ObjectIdentifier(client.session)] = client
+        clients[client.session.number] = client
         connection.closeHandler = { [unowned self] _, reason in closed(client, reason) }
         connection.endHandler = { [unowned self] _ in
             client.hasEnded = true
@@ -133,7 +133,7 @@ final class Server {
     private func closed(_ client: Client, _ reason: Connection.CloseReason) {
         census.leave()
         commands.channels.remove(client.session)
-        clients[ObjectIdentifier(client.session)] = nil
+        clients[client.session.number] = nil
         switch reason {
         case .closed, .ended: break
         case .outputLimit: log.warning("client \(client.peer) does not read its notices; closed")
@@ -224,7 +224,7 @@ final class Server {
 
     /// Sends a client what it has not asked for just now: behind the replies to what it has asked for.
     private func notify(_ session: Session, _ bytes: [UInt8]) {
-        guard let client = clients[ObjectIdentifier(session)] else { return }
+        guard let client = clients[session.number] else { return }
         if client.isCurrent {
             notices += bytes
         } else if client.isHolding {
@@ -236,10 +236,13 @@ final class Server {
 
     // MARK: Stopping
 
+    /// The clients in the order in which they came: the same in each run of a simulation.
+    private var inOrder: [Client] { clients.sorted { $0.key < $1.key }.map(\.value) }
+
     /// Lets what has been replied go out, and closes; calls `done` when the last client has gone.
     func drain(_ done: @escaping () -> Void) {
         afterLastClient = done
-        for client in clients.values {
+        for client in inOrder {
             client.isLast = true
             client.isPaused = false
             finishIfDone(client)
@@ -251,6 +254,6 @@ final class Server {
     }
 
     func closeAll() {
-        for client in clients.values { client.connection.close() }
+        for client in inOrder { client.connection.close() }
     }
 }

@@ -274,13 +274,14 @@ final class Store {
 
     private func victim(_ policy: Eviction) -> Key? {
         guard policy != .none else { return nil }
-        let first = Int.random(in: 0..<Table.shardCount)
+        var random = clock.loop.randomNumbers
+        let first = Int.random(in: 0..<Table.shardCount, using: &random)
         // The next shards that have any, until there are some keys to choose from.
         var soonest: (key: Key, date: Int)?
         var seen = 0
         for shard in (0..<Table.shardCount).lazy.map({ (first + $0) % Table.shardCount }) {
             let key = table.withLock(ofPart: Table.part(ofShard: shard)) { () -> Key? in
-                guard policy == .soonest else { return table[shard].entries.keys.randomElement() }
+                guard policy == .soonest else { return table[shard].entries.keys.randomElement(using: &random) }
                 guard table[shard].countWithExpiry > 0 else { return nil }
                 for (key, entry) in table[shard].entries where entry.date < soonest?.date ?? Store.never {
                     soonest = (key, entry.date)

@@ -1,4 +1,3 @@
-import Glibc
 import RunLoopKit
 
 /// When a key expires: on the calendar, for clients and files, and on the loop's clock, for the timer.
@@ -18,11 +17,7 @@ struct WallClock {
     let read: () -> Int64
 
     static func system(_ loop: RunLoop) -> WallClock {
-        WallClock(loop: loop) {
-            var time = timespec()
-            clock_gettime(CLOCK_REALTIME, &time)
-            return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
-        }
+        WallClock(loop: loop) { loop.wallTime.nanoseconds }
     }
 
     /// Milliseconds since 1970.

@@ -63,7 +63,8 @@ public final class ServiceManager: Sendable {
                 reason: "it is to be a time in microseconds, above zero and below 292 years")
         }
         if let process = try variables.process(ServiceEnvironment.watchdogProcess), process != variables.ownProcess {
-            remarks.append("WATCHDOG_PID is \(process), and this is process \(variables.ownProcess): the watchdog is not ours")
+            remarks.append(
+                "WATCHDOG_PID is \(process), and this is process \(variables.ownProcess): the watchdog is not ours")
             return nil
         }
         return .microseconds(Int64(microseconds))

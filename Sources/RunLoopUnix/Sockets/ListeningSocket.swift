@@ -49,7 +49,7 @@ struct ListeningSocket {
         try bind(descriptor, to: address)
         guard system.setPermissions(options.permissions, at: path) == 0 else {
             let error = SystemError.last("set the permissions of \(path)")
-            system.removeFile(at: path)
+            _ = system.removeFile(at: path)
             throw error
         }
     }

@@ -107,8 +107,63 @@ package final class RealSystem: SystemCalls {
         fchmodat(AT_FDCWD, path, permissions, AT_SYMLINK_NOFOLLOW)
     }
 
-    package func removeFile(at path: String) {
-        unlink(path)
+    // MARK: Files
+
+    package func openFile(_ path: String, _ access: File.Access) -> Int32 {
+        let flags =
+            switch access {
+            case .reading: O_RDONLY
+            case .writing: O_WRONLY
+            case .creating: O_WRONLY | O_CREAT | O_EXCL
+            case .locking: O_RDWR | O_CREAT
+            }
+        let descriptor = open(path, flags | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard access == .locking, descriptor >= 0, flock(descriptor, LOCK_EX | LOCK_NB) != 0 else { return descriptor }
+        let reason = errno
+        close(descriptor)
+        errno = reason
+        return -1
+    }
+
+    package func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int) -> Int {
+        pwrite(descriptor, bytes.baseAddress, bytes.count, off_t(offset))
+    }
+
+    package func truncate(_ descriptor: Int32, to length: Int) -> Int32 { ftruncate(descriptor, off_t(length)) }
+
+    package func sync(_ descriptor: Int32) -> Int32 { fdatasync(descriptor) }
+
+    package func map(_ descriptor: Int32) -> UnsafeRawBufferPointer? {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { return nil }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            errno = EINVAL
+            return nil
+        }
+        let size = Int(status.st_size)
+        guard size > 0 else { return UnsafeRawBufferPointer(start: nil, count: 0) }
+        let memory = mmap(nil, size, PROT_READ, MAP_PRIVATE, descriptor, 0)
+        return memory == MAP_FAILED ? nil : UnsafeRawBufferPointer(start: memory, count: size)
+    }
+
+    package func unmap(_ contents: UnsafeRawBufferPointer) {
+        if let memory = contents.baseAddress { munmap(UnsafeMutableRawPointer(mutating: memory), contents.count) }
+    }
+
+    package func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+
+    package func rename(_ path: String, to newPath: String) -> Int32 { Glibc.rename(path, newPath) }
+
+    package func removeFile(at path: String) -> Int32 { unlink(path) }
+
+    package func syncDirectory(_ path: String) -> Int32 {
+        let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { return -1 }
+        let status = fsync(descriptor)
+        let reason = errno
+        close(descriptor)
+        errno = reason
+        return status
     }
 
     // MARK: The process

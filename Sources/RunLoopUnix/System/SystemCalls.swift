@@ -45,7 +45,20 @@ package protocol SystemCalls: AnyObject, Sendable {
     func socketFile(at path: String) -> SocketFile?
     func setPermissions(_ permissions: UInt32, of descriptor: Int32) -> Int32
     func setPermissions(_ permissions: UInt32, at path: String) -> Int32
-    func removeFile(at path: String)
+
+    // MARK: Files
+
+    func openFile(_ path: String, _ access: File.Access) -> Int32
+    func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int) -> Int
+    func truncate(_ descriptor: Int32, to length: Int) -> Int32
+    func sync(_ descriptor: Int32) -> Int32
+    /// All bytes of a regular file, until they are unmapped; `nil` for a failure.
+    func map(_ descriptor: Int32) -> UnsafeRawBufferPointer?
+    func unmap(_ contents: UnsafeRawBufferPointer)
+    func exists(_ path: String) -> Bool
+    func rename(_ path: String, to newPath: String) -> Int32
+    func removeFile(at path: String) -> Int32
+    func syncDirectory(_ path: String) -> Int32
 
     // MARK: The process
 
@@ -90,7 +103,7 @@ package struct SocketFile: Equatable {
 extension SystemCalls {
     /// Removes the path if it still leads to this file.
     func remove(_ file: SocketFile, at path: String) {
-        if socketFile(at: path) == file { removeFile(at: path) }
+        if socketFile(at: path) == file { _ = removeFile(at: path) }
     }
 }
 

@@ -21,14 +21,14 @@ struct AppendLogTests {
         let store: Store
         // Until it is closed: then somebody else may have the file.
         private(set) var log: AppendLog!
-        let disk: Disk
+        let disk: DiskThread
         let cut: Int?
         private let loop: RunLoop
 
         init(_ path: String, _ settings: AppendLog.Settings, on loop: RunLoop) throws {
             self.loop = loop
             store = Store(on: loop)
-            disk = Disk(on: loop)
+            disk = DiskThread(on: loop)
             do {
                 let log = try AppendLog(path, settings, store, disk, on: loop)
                 cut = try log.load()

@@ -18,7 +18,7 @@ struct SnapshotTests {
 
     /// Writes a snapshot on the disk's thread while the loop runs.
     private func write(_ store: Store, meanwhile: @escaping () -> Void = {}) throws -> DiskError? {
-        let disk = Disk(on: loop)
+        let disk = DiskThread(on: loop)
         defer { disk.close() }
         let snapshot = try Snapshot(path, store, disk)
         store.changeHandler = snapshot.note
@@ -33,7 +33,7 @@ struct SnapshotTests {
     }
 
     private func load() throws -> Store {
-        let disk = Disk(on: loop)
+        let disk = DiskThread(on: loop)
         defer { disk.close() }
         let store = Store(on: loop)
         try Snapshot(path, store, disk).load()
@@ -114,7 +114,7 @@ struct SnapshotTests {
 
     @Test("one process has a snapshot; a directory that is missing is said at once")
     func locks() throws {
-        let disk = Disk(on: loop)
+        let disk = DiskThread(on: loop)
         defer { disk.close() }
         let store = Store(on: loop)
         let first = try Snapshot(path, store, disk)

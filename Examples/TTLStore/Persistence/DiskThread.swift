@@ -1,12 +1,12 @@
 import RunLoopKit
 
 /// A thread for what may wait for the disk, so that the loop never does. Jobs run one after another.
-final class Disk {
+final class DiskThread {
     private let loop: RunLoop
     private let thread: LoopThread
     private var number = 0
     private var completions: [Int: (Outcome) -> Void] = [:]
-    private var own: LoopBound<Disk>?
+    private var own: LoopBound<DiskThread>?
 
     typealias Outcome = Result<Int, DiskError>
 

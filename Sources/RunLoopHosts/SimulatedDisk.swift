@@ -1,0 +1,276 @@
+internal import Glibc
+internal import RunLoopCore
+internal import RunLoopSimulation
+internal import RunLoopUnix
+
+/// The disk of a ``SimulatedHost``. What was written and not synced may be lost when the host crashes, and what was lost, or
+/// torn, follows from the simulation's seed; what was synced stays. It can be full, slow and broken.
+///
+/// Every directory exists. ``/RunLoopUnix/Disk`` leads to it in the programs of its host. Files that are opened otherwise are the real ones. It outlives
+/// processes and crashes. Use it from the simulation's threads; it is `Sendable`.
+public final class SimulatedDisk: Sendable {
+    /// What a disk is asked to do.
+    public enum Operation: Sendable, Hashable, CaseIterable {
+        case open, write, truncate, sync, read, rename, remove, syncDirectory
+    }
+
+    /// A file's bytes, by all its names.
+    final class Node {
+        /// What whoever looks finds.
+        var content: [UInt8] = []
+        /// What a crash leaves, whatever happens.
+        var durable: [UInt8] = []
+        /// What has changed since.
+        var changes: [Change] = []
+        var lock: ObjectIdentifier?
+    }
+
+    enum Change {
+        case write([UInt8], at: Int)
+        case truncate(Int)
+    }
+
+    private enum NameChange {
+        case set(String, Node)
+        case move(String, to: String, Node)
+        case remove(String)
+    }
+
+    private struct State {
+        var names: [String: Node] = [:]
+        var durableNames: [String: Node] = [:]
+        var changes: [(directory: String, change: NameChange)] = []
+        var capacity: Int?
+        var failures: [Operation: Int32] = [:]
+        var durations: [Operation: Duration] = [:]
+    }
+
+    // Unsafe, but only the thread whose turn it is uses them.
+    private nonisolated(unsafe) var state = State()
+    private nonisolated(unsafe) let network: Network
+
+    init(_ network: Network) {
+        self.network = network
+    }
+
+    // MARK: What tests do
+
+    /// How many bytes all files may have together; `nil`, the default, for any number. Beyond it a write fails with `ENOSPC`.
+    public var capacity: Int? {
+        get { state.capacity }
+        set { state.capacity = newValue }
+    }
+
+    /// Has an operation fail from now on, with that `errno`; with `nil` it works again.
+    public func fail(_ operation: Operation, errno: Int32?) {
+        state.failures[operation] = errno
+    }
+
+    /// How long an operation takes from now on: it blocks its thread. Nothing, unless set.
+    public func slow(_ operation: Operation, by duration: Duration) {
+        state.durations[operation] = duration
+    }
+
+    /// The paths of all files, sorted.
+    public var paths: [String] { state.names.keys.sorted() }
+
+    /// What a process would read in a file; `nil` if there is none.
+    public func contents(of path: String) -> [UInt8]? { state.names[path]?.content }
+
+    /// Puts a file on the disk, for good, as an installation does.
+    public func install(_ contents: [UInt8], at path: String) {
+        let node = Node()
+        (node.content, node.durable) = (contents, contents)
+        (state.names[path], state.durableNames[path]) = (node, node)
+    }
+
+    // MARK: Operations
+
+    private func begin(_ operation: Operation) -> Int32? {
+        if let duration = state.durations[operation] { network.simulation.spend(duration) }
+        return state.failures[operation]
+    }
+
+    private func fail(_ reason: Int32) -> Int32 {
+        errno = reason
+        return -1
+    }
+
+    func open(_ path: String, _ access: File.Access, by process: ObjectIdentifier) -> Node? {
+        if let reason = begin(.open) {
+            errno = reason
+            return nil
+        }
+        let node = state.names[path]
+        switch access {
+        case .reading, .writing:
+            if node == nil { errno = ENOENT }
+            return node
+        case .creating:
+            guard node == nil else {
+                errno = EEXIST
+                return nil
+            }
+            return create(path)
+        case .locking:
+            let node = node ?? create(path)
+            guard node.lock == nil else {
+                errno = EWOULDBLOCK
+                return nil
+            }
+            node.lock = process
+            return node
+        }
+    }
+
+    private func create(_ path: String) -> Node {
+        let node = Node()
+        change(.set(path, node), in: Self.directory(of: path))
+        return node
+    }
+
+    private var size: Int {
+        var seen: Set<ObjectIdentifier> = []
+        return state.names.values.reduce(0) { seen.insert(ObjectIdentifier($1)).inserted ? $0 + $1.content.count : $0 }
+    }
+
+    func write(_ bytes: UnsafeRawBufferPointer, to node: Node, at offset: Int) -> Int {
+        if let reason = begin(.write) { return Int(fail(reason)) }
+        var count = bytes.count
+        if let capacity = state.capacity {
+            let growth = max(0, offset + count - node.content.count)
+            count -= max(0, size + growth - capacity)
+            guard count > 0 else { return Int(fail(ENOSPC)) }
+        }
+        let written = Array(bytes.prefix(count))
+        Self.write(written, to: &node.content, at: offset)
+        node.changes.append(.write(written, at: offset))
+        return count
+    }
+
+    func truncate(_ node: Node, to length: Int) -> Int32 {
+        if let reason = begin(.truncate) { return fail(reason) }
+        Self.truncate(&node.content, to: length)
+        node.changes.append(.truncate(length))
+        return 0
+    }
+
+    func sync(_ node: Node) -> Int32 {
+        // What takes time is safe at its end.
+        if let reason = begin(.sync) { return fail(reason) }
+        node.durable = node.content
+        node.changes.removeAll()
+        return 0
+    }
+
+    func read(_ node: Node) -> [UInt8]? {
+        if let reason = begin(.read) {
+            errno = reason
+            return nil
+        }
+        return node.content
+    }
+
+    func exists(_ path: String) -> Bool {
+        state.names[path] != nil || state.names.keys.contains { $0.hasPrefix(path.hasSuffix("/") ? path : path + "/") }
+    }
+
+    func rename(_ path: String, to newPath: String) -> Int32 {
+        if let reason = begin(.rename) { return fail(reason) }
+        guard let node = state.names[path] else { return fail(ENOENT) }
+        change(.move(path, to: newPath, node), in: Self.directory(of: newPath))
+        return 0
+    }
+
+    func remove(_ path: String) -> Int32 {
+        if let reason = begin(.remove) { return fail(reason) }
+        guard state.names[path] != nil else { return fail(ENOENT) }
+        change(.remove(path), in: Self.directory(of: path))
+        return 0
+    }
+
+    func syncDirectory(_ path: String) -> Int32 {
+        if let reason = begin(.syncDirectory) { return fail(reason) }
+        for (directory, change) in state.changes where directory == path { Self.apply(change, to: &state.durableNames) }
+        state.changes.removeAll { $0.directory == path }
+        return 0
+    }
+
+    func unlock(_ node: Node, by process: ObjectIdentifier) {
+        if node.lock == process { node.lock = nil }
+    }
+
+    // MARK: A crash
+
+    /// The host has lost its power: of what was not synced some is there, some is not, and some is there in part.
+    func crash() {
+        // Names change in the order of the journal.
+        for (_, change) in state.changes.prefix(network.random(in: 0...state.changes.count)) {
+            Self.apply(change, to: &state.durableNames)
+        }
+        state.changes.removeAll()
+        state.names = state.durableNames
+        var seen: Set<ObjectIdentifier> = []
+        for path in state.names.keys.sorted() {
+            let node = state.names[path]!
+            guard seen.insert(ObjectIdentifier(node)).inserted else { continue }
+            settle(node)
+        }
+    }
+
+    private func settle(_ node: Node) {
+        let kept = network.random(in: 0...node.changes.count)
+        for change in node.changes.prefix(kept) { Self.apply(change, to: &node.durable) }
+        if kept < node.changes.count, case .write(let bytes, let offset) = node.changes[kept], !bytes.isEmpty {
+            // The length may be on the disk before the bytes are.
+            let torn = network.random(in: 0...(bytes.count - 1))
+            let isLong = network.chance(of: 2)
+            let rest = [UInt8](repeating: 0, count: isLong ? bytes.count - torn : 0)
+            if torn > 0 || isLong { Self.write(Array(bytes.prefix(torn)) + rest, to: &node.durable, at: offset) }
+        }
+        node.changes.removeAll()
+        node.content = node.durable
+        node.lock = nil
+    }
+
+    // MARK: Changes
+
+    private func change(_ change: NameChange, in directory: String) {
+        Self.apply(change, to: &state.names)
+        state.changes.append((directory, change))
+    }
+
+    private static func apply(_ change: NameChange, to names: inout [String: Node]) {
+        switch change {
+        case .set(let path, let node): names[path] = node
+        case .move(let path, let newPath, let node):
+            names[path] = nil
+            names[newPath] = node
+        case .remove(let path): names[path] = nil
+        }
+    }
+
+    private static func apply(_ change: Change, to content: inout [UInt8]) {
+        switch change {
+        case .write(let bytes, let offset): write(bytes, to: &content, at: offset)
+        case .truncate(let length): truncate(&content, to: length)
+        }
+    }
+
+    private static func write(_ bytes: [UInt8], to content: inout [UInt8], at offset: Int) {
+        if content.count < offset + bytes.count { truncate(&content, to: offset + bytes.count) }
+        content.replaceSubrange(offset..<offset + bytes.count, with: bytes)
+    }
+
+    private static func truncate(_ content: inout [UInt8], to length: Int) {
+        if length < content.count {
+            content.removeLast(content.count - length)
+        } else {
+            content.append(contentsOf: repeatElement(0, count: length - content.count))
+        }
+    }
+
+    private static func directory(of path: String) -> String {
+        path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+    }
+}

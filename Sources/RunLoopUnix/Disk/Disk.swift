@@ -1,0 +1,52 @@
+/// The disk of a world: the system's, or that of a simulated host, where what was not synced may be lost.
+///
+/// A daemon that keeps what must not be lost writes a ``File``, and waits until it is on the disk with ``File/sync()``. A new
+/// file, and a new name of one, is safe when its directory was synced as well.
+///
+/// ```swift
+/// let disk = Disk.current
+/// let file = try disk.open("state.tmp", .creating)
+/// try file.write(bytes, at: 0)
+/// try file.sync()
+/// try disk.rename("state.tmp", to: "state")
+/// try disk.syncDirectory(of: "state")
+/// ```
+///
+/// All calls wait for the system, and block the calling thread meanwhile: use a thread beside the loop for what may take
+/// time, as a `LoopThread`. The value is `Sendable`, and may be used on any thread of its world.
+public struct Disk: Sendable {
+    private let system: any SystemCalls
+
+    /// The disk of the calling thread's world.
+    public static var current: Disk { Disk(system: WorldSystem.current) }
+
+    /// Opens a file. It is closed on `exec`, and its path is not followed if it is a symbolic link.
+    ///
+    /// - Throws: ``SystemError``, for example with `ENOENT`; with `EEXIST` for a file to be created; with `EWOULDBLOCK` for
+    ///   one that another process has locked.
+    public func open(_ path: String, _ access: File.Access) throws(SystemError) -> File {
+        let descriptor = system.openFile(path, access)
+        guard descriptor >= 0 else { throw .last("open \(path)") }
+        return File(path, descriptor, system)
+    }
+
+    /// Whether there is a file or a directory at the path.
+    public func exists(_ path: String) -> Bool { system.exists(path) }
+
+    /// Gives a file another name in the same file system, in place of what had that name before. Whoever looks finds the one
+    /// or the other.
+    public func rename(_ path: String, to newPath: String) throws(SystemError) {
+        guard system.rename(path, to: newPath) == 0 else { throw .last("rename \(path) to \(newPath)") }
+    }
+
+    /// Removes a file's name; the file goes when nobody has it open.
+    public func remove(_ path: String) throws(SystemError) {
+        guard system.removeFile(at: path) == 0 else { throw .last("remove \(path)") }
+    }
+
+    /// Waits until the names in the directory of a path are on the disk.
+    public func syncDirectory(of path: String) throws(SystemError) {
+        let directory = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+        guard system.syncDirectory(directory) == 0 else { throw .last("sync \(directory)") }
+    }
+}
