@@ -180,12 +180,15 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "RunLoopHostsTests",
-            dependencies: ["RunLoopHosts", "RunLoopUnix", "RunLoopTLS", "RunLoopKit", "RunLoopSimulation", "TestSupport"],
+            dependencies: [
+                "RunLoopHosts", "RunLoopUnix", "RunLoopTLS", "RunLoopKit", "RunLoopSimulation", "TestSupport",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "RunLoopTLSTests",
             dependencies: [
-                "RunLoopTLS", "RunLoopUnix", "RunLoopHosts", "RunLoopKit", "RunLoopSimulation", "TestSupport", "COpenSSL",
+                "RunLoopTLS", "RunLoopUnix", "RunLoopHosts", "RunLoopKit", "RunLoopSimulation", "TestSupport",
+                "COpenSSL",
             ],
             swiftSettings: strict),
         .testTarget(
@@ -198,7 +201,8 @@ let package = Package(
             name: "TTLStoreTests",
             dependencies: [
                 "TTLStore", "RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopHosts", "TestSupport",
-                product("Logging", of: "swift-log", if: "Logging"), product("ArgumentParser", of: "swift-argument-parser", if: "Programs"),
+                product("Logging", of: "swift-log", if: "Logging"),
+                product("ArgumentParser", of: "swift-argument-parser", if: "Programs"),
             ],
             exclude: ["Commands/record-transcript", "Commands/redis-7.0.transcript"], swiftSettings: strict),
         .testTarget(
