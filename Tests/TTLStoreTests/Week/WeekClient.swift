@@ -26,6 +26,7 @@ final class WeekClient {
     private var next = 1
     private var connection: Connection?
     private var underWay: Request?
+    private var pauseOfNow: DelayedCall?
     private(set) var answers = 0
 
     init(_ number: Int, on loop: RunLoop, _ week: Week) {
@@ -57,7 +58,10 @@ final class WeekClient {
     }
 
     private func pause() {
-        loop.perform(afterDelay: .seconds(Int.random(in: 1...7_200, using: &random))) { [weak self] in self?.ask() }
+        pauseOfNow?.cancel()
+        pauseOfNow = loop.perform(afterDelay: .seconds(Int.random(in: 1...3_600, using: &random))) { [weak self] in
+            self?.ask()
+        }
     }
 
     // MARK: Requests
@@ -72,7 +76,7 @@ final class WeekClient {
         keys[key].sent = next
         // Keys of even numbers expire.
         if key % 2 == 0 {
-            let life = Int.random(in: 1...7_200, using: &random)
+            let life = Int.random(in: 1...3_600, using: &random)
             keys[key].expiry = .distantFuture
             connection.write("SET \(name):\(key) \(next) EX \(life)\r\n")
             underWay = .set(key: key, number: next)
