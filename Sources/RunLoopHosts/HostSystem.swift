@@ -152,10 +152,6 @@ final class HostSystem: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
         isReal(descriptor) ? real.localAddress(of: descriptor) : socket(descriptor)?.localAddress ?? Endpoint()
     }
 
-    func receive(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer) -> Int {
-        isReal(descriptor) ? real.receive(descriptor, into: room) : read(descriptor, into: room)
-    }
-
     func hasInput(_ descriptor: Int32) -> Bool {
         isReal(descriptor) ? real.hasInput(descriptor) : socket(descriptor)?.hasInput ?? false
     }
@@ -194,9 +190,14 @@ final class HostSystem: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
         return nil
     }
 
-    func openFile(_ path: String, _ access: File.Access) -> Int32 {
-        guard let node = machine.disk.open(path, access, by: ObjectIdentifier(self)) else { return -1 }
+    func open(_ path: String, flags: Int32) -> Int32 {
+        guard let node = machine.disk.open(path, flags: flags) else { return -1 }
         return add(.file(node))
+    }
+
+    func lock(_ descriptor: Int32) -> Int32 {
+        guard let node = file(descriptor) else { return -1 }
+        return machine.disk.lock(node, by: ObjectIdentifier(self))
     }
 
     func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int) -> Int {
@@ -279,15 +280,15 @@ final class HostSystem: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
         environment[name] = nil
     }
 
-    func count(_ signal: Signal) throws(SystemError) -> any SignalCounter {
-        let counter = SimulatedSignalCounter(signal, of: self)
+    func count(signal: Int32) throws(SystemError) -> any SignalCounter {
+        let counter = SimulatedSignalCounter(Signal(rawValue: signal), of: self)
         counter.descriptor = add(.counter(counter))
-        if counter.descriptor < 0 { throw SystemError("make a descriptor to count \(signal)", errno: EMFILE) }
+        if counter.descriptor < 0 { throw SystemError("make a descriptor to count \(counter.signal)", errno: EMFILE) }
         return counter
     }
 
-    func ignore(_ signal: Signal) -> Int32 {
-        ignored.insert(signal)
+    func ignore(signal: Int32) -> Int32 {
+        ignored.insert(Signal(rawValue: signal))
         return 0
     }
 

@@ -96,31 +96,23 @@ public final class SimulatedDisk: Sendable {
         return -1
     }
 
-    func open(_ path: String, _ access: File.Access, by process: ObjectIdentifier) -> Node? {
-        if let reason = begin(.open) {
+    /// - Parameter flags: those of the system.
+    func open(_ path: String, flags: Int32) -> Node? {
+        var reason = begin(.open)
+        let node = state.names[path]
+        if node == nil, flags & O_CREAT == 0 { reason = reason ?? ENOENT }
+        if node != nil, flags & O_EXCL != 0 { reason = reason ?? EEXIST }
+        if let reason {
             errno = reason
             return nil
         }
-        let node = state.names[path]
-        switch access {
-        case .reading, .writing:
-            if node == nil { errno = ENOENT }
-            return node
-        case .creating:
-            guard node == nil else {
-                errno = EEXIST
-                return nil
-            }
-            return create(path)
-        case .locking:
-            let node = node ?? create(path)
-            guard node.lock == nil else {
-                errno = EWOULDBLOCK
-                return nil
-            }
-            node.lock = process
-            return node
-        }
+        return node ?? create(path)
+    }
+
+    func lock(_ node: Node, by process: ObjectIdentifier) -> Int32 {
+        guard node.lock ?? process == process else { return fail(EWOULDBLOCK) }
+        node.lock = process
+        return 0
     }
 
     private func create(_ path: String) -> Node {

@@ -36,11 +36,11 @@ struct Agenda {
         }
     }
 
-    /// Takes out what happens next.
-    mutating func popFirst() -> (date: RunLoop.Instant, appointment: Appointment)? {
-        guard firstDate != nil, let first = heap.first else { return nil }
-        removeFirst()
-        return (first.date, first.appointment)
+    /// Takes out what happens next, if it does by then.
+    mutating func takeFirst(until date: RunLoop.Instant) -> Appointment? {
+        guard let firstDate, firstDate <= date else { return nil }
+        defer { removeFirst() }
+        return heap[0].appointment
     }
 
     private mutating func removeFirst() {

@@ -117,13 +117,37 @@ final class Timeline: Sendable {
         /// When the processes of hosts began to end.
         var closedHosts: [Int: RunLoop.Instant] = [:]
         var isClosing: Bool { closed != nil }
+        /// Whether anything has begun to end.
+        var isEnding = false
+
+        // Mutating, because the whole of it would be copied for others.
+
+        mutating func horizon(of index: Int) -> Int? { horizons.isEmpty ? nil : horizons.lastIndex { $0.index == index } }
+
+        /// The moment before which a thread that is alone may wait without the lock.
+        mutating func findSoloEnd() -> RunLoop.Instant {
+            guard living.count == 1, !participants[living[0]].isWoken, !isEnding else { return .distantPast }
+            guard let horizon = horizon(of: living[0]) else { return nextEvent }
+            let date = horizons[horizon].date
+            return clock.now > date ? .distantPast : min(date, nextEvent)
+        }
+
+        /// When all that a thread belongs to began to end.
+        @inline(never)
+        mutating func endBegan(_ index: Int) -> RunLoop.Instant? { closed ?? closedHosts[participants[index].host] }
+
         var participants: [Participant] = []
         /// Those that have not ended, in the order in which they were started. Threads that have ended cost nothing.
         var living: [Int] = []
         var lastHost = 0
         var agenda = Agenda()
-        /// What was on the agenda is being done, on the thread that has rested last.
+        /// Nothing on it happens before.
+        var nextEvent = RunLoop.Instant.distantFuture
+        /// What is done next of it, in the world's turn.
+        var event: Appointment?
+        /// It is the world's turn, on the thread that has rested last.
         var isActing = false
+        let worldsTurn: Turn
         var lines: [String] = []
         var escapes: [String] = []
     }
@@ -133,11 +157,12 @@ final class Timeline: Sendable {
     /// The moment before which the running thread may wait without the lock: as long as it is the only thread and
     /// nobody has woken it, nothing else can happen before its deadline. Otherwise the beginning of time.
     private let soloEnd = Atomic(RunLoop.Instant.distantPast.nanoseconds)
+    private let worldsTurn = Turn()
     private let state: Locked<State>
 
     init(isTraced: Bool) {
         self.isTraced = isTraced
-        state = Locked(State(clock: clock))
+        state = Locked(State(clock: clock, worldsTurn: worldsTurn))
     }
 
     var now: RunLoop.Instant { clock.now }
@@ -146,39 +171,23 @@ final class Timeline: Sendable {
     /// it while the thread works, or waits for another thread.
     func beginHorizon(_ index: Int, at date: RunLoop.Instant) {
         change { state in
-            let outer = Self.horizon(of: index, state).map { state.horizons[$0].date }
+            let outer = state.horizon(of: index).map { state.horizons[$0].date }
             state.horizons.append(Horizon(index: index, date: min(date, outer ?? .distantFuture)))
         }
     }
 
     /// - Returns: whether, when nothing else could happen any more, something was scheduled beyond the horizon.
     func endHorizon(_ index: Int) -> Bool {
-        change { state in state.horizons.remove(at: Self.horizon(of: index, state)!).isInTheWay }
-    }
-
-    private static func horizon(of index: Int, _ state: State) -> Int? {
-        state.horizons.isEmpty ? nil : state.horizons.lastIndex { $0.index == index }
+        change { state in state.horizons.remove(at: state.horizon(of: index)!).isInTheWay }
     }
 
     /// Changes the state of the threads.
     private func change<Result>(_ body: (inout State) -> Result) -> Result {
         state.withLock { state in
             let result = body(&state)
-            soloEnd.store(Self.soloEnd(&state).nanoseconds, ordering: .releasing)
+            soloEnd.store(state.findSoloEnd().nanoseconds, ordering: .releasing)
             return result
         }
-    }
-
-    private static func soloEnd(_ state: inout State) -> RunLoop.Instant {
-        guard state.living.count == 1, !state.participants[state.living[0]].isWoken,
-            endBegan(state.living[0], state) == nil
-        else {
-            return .distantPast
-        }
-        let event = state.agenda.firstDate ?? .distantFuture
-        guard let horizon = horizon(of: state.living[0], state) else { return event }
-        let date = state.horizons[horizon].date
-        return state.clock.now > date ? .distantPast : min(date, event)
     }
 
     // MARK: Threads
@@ -232,7 +241,7 @@ final class Timeline: Sendable {
     /// what they hold stays. If the calling thread is one of them, the call does not return.
     func kill(host: Int) {
         let thread = pthread_self()
-        let own = change { state -> (turn: Turn, next: Step)? in
+        let own = change { state -> (turn: Turn, next: Turn?)? in
             var own: Turn?
             for index in state.living where state.participants[index].host == host {
                 let participant = state.participants[index]
@@ -273,7 +282,9 @@ final class Timeline: Sendable {
     func close(from own: Int) {
         change { state in
             state.closed = state.closed ?? state.clock.now
+            state.isEnding = true
             state.agenda.removeAll()
+            state.nextEvent = .distantFuture
         }
         // Threads that end may start others.
         while let other = state.withLock({ Self.firstAtWork($0, but: own) }) { join(other, from: own) }
@@ -281,7 +292,10 @@ final class Timeline: Sendable {
 
     /// From now on every wait of a host's threads ends at once as starved, so that they can end.
     func close(host: Int) {
-        change { $0.closedHosts[host] = $0.closedHosts[host] ?? $0.clock.now }
+        change { state in
+            state.closedHosts[host] = state.closedHosts[host] ?? state.clock.now
+            state.isEnding = true
+        }
     }
 
     private static func firstAtWork(_ state: State, but own: Int) -> Int? {
@@ -308,7 +322,7 @@ final class Timeline: Sendable {
         }
         var atOnce = WaitEnd.woke
         let outcome = rest(index) { state in
-            if let closed = Self.endBegan(index, state), state.clock.now > closed {
+            if state.isEnding, let closed = state.endBegan(index), state.clock.now > closed {
                 atOnce = .over
                 return false
             }
@@ -317,7 +331,7 @@ final class Timeline: Sendable {
                 return false
             }
             guard deadline > state.clock.now else {
-                if let horizon = Self.horizon(of: index, state), state.clock.now > state.horizons[horizon].date {
+                if let horizon = state.horizon(of: index), state.clock.now > state.horizons[horizon].date {
                     state.horizons[horizon].isInTheWay = true
                     atOnce = .late
                 }
@@ -329,13 +343,7 @@ final class Timeline: Sendable {
         return outcome == .starved ? .starved : atOnce
     }
 
-    func isEnding(_ index: Int) -> Bool { state.withLock { Self.endBegan(index, $0) != nil } }
-
-    /// When all that a thread belongs to began to end.
-    private static func endBegan(_ index: Int, _ state: State) -> RunLoop.Instant? {
-        guard state.closed == nil, !state.closedHosts.isEmpty else { return state.closed }
-        return state.closedHosts[state.participants[index].host]
-    }
+    func isEnding(_ index: Int) -> Bool { state.withLock { $0.endBegan(index) != nil } }
 
     /// The thread works, and answers nobody, until the time gets there.
     func work(_ index: Int, until date: RunLoop.Instant) {
@@ -392,58 +400,56 @@ final class Timeline: Sendable {
     /// - Returns: how the rest ended, and whether another thread ran meanwhile.
     @discardableResult
     private func rest(_ index: Int, _ begin: (inout State) -> Bool) -> (outcome: WaitOutcome, othersRan: Bool) {
-        let (step, own) = change { state -> (Step, Turn?) in
-            guard begin(&state) else { return (.turn(nil), nil) }
+        let (first, own) = change { state -> (Turn?, Turn?) in
+            guard begin(&state) else { return (nil, nil) }
             let own = state.participants[index].turn
             return (Self.chooseNext(&state), own)
         }
         guard let own else { return (.woke, false) }
-        let next = act(step)
+        let next = act(first)
         guard next !== own else { return (own.outcome, false) }
         next?.give()
         own.take()
         return (own.outcome, true)
     }
 
-    /// What comes next: a thread's turn, or nobody's if a thread outside of the simulation is waited for, or something
-    /// that the world does by itself.
-    private enum Step {
-        case turn(Turn?)
-        case event(Appointment)
+    /// Does what the world does before the next turn of a thread, and tells whose that is.
+    @inline(__always)
+    private func act(_ turn: Turn?) -> Turn? {
+        turn === worldsTurn ? actForWorld() : turn
     }
 
-    /// Does what comes before the next turn, and tells whose that is.
-    private func act(_ step: Step) -> Turn? {
-        var step = step
-        while true {
-            switch step {
-            case .turn(let turn): return turn
-            case .event(let appointment):
-                appointment.keep()
-                step = change { state in
-                    state.isActing = false
-                    return Self.chooseNext(&state)
-                }
+    @inline(never)
+    private func actForWorld() -> Turn? {
+        var next: Turn? = worldsTurn
+        while next === worldsTurn {
+            state.withLock { $0.event.take() }?.keep()
+            next = change { state in
+                state.isActing = false
+                return Self.chooseNext(&state)
             }
         }
+        return next
     }
 
-    /// Chooses what comes next, and moves the time there.
-    private static func chooseNext(_ state: inout State) -> Step {
-        if let date = state.agenda.firstDate, date <= state.clock.now { return nextEvent(&state) }
+    /// Chooses whose turn comes next, and moves the time there: that of a thread, or the world's; nobody's if a thread
+    /// outside of the simulation is waited for.
+    private static func chooseNext(_ state: inout State) -> Turn? {
+        if state.nextEvent <= state.clock.now, let event = takeEvent(&state, until: state.clock.now) { return event }
         // The earliest deadline, and whose it is. One that never comes is nobody's.
         var (earliest, first) = (RunLoop.Instant.distantFuture, nil as Int?)
         var calm: Int?
+        let isEnding = state.isEnding
         for index in state.living {
             switch state.participants[index].rest {
             case .none:
-                return .turn(begin(index, &state, .woke))
-            case .until(_, wakeable: true) where endBegan(index, state) != nil:
-                return .turn(begin(index, &state, .starved))
+                return begin(index, &state, .woke)
+            case .until(_, wakeable: true) where isEnding && state.endBegan(index) != nil:
+                return begin(index, &state, .starved)
             case .until(_, wakeable: true)
             where state.participants[index].isWoken || state.participants[index].hasReady:
                 state.participants[index].isWoken = false
-                return .turn(begin(index, &state, .woke))
+                return begin(index, &state, .woke)
             case .until(let deadline, _):
                 if deadline < earliest { (earliest, first) = (deadline, index) }
             case .calm:
@@ -452,16 +458,16 @@ final class Timeline: Sendable {
                 continue
             }
         }
-        if let calm, first == nil || earliest > state.clock.now { return .turn(begin(calm, &state, .woke)) }
-        let event = state.agenda.firstDate
-        if first != nil || event != nil {
-            let date = min(earliest, event ?? .distantFuture)
-            if let limited = limited(&state, before: date) { return .turn(begin(limited, &state, .starved)) }
+        if let calm, first == nil || earliest > state.clock.now { return begin(calm, &state, .woke) }
+        if state.nextEvent != .distantFuture { state.nextEvent = state.agenda.firstDate ?? .distantFuture }
+        let date = min(earliest, state.nextEvent)
+        if date != .distantFuture {
+            if let limited = limited(&state, before: date) { return begin(limited, &state, .starved) }
             state.clock.now = max(state.clock.now, date)
-            if date == event { return nextEvent(&state) }
-            return .turn(begin(first!, &state, .woke))
+            if let event = takeEvent(&state, until: date) { return event }
+            return begin(first!, &state, .woke)
         }
-        if waitsOutside(state) { return .turn(nil) }
+        if waitsOutside(state) { return nil }
         for index in state.horizons.indices { state.horizons[index].isInTheWay = false }
         // Nothing can ever happen any more. The first thread that can be told is told: first threads that are no
         // service, then those that wait for another thread in vain, then any.
@@ -471,12 +477,18 @@ final class Timeline: Sendable {
         let starved =
             sleepers.first { !state.participants[$0].isService } ?? tellOfLatch(state) ?? sleepers.first
         guard let starved else { fail(state.living, state) }
-        return .turn(begin(starved, &state, .starved))
+        return begin(starved, &state, .starved)
     }
 
-    private static func nextEvent(_ state: inout State) -> Step {
+    /// - Returns: the world's turn, if something happens by then.
+    private static func takeEvent(_ state: inout State, until date: RunLoop.Instant) -> Turn? {
+        guard state.nextEvent <= date else { return nil }
+        let appointment = state.agenda.takeFirst(until: date)
+        state.nextEvent = state.agenda.firstDate ?? .distantFuture
+        guard let appointment else { return nil }
+        state.event = appointment
         state.isActing = true
-        return .event(state.agenda.popFirst()!.appointment)
+        return state.worldsTurn
     }
 
     /// The first of the waiting threads whose horizon is before the date: nothing happens until then.
@@ -617,7 +629,11 @@ final class Timeline: Sendable {
     /// that rests, and calls no code of the user's.
     func schedule(at date: RunLoop.Instant, _ action: @escaping () -> Void) -> Appointment {
         let appointment = Appointment(action)
-        change { if !$0.isClosing { $0.agenda.insert(appointment, at: date) } }
+        change { state in
+            guard !state.isClosing else { return }
+            state.agenda.insert(appointment, at: date)
+            state.nextEvent = min(state.nextEvent, date)
+        }
         return appointment
     }
 }

@@ -9,12 +9,13 @@ final class VirtualDriver: Driver {
     let index: Int
 
     /// Watches of simulated descriptors, on a host that has any.
-    private(set) var simulated: DescriptorWatches?
+    @exclusivity(unchecked) private(set) var simulated: DescriptorWatches?
 
     init(timeline: Timeline, index: Int, descriptors: (any SimulatedDescriptors)? = nil) {
         self.timeline = timeline
         self.index = index
         simulated = descriptors.map { DescriptorWatches($0) }
+        mayWatch()
     }
 
     var now: RunLoop.Instant { timeline.now }
@@ -22,7 +23,7 @@ final class VirtualDriver: Driver {
     var waker: any Waker { VirtualWaker(timeline: timeline, index: index) }
 
     func wait(until deadline: RunLoop.Instant, into ready: ReadyQueue) -> WaitOutcome {
-        guard !watched.isEmpty || simulated != nil else { return rest(until: deadline) }
+        guard looks else { return rest(until: deadline) }
         if collect(into: ready) {
             timeline.forgetWake(index)
             return .woke
@@ -51,6 +52,7 @@ final class VirtualDriver: Driver {
 
     func watch(_ descriptors: any SimulatedDescriptors) {
         simulated = DescriptorWatches(descriptors)
+        mayWatch()
     }
 
     private var loop: RunLoop? {
@@ -60,10 +62,16 @@ final class VirtualDriver: Driver {
 
     // Not checked for exclusive access: only the loop's thread gets here, and nothing is called meanwhile. The checks
     // were 22 of the 1,542 instructions of a fire.
-    @exclusivity(unchecked) private var watched: Set<SourceToken> = []
+    @exclusivity(unchecked) private var watched: Set<SourceToken> = [] { didSet { mayWatch() } }
+    /// Whether anything may be ready that the timeline does not tell of.
+    @exclusivity(unchecked) private var looks = false
+
+    private func mayWatch() {
+        looks = !watched.isEmpty || simulated != nil
+    }
 
     private func collect(into ready: ReadyQueue) -> Bool {
-        if !watched.isEmpty { for (token, events) in timeline.takeReady(index) { ready.append(token, events) } }
+        for (token, events) in timeline.takeReady(index) { ready.append(token, events) }
         simulated?.collect(into: ready)
         return !ready.isEmpty
     }

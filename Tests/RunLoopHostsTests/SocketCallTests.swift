@@ -70,7 +70,7 @@ private final class SocketBench {
         var received = 0
         var room = [UInt8](repeating: 0, count: 100_000)
         while true {
-            let moved = room.withUnsafeMutableBytes { system.receive(sockets[index], into: $0) }
+            let moved = room.withUnsafeMutableBytes { system.read(sockets[index], into: $0) }
             guard moved > 0 else { return "received \(received), then \(result(moved))" }
             received += moved
             // The window that opens is told.

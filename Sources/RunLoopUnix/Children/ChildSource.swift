@@ -63,7 +63,8 @@ public final class ChildSource {
     fileprivate func schedule(in loop: RunLoop, _ modes: RunLoop.Modes) throws(SystemError) {
         let make = { [self] () throws(SystemError) -> (DescriptorSource, (any SignalCounter)?) in
             // The child's descriptor, or SIGCHLD if there is none.
-            let registration = child.descriptor < 0 ? try WorldSystem.of(loop).count(.child) : nil
+            let registration =
+                child.descriptor < 0 ? try WorldSystem.of(loop).count(signal: Signal.child.rawValue) : nil
             let source = DescriptorSource(
                 fileDescriptor: registration?.descriptor ?? child.descriptor, events: .readable, order: .max,
                 origin: origin

@@ -1,3 +1,5 @@
+internal import Glibc
+
 /// The disk of a world: the system's, or that of a simulated host, where what was not synced may be lost.
 ///
 /// A daemon that keeps what must not be lost writes a ``File``, and waits until it is on the disk with ``File/sync()``. A new
@@ -25,9 +27,18 @@ public struct Disk: Sendable {
     /// - Throws: ``SystemError``, for example with `ENOENT`; with `EEXIST` for a file to be created; with `EWOULDBLOCK` for
     ///   one that another process has locked.
     public func open(_ path: String, _ access: File.Access) throws(SystemError) -> File {
-        let descriptor = system.openFile(path, access)
+        let flags =
+            switch access {
+            case .reading: O_RDONLY
+            case .writing: O_WRONLY
+            case .creating: O_WRONLY | O_CREAT | O_EXCL
+            case .locking: O_RDWR | O_CREAT
+            }
+        let descriptor = system.open(path, flags: flags)
         guard descriptor >= 0 else { throw .last("open \(path)") }
-        return File(path, descriptor, system)
+        let file = File(path, descriptor, system)
+        guard access != .locking || system.lock(descriptor) == 0 else { throw .last("lock \(path)") }
+        return file
     }
 
     /// Whether there is a file or a directory at the path.

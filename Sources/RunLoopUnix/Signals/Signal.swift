@@ -100,7 +100,7 @@ public struct Signal: RawRepresentable, Hashable, Sendable, CustomStringConverti
     /// - Throws: ``SignalError`` if the signal cannot be ignored.
     public static func ignore(_ signal: Signal) throws(SignalError) {
         try SignalError.check(signal)
-        if WorldSystem.current.ignore(signal) != 0 { throw .noSuchSignal(signal.rawValue) }
+        if WorldSystem.current.ignore(signal: signal.rawValue) != 0 { throw .noSuchSignal(signal.rawValue) }
     }
 }
 

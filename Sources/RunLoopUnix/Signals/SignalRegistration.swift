@@ -13,12 +13,12 @@ final class SignalRegistration: SignalCounter {
     private let forkCount = rlk_fork_count()
 
     /// Counts from now on.
-    init(_ signal: Signal) throws(SystemError) {
+    init(_ signal: Int32) throws(SystemError) {
         descriptor = rlk_eventfd()
-        guard descriptor >= 0 else { throw .last("make a descriptor to count \(signal)") }
-        entry = rlk_signal_add(signal.rawValue, descriptor)
+        guard descriptor >= 0 else { throw .last("make a descriptor to count signal \(signal)") }
+        entry = rlk_signal_add(signal, descriptor)
         guard entry != nil else {
-            let error = SystemError.last("handle \(signal)")
+            let error = SystemError.last("handle signal \(signal)")
             close(descriptor)
             throw error
         }

@@ -78,7 +78,7 @@ public final class SignalSource {
 
     fileprivate func schedule(in loop: RunLoop, _ modes: RunLoop.Modes) throws(SystemError) {
         let make = { [self] () throws(SystemError) -> (DescriptorSource, (any SignalCounter)?) in
-            let registration = try WorldSystem.of(loop).count(signal)
+            let registration = try WorldSystem.of(loop).count(signal: signal.rawValue)
             let source = DescriptorSource(
                 fileDescriptor: registration.descriptor, events: .readable, origin: origin
             ) { [self] _, _ in

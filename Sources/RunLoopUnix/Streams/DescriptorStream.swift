@@ -91,7 +91,7 @@ package final class DescriptorStream: ByteStream {
 
     package func read(into room: UnsafeMutableRawBufferPointer) -> StreamResult {
         let room = UnsafeMutableRawBufferPointer(start: room.baseAddress, count: min(room.count, BufferPool.size))
-        let count = isSocket ? system.receive(input, into: room) : system.read(input, into: room)
+        let count = system.read(input, into: room)
         if count > 0 { return .done(count) }
         if count == 0 { return .ended }
         // A terminal whose other side has been closed.

@@ -33,7 +33,7 @@ package final class RealSystem: SystemCalls {
         _ = Glibc.close(descriptor)
     }
 
-    package func openReserve() -> Int32 { open("/dev/null", O_RDONLY | O_CLOEXEC) }
+    package func openReserve() -> Int32 { Glibc.open("/dev/null", O_RDONLY | O_CLOEXEC) }
 
     // MARK: Sockets
 
@@ -74,10 +74,6 @@ package final class RealSystem: SystemCalls {
         Endpoint { address, length in _ = getsockname(descriptor, address, &length) }
     }
 
-    package func receive(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer) -> Int {
-        recv(descriptor, room.baseAddress, room.count, 0)
-    }
-
     package func hasInput(_ descriptor: Int32) -> Bool {
         var byte: UInt8 = 0
         return recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
@@ -109,21 +105,11 @@ package final class RealSystem: SystemCalls {
 
     // MARK: Files
 
-    package func openFile(_ path: String, _ access: File.Access) -> Int32 {
-        let flags =
-            switch access {
-            case .reading: O_RDONLY
-            case .writing: O_WRONLY
-            case .creating: O_WRONLY | O_CREAT | O_EXCL
-            case .locking: O_RDWR | O_CREAT
-            }
-        let descriptor = open(path, flags | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard access == .locking, descriptor >= 0, flock(descriptor, LOCK_EX | LOCK_NB) != 0 else { return descriptor }
-        let reason = errno
-        close(descriptor)
-        errno = reason
-        return -1
+    package func open(_ path: String, flags: Int32) -> Int32 {
+        Glibc.open(path, flags | O_NOFOLLOW | O_CLOEXEC, 0o600)
     }
+
+    package func lock(_ descriptor: Int32) -> Int32 { flock(descriptor, LOCK_EX | LOCK_NB) }
 
     package func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int) -> Int {
         pwrite(descriptor, bytes.baseAddress, bytes.count, off_t(offset))
@@ -157,7 +143,7 @@ package final class RealSystem: SystemCalls {
     package func removeFile(at path: String) -> Int32 { unlink(path) }
 
     package func syncDirectory(_ path: String) -> Int32 {
-        let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        let descriptor = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { return -1 }
         let status = fsync(descriptor)
         let reason = errno
@@ -182,9 +168,9 @@ package final class RealSystem: SystemCalls {
         unsetenv(name)
     }
 
-    package func count(_ signal: Signal) throws(SystemError) -> any SignalCounter { try SignalRegistration(signal) }
+    package func count(signal: Int32) throws(SystemError) -> any SignalCounter { try SignalRegistration(signal) }
 
-    package func ignore(_ signal: Signal) -> Int32 { rlk_signal_ignore(signal.rawValue) }
+    package func ignore(signal: Int32) -> Int32 { rlk_signal_ignore(signal) }
 
     package func openNotifySocket() -> Int32 {
         Glibc.socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)

@@ -1,10 +1,7 @@
-internal import Glibc
-package import RunLoopKit
-
 /// The system as streams, listeners and connections see it: the real one, or that of a simulated host.
 ///
-/// Its calls are the system's, under its names where they are words: they never block, return -1 for a failure, and say
-/// in `errno` why. Any thread.
+/// Its calls are the system's, under its names where they are words. They return -1 for a failure, and say in `errno` why.
+/// Only those of files may block. Any thread.
 package protocol SystemCalls: AnyObject, Sendable {
     // MARK: Any descriptor
 
@@ -33,7 +30,6 @@ package protocol SystemCalls: AnyObject, Sendable {
     func accept(_ descriptor: Int32, peer: inout Endpoint) -> Int32
     func connect(_ descriptor: Int32, to address: Endpoint) -> Int32
     func localAddress(of descriptor: Int32) -> Endpoint
-    func receive(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer) -> Int
     /// Whether something has come that is unread.
     func hasInput(_ descriptor: Int32) -> Bool
     func send(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int
@@ -48,7 +44,10 @@ package protocol SystemCalls: AnyObject, Sendable {
 
     // MARK: Files
 
-    func openFile(_ path: String, _ access: File.Access) -> Int32
+    /// Follows no symbolic link, and is closed on `exec`.
+    func open(_ path: String, flags: Int32) -> Int32
+    /// Takes the lock of an open file, unless another process has it.
+    func lock(_ descriptor: Int32) -> Int32
     func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int) -> Int
     func truncate(_ descriptor: Int32, to length: Int) -> Int32
     func sync(_ descriptor: Int32) -> Int32
@@ -69,9 +68,9 @@ package protocol SystemCalls: AnyObject, Sendable {
     func variable(_ name: String) -> String?
     func removeVariable(_ name: String)
     /// From now on a signal is counted and does nothing else.
-    func count(_ signal: Signal) throws(SystemError) -> any SignalCounter
+    func count(signal: Int32) throws(SystemError) -> any SignalCounter
     /// From now on a signal does nothing.
-    func ignore(_ signal: Signal) -> Int32
+    func ignore(signal: Int32) -> Int32
     /// A socket for datagrams to the service manager.
     func openNotifySocket() -> Int32
     /// - Parameter address: a `sockaddr_un`.
@@ -104,22 +103,5 @@ extension SystemCalls {
     /// Removes the path if it still leads to this file.
     func remove(_ file: SocketFile, at path: String) {
         if socketFile(at: path) == file { _ = removeFile(at: path) }
-    }
-}
-
-/// Which system a world has: the real one, unless the world says otherwise.
-package enum WorldSystem {
-    package static let calls = WorldLocal<any SystemCalls> { _ in RealSystem.shared }
-    private static let ofLoop = RunLoop.Local { calls[$0.world] }
-
-    static func of(_ loop: RunLoop) -> any SystemCalls { loop[ofLoop] }
-
-    /// That of the calling thread.
-    static var current: any SystemCalls { calls[RunLoop.currentWorld] }
-
-    /// Gives the world of a loop another system, before anything there has opened a socket.
-    package static func set(_ system: any SystemCalls, for loop: RunLoop) {
-        calls.set(system, in: loop.world)
-        loop[ofLoop] = system
     }
 }
