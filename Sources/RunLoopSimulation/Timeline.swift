@@ -55,8 +55,6 @@ final class Timeline: Sendable {
 
     private struct Participant {
         let name: String
-        /// What lives and dies with it.
-        let host: Int
         /// It only serves the others, so it is told last that nothing can happen any more.
         let isService: Bool
         let turn = Turn()
@@ -122,7 +120,9 @@ final class Timeline: Sendable {
 
         // Mutating, because the whole of it would be copied for others.
 
-        mutating func horizon(of index: Int) -> Int? { horizons.isEmpty ? nil : horizons.lastIndex { $0.index == index } }
+        mutating func horizon(of index: Int) -> Int? {
+            horizons.isEmpty ? nil : horizons.lastIndex { $0.index == index }
+        }
 
         /// The moment before which a thread that is alone may wait without the lock.
         mutating func findSoloEnd() -> RunLoop.Instant {
@@ -134,9 +134,11 @@ final class Timeline: Sendable {
 
         /// When all that a thread belongs to began to end.
         @inline(never)
-        mutating func endBegan(_ index: Int) -> RunLoop.Instant? { closed ?? closedHosts[participants[index].host] }
+        mutating func endBegan(_ index: Int) -> RunLoop.Instant? { closed ?? closedHosts[hosts[index]] }
 
         var participants: [Participant] = []
+        /// What each of them lives and dies with. Not a part of it: who comes next is asked of all that live.
+        var hosts: [Int] = []
         /// Those that have not ended, in the order in which they were started. Threads that have ended cost nothing.
         var living: [Int] = []
         var lastHost = 0
@@ -195,7 +197,8 @@ final class Timeline: Sendable {
     /// Enters another thread. Its turn comes when the running one rests.
     func enter(named name: String, host: Int = 0, isService: Bool = false, thread: pthread_t? = nil) -> Int {
         change { state in
-            state.participants.append(Participant(name: name, host: host, isService: isService, thread: thread))
+            state.participants.append(Participant(name: name, isService: isService, thread: thread))
+            state.hosts.append(host)
             state.living.append(state.participants.count - 1)
             return state.participants.count - 1
         }
@@ -243,7 +246,7 @@ final class Timeline: Sendable {
         let thread = pthread_self()
         let own = change { state -> (turn: Turn, next: Turn?)? in
             var own: Turn?
-            for index in state.living where state.participants[index].host == host {
+            for index in state.living where state.hosts[index] == host {
                 let participant = state.participants[index]
                 if case .none = participant.rest, participant.thread == thread { own = participant.turn }
                 Self.end(index, &state)
@@ -435,9 +438,10 @@ final class Timeline: Sendable {
     /// Chooses whose turn comes next, and moves the time there: that of a thread, or the world's; nobody's if a thread
     /// outside of the simulation is waited for.
     private static func chooseNext(_ state: inout State) -> Turn? {
+        let never = RunLoop.Instant.distantFuture
         if state.nextEvent <= state.clock.now, let event = takeEvent(&state, until: state.clock.now) { return event }
         // The earliest deadline, and whose it is. One that never comes is nobody's.
-        var (earliest, first) = (RunLoop.Instant.distantFuture, nil as Int?)
+        var (earliest, first) = (never, nil as Int?)
         var calm: Int?
         let isEnding = state.isEnding
         for index in state.living {
@@ -459,12 +463,12 @@ final class Timeline: Sendable {
             }
         }
         if let calm, first == nil || earliest > state.clock.now { return begin(calm, &state, .woke) }
-        if state.nextEvent != .distantFuture { state.nextEvent = state.agenda.firstDate ?? .distantFuture }
+        if state.nextEvent != never { state.nextEvent = state.agenda.firstDate ?? never }
         let date = min(earliest, state.nextEvent)
-        if date != .distantFuture {
+        if date != never {
             if let limited = limited(&state, before: date) { return begin(limited, &state, .starved) }
             state.clock.now = max(state.clock.now, date)
-            if let event = takeEvent(&state, until: date) { return event }
+            if date == state.nextEvent, let event = takeEvent(&state, until: date) { return event }
             return begin(first!, &state, .woke)
         }
         if waitsOutside(state) { return nil }
@@ -613,7 +617,7 @@ final class Timeline: Sendable {
     /// Tells those of a host who watch the wall clock that it was set.
     func wallClockWasSet(of host: Int) {
         change { state in
-            for index in state.living where state.participants[index].host == host {
+            for index in state.living where state.hosts[index] == host {
                 state.participants[index].clockWatch?.wasSet = true
             }
         }
