@@ -71,6 +71,12 @@ package final class SimulatedWorld: World {
         loop.virtualDriver?.watch(descriptors)
     }
 
+    /// Lets go of what its threads have shared.
+    func letGo() {
+        shared.removeAll()
+        knownDescriptors.withLock { $0 = nil }
+    }
+
     private let hasBeenKilled = Atomic(false)
     /// Whether its threads were ended where they were. What they hold stays, and so does what they share.
     package var isKilled: Bool { hasBeenKilled.load(ordering: .relaxed) }

@@ -262,9 +262,9 @@ public final class Simulation: Sendable {
         world.add(descriptors, for: loop)
     }
 
-    /// The shared values of a world keep it; this ends the circle.
+    /// What worlds have keeps them; this ends the circle.
     func letGoOfWorlds() {
-        for world in otherWorlds.withLock(\.self) + [world] where !world.isKilled { world.shared.removeAll() }
+        for world in otherWorlds.withLock(\.self) + [world] where !world.isKilled { world.letGo() }
         otherWorlds.withLock { $0.removeAll() }
     }
 
