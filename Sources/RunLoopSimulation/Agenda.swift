@@ -58,8 +58,10 @@ struct Agenda {
         }
     }
 
-    mutating func removeAll() {
-        heap.removeAll()
+    /// Takes out all that does not happen any more. What waits for it may keep it, and be kept by it: call it off.
+    mutating func removeAll() -> [Appointment] {
+        defer { heap.removeAll() }
+        return heap.map(\.appointment)
     }
 }
 

@@ -283,12 +283,13 @@ final class Timeline: Sendable {
 
     /// From now on every wait ends at once as starved, so that all threads can end. Waits until they have.
     func close(from own: Int) {
-        change { state in
+        let last = change { state in
             state.closed = state.closed ?? state.clock.now
             state.isEnding = true
-            state.agenda.removeAll()
             state.nextEvent = .distantFuture
+            return state.agenda.removeAll()
         }
+        for appointment in last { appointment.callOff() }
         // Threads that end may start others.
         while let other = state.withLock({ Self.firstAtWork($0, but: own) }) { join(other, from: own) }
     }
@@ -633,11 +634,13 @@ final class Timeline: Sendable {
     /// that rests, and calls no code of the user's.
     func schedule(at date: RunLoop.Instant, _ action: @escaping () -> Void) -> Appointment {
         let appointment = Appointment(action)
-        change { state in
-            guard !state.isClosing else { return }
+        let isTooLate = change { state in
+            guard !state.isClosing else { return true }
             state.agenda.insert(appointment, at: date)
             state.nextEvent = min(state.nextEvent, date)
+            return false
         }
+        if isTooLate { appointment.callOff() }
         return appointment
     }
 }
