@@ -15,7 +15,7 @@ ROOT = $$([ "$$(id -u)" = 0 ] || echo sudo)
 # What crosses threads, and what touches C; each target is compiled for one of them. The rest, models of one thread, races
 # under AddressSanitizer and the examples are for the whole runs.
 tsan-short: TARGETS = DriverTests RunLoopKitTests RunLoopSimulationTests
-asan-short: TARGETS = RunLoopUnixTests RunLoopTLSTests RunLoopHostsTests
+asan-short: TARGETS = RunLoopUnixTests RunLoopTLSTests
 SHORT_SKIPPED = ModelTests$(if $(findstring asan,$@),|StopRaceTests|PostStressTests)
 DEBUG_BIN = $$($(SWIFT) build --show-bin-path)
 

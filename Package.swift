@@ -144,6 +144,9 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["RunLoopCore", "RunLoopSimulation"], path: "Tests/TestSupport",
             swiftSettings: strict),
+        .target(
+            name: "TLSTestSupport", dependencies: ["RunLoopTLS", "COpenSSL"], path: "Tests/TLSTestSupport",
+            swiftSettings: strict),
         .testTarget(
             name: "DriverTests",
             dependencies: [
@@ -182,12 +185,13 @@ let package = Package(
             name: "RunLoopHostsTests",
             dependencies: [
                 "RunLoopHosts", "RunLoopUnix", "RunLoopTLS", "RunLoopKit", "RunLoopSimulation", "TestSupport",
+                "TLSTestSupport",
             ],
             swiftSettings: strict),
         .testTarget(
             name: "RunLoopTLSTests",
             dependencies: [
-                "RunLoopTLS", "RunLoopUnix", "RunLoopHosts", "RunLoopKit", "RunLoopSimulation", "TestSupport",
+                "RunLoopTLS", "RunLoopUnix", "RunLoopKit", "RunLoopSimulation", "TestSupport", "TLSTestSupport",
                 "COpenSSL",
             ],
             swiftSettings: strict),

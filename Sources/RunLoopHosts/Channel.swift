@@ -17,8 +17,8 @@ final class Channel {
 
     private let network: Network
     /// Who writes, and who reads. They keep the channel, and let go of it when they are closed.
-    private(set) weak var sender: SimulatedSocket?
-    private(set) weak var receiver: SimulatedSocket?
+    private(set) weak var sender: (any ChannelEnd)?
+    private(set) weak var receiver: (any ChannelEnd)?
     private let path: NetworkPath
 
     /// What was not read: first what has arrived, then what is under way, then what waits to be sent.
@@ -46,7 +46,7 @@ final class Channel {
         let isEnd: Bool
     }
 
-    init(_ network: Network, from sender: SimulatedSocket, to receiver: SimulatedSocket) {
+    init(_ network: Network, from sender: any ChannelEnd, to receiver: any ChannelEnd) {
         self.network = network
         (self.sender, self.receiver) = (sender, receiver)
         path = NetworkPath(from: sender.machine, to: receiver.machine)
@@ -63,7 +63,7 @@ final class Channel {
         let most = min(room, new.count)
         guard most > 0 else { return 0 }
         // Now and then the system takes less than it could.
-        let count = network.chance(of: 16) ? network.random(in: 1...most) : most
+        let count = network.surroundings.chance(of: 16) ? network.surroundings.random(in: 1...most) : most
         bytes.append(UnsafeRawBufferPointer(rebasing: new.prefix(count)))
         send()
         return count
@@ -89,15 +89,18 @@ final class Channel {
                 }
                 return
             }
-            let isOdd = network.chance(of: 8)
-            launch(isOdd ? network.random(in: 1...(network.chance(of: 2) ? min(most, 8) : most)) : most, isEnd: false)
+            let isOdd = network.surroundings.chance(of: 8)
+            launch(
+                isOdd
+                    ? network.surroundings.random(in: 1...(network.surroundings.chance(of: 2) ? min(most, 8) : most))
+                    : most, isEnd: false)
         }
     }
 
     private func launch(_ count: Int, isEnd: Bool) {
         let delay = network.delay(of: count, on: path)
         // A nanosecond apart, so that pieces that follow one another are found one by one.
-        lastArrival = max(network.now + delay, lastArrival + .nanoseconds(1))
+        lastArrival = max(network.surroundings.now + delay, lastArrival + .nanoseconds(1))
         pieces.append(Piece(count: count, arrival: lastArrival, isEnd: isEnd))
         underWay += count
         if arrival == nil { expect(at: lastArrival) }
@@ -106,7 +109,7 @@ final class Channel {
     // MARK: Under way
 
     private func expect(at date: RunLoop.Instant) {
-        arrival = network.schedule(at: date) { [self] in arrive() }
+        arrival = network.surroundings.schedule(at: date) { [self] in arrive() }
     }
 
     /// The first piece has come to the other host, if it gets there.
@@ -114,32 +117,34 @@ final class Channel {
         arrival = nil
         guard !isBroken, let piece = pieces.first else { return }
         guard network.isOpen(path) else { return retry() }
-        trouble = nil
         guard let receiver, receiver.isOpen else {
-            // Nobody reads there any more. The end needs no answer.
-            if !piece.isEnd { network.after(path.back) { [weak sender] in sender?.reset(ECONNRESET) } }
+            // Nobody reads there any more. The end needs no answer, and an answer may find no way.
+            guard !piece.isEnd else { return breakOff() }
+            guard network.isOpen(path.back) else { return retry() }
+            network.after(path.back) { [weak sender] in sender?.reset(ECONNRESET) }
             return breakOff()
         }
-        network.note(
-            path.to, piece.isEnd ? "end from \(path.from.name)" : "\(piece.count) bytes from \(path.from.name)")
+        network.surroundings.note(
+            path.to.name, piece.isEnd ? "end from \(path.from.name)" : "\(piece.count) bytes from \(path.from.name)")
+        trouble = nil
         pieces.removeFirst()
         underWay -= piece.count
         arrived += piece.count
         if piece.isEnd { hasEnded = true }
-        if let next = pieces.first { expect(at: max(next.arrival, network.now)) }
+        if let next = pieces.first { expect(at: max(next.arrival, network.surroundings.now)) }
         receiver.tell()
         sender?.tell()
     }
 
     private func retry() {
-        let since = trouble?.since ?? network.now
+        let since = trouble?.since ?? network.surroundings.now
         let pause = trouble?.pause ?? Self.firstRetransmission
-        guard network.now - since < Self.patience else {
+        guard network.surroundings.now - since < Self.patience else {
             sender?.reset(ETIMEDOUT)
             return
         }
         trouble = (since, min(pause * 2, Self.longestRetransmission))
-        expect(at: network.now + pause)
+        expect(at: network.surroundings.now + pause)
     }
 
     /// Nothing goes through it any more. What has arrived can be read.
@@ -164,4 +169,14 @@ final class Channel {
         if isWaiting && !isBroken { network.after(path.back) { [weak self] in self?.send() } }
         return count
     }
+}
+
+/// Who writes to a channel, or reads from it.
+protocol ChannelEnd: AnyObject {
+    var machine: Machine { get }
+    var isOpen: Bool { get }
+    /// What it is ready for may have changed.
+    func tell()
+    /// The other side, or the way to it, has failed.
+    func reset(_ reason: Int32)
 }

@@ -18,6 +18,7 @@ final class HostSystem: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     private static let first: Int32 = 1 << 30
 
     let machine: Machine
+    private let network: Network
     private var entries: [Entry?] = []
     private let mostDescriptors: Int
     private let real = RealSystem.shared
@@ -28,10 +29,10 @@ final class HostSystem: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     var manager: ((String) -> Void)?
 
     init(
-        _ machine: Machine, mostDescriptors: Int, processIdentifier: Int32 = getpid(),
+        _ machine: Machine, on network: Network, mostDescriptors: Int, processIdentifier: Int32 = getpid(),
         environment: [String: String] = [:]
     ) {
-        (self.machine, self.mostDescriptors) = (machine, mostDescriptors)
+        (self.machine, self.network, self.mostDescriptors) = (machine, network, mostDescriptors)
         (self.processIdentifier, self.environment) = (processIdentifier, environment)
     }
 
@@ -112,7 +113,7 @@ final class HostSystem: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
 
     // MARK: Sockets
 
-    func socket(_ family: Int32) -> Int32 { add(.socket(SimulatedSocket(family, on: machine))) }
+    func socket(_ family: Int32) -> Int32 { add(.socket(SimulatedSocket(family, on: machine, network))) }
 
     func setOption(_ descriptor: Int32, _ level: Int32, _ option: Int32, _ value: Int32) {
         guard !isReal(descriptor) else { return real.setOption(descriptor, level, option, value) }
@@ -166,7 +167,7 @@ final class HostSystem: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
 
     /// Two sockets that are connected to each other, as `socketpair` makes them; -1 if no descriptor is left.
     func makePair() -> (Int32, Int32) {
-        let one = SimulatedSocket(AF_UNIX, on: machine)
+        let one = SimulatedSocket(AF_UNIX, on: machine, network)
         return (add(.socket(one)), add(.socket(one.makePeer())))
     }
 
@@ -272,7 +273,7 @@ final class HostSystem: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
 
     // MARK: The process
 
-    var monotonicMicroseconds: Int64 { machine.network.now.nanoseconds / 1_000 }
+    var monotonicMicroseconds: Int64 { network.surroundings.now.nanoseconds / 1_000 }
 
     func variable(_ name: String) -> String? { environment[name] }
 
@@ -281,7 +282,7 @@ final class HostSystem: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     }
 
     func count(signal: Int32) throws(SystemError) -> any SignalCounter {
-        let counter = SimulatedSignalCounter(Signal(rawValue: signal), of: self)
+        let counter = SimulatedSignalCounter(Signal(rawValue: signal)) { [unowned self] in close($0) }
         counter.descriptor = add(.counter(counter))
         if counter.descriptor < 0 { throw SystemError("make a descriptor to count \(counter.signal)", errno: EMFILE) }
         return counter

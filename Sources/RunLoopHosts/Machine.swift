@@ -1,3 +1,4 @@
+internal import Glibc
 internal import RunLoopCore
 internal import RunLoopUnix
 
@@ -5,21 +6,21 @@ internal import RunLoopUnix
 final class Machine {
     let name: String
     let addresses: [String]
-    let network: Network
+    private let surroundings: Surroundings
     let disk: SimulatedDisk
     /// Whether it is switched on.
     var isUp = true
 
     /// The sockets that listen, by where; several at one place if all of them want it so.
-    private var listeners: [Place: [SimulatedSocket]] = [:]
+    private var listeners: [Place: [any BoundSocket]] = [:]
     /// Where sockets of paths were bound: a path stays when its socket is closed.
     private(set) var files: [String: SocketFile] = [:]
     private var nextFile: UInt64 = 1
     private var nextPort: UInt16 = 49_152
 
-    init(_ name: String, addresses: [String], on network: Network) {
-        (self.name, self.addresses, self.network) = (name, addresses, network)
-        disk = SimulatedDisk(network)
+    init(_ name: String, addresses: [String], _ surroundings: Surroundings) {
+        (self.name, self.addresses, self.surroundings) = (name, addresses, surroundings)
+        disk = SimulatedDisk(surroundings)
     }
 
     // MARK: Where sockets listen
@@ -41,14 +42,14 @@ final class Machine {
     }
 
     /// Whether one more socket may be bound.
-    func mayBind(_ socket: SimulatedSocket, at place: Place) -> Bool {
+    func mayBind(_ socket: any BoundSocket, at place: Place) -> Bool {
         if case .path(let path) = place { return files[path] == nil }
         return bound(at: place).allSatisfy { other in
             !other.overlaps(socket) || (other.reusesPort && socket.reusesPort)
         }
     }
 
-    func bind(_ socket: SimulatedSocket, at place: Place) {
+    func bind(_ socket: any BoundSocket, at place: Place) {
         if case .path(let path) = place {
             files[path] = SocketFile(device: 1, inode: nextFile)
             nextFile += 1
@@ -56,20 +57,20 @@ final class Machine {
         listeners[place, default: []].append(socket)
     }
 
-    func unbind(_ socket: SimulatedSocket, from place: Place) {
+    func unbind(_ socket: any BoundSocket, from place: Place) {
         listeners[place]?.removeAll { $0 === socket }
         // A name in the abstract namespace is no file.
         if case .path(let path) = place, path.hasPrefix("@") { files[path] = nil }
     }
 
-    private func bound(at place: Place) -> [SimulatedSocket] { listeners[place] ?? [] }
+    private func bound(at place: Place) -> [any BoundSocket] { listeners[place] ?? [] }
 
     /// The socket that a connection to an address comes to. Among several, chance decides.
-    func listener(at address: Endpoint) -> SimulatedSocket? {
+    func listener(at address: Endpoint) -> (any BoundSocket)? {
         guard let place = Place(address) else { return nil }
         let listening = bound(at: place).filter { $0.isListening && $0.covers(address) }
         guard listening.count > 1 else { return listening.first }
-        return listening[network.random(in: 0...(listening.count - 1))]
+        return listening[surroundings.random(in: 0...(listening.count - 1))]
     }
 
     func choosePort() -> UInt16 {
@@ -90,6 +91,34 @@ final class Machine {
     }
 }
 
+/// A socket that is bound to a place of its machine.
+protocol BoundSocket: AnyObject {
+    var isListening: Bool { get }
+    var reusesPort: Bool { get }
+    var family: Int32 { get }
+    var localAddress: Endpoint { get }
+    /// Whether it takes connections of IPv6 alone.
+    var isSixOnly: Bool { get }
+}
+
+extension BoundSocket {
+    /// Whether both would get the same connections.
+    func overlaps(_ other: any BoundSocket) -> Bool {
+        if family != other.family {
+            let six: any BoundSocket = family == AF_INET6 ? self : other
+            return !six.isSixOnly && six.localAddress.isWildcard
+        }
+        return localAddress.isWildcard || other.localAddress.isWildcard
+            || localAddress.hostText == other.localAddress.hostText
+    }
+
+    /// Whether connections to an address come to it.
+    func covers(_ address: Endpoint) -> Bool {
+        if family != address.family { return family == AF_INET6 && !isSixOnly && localAddress.isWildcard }
+        return family == AF_UNIX || localAddress.isWildcard || localAddress.hostText == address.hostText
+    }
+}
+
 extension Endpoint {
     /// The address without the port; empty for a path.
     var hostText: String {
@@ -101,4 +130,11 @@ extension Endpoint {
 
     /// Whether it stands for all addresses of a machine.
     var isWildcard: Bool { hostText == "0.0.0.0" || hostText == "::" }
+}
+
+extension Machine {
+    /// An address of a family; of the other one if there is none.
+    func address(of family: Int32) -> String? {
+        addresses.first { $0.contains(":") == (family == AF_INET6) } ?? addresses.first
+    }
 }

@@ -4,42 +4,35 @@ internal import RunLoopUnix
 
 /// What carries bytes between the machines of a simulation.
 ///
-/// It is not locked: only the thread whose turn it is gets here.
-final class Network {
-    let simulation: Simulation
-    private var numbers: RunLoop.RandomNumbers
+/// Unchecked and not locked: only the thread whose turn it is gets here.
+final class Network: @unchecked Sendable {
+    let surroundings: Surroundings
     private(set) var machines: [Machine] = []
     private var byAddress: [String: Machine] = [:]
 
     /// How machines are linked, unless it is said of the two of them.
-    var usualLink = SimulatedNetwork.Link()
-    var links: [NetworkPath: SimulatedNetwork.Link] = [:]
+    var usualLink = NetworkLink()
+    var links: [NetworkPath: NetworkLink] = [:]
     /// The ways that nothing gets through.
     var cuts: Set<NetworkPath> = []
     /// What names lead to, besides those of machines.
-    var names: [String: SimulatedNetwork.Answer] = [:]
+    var names: [String: NetworkAnswer] = [:]
 
-    init(_ simulation: Simulation) {
-        self.simulation = simulation
-        numbers = simulation.randomNumbers(for: "network")
+    /// Whether the simulation has ended.
+    private(set) var isOver = false
+
+    init(_ surroundings: Surroundings) {
+        self.surroundings = surroundings
     }
 
-    var now: RunLoop.Instant { simulation.now }
-
-    /// The simulation has ended. Machines keep the network; this ends the circle.
+    /// The simulation has ended.
     func letGo() {
+        isOver = true
         machines.removeAll()
         byAddress.removeAll()
         links.removeAll()
         cuts.removeAll()
     }
-
-    // MARK: Chance
-
-    /// True once in so many times.
-    func chance(of times: Int) -> Bool { random(in: 0...(times - 1)) == 0 }
-
-    func random(in range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &numbers) }
 
     // MARK: Machines and links
 
@@ -57,15 +50,7 @@ final class Network {
         return host == "127.0.0.1" || host == "::1" || host.hasPrefix("127.") ? machine : byAddress[host]
     }
 
-    func find(_ name: String) -> SimulatedNetwork.Answer {
-        if let answer = names[name] { return answer }
-        guard let machine = machines.first(where: { $0.name == name }) else {
-            return .failure(.notFound, reason: "Name or service not known")
-        }
-        return .addresses(machine.addresses)
-    }
-
-    private func link(_ path: NetworkPath) -> SimulatedNetwork.Link {
+    private func link(_ path: NetworkPath) -> NetworkLink {
         links[path] ?? (path.isLoopback ? .loopback : usualLink)
     }
 
@@ -79,31 +64,37 @@ final class Network {
         let link = link(path)
         var delay = link.latency
         if link.jitter > .zero {
-            delay += .nanoseconds(random(in: 0...Int(clamping: link.jitter.saturatedNanoseconds)))
+            delay += .nanoseconds(surroundings.random(in: 0...Int(clamping: link.jitter.saturatedNanoseconds)))
         }
         if let bandwidth = link.bandwidth { delay += .seconds(1) / bandwidth * count }
         // What is lost is sent again, and what comes behind it waits.
         var pause = Duration.milliseconds(200)
-        while link.lossRate > 0, Double.random(in: 0..<1, using: &numbers) < link.lossRate, pause < .seconds(60) {
+        while pause < .seconds(60), surroundings.chance(at: link.lossRate) {
             delay += pause
             pause = pause * 2
         }
         return delay
     }
 
-    // MARK: Time
-
-    @discardableResult
-    func schedule(at date: RunLoop.Instant, _ action: @escaping () -> Void) -> Appointment {
-        simulation.schedule(at: date, action)
-    }
-
     /// Has something happen when a word has gone along a way.
     func after(_ path: NetworkPath, _ action: @escaping () -> Void) {
-        schedule(at: now + delay(of: 0, on: path), action)
+        surroundings.schedule(at: surroundings.now + delay(of: 0, on: path), action)
     }
 
-    func note(_ machine: Machine, _ text: @autoclosure () -> String) {
-        simulation.note(text(), of: machine.name)
+    // MARK: Names
+
+    /// Finds the addresses of a name, on a thread that may be blocked.
+    func find(_ name: String) -> Result<[Endpoint], HostResolver.Failure> {
+        var answer = names[name] ?? machines.first { $0.name == name }.map { .addresses($0.addresses) }
+        while case .delayed(let delay, let next)? = answer {
+            surroundings.simulation.spend(delay)
+            answer = next
+        }
+        switch answer {
+        case .addresses(let addresses)?: return .success(addresses.map { try! Endpoint($0, port: 0) })
+        case .failure(let kind, let reason)?: return .failure(.init(kind, name: name, reason: reason))
+        case nil: return .failure(.init(.notFound, name: name, reason: "Name or service not known"))
+        case .delayed?: preconditionFailure("a delay was waited for")
+        }
     }
 }

@@ -47,10 +47,10 @@ public final class SimulatedDisk: Sendable {
 
     // Unsafe, but only the thread whose turn it is uses them.
     private nonisolated(unsafe) var state = State()
-    private nonisolated(unsafe) let network: Network
+    private nonisolated(unsafe) let surroundings: Surroundings
 
-    init(_ network: Network) {
-        self.network = network
+    init(_ surroundings: Surroundings) {
+        self.surroundings = surroundings
     }
 
     // MARK: What tests do
@@ -87,7 +87,7 @@ public final class SimulatedDisk: Sendable {
     // MARK: Operations
 
     private func begin(_ operation: Operation) -> Int32? {
-        if let duration = state.durations[operation] { network.simulation.spend(duration) }
+        if let duration = state.durations[operation] { surroundings.simulation.spend(duration) }
         return state.failures[operation]
     }
 
@@ -197,7 +197,7 @@ public final class SimulatedDisk: Sendable {
     /// The host has lost its power: of what was not synced some is there, some is not, and some is there in part.
     func crash() {
         // Names change in the order of the journal.
-        for (_, change) in state.changes.prefix(network.random(in: 0...state.changes.count)) {
+        for (_, change) in state.changes.prefix(surroundings.random(in: 0...state.changes.count)) {
             Self.apply(change, to: &state.durableNames)
         }
         state.changes.removeAll()
@@ -211,12 +211,12 @@ public final class SimulatedDisk: Sendable {
     }
 
     private func settle(_ node: Node) {
-        let kept = network.random(in: 0...node.changes.count)
+        let kept = surroundings.random(in: 0...node.changes.count)
         for change in node.changes.prefix(kept) { Self.apply(change, to: &node.durable) }
         if kept < node.changes.count, case .write(let bytes, let offset) = node.changes[kept], !bytes.isEmpty {
             // The length may be on the disk before the bytes are.
-            let torn = network.random(in: 0...(bytes.count - 1))
-            let isLong = network.chance(of: 2)
+            let torn = surroundings.random(in: 0...(bytes.count - 1))
+            let isLong = surroundings.chance(of: 2)
             let rest = [UInt8](repeating: 0, count: isLong ? bytes.count - torn : 0)
             if torn > 0 || isLong { Self.write(Array(bytes.prefix(torn)) + rest, to: &node.durable, at: offset) }
         }

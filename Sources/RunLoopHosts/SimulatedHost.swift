@@ -15,7 +15,7 @@ public final class SimulatedHost: Sendable {
     private let service: Service?
     private let clock: MachineClock
     private let testSystem: HostSystem?
-    private weak let network: SimulatedNetwork?
+    private let network: Network
     private let state = Locked(State())
 
     private struct State {
@@ -36,7 +36,7 @@ public final class SimulatedHost: Sendable {
     }
 
     init(
-        _ machine: Machine, _ clock: MachineClock, of network: SimulatedNetwork, _ service: Service?,
+        _ machine: Machine, _ clock: MachineClock, on network: Network, _ service: Service?,
         _ program: @escaping @Sendable (RunLoop) throws -> Void
     ) {
         name = machine.name
@@ -48,10 +48,10 @@ public final class SimulatedHost: Sendable {
     }
 
     /// The host of the test's own threads.
-    init(_ machine: Machine, _ clock: MachineClock, _ system: HostSystem) {
+    init(_ machine: Machine, _ clock: MachineClock, on network: Network, _ system: HostSystem) {
         name = machine.name
         (self.machine, self.clock) = (machine, clock)
-        (network, program, service, testSystem) = (nil, nil, nil, system)
+        (self.network, program, service, testSystem) = (network, nil, nil, system)
     }
 
     /// Its addresses, in digits.
@@ -89,22 +89,22 @@ public final class SimulatedHost: Sendable {
     /// Starts its program anew, in a new process, at the present time of its clock. Does nothing while one runs, or on the
     /// host of the test.
     public func start() {
-        guard let network, let program, !isRunning else { return }
+        guard let program, !isRunning, !network.isOver else { return }
         machine.isUp = true
         let life = state.withLock { state in
             state.lives += 1
             state.ending = nil
             return state.lives
         }
-        let simulation = network.simulation
+        let simulation = network.surroundings.simulation
         let system = HostSystem(
-            machine, mostDescriptors: 1_024, processIdentifier: Int32(life) + 1,
+            machine, on: network, mostDescriptors: 1_024, processIdentifier: Int32(life) + 1,
             environment: service?.environment ?? [:])
         if service != nil { system.manager = { [weak self] in self?.take($0) } }
         let world = simulation.makeWorld(named: name, life: life, clock: clock, descriptors: system)
         WorldSystem.calls.set(system, in: world)
         HostResolver.finder.set({ [unowned network] in network.find($0) }, in: world)
-        machine.network.note(machine, "started")
+        network.surroundings.note(name, "started")
         let thread = world.startMain(ended: { [self] in processEnded(life) }) { [self] loop in
             do {
                 try program(loop)
@@ -124,8 +124,8 @@ public final class SimulatedHost: Sendable {
         }
         guard let system else { return }
         switch ending {
-        case .failed(let error): machine.network.note(machine, "failed: \(error)")
-        default: machine.network.note(machine, "ended")
+        case .failed(let error): network.surroundings.note(name, "failed: \(error)")
+        default: network.surroundings.note(name, "ended")
         }
         forgetProcess(ending ?? .returned)
         system.closeAll()
@@ -147,7 +147,7 @@ public final class SimulatedHost: Sendable {
         require(program != nil, "the test itself runs on this host; crash another one")
         guard machine.isUp else { return }
         machine.isUp = false
-        machine.network.note(machine, "crashed")
+        network.surroundings.note(name, "crashed")
         machine.disk.crash()
         guard let process = state.withLock({ $0.process }) else { return }
         forgetProcess(.crashed)
@@ -172,7 +172,7 @@ public final class SimulatedHost: Sendable {
             ![.stop, .terminalStop, .backgroundRead, .backgroundWrite].contains(signal),
             "\(signal) would stop the process, which is not simulated; crash the host, or cut its links")
         guard let process = state.withLock({ $0.process }) else { return }
-        machine.network.note(machine, "\(signal)")
+        network.surroundings.note(name, "\(signal)")
         if process.system.send(signal) { end(process, .killed(signal)) }
     }
 
@@ -217,10 +217,10 @@ public final class SimulatedHost: Sendable {
     public var messages: [Message] { state.withLock { $0.messages } }
 
     private func take(_ text: String) {
-        let now = machine.network.now
+        let now = network.surroundings.now
         guard text == "WATCHDOG=1" else {
             state.withLock { $0.messages.append(Message(instant: now, text: text)) }
-            machine.network.note(machine, text)
+            network.surroundings.note(name, text)
             // The first sign of life is that it is ready.
             if text.split(separator: "\n").contains("READY=1") { expectLife() }
             return
@@ -230,7 +230,9 @@ public final class SimulatedHost: Sendable {
 
     private func expectLife() {
         guard let period = service?.watchdogPeriod else { return }
-        let starvation = machine.network.schedule(at: machine.network.now + period) { [weak self] in self?.starve() }
+        let starvation = network.surroundings.schedule(at: network.surroundings.now + period) { [weak self] in
+            self?.starve()
+        }
         state.withLock { state in
             state.starvation?.callOff()
             state.starvation = starvation
@@ -239,7 +241,7 @@ public final class SimulatedHost: Sendable {
 
     private func starve() {
         guard let process = state.withLock({ $0.process }) else { return }
-        machine.network.note(machine, "starved its watchdog")
+        network.surroundings.note(name, "starved its watchdog")
         end(process, .starvedWatchdog)
     }
 

@@ -1,7 +1,7 @@
 internal import RunLoopCore
 public import RunLoopKit
 public import RunLoopSimulation
-public import RunLoopUnix
+package import RunLoopUnix
 
 /// Hosts with addresses and names, and what links them, in a simulation.
 ///
@@ -28,9 +28,7 @@ public import RunLoopUnix
 ///
 /// A simulation has one network. Use it from the simulation's threads; it is `Sendable`.
 public final class SimulatedNetwork: Sendable {
-    // Unsafe, but only the thread whose turn it is uses it.
-    nonisolated(unsafe) let network: Network
-    let simulation: Simulation
+    let network: Network
     private let testSystem: HostSystem
     /// The system of the test's host.
     package var system: any SystemCalls & SimulatedDescriptors { testSystem }
@@ -45,11 +43,11 @@ public final class SimulatedNetwork: Sendable {
     ///
     /// - Precondition: on the thread of `withSimulation`, which has opened no socket yet; a simulation has one network.
     public init(_ simulation: Simulation) {
-        self.simulation = simulation
-        network = Network(simulation)
-        let machine = Machine("test", addresses: Self.usualAddresses(1), on: network)
-        testSystem = HostSystem(machine, mostDescriptors: .max)
-        test = SimulatedHost(machine, simulation.clock, testSystem)
+        let surroundings = Surroundings(simulation)
+        network = Network(surroundings)
+        let machine = Machine("test", addresses: Self.usualAddresses(1), surroundings)
+        testSystem = HostSystem(machine, on: network, mostDescriptors: .max)
+        test = SimulatedHost(machine, simulation.clock, on: network, testSystem)
         let loop = simulation.loop
         let world = loop.world
         require(Self.ofWorld[world] == nil, "a simulation has one network; add your hosts to that")
@@ -59,7 +57,7 @@ public final class SimulatedNetwork: Sendable {
         network.add(test.machine, addresses: test.addresses)
         simulation.add(system, for: loop)
         WorldSystem.set(system, for: loop)
-        HostResolver.finder.set({ [unowned self] in find($0) }, in: world)
+        HostResolver.finder.set({ [unowned network] in network.find($0) }, in: world)
     }
 
     deinit {
@@ -89,9 +87,10 @@ public final class SimulatedNetwork: Sendable {
         require(
             network.machines.allSatisfy { $0.name != name }, "two hosts have the name \(name); give each one its own")
         require(number < 1 << 16, "a network has at most 65,535 hosts")
-        let machine = Machine(name, addresses: addresses ?? Self.usualAddresses(number), on: network)
+        let machine = Machine(
+            name, addresses: addresses ?? Self.usualAddresses(number), network.surroundings)
         network.add(machine, addresses: machine.addresses)
-        let host = SimulatedHost(machine, simulation.makeClock(), of: self, service, program)
+        let host = SimulatedHost(machine, network.surroundings.simulation.makeClock(), on: network, service, program)
         hosts.withLock { $0.append(host) }
         host.start()
         return host
@@ -106,39 +105,8 @@ public final class SimulatedNetwork: Sendable {
 
     // MARK: Links
 
-    /// How two hosts are linked, in one direction. A value and `Sendable`.
-    public struct Link: Sendable, Hashable {
-        /// How long a byte is under way; 500 µs unless set.
-        public var latency = Duration.microseconds(500)
-        /// By how much longer it may take, chosen for each piece; zero unless set. Bytes of a connection never overtake one
-        /// another.
-        public var jitter = Duration.zero
-        /// How many bytes go through it each second; `nil`, the default, for no limit. Each piece counts for itself, so
-        /// that connections do not take one another's share.
-        public var bandwidth: Int?
-        /// Which part of the pieces is lost, from 0, the default, to 1. What is lost is sent again, after 200 ms and then
-        /// after twice as long each time.
-        public var lossRate = 0.0
-
-        /// The defaults.
-        public init() {}
-
-        static let loopback: Link = {
-            var link = Link()
-            link.latency = .microseconds(20)
-            return link
-        }()
-
-        func check() {
-            require(latency >= .zero, "a link's latency is not negative: nothing arrives before it was sent")
-            require(jitter >= .zero, "a link's jitter is added to its latency, and is not negative")
-            require(bandwidth ?? 1 > 0, "a link's bandwidth is more than zero; cut the link instead")
-            require(lossRate >= 0 && lossRate <= 1, "a link's lossRate is from 0, for nothing, to 1, for all")
-        }
-    }
-
     /// How hosts are linked, unless ``setLink(_:from:to:)`` says it of the two.
-    public var link: Link {
+    public var link: NetworkLink {
         get { network.usualLink }
         set {
             newValue.check()
@@ -147,13 +115,13 @@ public final class SimulatedNetwork: Sendable {
     }
 
     /// Links two hosts, in both directions.
-    public func setLink(_ link: Link, between one: SimulatedHost, and other: SimulatedHost) {
+    public func setLink(_ link: NetworkLink, between one: SimulatedHost, and other: SimulatedHost) {
         setLink(link, from: one, to: other)
         setLink(link, from: other, to: one)
     }
 
     /// Links two hosts, in one direction. What is under way already arrives as it would have.
-    public func setLink(_ link: Link, from one: SimulatedHost, to other: SimulatedHost) {
+    public func setLink(_ link: NetworkLink, from one: SimulatedHost, to other: SimulatedHost) {
         link.check()
         network.links[NetworkPath(from: one.machine, to: other.machine)] = link
     }
@@ -165,7 +133,7 @@ public final class SimulatedNetwork: Sendable {
     /// with `ETIMEDOUT`.
     public func cut(from one: SimulatedHost, to other: SimulatedHost) {
         network.cuts.insert(NetworkPath(from: one.machine, to: other.machine))
-        network.note(one.machine, "cut to \(other.name)")
+        network.surroundings.note(one.name, "cut to \(other.name)")
     }
 
     /// Cuts the link of two hosts, in both directions.
@@ -186,7 +154,7 @@ public final class SimulatedNetwork: Sendable {
     public func heal() {
         guard !network.cuts.isEmpty else { return }
         network.cuts.removeAll()
-        simulation.note("healed", of: "network")
+        network.surroundings.note("network", "healed")
     }
 
     /// Heals the link of two hosts, in both directions.
@@ -194,7 +162,7 @@ public final class SimulatedNetwork: Sendable {
         let path = NetworkPath(from: one.machine, to: other.machine)
         network.cuts.remove(path)
         network.cuts.remove(path.back)
-        network.note(one.machine, "healed to \(other.name)")
+        network.surroundings.note(one.name, "healed to \(other.name)")
     }
 
     /// Resets the connections between two hosts, at both ends, as a middlebox does that has lost its table: each end fails
@@ -206,32 +174,8 @@ public final class SimulatedNetwork: Sendable {
 
     // MARK: Names
 
-    /// What a name leads to.
-    public enum Answer: Sendable, Hashable {
-        /// Addresses in digits, in the order in which to try them.
-        case addresses([String])
-        /// A failure, with the words of the resolver.
-        case failure(HostResolver.Failure.Kind, reason: String)
-        /// Another answer, after a while.
-        indirect case delayed(Duration, Answer)
-    }
-
     /// Says what a name leads to from now on. Without it, a host's name leads to its addresses, and others are not found.
-    public func setAnswer(_ answer: Answer, for name: String) {
+    public func setAnswer(_ answer: NetworkAnswer, for name: String) {
         network.names[name] = answer
-    }
-
-    /// Finds the addresses of a name, on a thread that may be blocked.
-    func find(_ name: String) -> Result<[Endpoint], HostResolver.Failure> {
-        var answer = network.find(name)
-        while case .delayed(let delay, let next) = answer {
-            simulation.spend(delay)
-            answer = next
-        }
-        switch answer {
-        case .addresses(let addresses): return .success(addresses.map { try! Endpoint($0, port: 0) })
-        case .failure(let kind, let reason): return .failure(.init(kind, name: name, reason: reason))
-        case .delayed: preconditionFailure("a delay was waited for")
-        }
     }
 }

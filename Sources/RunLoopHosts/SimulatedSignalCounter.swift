@@ -6,13 +6,14 @@ internal import RunLoopUnix
 final class SimulatedSignalCounter: SignalCounter {
     let signal: Signal
     var descriptor: Int32 = -1
-    private unowned let system: HostSystem
+    /// Closes the descriptor.
+    private let close: (Int32) -> Void
     private var count = 0
     private var isPrimed = false
     private var watches: [DescriptorWatch] = []
 
-    init(_ signal: Signal, of system: HostSystem) {
-        (self.signal, self.system) = (signal, system)
+    init(_ signal: Signal, close: @escaping (Int32) -> Void) {
+        (self.signal, self.close) = (signal, close)
     }
 
     func add(_ new: Int) {
@@ -32,7 +33,7 @@ final class SimulatedSignalCounter: SignalCounter {
 
     func end() {
         guard descriptor >= 0 else { return }
-        system.close(descriptor)
+        close(descriptor)
         descriptor = -1
     }
 

@@ -4,7 +4,7 @@ internal import RunLoopSimulation
 internal import RunLoopUnix
 
 /// A socket of a simulated process. Its calls return what the system's return, with the reason in `errno`.
-final class SimulatedSocket {
+final class SimulatedSocket: ChannelEnd, BoundSocket {
     private enum State {
         case new
         case listening(backlog: Int)
@@ -37,8 +37,8 @@ final class SimulatedSocket {
     private static let firstPause = Duration.seconds(1)
     private static let mostTries = 7
 
-    init(_ family: Int32, on machine: Machine) {
-        (self.family, self.machine, network) = (family, machine, machine.network)
+    init(_ family: Int32, on machine: Machine, _ network: Network) {
+        (self.family, self.machine, self.network) = (family, machine, network)
         localAddress = Self.unbound(family)
         peerAddress = localAddress
     }
@@ -77,7 +77,7 @@ final class SimulatedSocket {
     }
 
     var reusesPort: Bool { option(SOL_SOCKET, SO_REUSEPORT) == 1 }
-    private var isSixOnly: Bool { option(Int32(IPPROTO_IPV6), IPV6_V6ONLY) == 1 }
+    var isSixOnly: Bool { option(Int32(IPPROTO_IPV6), IPV6_V6ONLY) == 1 }
 
     // MARK: Listening
 
@@ -98,23 +98,6 @@ final class SimulatedSocket {
         machine.bind(self, at: place)
         self.place = place
         return 0
-    }
-
-    /// Whether both would get the same connections.
-    func overlaps(_ other: SimulatedSocket) -> Bool {
-        if family != other.family {
-            let six = family == AF_INET6 ? self : other
-            let four = family == AF_INET6 ? other : self
-            return !six.isSixOnly && six.localAddress.isWildcard && (four.isOpen || four.localAddress.isWildcard)
-        }
-        return localAddress.isWildcard || other.localAddress.isWildcard
-            || localAddress.hostText == other.localAddress.hostText
-    }
-
-    /// Whether connections to an address come to it.
-    func covers(_ address: Endpoint) -> Bool {
-        if family != address.family { return family == AF_INET6 && !isSixOnly && localAddress.isWildcard }
-        return family == AF_UNIX || localAddress.isWildcard || localAddress.hostText == address.hostText
     }
 
     func listen(backlog: Int32) -> Int32 {
@@ -173,7 +156,7 @@ final class SimulatedSocket {
     /// A socket of a path answers at once.
     private func connect(at path: String) -> Int32 {
         guard machine.files[path] != nil else { return fail(path.hasPrefix("@") ? ECONNREFUSED : ENOENT) }
-        guard let listener = machine.listener(at: peerAddress) else { return fail(ECONNREFUSED) }
+        guard let listener = machine.listener(at: peerAddress) as? SimulatedSocket else { return fail(ECONNREFUSED) }
         guard listener.hasRoom else { return fail(EAGAIN) }
         listener.enqueue(join(listener))
         return 0
@@ -187,19 +170,20 @@ final class SimulatedSocket {
             guard network.isOpen(path), network.isOpen(path.back) else {
                 return knockAgain(at: other, tries, pause)
             }
-            guard let listener = other.listener(at: peerAddress) else {
+            guard let listener = other.listener(at: peerAddress) as? SimulatedSocket else {
                 return network.after(path.back) { [weak self] in self?.failToConnect(ECONNREFUSED) }
             }
             guard listener.hasRoom else { return knockAgain(at: other, tries, pause) }
             listener.handshakes += 1
             network.after(path.back) { [weak self] in
-                guard let self, case .connecting = state, listener.isListening else {
-                    listener.handshakes -= 1
-                    self?.failToConnect(ECONNREFUSED)
-                    return
+                guard let self, case .connecting = state else { return listener.handshakes -= 1 }
+                guard listener.isListening else {
+                    // A machine that is down does not answer.
+                    return network.isOpen(path)
+                        ? failToConnect(ECONNREFUSED) : knockAgain(at: other, tries, pause)
                 }
                 let socket = join(listener)
-                network.note(machine, "connected \(localAddress) to \(peerAddress)")
+                network.surroundings.note(machine.name, "connected \(localAddress) to \(peerAddress)")
                 tell()
                 network.after(path) {
                     listener.handshakes -= 1
@@ -210,7 +194,7 @@ final class SimulatedSocket {
     }
 
     private func knockAgain(at other: Machine, _ tries: Int, _ pause: Duration) {
-        network.schedule(at: network.now + pause) { [weak self] in
+        network.surroundings.schedule(at: network.surroundings.now + pause) { [weak self] in
             guard let self, case .connecting = state else { return }
             guard tries + 1 < Self.mostTries else { return failToConnect(ETIMEDOUT) }
             knock(at: other, tries: tries + 1, pause: pause * 2)
@@ -221,20 +205,21 @@ final class SimulatedSocket {
         guard case .connecting = state else { return }
         state = .failed
         error = reason
-        network.note(machine, "could not connect to \(peerAddress): \(String(cString: strerror(reason)))")
+        network.surroundings.note(
+            machine.name, "could not connect to \(peerAddress): \(String(cString: strerror(reason)))")
         tell()
     }
 
     /// Connects to a new socket at the listener's side.
     private func join(_ listener: SimulatedSocket) -> SimulatedSocket {
-        let other = connect(to: SimulatedSocket(listener.family, on: listener.machine))
+        let other = connect(to: SimulatedSocket(listener.family, on: listener.machine, network))
         // What was set on a listener is set on its connections.
         other.options = listener.options
         return other
     }
 
     /// A socket that it is connected to.
-    func makePeer() -> SimulatedSocket { connect(to: SimulatedSocket(family, on: machine)) }
+    func makePeer() -> SimulatedSocket { connect(to: SimulatedSocket(family, on: machine, network)) }
 
     private func connect(to other: SimulatedSocket) -> SimulatedSocket {
         (other.localAddress, other.peerAddress) = (peerAddress, localAddress)
@@ -300,7 +285,8 @@ final class SimulatedSocket {
         (state, error) = (.failed, reason == ECONNRESET && incoming?.hasEnded == true ? EPIPE : reason)
         outgoing?.breakOff()
         incoming?.breakOff()
-        network.note(machine, "\(localAddress) to \(peerAddress): \(String(cString: strerror(reason)))")
+        network.surroundings.note(
+            machine.name, "\(localAddress) to \(peerAddress): \(String(cString: strerror(reason)))")
         tell()
     }
 
@@ -368,12 +354,5 @@ final class SimulatedSocket {
     func tell() {
         let readiness = readiness
         for watch in watches { watch.note(readiness) }
-    }
-}
-
-extension Machine {
-    /// An address of a family; of the other one if there is none.
-    func address(of family: Int32) -> String? {
-        addresses.first { $0.contains(":") == (family == AF_INET6) } ?? addresses.first
     }
 }

@@ -18,20 +18,21 @@ package final class DescriptorWatch {
     package let descriptor: Int32
     package let events: DescriptorEvents
     let token: SourceToken
-    fileprivate unowned let driver: VirtualDriver
+    fileprivate unowned let watches: DescriptorWatches
     /// It is among those that the driver looks at.
     fileprivate(set) var isNoted = false
 
-    init(_ descriptor: Int32, _ events: DescriptorEvents, _ token: SourceToken, _ driver: VirtualDriver) {
-        (self.descriptor, self.events, self.token, self.driver) = (descriptor, events, token, driver)
+    fileprivate init(
+        _ descriptor: Int32, _ events: DescriptorEvents, _ token: SourceToken, _ watches: DescriptorWatches
+    ) {
+        (self.descriptor, self.events, self.token, self.watches) = (descriptor, events, token, watches)
     }
 
     /// The descriptor is ready for something.
     package func note(_ ready: DescriptorEvents) {
         guard !isNoted, !ready.isDisjoint(with: events) else { return }
         isNoted = true
-        driver.simulated?.note(self)
-        driver.timeline.wake(driver.index)
+        watches.note(self)
     }
 }
 
@@ -42,17 +43,23 @@ final class DescriptorWatches {
     /// Those that were ready when they were looked at last, or have become so since, in that order.
     private var noted: [DescriptorWatch] = []
 
-    init(_ descriptors: any SimulatedDescriptors) {
-        self.descriptors = descriptors
+    /// Has the thread look at what was noted.
+    private let wake: () -> Void
+
+    init(_ descriptors: any SimulatedDescriptors, wake: @escaping () -> Void) {
+        (self.descriptors, self.wake) = (descriptors, wake)
     }
 
     func check(_ descriptor: Int32) throws(DescriptorError) -> Bool { try descriptors.check(descriptor) }
 
     /// - Returns: `false` if the descriptor is the system's.
-    func begin(_ watch: DescriptorWatch) throws(DescriptorError) -> Bool {
-        guard try check(watch.descriptor) else { return false }
+    func begin(
+        _ descriptor: Int32, _ events: DescriptorEvents, _ token: SourceToken
+    ) throws(DescriptorError) -> Bool {
+        guard try check(descriptor) else { return false }
+        let watch = DescriptorWatch(descriptor, events, token, self)
+        watches[token] = watch
         descriptors.begin(watch)
-        watches[watch.token] = watch
         return true
     }
 
@@ -64,8 +71,9 @@ final class DescriptorWatches {
         return true
     }
 
-    func note(_ watch: DescriptorWatch) {
+    fileprivate func note(_ watch: DescriptorWatch) {
         noted.append(watch)
+        wake()
     }
 
     /// Appends what is ready.

@@ -14,8 +14,7 @@ final class VirtualDriver: Driver {
     init(timeline: Timeline, index: Int, descriptors: (any SimulatedDescriptors)? = nil) {
         self.timeline = timeline
         self.index = index
-        simulated = descriptors.map { DescriptorWatches($0) }
-        mayWatch()
+        if let descriptors { watch(descriptors) }
     }
 
     var now: RunLoop.Instant { timeline.now }
@@ -51,7 +50,7 @@ final class VirtualDriver: Driver {
     }
 
     func watch(_ descriptors: any SimulatedDescriptors) {
-        simulated = DescriptorWatches(descriptors)
+        simulated = DescriptorWatches(descriptors) { [timeline, index] in timeline.wake(index) }
         mayWatch()
     }
 
@@ -82,7 +81,7 @@ final class VirtualDriver: Driver {
     }
 
     func watch(_ descriptor: Int32, for events: DescriptorEvents, token: SourceToken) throws(DescriptorError) {
-        if let simulated, try simulated.begin(DescriptorWatch(descriptor, events, token, self)) { return }
+        if let simulated, try simulated.begin(descriptor, events, token) { return }
         try check(descriptor)
         timeline.setWatch(index, token, (descriptor, events))
         watched.insert(token)

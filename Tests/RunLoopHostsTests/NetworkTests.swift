@@ -87,7 +87,7 @@ struct NetworkTests {
         withSimulation { simulation in
             let network = SimulatedNetwork(simulation)
             let server = network.addServer()
-            var link = SimulatedNetwork.Link()
+            var link = NetworkLink()
             link.latency = .milliseconds(30)
             network.setLink(link, from: network.test, to: server)
             link.latency = .milliseconds(10)
@@ -174,6 +174,32 @@ struct NetworkTests {
             // Nobody answers for a quarter of an hour.
             #expect(client.events.count == 1 && client.events[0].contains("Connection timed out"))
             #expect(client.connection?.isOpen == false)
+        }
+    }
+
+    @Test("an answer that finds no way is none: a reset comes when the link is healed, and a refusal does not come")
+    func oneWay() {
+        withSimulation { simulation in
+            let network = SimulatedNetwork(simulation)
+            let server = network.addServer()
+            let client = Client(simulation, to: "server")
+            simulation.advance(by: .seconds(1))
+            server.crash()
+            server.start()
+            network.cut(from: server, to: network.test)
+            client.connection?.write([1])
+            simulation.advance(by: .seconds(60))
+            #expect(client.connection?.isOpen == true)
+            network.heal()
+            simulation.advance(by: .seconds(60))
+            #expect(client.events.last?.contains("Connection reset by peer") == true)
+            // The machine goes down between the request for a connection and the answer.
+            network.link.latency = .seconds(1)
+            let late = Client(simulation, to: "server", timeout: .seconds(20))
+            simulation.advance(by: .milliseconds(1_500))
+            server.crash()
+            simulation.advance(by: .seconds(60))
+            #expect(late.events.count == 1 && late.events[0].contains("Connection timed out"))
         }
     }
 

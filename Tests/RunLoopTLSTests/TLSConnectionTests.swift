@@ -3,6 +3,7 @@ import RunLoopKit
 import RunLoopSimulation
 import RunLoopTLS
 import RunLoopUnix
+import TLSTestSupport
 import TestSupport
 import Testing
 

@@ -2,6 +2,7 @@ import Glibc
 import RunLoopKit
 import RunLoopSimulation
 import RunLoopTLS
+import TLSTestSupport
 import TestSupport
 import Testing
 

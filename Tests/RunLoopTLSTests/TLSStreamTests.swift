@@ -3,6 +3,7 @@ import Glibc
 import RunLoopKit
 import RunLoopSimulation
 import RunLoopUnix
+import TLSTestSupport
 import TestSupport
 import Testing
 

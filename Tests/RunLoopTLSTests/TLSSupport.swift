@@ -3,6 +3,7 @@ import RunLoopKit
 import RunLoopSimulation
 import RunLoopTLS
 import RunLoopUnix
+import TLSTestSupport
 import TestSupport
 import Testing
 
@@ -81,17 +82,7 @@ func makeTCPSockets() -> (Int32, Int32) {
     return (one, other)
 }
 
-/// A server and a client of one authority.
-struct Contexts {
-    let authority = Authority()
-    var server: TLSServerContext
-    var client: TLSClientContext
-
-    init(_ options: TLSOptions = TLSOptions()) throws {
-        server = try TLSServerContext(identity: authority.identity(), options: options)
-        client = try TLSClientContext(roots: authority.roots, options: options)
-    }
-
+extension Contexts {
     /// Both sides of a conversation, which is about to begin.
     func connect(
         on loop: RunLoop, host: String = "localhost", modes: RunLoop.Modes = .common,

@@ -2,6 +2,7 @@ import Glibc
 import RunLoopKit
 import RunLoopTLS
 import RunLoopUnix
+import TLSTestSupport
 import TestSupport
 import Testing
 

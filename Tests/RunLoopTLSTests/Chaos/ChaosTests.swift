@@ -1,6 +1,7 @@
 import Glibc
 import RunLoopKit
 import RunLoopTLS
+import TLSTestSupport
 import TestSupport
 import Testing
 

@@ -2,6 +2,7 @@ import Glibc
 import RunLoopHosts
 import RunLoopKit
 import RunLoopSimulation
+import TLSTestSupport
 import TestSupport
 import Testing
 
@@ -31,7 +32,7 @@ enum Ground: CaseIterable, CustomTestStringConvertible {
         case .link, .poorLink:
             let network = SimulatedNetwork(simulation)
             if self == .poorLink {
-                var link = SimulatedNetwork.Link()
+                var link = NetworkLink()
                 (link.latency, link.jitter, link.lossRate) = (.milliseconds(2), .milliseconds(5), 0.01)
                 link.bandwidth = 10_000_000
                 network.setLink(link, between: network.test, and: network.test)

@@ -1,13 +1,13 @@
-import COpenSSL
-import Glibc
-import RunLoopTLS
+internal import COpenSSL
+internal import Glibc
+package import RunLoopTLS
 
 /// Signs certificates for tests, with keys that live as long as it does.
-final class Authority {
+package final class Authority {
     private let key: OpaquePointer
     private let certificate: OpaquePointer
 
-    init(_ name: String = "Tests") {
+    package init(_ name: String = "Tests") {
         key = makeKey()
         certificate = makeCertificate(name, key, [(NID_basic_constraints, "critical,CA:TRUE")], -3600, 3600)
         X509_set_issuer_name(certificate, X509_get_subject_name(certificate))
@@ -19,8 +19,8 @@ final class Authority {
         EVP_PKEY_free(key)
     }
 
-    var pem: [UInt8] { text { PEM_write_bio_X509($0, certificate) } }
-    var roots: TLSRoots { .certificates(.bytes(pem)) }
+    package var pem: [UInt8] { text { PEM_write_bio_X509($0, certificate) } }
+    package var roots: TLSRoots { .certificates(.bytes(pem)) }
 
     /// A certificate and its key.
     ///
@@ -30,7 +30,7 @@ final class Authority {
     ///   - begin: from when it is valid, in seconds from now.
     ///   - end: until when it is valid, in seconds from now.
     ///   - bits: the length of an RSA key; a key of the curve P-256 unless given.
-    func identity(
+    package func identity(
         for names: String = "DNS:localhost", subject: String = "server", from begin: Int = -3600, until end: Int = 3600,
         bits: Int32? = nil
     ) -> TLSIdentity {

@@ -1,0 +1,39 @@
+internal import RunLoopCore
+internal import RunLoopSimulation
+
+/// What simulated machines, disks and links ask of their simulation: time, chance, and that something is written down.
+///
+/// It is not locked: only the thread whose turn it is gets here.
+final class Surroundings {
+    let simulation: Simulation
+    private var numbers: RunLoop.RandomNumbers
+
+    init(_ simulation: Simulation) {
+        self.simulation = simulation
+        numbers = simulation.randomNumbers(for: "network")
+    }
+
+    var now: RunLoop.Instant { simulation.now }
+
+    /// Has something happen at a date, or as soon as the running thread rests.
+    @discardableResult
+    func schedule(at date: RunLoop.Instant, _ action: @escaping () -> Void) -> Appointment {
+        simulation.schedule(at: date, action)
+    }
+
+    // MARK: Chance
+
+    /// True once in so many times.
+    func chance(of times: Int) -> Bool { random(in: 0...(times - 1)) == 0 }
+
+    /// True at this rate, from 0 to 1.
+    func chance(at rate: Double) -> Bool { rate > 0 && Double.random(in: 0..<1, using: &numbers) < rate }
+
+    func random(in range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &numbers) }
+
+    // MARK: The trace
+
+    func note(_ machine: String, _ text: @autoclosure () -> String) {
+        simulation.note(text(), of: machine)
+    }
+}

@@ -1,0 +1,13 @@
+package import RunLoopTLS
+
+/// A server and a client of one authority.
+package struct Contexts {
+    package let authority = Authority()
+    package var server: TLSServerContext
+    package var client: TLSClientContext
+
+    package init(_ options: TLSOptions = TLSOptions()) throws {
+        server = try TLSServerContext(identity: authority.identity(), options: options)
+        client = try TLSClientContext(roots: authority.roots, options: options)
+    }
+}
