@@ -32,7 +32,6 @@ public final class SimulatedNetwork: Sendable {
     private let testSystem: HostSystem
     /// The system of the test's host.
     package var system: any SystemCalls & SimulatedDescriptors { testSystem }
-    private let hosts = Locked<[SimulatedHost]>([])
 
     private static let ofWorld = WorldLocal<SimulatedNetwork?> { _ in nil }
 
@@ -53,7 +52,6 @@ public final class SimulatedNetwork: Sendable {
         require(Self.ofWorld[world] == nil, "a simulation has one network; add your hosts to that")
         // It lives as long as the simulation: connections may outlive whoever has made it.
         Self.ofWorld.set(self, in: world)
-        hosts.withLock { $0.append(test) }
         network.add(test.machine, addresses: test.addresses)
         simulation.add(system, for: loop)
         WorldSystem.set(system, for: loop)
@@ -91,7 +89,6 @@ public final class SimulatedNetwork: Sendable {
             name, addresses: addresses ?? Self.usualAddresses(number), network.surroundings)
         network.add(machine, addresses: machine.addresses)
         let host = SimulatedHost(machine, network.surroundings.simulation.makeClock(), on: network, service, program)
-        hosts.withLock { $0.append(host) }
         host.start()
         return host
     }
@@ -132,8 +129,12 @@ public final class SimulatedNetwork: Sendable {
     /// when the link is healed. If it is cut for longer than a quarter of an hour, those that had something to send fail
     /// with `ETIMEDOUT`.
     public func cut(from one: SimulatedHost, to other: SimulatedHost) {
-        network.cuts.insert(NetworkPath(from: one.machine, to: other.machine))
-        network.surroundings.note(one.name, "cut to \(other.name)")
+        cut(NetworkPath(from: one.machine, to: other.machine))
+    }
+
+    private func cut(_ path: NetworkPath) {
+        network.cuts.insert(path)
+        network.surroundings.note(path.from.name, "cut to \(path.to.name)")
     }
 
     /// Cuts the link of two hosts, in both directions.
@@ -144,9 +145,12 @@ public final class SimulatedNetwork: Sendable {
 
     /// Cuts all links between these hosts and all others, in both directions.
     public func partition(_ group: [SimulatedHost]) {
-        let names = Set(group.map(\.name))
-        for other in hosts.withLock(\.self) where !names.contains(other.name) {
-            for host in group { cut(between: host, and: other) }
+        for other in network.machines where !group.contains(where: { $0.machine === other }) {
+            for host in group {
+                let path = NetworkPath(from: host.machine, to: other)
+                cut(path)
+                cut(path.back)
+            }
         }
     }
 

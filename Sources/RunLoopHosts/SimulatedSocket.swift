@@ -126,7 +126,7 @@ final class SimulatedSocket: ChannelEnd, BoundSocket {
 
     /// A connection has come. If nobody listens any more, it is reset.
     private func enqueue(_ socket: SimulatedSocket) {
-        guard isListening else { return socket.close() }
+        guard isListening else { return socket.abort() }
         queue.append(socket)
         tell()
     }

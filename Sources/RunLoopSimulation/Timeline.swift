@@ -230,6 +230,11 @@ final class Timeline: Sendable {
         for other in state.living {
             if case .join(index) = state.participants[other].rest { state.participants[other].rest = .none }
         }
+        let host = state.hosts[index]
+        if state.closedHosts[host] != nil, !state.living.contains(where: { state.hosts[$0] == host }) {
+            state.closedHosts[host] = nil
+            state.isEnding = state.isClosing || !state.closedHosts.isEmpty
+        }
     }
 
     /// A number for threads that live and die together; those of 0 are the test's own.

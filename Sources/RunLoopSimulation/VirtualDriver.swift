@@ -70,7 +70,7 @@ final class VirtualDriver: Driver {
     }
 
     private func collect(into ready: ReadyQueue) -> Bool {
-        for (token, events) in timeline.takeReady(index) { ready.append(token, events) }
+        if !watched.isEmpty { for (token, events) in timeline.takeReady(index) { ready.append(token, events) } }
         simulated?.collect(into: ready)
         return !ready.isEmpty
     }

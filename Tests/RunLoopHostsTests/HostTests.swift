@@ -53,7 +53,6 @@ struct HostTests {
     func ends() {
         withSimulation { simulation in
             let network = SimulatedNetwork(simulation)
-            let log = Locked<[String]>([])
             let server = network.addHost("server", addresses: ["10.1.0.1"]) { loop in
                 try echo(on: loop)
                 _ = LoopThread(name: "helper") { loop in
@@ -69,7 +68,7 @@ struct HostTests {
             server.start()
             let again = Client(simulation, to: "server")
             simulation.advance(by: .seconds(10))
-            #expect(again.connection?.isOpen == true && log.withLock(\.isEmpty))
+            #expect(again.connection?.isOpen == true)
         }
     }
 
@@ -97,7 +96,6 @@ struct HostTests {
             }
             simulation.advance(by: .milliseconds(3_500))
             #expect(log.withLock(\.self) == ["tick", "tick", "tick"])
-            // A server that waits for its helper serves nobody: in its own thread it does.
             server.crash()
             #expect(!server.isRunning)
             simulation.advance(by: .seconds(10))

@@ -193,6 +193,16 @@ struct NetworkTests {
             network.heal()
             simulation.advance(by: .seconds(60))
             #expect(client.events.last?.contains("Connection reset by peer") == true)
+            // A listener that closes between the answer and the last word resets the connection.
+            server.start()
+            network.link.latency = .seconds(1)
+            let refused = Client(simulation, to: "server", timeout: .seconds(20))
+            simulation.advance(by: .milliseconds(2_500))
+            #expect(refused.connection?.isOpen == true)
+            server.remote?.perform { $0.stop() }
+            simulation.advance(by: .seconds(10))
+            #expect(refused.events.last?.contains("Connection reset by peer") == true)
+            server.start()
             // The machine goes down between the request for a connection and the answer.
             network.link.latency = .seconds(1)
             let late = Client(simulation, to: "server", timeout: .seconds(20))

@@ -16,18 +16,16 @@ struct DiskError: Error, CustomStringConvertible {
         description = "\(what): \(reason)"
     }
 
-    init(_ error: SystemError, isLoss: Bool = false) {
-        self.init(error.operation, error.errno, isLoss: isLoss)
-    }
-
     /// Does something with the disk.
-    static func from<Result>(
-        isLoss: Bool = false, _ body: () throws(SystemError) -> Result
+    ///
+    /// - Parameter what: what that is, for the error.
+    static func doing<Result>(
+        _ what: String, isLoss: Bool = false, _ body: () throws(SystemError) -> Result
     ) throws(DiskError) -> Result {
         do {
             return try body()
         } catch {
-            throw DiskError(error, isLoss: isLoss)
+            throw DiskError(what, error.errno, isLoss: isLoss)
         }
     }
 
@@ -41,7 +39,7 @@ struct DiskError: Error, CustomStringConvertible {
             return try Disk.current.open(path, .reading).withContents(body)
         } catch let error as SystemError {
             if error.errno == ENOENT { return nil }
-            throw DiskError(error)
+            throw DiskError(error.operation, error.errno)
         } catch let error as DiskError {
             throw error
         } catch {

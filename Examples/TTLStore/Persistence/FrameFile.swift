@@ -9,7 +9,7 @@ final class FrameFile: @unchecked Sendable {
     let path: String
     /// How many bytes of it are whole frames.
     private(set) var length: Int
-    private let disk = Disk.current
+    private let disk: Disk
     private let file: File
     private var sum: UInt32
     private var temporary: String?
@@ -18,8 +18,12 @@ final class FrameFile: @unchecked Sendable {
     init(replacing path: String, _ kind: Frame.Kind) throws(DiskError) {
         self.path = path
         let temporary = FrameFile.temporary(of: path)
+        let disk = Disk.current
+        self.disk = disk
         try? disk.remove(temporary)
-        file = try DiskError.from { () throws(SystemError) in try Disk.current.open(temporary, .creating) }
+        file = try DiskError.doing("open \(temporary)") { () throws(SystemError) in
+            try disk.open(temporary, .creating)
+        }
         self.temporary = temporary
         (length, sum) = (0, 0)
         try write([Array(kind.rawValue.utf8)])
@@ -29,7 +33,9 @@ final class FrameFile: @unchecked Sendable {
     init(appendingTo path: String, _ extent: Frame.Extent) throws(DiskError) {
         self.path = path
         (length, sum) = (extent.end, extent.sum)
-        file = try DiskError.from { () throws(SystemError) in try Disk.current.open(path, .writing) }
+        let disk = Disk.current
+        self.disk = disk
+        file = try DiskError.doing("open \(path)") { () throws(SystemError) in try disk.open(path, .writing) }
         try truncate()
         try sync()
     }
@@ -55,34 +61,42 @@ final class FrameFile: @unchecked Sendable {
     private func write(_ pieces: [[UInt8]]) throws(DiskError) {
         let start = length
         for piece in pieces {
-            do throws(SystemError) {
-                try file.write(piece, at: length)
+            do {
+                try DiskError.doing("write \(temporary ?? path)") { () throws(SystemError) in
+                    try file.write(piece, at: length)
+                }
             } catch {
                 length = start
                 try truncate()
-                throw DiskError(error)
+                throw error
             }
             length += piece.count
         }
     }
 
     private func truncate() throws(DiskError) {
-        try DiskError.from(isLoss: true) { () throws(SystemError) in try file.truncate(to: length) }
+        try DiskError.doing("truncate \(path)", isLoss: true) { () throws(SystemError) in
+            try file.truncate(to: length)
+        }
     }
 
     /// Waits until all of it is on the disk. After an error nobody knows what is, and to write it again does not help.
     func sync() throws(DiskError) {
-        try DiskError.from(isLoss: true) { () throws(SystemError) in try file.sync() }
+        try DiskError.doing("sync \(temporary ?? path)", isLoss: true) { () throws(SystemError) in try file.sync() }
     }
 
     /// Gives a new file its place, once it is on the disk.
     func install() throws(DiskError) {
         try sync()
         guard let temporary else { return }
-        try DiskError.from { () throws(SystemError) in try disk.rename(temporary, to: path) }
+        try DiskError.doing("rename \(temporary) to \(path)") { () throws(SystemError) in
+            try disk.rename(temporary, to: path)
+        }
         self.temporary = nil
         // The new name is safe only when its directory is.
-        try DiskError.from { () throws(SystemError) in try disk.syncDirectory(of: path) }
+        try DiskError.doing("sync the directory of \(path)") { () throws(SystemError) in
+            try disk.syncDirectory(of: path)
+        }
     }
 }
 
@@ -102,7 +116,7 @@ final class FileLock {
             case ENOENT:
                 let directory = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
                 throw DiskError("the directory \(directory) of \(path)", ENOENT)
-            default: throw DiskError(error)
+            default: throw DiskError(error.operation, error.errno)
             }
         }
         // Of a process that was killed.

@@ -114,7 +114,7 @@ struct DaemonTests {
         var clients: [Client] = []
         for _ in 0..<60 { if let client = try? Client(store.path) { clients.append(client) } }
         clients[0].send("PING\r\n")
-        #expect(clients[0].receive() == "+PONG\r\n")
+        #expect(clients[0].receive() == "+PONG\r\n", "\(store.log)")
         // As long as nobody lets go, it waits: one that spun would take all of this second.
         let before = store.processorTime
         sleep(1)
@@ -125,7 +125,7 @@ struct DaemonTests {
             usleep(100_000)
             answer = try run("redis-cli", ["-s", store.path, "PING"]).1
         }
-        #expect(answer == "PONG\n")
+        #expect(answer == "PONG\n", "\(store.log)")
     }
 
     @Test("twenty thousand keys expire, and none is gone early; how late the latest was is printed")
