@@ -1,5 +1,6 @@
 internal import Glibc
 internal import RunLoopCore
+internal import RunLoopSimulation
 internal import RunLoopUnix
 
 /// A machine on the network: what stays when its process ends or crashes.
@@ -8,6 +9,7 @@ final class Machine {
     let addresses: [String]
     private let surroundings: Surroundings
     let disk: SimulatedDisk
+    let clock: MachineClock
     /// Whether it is switched on.
     var isUp = true
 
@@ -18,7 +20,8 @@ final class Machine {
     private var nextFile: UInt64 = 1
     private var nextPort: UInt16 = 49_152
 
-    init(_ name: String, addresses: [String], _ surroundings: Surroundings) {
+    init(_ name: String, addresses: [String], _ clock: MachineClock, _ surroundings: Surroundings) {
+        self.clock = clock
         (self.name, self.addresses, self.surroundings) = (name, addresses, surroundings)
         disk = SimulatedDisk(surroundings)
     }
@@ -84,10 +87,56 @@ final class Machine {
         files[path] = nil
     }
 
-    /// Its process has ended: nothing of it listens any more.
-    func forgetListeners() {
+    // MARK: Processes
+
+    /// What its files run that are programs.
+    var programs: [String: SimulatedHost.Program] = [:]
+    /// How many processes there may be.
+    var mostProcesses = Int.max
+    /// Those that run, and those that have ended and were not asked for; by number.
+    private(set) var processes: [MachineProcess] = []
+    private var lastProcess: Int32 = 1
+
+    func newProcessIdentifier() -> Int32 {
+        lastProcess += 1
+        return lastProcess
+    }
+
+    func add(_ process: MachineProcess) {
+        processes.append(process)
+    }
+
+    func remove(_ process: MachineProcess) {
+        processes.removeAll { $0 === process }
+    }
+
+    /// The path of a file from the root.
+    func absolute(_ path: String, from directory: String) -> String {
+        path.hasPrefix("/") ? path : directory.hasSuffix("/") ? directory + path : "\(directory)/\(path)"
+    }
+
+    /// Ends the processes that are left of a service.
+    func killAll() {
+        for process in processes { process.end(by: .kill) }
+    }
+
+    /// It stops: its processes end where they are. On a thread of one of them this does not return.
+    func stop() {
+        disk.crash()
+        // A path outlives a crash, a name in the abstract namespace does not.
         listeners.removeAll()
         files = files.filter { !$0.key.hasPrefix("@") }
+        let processes = processes
+        self.processes.removeAll()
+        // Its own comes last.
+        for process in processes where !process.isCurrent { process.vanish() }
+        for process in processes where process.isCurrent { process.vanish() }
+    }
+
+    /// The simulation has ended.
+    func letGo() {
+        processes.removeAll()
+        programs.removeAll()
     }
 }
 

@@ -28,6 +28,7 @@ final class Network: @unchecked Sendable {
     /// The simulation has ended.
     func letGo() {
         isOver = true
+        for machine in machines { machine.letGo() }
         machines.removeAll()
         byAddress.removeAll()
         links.removeAll()

@@ -22,7 +22,7 @@ public final class SimulatedDisk: Sendable {
         var durable: [UInt8] = []
         /// What has changed since.
         var changes: [Change] = []
-        var lock: ObjectIdentifier?
+        weak var lock: OpenFile?
     }
 
     enum Change {
@@ -109,9 +109,9 @@ public final class SimulatedDisk: Sendable {
         return node ?? create(path)
     }
 
-    func lock(_ node: Node, by process: ObjectIdentifier) -> Int32 {
-        guard node.lock ?? process == process else { return fail(EWOULDBLOCK) }
-        node.lock = process
+    func lock(_ file: OpenFile) -> Int32 {
+        guard file.node.lock ?? file === file else { return fail(EWOULDBLOCK) }
+        file.node.lock = file
         return 0
     }
 
@@ -188,8 +188,8 @@ public final class SimulatedDisk: Sendable {
         return 0
     }
 
-    func unlock(_ node: Node, by process: ObjectIdentifier) {
-        if node.lock == process { node.lock = nil }
+    func close(_ file: OpenFile) {
+        if file.node.lock === file { file.node.lock = nil }
     }
 
     // MARK: A crash

@@ -13,13 +13,13 @@ public final class SimulatedHost: Sendable {
     /// What its process does; `nil` on the host of the test's own threads.
     private let program: (@Sendable (RunLoop) throws -> Void)?
     private let service: Service?
-    private let clock: MachineClock
-    private let testSystem: HostSystem?
+    /// The test itself, on its own host.
+    private let test: MachineProcess?
     private let network: Network
     private let state = Locked(State())
 
     private struct State {
-        var process: Process?
+        var process: MachineProcess?
         /// How often a process was started.
         var lives = 0
         var ending: Ending?
@@ -28,30 +28,18 @@ public final class SimulatedHost: Sendable {
         var starvation: Appointment?
     }
 
-    private struct Process {
-        let world: SimulatedWorld
-        let system: HostSystem
-        let thread: LoopThread
-        let life: Int
-    }
-
     init(
-        _ machine: Machine, _ clock: MachineClock, on network: Network, _ service: Service?,
+        _ machine: Machine, on network: Network, _ service: Service?,
         _ program: @escaping @Sendable (RunLoop) throws -> Void
     ) {
         name = machine.name
-        (self.machine, self.clock) = (machine, clock)
-        self.network = network
-        self.service = service
-        self.program = program
-        testSystem = nil
+        (self.machine, self.network, self.service, self.program, test) = (machine, network, service, program, nil)
     }
 
     /// The host of the test's own threads.
-    init(_ machine: Machine, _ clock: MachineClock, on network: Network, _ system: HostSystem) {
-        name = machine.name
-        (self.machine, self.clock) = (machine, clock)
-        (self.network, program, service, testSystem) = (network, nil, nil, system)
+    init(_ test: MachineProcess, on network: Network) {
+        name = test.machine.name
+        (machine, self.network, service, program, self.test) = (test.machine, network, nil, nil, test)
     }
 
     /// Its addresses, in digits.
@@ -84,7 +72,7 @@ public final class SimulatedHost: Sendable {
 
     /// What other threads may ask of the main loop of its process, such as a test that has a block run there; `nil` if
     /// none runs.
-    public var remote: RunLoop.Remote? { state.withLock { $0.process?.thread.remote } }
+    public var remote: RunLoop.Remote? { state.withLock { $0.process?.remote } }
 
     /// Starts its program anew, in a new process, at the present time of its clock. Does nothing while one runs, or on the
     /// host of the test.
@@ -96,39 +84,33 @@ public final class SimulatedHost: Sendable {
             state.ending = nil
             return state.lives
         }
-        let simulation = network.surroundings.simulation
-        let system = HostSystem(
-            machine, on: network, mostDescriptors: 1_024, processIdentifier: Int32(life) + 1,
-            environment: service?.environment ?? [:])
-        if service != nil { system.manager = { [weak self] in self?.take($0) } }
-        let world = simulation.makeWorld(named: name, life: life, clock: clock, descriptors: system)
-        WorldSystem.calls.set(system, in: world)
-        HostResolver.finder.set({ [unowned network] in network.find($0) }, in: world)
+        let console = StandardStream { [self] in network.surroundings.note(name, "wrote \($0)") }
+        let process = MachineProcess(
+            machine.newProcessIdentifier(), on: machine, network, environment: service?.environment ?? [:],
+            streams: [StandardStream(), console, console])
+        if service != nil { process.system.manager = { [weak self] in self?.take($0) } }
         network.surroundings.note(name, "started")
-        let thread = world.startMain(ended: { [self] in processEnded(life) }) { [self] loop in
+        state.withLock { $0.process = process }
+        process.endHandler = { [self] in hasEnded($0) }
+        process.start(named: name, life: life) { [self] loop in
             do {
                 try program(loop)
             } catch {
+                network.surroundings.note(name, "failed: \(error)")
                 state.withLock { $0.ending = .failed(error) }
                 loop.endAllRuns()
             }
         }
-        state.withLock { $0.process = Process(world: world, system: system, thread: thread, life: life) }
     }
 
-    /// The main thread of a process has ended.
-    private func processEnded(_ life: Int) {
-        let system = state.withLock { state -> HostSystem? in
-            guard state.process?.life == life else { return nil }
-            return state.process?.system
+    private func hasEnded(_ status: ChildProcess.ExitStatus) {
+        switch (ending, status) {
+        case (let ending?, _): forgetProcess(ending)
+        case (nil, .signalled(let signal, _)): forgetProcess(.killed(signal))
+        case (nil, _): forgetProcess(.returned)
         }
-        guard let system else { return }
-        switch ending {
-        case .failed(let error): network.surroundings.note(name, "failed: \(error)")
-        default: network.surroundings.note(name, "ended")
-        }
-        forgetProcess(ending ?? .returned)
-        system.closeAll()
+        // A service manager ends what is left of a service.
+        if service != nil { machine.killAll() }
     }
 
     private func forgetProcess(_ ending: Ending) {
@@ -148,17 +130,57 @@ public final class SimulatedHost: Sendable {
         guard machine.isUp else { return }
         machine.isUp = false
         network.surroundings.note(name, "crashed")
-        machine.disk.crash()
-        guard let process = state.withLock({ $0.process }) else { return }
-        forgetProcess(.crashed)
-        process.system.vanish()
-        machine.forgetListeners()
-        process.world.kill()
+        if isRunning { forgetProcess(.crashed) }
+        machine.stop()
     }
 
     func resetConnections(to other: Machine) {
-        let system = testSystem ?? state.withLock { $0.process?.system }
-        system?.resetConnections(to: other)
+        for process in machine.processes + (test.map { [$0] } ?? []) { process.system.resetConnections(to: other) }
+    }
+
+    // MARK: Programs and processes
+
+    /// A program of its processes.
+    public typealias Program = @Sendable (SimulatedProcess) throws -> Void
+
+    /// Puts a program at a path: what a `ChildProcess` of this host runs that is started from there.
+    ///
+    /// ```swift
+    /// host.install(program: "/usr/bin/backup") { process in
+    ///     process.loop.perform(afterDelay: .seconds(60)) { process.exit(process.arguments.isEmpty ? 2 : 0) }
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - path: the path from the root.
+    ///   - program: called in each process that runs it. What it captures lives as long as the simulation.
+    public func install(program path: String, _ program: @escaping Program) {
+        require(path.hasPrefix("/"), "a program is installed at a path from the root, such as /bin/\(path)")
+        machine.programs[path] = program
+    }
+
+    /// How many processes it can have, its main one counted; `nil`, the default, for any number. One more cannot be
+    /// started, with `EAGAIN`.
+    public var processLimit: Int? {
+        get { machine.mostProcesses == .max ? nil : machine.mostProcesses }
+        set { machine.mostProcesses = newValue ?? .max }
+    }
+
+    /// A process that a host has. A value and `Sendable`.
+    public struct RunningProcess: Sendable, Hashable {
+        /// Its number.
+        public let identifier: Int32
+        /// What it runs: the path, and the arguments; empty for the main process.
+        public let command: [String]
+        /// Whether it has ended, and its parent has not asked how.
+        public let isZombie: Bool
+    }
+
+    /// The processes that it has, by number.
+    public var processes: [RunningProcess] {
+        machine.processes.map {
+            RunningProcess(identifier: $0.identifier, command: $0.command, isZombie: $0.status != nil)
+        }
     }
 
     // MARK: Signals
@@ -168,18 +190,7 @@ public final class SimulatedHost: Sendable {
     ///
     /// - Precondition: no signal that stops a process, such as SIGSTOP, which is not simulated.
     public func send(_ signal: Signal) {
-        require(
-            ![.stop, .terminalStop, .backgroundRead, .backgroundWrite].contains(signal),
-            "\(signal) would stop the process, which is not simulated; crash the host, or cut its links")
-        guard let process = state.withLock({ $0.process }) else { return }
-        network.surroundings.note(name, "\(signal)")
-        if process.system.send(signal) { end(process, .killed(signal)) }
-    }
-
-    private func end(_ process: Process, _ ending: Ending) {
-        forgetProcess(ending)
-        process.system.closeAll()
-        process.world.kill()
+        state.withLock(\.process)?.take(signal.rawValue)
     }
 
     // MARK: The service manager
@@ -242,7 +253,8 @@ public final class SimulatedHost: Sendable {
     private func starve() {
         guard let process = state.withLock({ $0.process }) else { return }
         network.surroundings.note(name, "starved its watchdog")
-        end(process, .starvedWatchdog)
+        state.withLock { $0.ending = .starvedWatchdog }
+        process.end(by: .abort)
     }
 
     // MARK: The clock on the wall
@@ -250,8 +262,8 @@ public final class SimulatedHost: Sendable {
     /// What its clock shows; first what that of the simulation showed when the host was added. Setting it is what a person
     /// or a time server does: wall timers of its process are told. It goes on while the host is down.
     public var wallTime: RunLoop.WallTime {
-        get { clock.time }
-        set { clock.time = newValue }
+        get { machine.clock.time }
+        set { machine.clock.time = newValue }
     }
 
     /// From now on its clock is too fast by so many billionths, or too slow if they are negative: with 20,000 it gains
@@ -259,6 +271,6 @@ public final class SimulatedHost: Sendable {
     ///
     /// - Precondition: more than -1,000,000,000.
     public func setWallClockDrift(billionths: Int64) {
-        clock.setDrift(billionths: billionths)
+        machine.clock.setDrift(billionths: billionths)
     }
 }

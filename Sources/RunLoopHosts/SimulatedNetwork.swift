@@ -1,3 +1,4 @@
+internal import Glibc
 internal import RunLoopCore
 public import RunLoopKit
 public import RunLoopSimulation
@@ -29,7 +30,8 @@ package import RunLoopUnix
 /// A simulation has one network. Use it from the simulation's threads; it is `Sendable`.
 public final class SimulatedNetwork: Sendable {
     let network: Network
-    private let testSystem: HostSystem
+    private let testProcess: MachineProcess
+    private var testSystem: HostSystem { testProcess.system }
     /// The system of the test's host.
     package var system: any SystemCalls & SimulatedDescriptors { testSystem }
 
@@ -44,9 +46,9 @@ public final class SimulatedNetwork: Sendable {
     public init(_ simulation: Simulation) {
         let surroundings = Surroundings(simulation)
         network = Network(surroundings)
-        let machine = Machine("test", addresses: Self.usualAddresses(1), surroundings)
-        testSystem = HostSystem(machine, on: network, mostDescriptors: .max)
-        test = SimulatedHost(machine, simulation.clock, on: network, testSystem)
+        let machine = Machine("test", addresses: Self.usualAddresses(1), simulation.clock, surroundings)
+        testProcess = MachineProcess(getpid(), on: machine, network, mostDescriptors: .max)
+        test = SimulatedHost(testProcess, on: network)
         let loop = simulation.loop
         let world = loop.world
         require(Self.ofWorld[world] == nil, "a simulation has one network; add your hosts to that")
@@ -86,9 +88,10 @@ public final class SimulatedNetwork: Sendable {
             network.machines.allSatisfy { $0.name != name }, "two hosts have the name \(name); give each one its own")
         require(number < 1 << 16, "a network has at most 65,535 hosts")
         let machine = Machine(
-            name, addresses: addresses ?? Self.usualAddresses(number), network.surroundings)
+            name, addresses: addresses ?? Self.usualAddresses(number),
+            network.surroundings.simulation.makeClock(), network.surroundings)
         network.add(machine, addresses: machine.addresses)
-        let host = SimulatedHost(machine, network.surroundings.simulation.makeClock(), on: network, service, program)
+        let host = SimulatedHost(machine, on: network, service, program)
         host.start()
         return host
     }

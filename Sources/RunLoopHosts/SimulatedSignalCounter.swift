@@ -3,17 +3,16 @@ internal import RunLoopSimulation
 internal import RunLoopUnix
 
 /// Counts a signal that a simulated process is sent.
-final class SimulatedSignalCounter: SignalCounter {
+final class SimulatedSignalCounter: OpenDescription, SignalCounter {
     let signal: Signal
     var descriptor: Int32 = -1
     /// Closes the descriptor.
-    private let close: (Int32) -> Void
+    private let closeDescriptor: (Int32) -> Void
     private var count = 0
     private var isPrimed = false
-    private var watches: [DescriptorWatch] = []
 
     init(_ signal: Signal, close: @escaping (Int32) -> Void) {
-        (self.signal, self.close) = (signal, close)
+        (self.signal, closeDescriptor) = (signal, close)
     }
 
     func add(_ new: Int) {
@@ -33,24 +32,12 @@ final class SimulatedSignalCounter: SignalCounter {
 
     func end() {
         guard descriptor >= 0 else { return }
-        close(descriptor)
+        closeDescriptor(descriptor)
         descriptor = -1
     }
 
     // MARK: Readiness
 
-    var readiness: DescriptorEvents { count > 0 || isPrimed ? .readable : [] }
-
-    func begin(_ watch: DescriptorWatch) {
-        watches.append(watch)
-        watch.note(readiness)
-    }
-
-    func end(_ watch: DescriptorWatch) {
-        watches.removeAll { $0 === watch }
-    }
-
-    private func tell() {
-        for watch in watches { watch.note(readiness) }
-    }
+    override var isPollable: Bool { true }
+    override var readiness: DescriptorEvents { count > 0 || isPrimed ? .readable : [] }
 }

@@ -4,7 +4,7 @@ internal import RunLoopSimulation
 internal import RunLoopUnix
 
 /// A socket of a simulated process. Its calls return what the system's return, with the reason in `errno`.
-final class SimulatedSocket: ChannelEnd, BoundSocket {
+final class SimulatedSocket: OpenDescription, ChannelEnd, BoundSocket {
     private enum State {
         case new
         case listening(backlog: Int)
@@ -32,7 +32,6 @@ final class SimulatedSocket: ChannelEnd, BoundSocket {
     private var incoming: Channel?
     /// What goes wrong next.
     private var error: Int32 = 0
-    private var watches: [DescriptorWatch] = []
 
     private static let firstPause = Duration.seconds(1)
     private static let mostTries = 7
@@ -53,11 +52,6 @@ final class SimulatedSocket: ChannelEnd, BoundSocket {
 
     var isOpen: Bool { if case .closed = state { false } else { true } }
     var isListening: Bool { if case .listening = state { true } else { false } }
-
-    private func fail(_ reason: Int32) -> Int32 {
-        errno = reason
-        return -1
-    }
 
     // MARK: Options
 
@@ -232,7 +226,7 @@ final class SimulatedSocket: ChannelEnd, BoundSocket {
 
     // MARK: Bytes
 
-    func read(into room: UnsafeMutableRawBufferPointer) -> Int {
+    override func read(into room: UnsafeMutableRawBufferPointer) -> Int {
         guard room.count > 0 else { return 0 }
         if let incoming, incoming.hasInput { return incoming.read(into: room) }
         // An error that comes after the end is for the next write.
@@ -245,7 +239,7 @@ final class SimulatedSocket: ChannelEnd, BoundSocket {
         }
     }
 
-    func write(_ bytes: UnsafeRawBufferPointer) -> Int {
+    override func write(_ bytes: UnsafeRawBufferPointer) -> Int {
         if let reason = takeError() { return Int(fail(reason)) }
         switch state {
         case .connected:
@@ -292,7 +286,7 @@ final class SimulatedSocket: ChannelEnd, BoundSocket {
 
     /// Closes it as the system does: what was written still goes out, unless something that has come is unread. Then the
     /// other side is told that it was not.
-    func close() {
+    override func close() {
         let former = state
         state = .closed
         if let place { machine.unbind(self, from: place) }
@@ -304,7 +298,6 @@ final class SimulatedSocket: ChannelEnd, BoundSocket {
         case .connected: outgoing?.end()
         case .new, .connecting, .failed, .closed: break
         }
-        watches.removeAll()
     }
 
     private func abort() {
@@ -323,12 +316,14 @@ final class SimulatedSocket: ChannelEnd, BoundSocket {
         outgoing?.breakOff()
         for socket in queue { socket.vanish() }
         queue.removeAll()
-        watches.removeAll()
+        forgetWatches()
     }
 
     // MARK: Readiness
 
-    var readiness: DescriptorEvents {
+    override var isPollable: Bool { true }
+
+    override var readiness: DescriptorEvents {
         switch state {
         case .listening: return queue.isEmpty ? [] : .readable
         case .connecting, .closed: return []
@@ -339,20 +334,5 @@ final class SimulatedSocket: ChannelEnd, BoundSocket {
             if error != 0 || hasEndedWriting || outgoing?.isWritable == true { events.insert(.writable) }
             return events
         }
-    }
-
-    func begin(_ watch: DescriptorWatch) {
-        watches.append(watch)
-        watch.note(readiness)
-    }
-
-    func end(_ watch: DescriptorWatch) {
-        watches.removeAll { $0 === watch }
-    }
-
-    /// What it is ready for may have changed.
-    func tell() {
-        let readiness = readiness
-        for watch in watches { watch.note(readiness) }
     }
 }

@@ -7,8 +7,8 @@ package final class MachineClock: Sendable {
 
     private struct State {
         var clock: WallClock
-        /// Whose processes look at it.
-        var host = 0
+        /// The processes that look at it.
+        var hosts: [Int] = []
     }
 
     /// A clock that shows a time now.
@@ -19,9 +19,14 @@ package final class MachineClock: Sendable {
         state = Locked(State(clock: clock))
     }
 
-    /// From now on it is the threads of this host that are told when it is set.
+    /// From now on the threads of this process are told when it is set.
     func begins(on host: Int) {
-        state.withLock { $0.host = host }
+        state.withLock { $0.hosts.append(host) }
+    }
+
+    /// The process has ended.
+    func ends(on host: Int) {
+        state.withLock { $0.hosts.removeAll { $0 == host } }
     }
 
     /// What it shows. Setting it is what a person or a time server does.
@@ -39,10 +44,10 @@ package final class MachineClock: Sendable {
     }
 
     private func change(_ body: (inout WallClock, RunLoop.Instant) -> Void) {
-        let host = state.withLock { state in
+        let hosts = state.withLock { state in
             body(&state.clock, timeline.now)
-            return state.host
+            return state.hosts
         }
-        timeline.wallClockWasSet(of: host)
+        for host in hosts { timeline.wallClockWasSet(of: host) }
     }
 }

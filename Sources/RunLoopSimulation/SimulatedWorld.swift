@@ -48,6 +48,7 @@ package final class SimulatedWorld: World {
         let index = timeline.enter(named: String(prefix.dropLast()), host: host)
         let seat = VirtualSeat(owner: self, index: index) { [self] in
             timeline.close(host: host)
+            clock.ends(on: host)
             ended()
         }
         return LoopThread(name: "main", at: seat) { [self] loop in
@@ -84,6 +85,7 @@ package final class SimulatedWorld: World {
     /// Ends its threads where they are.
     package func kill() {
         hasBeenKilled.store(true, ordering: .relaxed)
+        clock.ends(on: host)
         timeline.kill(host: host)
     }
 

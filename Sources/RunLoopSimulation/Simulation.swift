@@ -262,6 +262,12 @@ public final class Simulation: Sendable {
         world.add(descriptors, for: loop)
     }
 
+    /// The threads of a world have ended.
+    package func letGo(of world: SimulatedWorld) {
+        otherWorlds.withLock { $0.removeAll { $0 === world } }
+        world.letGo()
+    }
+
     /// What worlds have keeps them; this ends the circle.
     func letGoOfWorlds() {
         for world in otherWorlds.withLock(\.self) + [world] where !world.isKilled { world.letGo() }

@@ -1,6 +1,3 @@
-internal import CShims
-internal import Glibc
-
 extension ChildProcess {
     /// How a child process has ended.
     public enum ExitStatus: Hashable, Sendable, CustomStringConvertible {
@@ -21,15 +18,6 @@ extension ChildProcess {
             case .signalled(let signal, coreDumped: false): "ended by \(signal)"
             case .signalled(let signal, coreDumped: true): "ended by \(signal), core dumped"
             case .lost: "ended; somebody else has taken its status"
-            }
-        }
-
-        /// `nil` while the child runs.
-        init?(_ exit: rlk_exit) {
-            switch exit.code {
-            case 0: return nil
-            case 1: self = .exited(exit.status)  // CLD_EXITED, an enumerator in some versions of the headers
-            default: self = .signalled(Signal(rawValue: exit.status), coreDumped: exit.code == 3)  // CLD_DUMPED
             }
         }
     }

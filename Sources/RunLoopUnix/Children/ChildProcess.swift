@@ -1,5 +1,3 @@
-internal import CShims
-internal import Glibc
 public import RunLoopCore
 
 /// A child process: another program, started by this one.
@@ -14,8 +12,8 @@ public import RunLoopCore
 /// The library still reaps it, so that it leaves no zombie; if it is still running then, a small thread does nothing
 /// but wait for it.
 ///
-/// Use an object of this kind on one thread; it is not `Sendable`, but its ``remote`` is. A child lives in real time, even beside a loop in a
-/// simulation.
+/// Use an object of this kind on one thread; it is not `Sendable`, but its ``remote`` is. Beside a loop in a
+/// simulation a child lives in real time, unless it is one of a simulated host.
 public final class ChildProcess {
     /// The system's number for the child. It is valid until the child is reaped, which happens after the handler of its
     /// first source.
@@ -34,6 +32,7 @@ public final class ChildProcess {
     /// Readable once the child has ended. -1 if the system has no such descriptor: then SIGCHLD is used.
     var descriptor: Int32 { target.descriptor }
     private let target: SignalTarget
+    private let system: any SystemCalls
     /// Ends a child that has not ended in time.
     private var deadline: Timer?
 
@@ -66,9 +65,10 @@ public final class ChildProcess {
         resourceLimits: [Resource: UInt64] = [:]
     ) throws(SystemError) -> ChildProcess {
         let request = SpawnRequest(
-            executable: executable, arguments: arguments, environment: environment, workingDirectory: workingDirectory,
-            streams: [standardInput, standardOutput, standardError], group: group, user: user, limits: resourceLimits)
-        return ChildProcess(try request.spawn(), hasGroup: group != .inherit, usesDescriptor: true)
+            system: WorldSystem.current, executable: executable, arguments: arguments, environment: environment,
+            workingDirectory: workingDirectory, streams: [standardInput, standardOutput, standardError], group: group,
+            user: user, limits: resourceLimits)
+        return try ChildProcess(request, usesDescriptor: true)
     }
 
     /// Starts a program, and behaves as if the system had no process descriptors if told so. Tests use it.
@@ -76,17 +76,20 @@ public final class ChildProcess {
         withoutDescriptor executable: Executable, arguments: [String] = []
     ) throws(SystemError) -> ChildProcess {
         let request = SpawnRequest(
-            executable: executable, arguments: arguments, streams: [.inherit, .null, .inherit])
-        return ChildProcess(try request.spawn(), hasGroup: false, usesDescriptor: false)
+            system: WorldSystem.current, executable: executable, arguments: arguments,
+            streams: [.inherit, .null, .inherit])
+        return try ChildProcess(request, usesDescriptor: false)
     }
 
-    private init(_ spawned: SpawnRequest.Spawned, hasGroup: Bool, usesDescriptor: Bool) {
+    private init(_ request: SpawnRequest, usesDescriptor: Bool) throws(SystemError) {
+        system = request.system
+        let spawned = try request.spawn()
         processIdentifier = spawned.pid
         (standardInput, standardOutput, standardError) = (spawned.pipes[0], spawned.pipes[1], spawned.pipes[2])
         // The number cannot be another process's yet: even if the child has ended it has not been reaped.
         target = SignalTarget(
-            processIdentifier: spawned.pid, hasGroup: hasGroup,
-            descriptor: usesDescriptor ? rlk_pidfd_open(spawned.pid) : -1)
+            system, processIdentifier: spawned.pid, hasGroup: request.group != .inherit,
+            descriptor: usesDescriptor ? system.openProcess(spawned.pid) : -1)
     }
 
     deinit {
@@ -167,10 +170,10 @@ public final class ChildProcess {
     /// Looks whether the child has ended, and how, without reaping it.
     func look() -> ExitStatus? {
         if let status { return status }
-        var exit = rlk_exit()
-        if rlk_child_state(processIdentifier, descriptor, 0, &exit) == 0 {
-            status = ExitStatus(exit)
-        } else {
+        switch system.state(ofChild: processIdentifier, descriptor, reaps: false) {
+        case .running: break
+        case .ended(let ending): status = ending
+        case .unknown:
             // Somebody else has reaped it; the number may be another's by now.
             status = .lost
             target.forget()

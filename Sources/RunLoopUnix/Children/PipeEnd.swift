@@ -1,4 +1,3 @@
-internal import CShims
 internal import Glibc
 internal import RunLoopCore
 
@@ -33,12 +32,13 @@ public final class PipeEnd {
     /// The descriptor, for sources; -1 once the end is closed. The object closes it, so you must not.
     public private(set) var fileDescriptor: Int32
 
+    private let system: any SystemCalls
+
     /// Takes over a descriptor.
-    init(owning descriptor: Int32) throws(SystemError) {
+    package init(owning descriptor: Int32, of system: any SystemCalls) {
         fileDescriptor = descriptor
-        guard fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK) == 0 else {
-            throw .last("make a pipe non-blocking")
-        }
+        self.system = system
+        system.prepare(descriptor)
     }
 
     deinit {
@@ -48,7 +48,7 @@ public final class PipeEnd {
     /// Closes the end; harmless when repeated. A child that reads from the pipe then sees the end of its input.
     public func close() {
         guard fileDescriptor >= 0 else { return }
-        Glibc.close(fileDescriptor)
+        system.close(fileDescriptor)
         fileDescriptor = -1
     }
 
@@ -65,9 +65,9 @@ public final class PipeEnd {
     ///   writing.
     public func read(upTo limit: Int = 65_536) throws(SystemError) -> Input {
         require(limit > 0, "a read is for at least one byte")
-        let (input, error) = withUnsafeTemporaryAllocation(of: UInt8.self, capacity: limit) { buffer in
+        let (input, error) = withUnsafeTemporaryAllocation(byteCount: limit, alignment: 1) { buffer in
             var count = 0
-            repeat { count = Glibc.read(fileDescriptor, buffer.baseAddress, limit) } while count < 0 && errno == EINTR
+            repeat { count = system.read(fileDescriptor, into: buffer) } while count < 0 && errno == EINTR
             if count > 0 { return (Input.bytes(Array(buffer[..<count])), Int32(0)) }
             return count == 0 ? (.end, 0) : (.nothing, errno)
         }
@@ -83,8 +83,8 @@ public final class PipeEnd {
     public func write(_ bytes: some Collection<UInt8>) throws(SystemError) -> Int {
         guard !bytes.isEmpty else { return 0 }
         let written =
-            bytes.withContiguousStorageIfAvailable { rlk_write_quietly(fileDescriptor, $0.baseAddress, $0.count) }
-            ?? Array(bytes).withUnsafeBytes { rlk_write_quietly(fileDescriptor, $0.baseAddress, $0.count) }
+            bytes.withContiguousStorageIfAvailable { system.write(fileDescriptor, UnsafeRawBufferPointer($0)) }
+            ?? Array(bytes).withUnsafeBytes { system.write(fileDescriptor, $0) }
         if written >= 0 { return written }
         if errno == EAGAIN { return 0 }
         throw .last("write to a pipe")

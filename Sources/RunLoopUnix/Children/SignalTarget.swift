@@ -4,6 +4,7 @@ internal import RunLoopCore
 
 /// A child as those see it who may signal it, on any thread: nobody does so once its number may be another process's.
 final class SignalTarget: Sendable {
+    private let system: any SystemCalls
     private let processIdentifier: Int32
     private let hasGroup: Bool
     /// The descriptor of the process, which this object closes; -1 if there is none.
@@ -12,14 +13,15 @@ final class SignalTarget: Sendable {
     /// Whether the child is this process's, and has not been reaped.
     private let isReachable = Locked(true)
 
-    init(processIdentifier: Int32, hasGroup: Bool, descriptor: Int32) {
+    init(_ system: any SystemCalls, processIdentifier: Int32, hasGroup: Bool, descriptor: Int32) {
+        self.system = system
         self.processIdentifier = processIdentifier
         self.hasGroup = hasGroup
         self.descriptor = descriptor
     }
 
     deinit {
-        if descriptor >= 0 { close(descriptor) }
+        if descriptor >= 0 { system.close(descriptor) }
     }
 
     /// - Returns: whether there was anything left to send it to.
@@ -28,12 +30,12 @@ final class SignalTarget: Sendable {
             guard isReachable else { return ESRCH }
             // The number of the child, and that of its group, are theirs until the child is reaped; its descriptor knows
             // if other code has done that. A child that has left its group is reached by itself.
-            if descriptor >= 0, rlk_pidfd_send_signal(descriptor, 0) != 0, errno == ESRCH { return ESRCH }
-            if hasGroup, kill(-processIdentifier, signal.rawValue) == 0 { return nil }
+            if descriptor >= 0, system.send(0, toProcess: descriptor) != 0, errno == ESRCH { return ESRCH }
+            if hasGroup, system.kill(-processIdentifier, signal.rawValue) == 0 { return nil }
             if hasGroup, errno != ESRCH { return errno }
             let status =
                 descriptor >= 0
-                ? rlk_pidfd_send_signal(descriptor, signal.rawValue) : kill(processIdentifier, signal.rawValue)
+                ? system.send(signal.rawValue, toProcess: descriptor) : system.kill(processIdentifier, signal.rawValue)
             return status == 0 ? nil : errno
         }
         guard let error else { return true }
@@ -46,8 +48,7 @@ final class SignalTarget: Sendable {
         isReachable.withLock { isReachable in
             guard isReachable else { return }
             isReachable = false
-            var exit = rlk_exit()
-            _ = rlk_child_state(processIdentifier, descriptor, 1, &exit)
+            _ = system.state(ofChild: processIdentifier, descriptor, reaps: true)
         }
     }
 
@@ -64,7 +65,6 @@ final class SignalTarget: Sendable {
         }
         // One of the process that this one was forked from is not ours to reap.
         guard wasReachable, forkCount == rlk_fork_count() else { return }
-        // Without room for a thread it stays a zombie until this process ends: there is nobody to tell.
-        _ = rlk_reap_later(processIdentifier, descriptor >= 0 ? fcntl(descriptor, F_DUPFD_CLOEXEC, 3) : -1)
+        system.reapLater(processIdentifier, descriptor)
     }
 }

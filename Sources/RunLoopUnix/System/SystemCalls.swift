@@ -59,11 +59,31 @@ package protocol SystemCalls: AnyObject, Sendable {
     func removeFile(at path: String) -> Int32
     func syncDirectory(_ path: String) -> Int32
 
+    // MARK: Children
+
+    /// The ends of a new pipe; `nil` for a failure.
+    func pipe() -> (reading: Int32, writing: Int32)?
+    /// One more descriptor for the same thing, beyond the standard ones.
+    func duplicate(_ descriptor: Int32) -> Int32
+    /// The number of a new child. Returns when its program has begun.
+    func start(_ child: ChildStart) throws(ChildStart.Failure) -> Int32
+    /// A descriptor that is readable once a child has ended.
+    func openProcess(_ identifier: Int32) -> Int32
+    func send(_ signal: Int32, toProcess descriptor: Int32) -> Int32
+    /// Sends a signal to a process, or to a group if the number is negative.
+    func kill(_ identifier: Int32, _ signal: Int32) -> Int32
+    /// Looks at a child by its descriptor or, if that is negative, by its number.
+    func state(ofChild identifier: Int32, _ descriptor: Int32, reaps: Bool) -> ChildState
+    /// Has a child reaped when it ends, by nobody who asks.
+    func reapLater(_ identifier: Int32, _ descriptor: Int32)
+
     // MARK: The process
 
     var processIdentifier: Int32 { get }
     /// Microseconds on the clock that nobody sets.
     var monotonicMicroseconds: Int64 { get }
+    /// The environment, in lines such as `HOME=/root`, each with a zero at its end.
+    var environment: [[CChar]] { get }
     /// A variable of the environment.
     func variable(_ name: String) -> String?
     func removeVariable(_ name: String)

@@ -1,0 +1,69 @@
+internal import Glibc
+internal import RunLoopCore
+internal import RunLoopUnix
+
+extension HostSystem {
+    // MARK: Paths of sockets
+
+    func socketFile(at path: String) -> SocketFile? { machine.files[path] }
+
+    func setPermissions(_ permissions: UInt32, of descriptor: Int32) -> Int32 { openSocket(descriptor) == nil ? -1 : 0 }
+
+    func setPermissions(_ permissions: UInt32, at path: String) -> Int32 {
+        guard machine.files[path] == nil else { return 0 }
+        errno = ENOENT
+        return -1
+    }
+
+    // MARK: Files
+
+    private func file(_ descriptor: Int32) -> OpenFile? {
+        if let file = description(of: descriptor) as? OpenFile { return file }
+        errno = EBADF
+        return nil
+    }
+
+    func open(_ path: String, flags: Int32) -> Int32 {
+        guard let node = machine.disk.open(path, flags: flags) else { return -1 }
+        return add(OpenFile(node, on: machine.disk))
+    }
+
+    func lock(_ descriptor: Int32) -> Int32 {
+        file(descriptor).map(machine.disk.lock) ?? -1
+    }
+
+    func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int) -> Int {
+        file(descriptor).map { machine.disk.write(bytes, to: $0.node, at: offset) } ?? -1
+    }
+
+    func truncate(_ descriptor: Int32, to length: Int) -> Int32 {
+        file(descriptor).map { machine.disk.truncate($0.node, to: length) } ?? -1
+    }
+
+    func sync(_ descriptor: Int32) -> Int32 { file(descriptor).map { machine.disk.sync($0.node) } ?? -1 }
+
+    func map(_ descriptor: Int32) -> UnsafeRawBufferPointer? {
+        guard let file = file(descriptor), let content = machine.disk.read(file.node) else { return nil }
+        let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: content.count, alignment: 1)
+        copy.copyBytes(from: content)
+        return UnsafeRawBufferPointer(copy)
+    }
+
+    func unmap(_ contents: UnsafeRawBufferPointer) {
+        contents.deallocate()
+    }
+
+    func exists(_ path: String) -> Bool { machine.files[path] != nil || machine.disk.exists(path) }
+
+    func rename(_ path: String, to newPath: String) -> Int32 { machine.disk.rename(path, to: newPath) }
+
+    func removeFile(at path: String) -> Int32 {
+        guard machine.files[path] == nil else {
+            machine.removeFile(at: path)
+            return 0
+        }
+        return machine.disk.remove(path)
+    }
+
+    func syncDirectory(_ path: String) -> Int32 { machine.disk.syncDirectory(path) }
+}

@@ -1,0 +1,203 @@
+internal import Glibc
+internal import RunLoopCore
+internal import RunLoopKit
+internal import RunLoopSimulation
+internal import RunLoopUnix
+
+/// A process of a simulated machine, as the machine's kernel knows it.
+///
+/// Unchecked and not locked: only the thread whose turn it is gets here.
+final class MachineProcess: @unchecked Sendable {
+    let identifier: Int32
+    let machine: Machine
+    let system: HostSystem
+    /// What can send signals to all of them.
+    let group: Int32
+    let workingDirectory: String
+    /// How it has ended; `nil` while it runs.
+    private(set) var status: ChildProcess.ExitStatus?
+    /// Called when it has ended.
+    var endHandler: ((ChildProcess.ExitStatus) -> Void)?
+    /// The path of its program, and the arguments; empty for a main process.
+    private(set) var command: [String] = []
+    /// What descriptors of it lead to.
+    private(set) lazy var end = ProcessEnd(self)
+
+    /// `nil` if its parent has ended, or does not ask how it ends.
+    private weak var parent: MachineProcess?
+    private var children: [MachineProcess] = []
+    private let network: Network
+    private var world: SimulatedWorld?
+    private var thread: LoopThread?
+    /// What its program sees.
+    private var view: SimulatedProcess?
+
+    /// - Parameters:
+    ///   - group: `nil` for one of its own.
+    ///   - streams: its standard ones.
+    init(
+        _ identifier: Int32, on machine: Machine, _ network: Network, parent: MachineProcess? = nil,
+        group: Int32? = nil,
+        workingDirectory: String = "/", environment: [String: String] = [:], streams: [OpenDescription] = [],
+        mostDescriptors: Int = 1_024
+    ) {
+        (self.identifier, self.machine, self.network, self.parent) = (identifier, machine, network, parent)
+        (self.group, self.workingDirectory) = (group ?? identifier, workingDirectory)
+        system = HostSystem(
+            machine, on: network, processIdentifier: identifier, environment: environment, streams: streams,
+            mostDescriptors: mostDescriptors)
+        system.process = self
+    }
+
+    /// What other threads may ask of its main loop.
+    var remote: RunLoop.Remote? { thread?.remote }
+
+    // MARK: Its life
+
+    /// Starts its main thread.
+    ///
+    /// - Parameters:
+    ///   - name: of its threads.
+    ///   - life: how often there was a process of that name before.
+    func start(named name: String, life: Int, program: @escaping @Sendable (RunLoop) -> Void) {
+        let world = network.surroundings.simulation.makeWorld(
+            named: name, life: life, clock: machine.clock, descriptors: system)
+        WorldSystem.calls.set(system, in: world)
+        HostResolver.finder.set({ [unowned network] in network.find($0) }, in: world)
+        self.world = world
+        machine.add(self)
+        thread = world.startMain(ended: { [self] in hasEnded(.exited(view?.exitCode ?? 0)) }, setUp: program)
+    }
+
+    /// Starts a program as a child of this process.
+    ///
+    /// - Parameters:
+    ///   - path: of its file.
+    ///   - streams: its standard ones.
+    func start(
+        _ program: @escaping SimulatedHost.Program, at path: String, _ child: ChildStart, streams: [OpenDescription]
+    ) -> MachineProcess {
+        let process = MachineProcess(
+            machine.newProcessIdentifier(), on: machine, network, parent: self,
+            group: child.group == .inherit ? group : nil, workingDirectory: directory(of: child),
+            environment: variables(child.environment), streams: streams,
+            mostDescriptors: child.limits[.openFiles].map { Int(clamping: $0) } ?? 1_024)
+        // As a service manager that listens to the main process alone.
+        if system.manager != nil { process.system.manager = { _ in } }
+        children.append(process)
+        let arguments = Array(child.arguments.dropFirst())
+        process.command = [path] + arguments
+        let name = "\(machine.name)/\(path.split(separator: "/").last ?? "")-\(process.identifier)"
+        network.surroundings.note(
+            machine.name, "process \(process.identifier): \(process.command.joined(separator: " "))")
+        process.start(named: name, life: 1) { loop in
+            process.run(program, arguments, loop)
+        }
+        return process
+    }
+
+    private func directory(of child: ChildStart) -> String {
+        child.workingDirectory.map { machine.absolute($0, from: workingDirectory) } ?? workingDirectory
+    }
+
+    private func variables(_ lines: [[CChar]]) -> [String: String] {
+        var variables: [String: String] = [:]
+        for line in lines {
+            let parts = line.dropLast().split(separator: 61, maxSplits: 1, omittingEmptySubsequences: false)
+            let texts = parts.map { String(decoding: $0.map(UInt8.init(bitPattern:)), as: UTF8.self) }
+            if texts.count == 2 { variables[texts[0]] = texts[1] }
+        }
+        return variables
+    }
+
+    private func run(_ program: SimulatedHost.Program, _ arguments: [String], _ loop: RunLoop) {
+        let view = SimulatedProcess(self, arguments: arguments, environment: system.variables, loop: loop)
+        self.view = view
+        do {
+            try program(view)
+        } catch {
+            network.surroundings.note(machine.name, "process \(identifier) failed: \(error)")
+            view.exit(1)
+        }
+    }
+
+    /// A signal comes to it; 0 does nothing.
+    func take(_ number: Int32) {
+        guard status == nil, number != 0 else { return }
+        let signal = Signal(rawValue: number)
+        require(
+            ![.stop, .terminalStop, .backgroundRead, .backgroundWrite].contains(signal),
+            "\(signal) would stop the process, which is not simulated; crash the host, or cut its links")
+        network.surroundings.note(machine.name, "\(signal) to process \(identifier)")
+        if system.send(signal) { end(by: signal) }
+    }
+
+    /// It ends where it is, by a signal. On a thread of its own this does not return.
+    func end(by signal: Signal) {
+        guard status == nil else { return }
+        hasEnded(.signalled(signal, coreDumped: false))
+        world?.kill()
+    }
+
+    /// The system closes what it has left open, and tells its parent.
+    private func hasEnded(_ status: ChildProcess.ExitStatus) {
+        guard self.status == nil else { return }
+        self.status = status
+        system.closeAll()
+        for child in children { child.isAbandoned() }
+        children.removeAll()
+        view = nil
+        network.surroundings.note(machine.name, "process \(identifier) \(status)")
+        end.tell()
+        endHandler?(status)
+        endHandler = nil
+        guard let parent, !parent.system.ignores(.child) else { return reap() }
+        _ = parent.system.send(.child)
+    }
+
+    /// Nobody asks how it ends.
+    func isAbandoned() {
+        parent = nil
+        if status != nil { reap() }
+    }
+
+    /// Whether its number was given back.
+    private(set) var isReaped = false
+
+    /// Its number is given back.
+    func reap() {
+        isReaped = true
+        parent?.children.removeAll { $0 === self }
+        machine.remove(self)
+        guard let world, !world.isKilled else { return }
+        // When its last thread has ended.
+        network.surroundings.schedule(at: network.surroundings.now) { [network] in
+            network.surroundings.simulation.letGo(of: world)
+        }
+    }
+
+    /// The child of that number.
+    func child(_ identifier: Int32) -> MachineProcess? { children.first { $0.identifier == identifier } }
+
+    /// Its machine has stopped: nobody is told. On a thread of its own this does not return.
+    func vanish() {
+        system.vanish()
+        status = .lost
+        world?.kill()
+    }
+
+    /// Whether the calling thread is one of its own.
+    var isCurrent: Bool { world.map { RunLoop.currentWorld === $0 } ?? false }
+}
+
+/// What a descriptor of a process leads to: readable once that has ended.
+final class ProcessEnd: OpenDescription {
+    private(set) weak var process: MachineProcess?
+
+    init(_ process: MachineProcess) {
+        self.process = process
+    }
+
+    override var isPollable: Bool { true }
+    override var readiness: DescriptorEvents { process?.status == nil && process != nil ? [] : .readable }
+}

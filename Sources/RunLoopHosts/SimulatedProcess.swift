@@ -1,0 +1,81 @@
+internal import RunLoopCore
+public import RunLoopKit
+public import RunLoopUnix
+
+/// A process of a ``SimulatedHost``, as the program sees it that runs in it.
+///
+/// The program is a block, called on the main thread of the process. When it has returned, the thread's loop runs until it
+/// is stopped or nothing is left in it, and then the process ends. A signal that it has no `SignalSource` for ends it where it
+/// is. It may use all that a program of a host may: timers, signals, connections, the disk, children of its own.
+///
+/// ```swift
+/// host.install(program: "/bin/sleep") { process in
+///     guard let seconds = process.arguments.first.flatMap(Int.init) else {
+///         process.print("for how many seconds?")
+///         return process.exit(2)
+///     }
+///     process.loop.perform(afterDelay: .seconds(seconds)) {}
+/// }
+/// ```
+///
+/// It belongs to the main thread of the process, and is not `Sendable`.
+public final class SimulatedProcess {
+    private let process: MachineProcess
+    /// What it was called with, without its own name.
+    public let arguments: [String]
+    /// Its environment variables.
+    public let environment: [String: String]
+    /// Its main loop.
+    public let loop: RunLoop
+    /// Where it reads. There is nothing to read if it was not started with a pipe.
+    public let standardInput: PipeEnd
+    /// Where it writes. What a child inherits from the main process of its host is told to the trace.
+    public let standardOutput: PipeEnd
+    /// Where it writes errors.
+    public let standardError: PipeEnd
+    private(set) var exitCode: Int32 = 0
+
+    init(_ process: MachineProcess, arguments: [String], environment: [String: String], loop: RunLoop) {
+        (self.process, self.arguments, self.environment, self.loop) = (process, arguments, environment, loop)
+        let streams = (0..<3).map { PipeEnd(owning: HostSystem.first + $0, of: process.system) }
+        (standardInput, standardOutput, standardError) = (streams[0], streams[1], streams[2])
+    }
+
+    /// Its number.
+    public var processIdentifier: Int32 { process.identifier }
+
+    /// Its working directory.
+    public var workingDirectory: String { process.workingDirectory }
+
+    /// Ends the process with this code, from 0 to 255, as soon as what its loop is calling has returned. Without it, the code is
+    /// 0, or 1 if the program throws an error.
+    public func exit(_ code: Int32) {
+        require(0...255 ~= code, "an exit code is from 0 to 255")
+        exitCode = code
+        loop.endAllRuns()
+    }
+
+    /// Writes a line to its standard output. As for any program, this waits while a pipe is full, and ends the process with
+    /// SIGPIPE if nobody can read any more.
+    public func print(_ text: String) {
+        var rest = Array("\(text)\n".utf8)[...]
+        while !rest.isEmpty {
+            guard let count = try? standardOutput.write(rest) else { return process.end(by: .pipe) }
+            rest = rest.dropFirst(count)
+            if loop.isEnding { return }
+            if count == 0 { waitForRoom() }
+        }
+    }
+
+    private func waitForRoom() {
+        let mode = RunLoop.Mode("room in the standard output")
+        let source = DescriptorSource(fileDescriptor: standardOutput.fileDescriptor, events: .writable) { source, _ in
+            source.invalidate()
+        }
+        guard (try? loop.add(source, forMode: RunLoop.Modes(mode))) != nil else { return }
+        loop.run(in: mode)
+    }
+}
+
+@available(*, unavailable, message: "a process belongs to its main thread")
+extension SimulatedProcess: Sendable {}
