@@ -25,7 +25,7 @@ extension HostSystem {
 
     func open(_ path: String, flags: Int32) -> Int32 {
         guard let node = machine.disk.open(path, flags: flags) else { return -1 }
-        return add(OpenFile(node, on: machine.disk))
+        return add(OpenFile(node, on: machine.disk, isWritable: flags & O_ACCMODE != O_RDONLY))
     }
 
     func lock(_ descriptor: Int32) -> Int32 {
@@ -33,11 +33,14 @@ extension HostSystem {
     }
 
     func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int) -> Int {
-        file(descriptor).map { machine.disk.write(bytes, to: $0.node, at: offset) } ?? -1
+        guard let file = file(descriptor) else { return -1 }
+        guard file.isWritable else { return Int(file.fail(EBADF)) }
+        return machine.disk.write(bytes, to: file.node, at: offset)
     }
 
     func truncate(_ descriptor: Int32, to length: Int) -> Int32 {
-        file(descriptor).map { machine.disk.truncate($0.node, to: length) } ?? -1
+        guard let file = file(descriptor) else { return -1 }
+        return file.isWritable ? machine.disk.truncate(file.node, to: length) : file.fail(EINVAL)
     }
 
     func sync(_ descriptor: Int32) -> Int32 { file(descriptor).map { machine.disk.sync($0.node) } ?? -1 }
@@ -66,4 +69,16 @@ extension HostSystem {
     }
 
     func syncDirectory(_ path: String) -> Int32 { machine.disk.syncDirectory(path) }
+
+    // MARK: File events
+
+    func openFileWatcher() -> Int32 { add(FileEventQueue(on: machine.disk)) }
+
+    func watch(_ path: String, with descriptor: Int32, for mask: UInt32) -> Int32 {
+        (description(of: descriptor) as? FileEventQueue)?.watch(path, for: mask) ?? -1
+    }
+
+    func unwatch(_ number: Int32, with descriptor: Int32) {
+        (description(of: descriptor) as? FileEventQueue)?.unwatch(number)
+    }
 }

@@ -23,6 +23,14 @@ public final class SimulatedDisk: Sendable {
         /// What has changed since.
         var changes: [Change] = []
         weak var lock: OpenFile?
+        /// How often it is open.
+        var openings = 0
+        /// Its name, or what that was last.
+        var path: String
+
+        init(_ path: String) {
+            self.path = path
+        }
     }
 
     enum Change {
@@ -43,6 +51,9 @@ public final class SimulatedDisk: Sendable {
         var capacity: Int?
         var failures: [Operation: Int32] = [:]
         var durations: [Operation: Duration] = [:]
+        var fileEventLimit = 16_384
+        var queues: [FileEventQueue] = []
+        var lastCookie: UInt32 = 0
     }
 
     // Unsafe, but only the thread whose turn it is uses them.
@@ -77,11 +88,39 @@ public final class SimulatedDisk: Sendable {
     /// What a process would read in a file; `nil` if there is none.
     public func contents(of path: String) -> [UInt8]? { state.names[path]?.content }
 
-    /// Puts a file on the disk, for good, as an installation does.
+    /// Writes a file, for good, as a person does who is asked to.
     public func install(_ contents: [UInt8], at path: String) {
-        let node = Node()
-        (node.content, node.durable) = (contents, contents)
+        let node = state.names[path] ?? Node(path)
+        (node.content, node.durable, node.changes) = (contents, contents, [])
+        let isNew = state.names[path] == nil
         (state.names[path], state.durableNames[path]) = (node, node)
+        if isNew { tell(IN_CREATE, at: path) }
+        if !isNew || !contents.isEmpty { tell(IN_MODIFY, node) }
+        tell(IN_CLOSE_WRITE, node)
+    }
+
+    /// Removes a file, for good. Does nothing if there is none.
+    public func removeFile(at path: String) {
+        guard let node = state.names[path] else { return }
+        (state.names[path], state.durableNames[path]) = (nil, nil)
+        tellOfRemoval(of: node, at: path)
+    }
+
+    /// Gives a file another name, for good, in place of what had that name before. Does nothing if there is none.
+    public func moveFile(at path: String, to newPath: String) {
+        guard let node = state.names[path], path != newPath else { return }
+        let replaced = state.names[newPath]
+        let move = NameChange.move(path, to: newPath, node)
+        Self.apply(move, to: &state.names)
+        Self.apply(move, to: &state.durableNames)
+        tellOfMove(of: node, from: path, to: newPath, replacing: replaced)
+    }
+
+    /// How many events wait for a file watcher of the host at most; 16,384 unless set. What comes then is lost, and the
+    /// watcher is told of an overflow.
+    public var fileEventLimit: Int {
+        get { state.fileEventLimit }
+        set { state.fileEventLimit = newValue }
     }
 
     // MARK: Operations
@@ -116,8 +155,9 @@ public final class SimulatedDisk: Sendable {
     }
 
     private func create(_ path: String) -> Node {
-        let node = Node()
+        let node = Node(path)
         change(.set(path, node), in: Self.directory(of: path))
+        tell(IN_CREATE, at: path)
         return node
     }
 
@@ -137,6 +177,7 @@ public final class SimulatedDisk: Sendable {
         let written = Array(bytes.prefix(count))
         Self.write(written, to: &node.content, at: offset)
         node.changes.append(.write(written, at: offset))
+        tell(IN_MODIFY, node)
         return count
     }
 
@@ -144,6 +185,7 @@ public final class SimulatedDisk: Sendable {
         if let reason = begin(.truncate) { return fail(reason) }
         Self.truncate(&node.content, to: length)
         node.changes.append(.truncate(length))
+        tell(IN_MODIFY, node)
         return 0
     }
 
@@ -170,14 +212,18 @@ public final class SimulatedDisk: Sendable {
     func rename(_ path: String, to newPath: String) -> Int32 {
         if let reason = begin(.rename) { return fail(reason) }
         guard let node = state.names[path] else { return fail(ENOENT) }
+        guard path != newPath else { return 0 }
+        let replaced = state.names[newPath]
         change(.move(path, to: newPath, node), in: Self.directory(of: newPath))
+        tellOfMove(of: node, from: path, to: newPath, replacing: replaced)
         return 0
     }
 
     func remove(_ path: String) -> Int32 {
         if let reason = begin(.remove) { return fail(reason) }
-        guard state.names[path] != nil else { return fail(ENOENT) }
+        guard let node = state.names[path] else { return fail(ENOENT) }
         change(.remove(path), in: Self.directory(of: path))
+        tellOfRemoval(of: node, at: path)
         return 0
     }
 
@@ -190,6 +236,63 @@ public final class SimulatedDisk: Sendable {
 
     func close(_ file: OpenFile) {
         if file.node.lock === file { file.node.lock = nil }
+        file.node.openings -= 1
+        if file.isWritable { tell(IN_CLOSE_WRITE, file.node) }
+        tellIfGone(file.node)
+    }
+
+    // MARK: File events
+
+    func node(at path: String) -> Node? { state.names[path] }
+
+    func add(_ queue: FileEventQueue) {
+        state.queues.append(queue)
+    }
+
+    func remove(_ queue: FileEventQueue) {
+        state.queues.removeAll { $0 === queue }
+    }
+
+    /// Something has happened to a name.
+    private func tell(_ kind: Int32, at path: String, cookie: UInt32 = 0) {
+        guard !state.queues.isEmpty else { return }
+        let name = path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) } ?? path
+        let directory = Self.directory(Self.directory(of: path))
+        for queue in state.queues { queue.take(kind, in: directory, name: name, cookie: cookie) }
+    }
+
+    /// Something has happened to what is in a file.
+    private func tell(_ kind: Int32, _ node: Node) {
+        guard !state.queues.isEmpty else { return }
+        tell(kind, at: node.path)
+        tellFile(kind, node)
+    }
+
+    private func tellFile(_ kind: Int32, _ node: Node) {
+        for queue in state.queues { queue.take(kind, of: node) }
+    }
+
+    private func tellOfMove(of node: Node, from path: String, to newPath: String, replacing replaced: Node?) {
+        node.path = newPath
+        state.lastCookie += 1
+        tell(IN_MOVED_FROM, at: path, cookie: state.lastCookie)
+        tell(IN_MOVED_TO, at: newPath, cookie: state.lastCookie)
+        let replaced = replaced === node ? nil : replaced
+        if let replaced { tellFile(IN_ATTRIB, replaced) }
+        tellFile(IN_MOVE_SELF, node)
+        if let replaced { tellIfGone(replaced) }
+    }
+
+    private func tellOfRemoval(of node: Node, at path: String) {
+        tellFile(IN_ATTRIB, node)
+        tellIfGone(node)
+        tell(IN_DELETE, at: path)
+    }
+
+    /// A file goes when it has no name any more and nobody has it open.
+    private func tellIfGone(_ node: Node) {
+        guard node.openings == 0, state.names[node.path] !== node else { return }
+        tellFile(IN_DELETE_SELF, node)
     }
 
     // MARK: A crash
@@ -201,10 +304,12 @@ public final class SimulatedDisk: Sendable {
             Self.apply(change, to: &state.durableNames)
         }
         state.changes.removeAll()
+        state.queues.removeAll()
         state.names = state.durableNames
         var seen: Set<ObjectIdentifier> = []
         for path in state.names.keys.sorted() {
             let node = state.names[path]!
+            node.path = path
             guard seen.insert(ObjectIdentifier(node)).inserted else { continue }
             settle(node)
         }
@@ -222,7 +327,7 @@ public final class SimulatedDisk: Sendable {
         }
         node.changes.removeAll()
         node.content = node.durable
-        node.lock = nil
+        (node.lock, node.openings) = (nil, 0)
     }
 
     // MARK: Changes
@@ -264,5 +369,10 @@ public final class SimulatedDisk: Sendable {
 
     private static func directory(of path: String) -> String {
         path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+    }
+
+    /// The same path for all that lead to a directory.
+    static func directory(_ path: String) -> String {
+        path.count > 1 && path.hasSuffix("/") ? directory(String(path.dropLast())) : path
     }
 }

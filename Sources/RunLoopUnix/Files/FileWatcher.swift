@@ -27,6 +27,7 @@ public final class FileWatcher {
     /// Where it was made.
     public let origin: RunLoop.Origin
 
+    private let system = WorldSystem.current
     private let descriptor: Int32
     private var handler: ((FileWatcher, [FileEvent]) -> Void)?
     /// What tasks wait for, if there is no other handler.
@@ -51,7 +52,7 @@ public final class FileWatcher {
     public init(
         handler: ((FileWatcher, [FileEvent]) -> Void)? = nil, file: StaticString = #fileID, line: UInt32 = #line
     ) throws(FileWatchError) {
-        descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
+        descriptor = system.openFileWatcher()
         if descriptor < 0 {
             throw errno == EMFILE ? .tooManyWatchers : .system(.last("make a file watcher"))
         }
@@ -62,7 +63,7 @@ public final class FileWatcher {
 
     deinit {
         guard isValid else { return }
-        close(descriptor)
+        system.close(descriptor)
         if !wasAdded { RunLoop.tellOfUnused("the file watcher (\(origin))") }
     }
 
@@ -80,9 +81,7 @@ public final class FileWatcher {
         require(!kinds.isEmpty, "a watch reports something: give at least one kind of event")
         // A zero byte would end the path early, so that another file would be watched.
         if path.utf8.contains(0) { throw .noSuchFile(path) }
-        // Without the last bit, a second watch of the same file would silently replace the first.
-        let mask = kinds.intersection(.all).rawValue | UInt32(IN_MASK_CREATE)
-        let number = inotify_add_watch(descriptor, path, mask)
+        let number = system.watch(path, with: descriptor, for: kinds.intersection(.all).rawValue)
         if number < 0 {
             let reason = errno
             switch reason {
@@ -103,7 +102,7 @@ public final class FileWatcher {
     public func unwatch(_ watch: FileWatch) {
         guard isValid, byNumber[watch.number] == watch else { return }
         byNumber[watch.number] = nil
-        inotify_rm_watch(descriptor, watch.number)
+        system.unwatch(watch.number, with: descriptor)
     }
 
     /// Takes the watcher out of its loop for good, ends its watches and lets its handler go. Events that were not
@@ -114,7 +113,7 @@ public final class FileWatcher {
         source?.invalidate()
         self.handler = nil
         byNumber = [:]
-        close(descriptor)
+        system.close(descriptor)
         awaited?.wait.end()
         withExtendedLifetime(handler) {}
     }
@@ -139,7 +138,7 @@ public final class FileWatcher {
     /// there are, the loop's other sources have their turn.
     private func deliver() {
         let records = withUnsafeTemporaryAllocation(byteCount: FileWatcher.bufferSize, alignment: 8) { buffer in
-            let count = read(descriptor, buffer.baseAddress, buffer.count)
+            let count = system.read(descriptor, into: buffer)
             // Nothing is there, or a signal interrupted the read: if there is something it will be reported again.
             guard count > 0 else { return [InotifyRecord]() }
             return InotifyRecord.all(in: UnsafeRawBufferPointer(rebasing: buffer[..<count]))

@@ -1,12 +1,27 @@
 internal import Glibc
 
 /// One record as the system writes it into the buffer of a read.
-struct InotifyRecord: Equatable {
+package struct InotifyRecord: Equatable {
     var watch: Int32
     var mask: UInt32
     var cookie: UInt32
     /// The name without the zeros that pad it.
     var name: [UInt8]
+
+    package init(watch: Int32, mask: UInt32, cookie: UInt32, name: [UInt8]) {
+        (self.watch, self.mask, self.cookie, self.name) = (watch, mask, cookie, name)
+    }
+
+    /// What a read of the record gives.
+    package var bytes: [UInt8] {
+        // A zero ends the name, and others fill it up.
+        let length = name.isEmpty ? 0 : (name.count / Self.headerSize + 1) * Self.headerSize
+        var bytes: [UInt8] = []
+        for number in [UInt32(bitPattern: watch), mask, cookie, UInt32(length)] {
+            withUnsafeBytes(of: number) { bytes += $0 }
+        }
+        return bytes + name + [UInt8](repeating: 0, count: length - name.count)
+    }
 
     /// The size of a record without its name.
     static let headerSize = 16

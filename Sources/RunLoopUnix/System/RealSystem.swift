@@ -152,6 +152,19 @@ package final class RealSystem: SystemCalls {
         return status
     }
 
+    // MARK: File events
+
+    package func openFileWatcher() -> Int32 { inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC)) }
+
+    package func watch(_ path: String, with descriptor: Int32, for mask: UInt32) -> Int32 {
+        // Without the last bit, a second watch of the same file would silently replace the first.
+        inotify_add_watch(descriptor, path, mask | UInt32(IN_MASK_CREATE))
+    }
+
+    package func unwatch(_ number: Int32, with descriptor: Int32) {
+        inotify_rm_watch(descriptor, number)
+    }
+
     // MARK: The process
 
     package var processIdentifier: Int32 { getpid() }

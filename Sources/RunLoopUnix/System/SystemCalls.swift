@@ -59,6 +59,16 @@ package protocol SystemCalls: AnyObject, Sendable {
     func removeFile(at path: String) -> Int32
     func syncDirectory(_ path: String) -> Int32
 
+    // MARK: File events
+
+    /// A descriptor that tells what happens to files.
+    func openFileWatcher() -> Int32
+    /// Watches a path, unless what it leads to is watched already.
+    ///
+    /// - Returns: the number of the watch.
+    func watch(_ path: String, with descriptor: Int32, for mask: UInt32) -> Int32
+    func unwatch(_ number: Int32, with descriptor: Int32)
+
     // MARK: Children
 
     /// The ends of a new pipe; `nil` for a failure.

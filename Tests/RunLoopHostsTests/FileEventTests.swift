@@ -1,0 +1,167 @@
+import Glibc
+import RunLoopCore
+import RunLoopHosts
+import RunLoopKit
+import RunLoopSimulation
+import RunLoopUnix
+import TestSupport
+import Testing
+
+/// Files of one disk, and what a watcher tells of them, in words.
+private final class FileBench {
+    private let disk = Disk.current
+    private let loop: RunLoop
+    private let root: String
+    private let watcher: FileWatcher
+    private let log: Log
+    private var open: [(name: String, file: File)] = []
+    private var watches: [(name: String, watch: FileWatch)] = []
+
+    private final class Log {
+        var events: [FileEvent] = []
+        var cookies: [UInt32] = []
+    }
+
+    init(on loop: RunLoop, root: String) throws {
+        (self.loop, self.root) = (loop, root)
+        let log = Log()
+        self.log = log
+        watcher = try FileWatcher { _, events in log.events += events }
+        try loop.add(watcher, forMode: .default)
+    }
+
+    func end() {
+        watcher.invalidate()
+    }
+
+    private func word(_ body: () throws -> Void) -> String {
+        do {
+            try body()
+            return "done"
+        } catch let error as SystemError {
+            return String(cString: strerror(error.errno))
+        } catch let error as FileWatchError {
+            return "\(error)".replacing(root, with: "")
+        } catch {
+            return "\(error)"
+        }
+    }
+
+    /// What is told since the last time.
+    private func events() -> [String] {
+        loop.run(in: .default, until: loop.now)
+        defer { log.events = [] }
+        return log.events.map { event in
+            if event.cookie != 0, !log.cookies.contains(event.cookie) { log.cookies.append(event.cookie) }
+            let pair = log.cookies.firstIndex(of: event.cookie).map { " pair \($0)" } ?? ""
+            return "\(event.kind) \((event.path ?? "").replacing(root, with: ""))\(pair)"
+        }
+    }
+
+    func step(_ random: inout SeededGenerator) -> [String] {
+        let names = ["a", "b", "c"]
+        let name = names.randomElement(using: &random)!
+        let path = "\(root)/\(name)"
+        let what: String
+        switch Int.random(in: 0..<9, using: &random) {
+        case 0:
+            what = "create \(name): " + word { open.append((name, try disk.open(path, .creating))) }
+        case 1:
+            what = "open \(name): " + word { open.append((name, try disk.open(path, .writing))) }
+        case 2:
+            what = "read \(name): " + word { open.append((name, try disk.open(path, .reading))) }
+        case 3 where !open.isEmpty:
+            let file = open[Int.random(in: 0..<open.count, using: &random)].file
+            what =
+                Bool.random(using: &random)
+                ? "write: " + word { try file.write([1, 2, 3], at: 0) }
+                : "truncate: " + word { try file.truncate(to: 2) }
+        case 4 where !open.isEmpty:
+            open.remove(at: Int.random(in: 0..<open.count, using: &random))
+            what = "close"
+        case 5:
+            what = "remove \(name): " + word { try disk.remove(path) }
+        case 6:
+            let other = names.randomElement(using: &random)!
+            what = "rename \(name) to \(other): " + word { try disk.rename(path, to: "\(root)/\(other)") }
+        case 7:
+            let target = ["\(root)/", root, path].randomElement(using: &random)!
+            what =
+                "watch \(target.replacing(root, with: "")): "
+                + word {
+                    watches.append((name, try watcher.watch(target)))
+                }
+        case 8 where !watches.isEmpty:
+            watcher.unwatch(watches.remove(at: Int.random(in: 0..<watches.count, using: &random)).watch)
+            what = "unwatch"
+        default: what = "nothing"
+        }
+        return [what] + events()
+    }
+}
+
+@Suite("File events of simulated hosts are as those of the system", .timeLimit(.minutes(2)))
+struct FileEventTests {
+    private static func steps(on loop: RunLoop, root: String, seed: UInt64) throws -> [[String]] {
+        let bench = try FileBench(on: loop, root: root)
+        defer { bench.end() }
+        var random = SeededGenerator(seed: seed)
+        return (0..<80).map { _ in bench.step(&random) }
+    }
+
+    @Test("random changes of files are told in the same words")
+    func random() throws {
+        for seed in 0..<60 as Range<UInt64> {
+            let directory = TemporaryDirectory()
+            // Something is there, so that both have the directory.
+            directory.write("", to: "kept")
+            let real = try Self.steps(on: .current, root: directory.path, seed: seed)
+            let simulated = try withSimulation(seed: seed) { simulation in
+                let network = SimulatedNetwork(simulation)
+                network.test.disk.install([], at: "/dir/kept")
+                return try Self.steps(on: simulation.loop, root: "/dir", seed: seed)
+            }
+            for (step, (one, other)) in zip(real, simulated).enumerated() {
+                #expect(one == other, "seed \(seed), step \(step)")
+                if one != other { return }
+            }
+        }
+    }
+
+    @Test("what a test does to the files of a host is told there; a queue that is full tells of it")
+    func scripted() {
+        withSimulation { simulation in
+            let network = SimulatedNetwork(simulation)
+            let log = Locked<[String]>([])
+            let host = network.addHost("host") { loop in
+                let watcher = try FileWatcher { _, events in
+                    log.withLock { $0 += events.map { "\($0.kind) \($0.name ?? "-")" } }
+                }
+                try watcher.watch("/etc/")
+                try loop.add(watcher, forMode: .default)
+            }
+            simulation.advance(by: .seconds(1))
+            func told(_ body: () -> Void) -> [String] {
+                log.withLock { $0 = [] }
+                body()
+                simulation.advance(by: .seconds(1))
+                return log.withLock(\.self)
+            }
+            #expect(
+                told { host.disk.install([1], at: "/etc/jobs") } == [
+                    "created jobs", "modified jobs", "closedAfterWriting jobs",
+                ])
+            #expect(told { host.disk.install([2], at: "/etc/jobs") } == ["modified jobs", "closedAfterWriting jobs"])
+            #expect(told { host.disk.moveFile(at: "/etc/jobs", to: "/etc/new") } == ["movedFrom jobs", "movedTo new"])
+            #expect(told { host.disk.moveFile(at: "/etc/new", to: "/var/new") } == ["movedFrom new"])
+            #expect(told { host.disk.removeFile(at: "/var/new") } == [])
+            host.disk.fileEventLimit = 2
+            #expect(
+                told { for name in ["a", "b"] { host.disk.install([], at: "/etc/\(name)") } } == [
+                    "created a", "closedAfterWriting a", "overflow -",
+                ])
+            host.crash()
+            #expect(told { host.disk.install([], at: "/etc/c") } == [])
+        }
+    }
+}
