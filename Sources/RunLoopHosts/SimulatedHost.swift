@@ -14,12 +14,12 @@ public final class SimulatedHost: Sendable {
     private let program: (@Sendable (RunLoop) throws -> Void)?
     private let service: Service?
     /// The test itself, on its own host.
-    private let test: MachineProcess?
+    private let test: HostProcess?
     private let network: Network
     private let state = Locked(State())
 
     private struct State {
-        var process: MachineProcess?
+        var process: HostProcess?
         /// How often a process was started.
         var lives = 0
         var ending: Ending?
@@ -37,7 +37,7 @@ public final class SimulatedHost: Sendable {
     }
 
     /// The host of the test's own threads.
-    init(_ test: MachineProcess, on network: Network) {
+    init(_ test: HostProcess, on network: Network) {
         name = test.machine.name
         (machine, self.network, service, program, self.test) = (test.machine, network, nil, nil, test)
     }
@@ -85,7 +85,7 @@ public final class SimulatedHost: Sendable {
             return state.lives
         }
         let console = StandardStream { [self] in network.surroundings.note(name, "wrote \($0)") }
-        let process = MachineProcess(
+        let process = HostProcess(
             machine.newProcessIdentifier(), on: machine, network, environment: service?.environment ?? [:],
             streams: [StandardStream(), console, console])
         if service != nil { process.system.manager = { [weak self] in self?.take($0) } }
@@ -135,13 +135,11 @@ public final class SimulatedHost: Sendable {
     }
 
     func resetConnections(to other: Machine) {
-        for process in machine.processes + (test.map { [$0] } ?? []) { process.system.resetConnections(to: other) }
+        test?.system.resetConnections(to: other)
+        for case let process as HostProcess in machine.processes { process.system.resetConnections(to: other) }
     }
 
     // MARK: Programs and processes
-
-    /// A program of its processes.
-    public typealias Program = @Sendable (SimulatedProcess) throws -> Void
 
     /// Puts a program at a path: what a `ChildProcess` of this host runs that is started from there.
     ///
@@ -154,7 +152,7 @@ public final class SimulatedHost: Sendable {
     /// - Parameters:
     ///   - path: the path from the root.
     ///   - program: called in each process that runs it. What it captures lives as long as the simulation.
-    public func install(program path: String, _ program: @escaping Program) {
+    public func install(program path: String, _ program: @escaping SimulatedProcess.Program) {
         require(path.hasPrefix("/"), "a program is installed at a path from the root, such as /bin/\(path)")
         machine.programs[path] = program
     }

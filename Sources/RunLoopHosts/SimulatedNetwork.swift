@@ -30,7 +30,7 @@ package import RunLoopUnix
 /// A simulation has one network. Use it from the simulation's threads; it is `Sendable`.
 public final class SimulatedNetwork: Sendable {
     let network: Network
-    private let testProcess: MachineProcess
+    private let testProcess: HostProcess
     private var testSystem: HostSystem { testProcess.system }
     /// The system of the test's host.
     package var system: any SystemCalls & SimulatedDescriptors { testSystem }
@@ -47,7 +47,7 @@ public final class SimulatedNetwork: Sendable {
         let surroundings = Surroundings(simulation)
         network = Network(surroundings)
         let machine = Machine("test", addresses: Self.usualAddresses(1), simulation.clock, surroundings)
-        testProcess = MachineProcess(getpid(), on: machine, network, mostDescriptors: .max)
+        testProcess = HostProcess(getpid(), on: machine, network, mostDescriptors: .max)
         test = SimulatedHost(testProcess, on: network)
         let loop = simulation.loop
         let world = loop.world

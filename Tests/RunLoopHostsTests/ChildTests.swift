@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// Scripts for a shell, and what the shell of a simulated host does instead.
-private let scripts: [String: SimulatedHost.Program] = [
+private let scripts: [String: SimulatedProcess.Program] = [
     "exit 3": { $0.exit(3) },
     "echo out; echo err >&2": { process in
         process.print("out")

@@ -3,9 +3,9 @@ internal import RunLoopCore
 internal import RunLoopUnix
 
 /// What a file watcher of a simulated process watches, and what has happened there: the kernel's inotify instance.
-final class FileEventQueue: OpenDescription {
+final class FileEventQueue: OpenDescription, FileEventTaker {
     private enum Target {
-        case file(SimulatedDisk.Node)
+        case file(FileNode)
         case directory(String)
     }
 
@@ -58,7 +58,6 @@ final class FileEventQueue: OpenDescription {
 
     // MARK: Events
 
-    /// Something has happened to a name in a directory.
     func take(_ kind: Int32, in directory: String, name: String, cookie: UInt32) {
         for (number, target, mask) in watches where mask & UInt32(kind) != 0 {
             guard case .directory(directory) = target else { continue }
@@ -66,8 +65,7 @@ final class FileEventQueue: OpenDescription {
         }
     }
 
-    /// Something has happened to a file, by whatever name.
-    func take(_ kind: Int32, of node: SimulatedDisk.Node) {
+    func take(_ kind: Int32, of node: FileNode) {
         for (number, target, mask) in watches {
             guard case .file(let watched) = target, watched === node else { continue }
             if mask & UInt32(kind) != 0 {

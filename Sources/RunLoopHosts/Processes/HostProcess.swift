@@ -4,28 +4,24 @@ internal import RunLoopKit
 internal import RunLoopSimulation
 internal import RunLoopUnix
 
-/// A process of a simulated machine, as the machine's kernel knows it.
+/// A process of a simulated machine: its threads and its system, and what the machine's kernel knows of it.
 ///
 /// Unchecked and not locked: only the thread whose turn it is gets here.
-final class MachineProcess: @unchecked Sendable {
+final class HostProcess: MachineProcess, @unchecked Sendable {
     let identifier: Int32
     let machine: Machine
     let system: HostSystem
-    /// What can send signals to all of them.
     let group: Int32
     let workingDirectory: String
-    /// How it has ended; `nil` while it runs.
     private(set) var status: ChildProcess.ExitStatus?
     /// Called when it has ended.
     var endHandler: ((ChildProcess.ExitStatus) -> Void)?
-    /// The path of its program, and the arguments; empty for a main process.
     private(set) var command: [String] = []
-    /// What descriptors of it lead to.
     private(set) lazy var end = ProcessEnd(self)
 
     /// `nil` if its parent has ended, or does not ask how it ends.
-    private weak var parent: MachineProcess?
-    private var children: [MachineProcess] = []
+    private weak var parent: HostProcess?
+    private var children: [HostProcess] = []
     private let network: Network
     private var world: SimulatedWorld?
     private var thread: LoopThread?
@@ -36,9 +32,9 @@ final class MachineProcess: @unchecked Sendable {
     ///   - group: `nil` for one of its own.
     ///   - streams: its standard ones.
     init(
-        _ identifier: Int32, on machine: Machine, _ network: Network, parent: MachineProcess? = nil,
-        group: Int32? = nil,
-        workingDirectory: String = "/", environment: [String: String] = [:], streams: [OpenDescription] = [],
+        _ identifier: Int32, on machine: Machine, _ network: Network, parent: HostProcess? = nil,
+        group: Int32? = nil, workingDirectory: String = "/", environment: [String: String] = [:],
+        streams: [OpenDescription] = [],
         mostDescriptors: Int = 1_024
     ) {
         (self.identifier, self.machine, self.network, self.parent) = (identifier, machine, network, parent)
@@ -69,30 +65,21 @@ final class MachineProcess: @unchecked Sendable {
         thread = world.startMain(ended: { [self] in hasEnded(.exited(view?.exitCode ?? 0)) }, setUp: program)
     }
 
-    /// Starts a program as a child of this process.
-    ///
-    /// - Parameters:
-    ///   - path: of its file.
-    ///   - streams: its standard ones.
-    func start(
-        _ program: @escaping SimulatedHost.Program, at path: String, _ child: ChildStart, streams: [OpenDescription]
-    ) -> MachineProcess {
-        let process = MachineProcess(
+    func start(_ path: String, _ child: ChildStart, streams: [OpenDescription]) -> any MachineProcess {
+        let process = HostProcess(
             machine.newProcessIdentifier(), on: machine, network, parent: self,
             group: child.group == .inherit ? group : nil, workingDirectory: directory(of: child),
             environment: variables(child.environment), streams: streams,
             mostDescriptors: child.limits[.openFiles].map { Int(clamping: $0) } ?? 1_024)
+        process.command = [path] + child.arguments.dropFirst()
         // As a service manager that listens to the main process alone.
         if system.manager != nil { process.system.manager = { _ in } }
         children.append(process)
-        let arguments = Array(child.arguments.dropFirst())
-        process.command = [path] + arguments
-        let name = "\(machine.name)/\(path.split(separator: "/").last ?? "")-\(process.identifier)"
         network.surroundings.note(
             machine.name, "process \(process.identifier): \(process.command.joined(separator: " "))")
-        process.start(named: name, life: 1) { loop in
-            process.run(program, arguments, loop)
-        }
+        let name = "\(machine.name)/\(path.split(separator: "/").last!)-\(process.identifier)"
+        let program = machine.programs[path]!
+        process.start(named: name, life: 1) { process.run(program, $0) }
         return process
     }
 
@@ -110,8 +97,9 @@ final class MachineProcess: @unchecked Sendable {
         return variables
     }
 
-    private func run(_ program: SimulatedHost.Program, _ arguments: [String], _ loop: RunLoop) {
-        let view = SimulatedProcess(self, arguments: arguments, environment: system.variables, loop: loop)
+    private func run(_ program: SimulatedProcess.Program, _ loop: RunLoop) {
+        let streams = (0..<3).map { PipeEnd(owning: HostSystem.first + $0, of: system) }
+        let view = SimulatedProcess(self, environment: system.variables, loop: loop, streams: streams)
         self.view = view
         do {
             try program(view)
@@ -121,7 +109,6 @@ final class MachineProcess: @unchecked Sendable {
         }
     }
 
-    /// A signal comes to it; 0 does nothing.
     func take(_ number: Int32) {
         guard status == nil, number != 0 else { return }
         let signal = Signal(rawValue: number)
@@ -132,7 +119,6 @@ final class MachineProcess: @unchecked Sendable {
         if system.send(signal) { end(by: signal) }
     }
 
-    /// It ends where it is, by a signal. On a thread of its own this does not return.
     func end(by signal: Signal) {
         guard status == nil else { return }
         hasEnded(.signalled(signal, coreDumped: false))
@@ -155,16 +141,13 @@ final class MachineProcess: @unchecked Sendable {
         _ = parent.system.send(.child)
     }
 
-    /// Nobody asks how it ends.
     func isAbandoned() {
         parent = nil
         if status != nil { reap() }
     }
 
-    /// Whether its number was given back.
     private(set) var isReaped = false
 
-    /// Its number is given back.
     func reap() {
         isReaped = true
         parent?.children.removeAll { $0 === self }
@@ -176,28 +159,13 @@ final class MachineProcess: @unchecked Sendable {
         }
     }
 
-    /// The child of that number.
-    func child(_ identifier: Int32) -> MachineProcess? { children.first { $0.identifier == identifier } }
+    func child(_ identifier: Int32) -> (any MachineProcess)? { children.first { $0.identifier == identifier } }
 
-    /// Its machine has stopped: nobody is told. On a thread of its own this does not return.
     func vanish() {
         system.vanish()
         status = .lost
         world?.kill()
     }
 
-    /// Whether the calling thread is one of its own.
     var isCurrent: Bool { world.map { RunLoop.currentWorld === $0 } ?? false }
-}
-
-/// What a descriptor of a process leads to: readable once that has ended.
-final class ProcessEnd: OpenDescription {
-    private(set) weak var process: MachineProcess?
-
-    init(_ process: MachineProcess) {
-        self.process = process
-    }
-
-    override var isPollable: Bool { true }
-    override var readiness: DescriptorEvents { process?.status == nil && process != nil ? [] : .readable }
 }

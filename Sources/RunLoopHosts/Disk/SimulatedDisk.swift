@@ -14,45 +14,21 @@ public final class SimulatedDisk: Sendable {
         case open, write, truncate, sync, read, rename, remove, syncDirectory
     }
 
-    /// A file's bytes, by all its names.
-    final class Node {
-        /// What whoever looks finds.
-        var content: [UInt8] = []
-        /// What a crash leaves, whatever happens.
-        var durable: [UInt8] = []
-        /// What has changed since.
-        var changes: [Change] = []
-        weak var lock: OpenFile?
-        /// How often it is open.
-        var openings = 0
-        /// Its name, or what that was last.
-        var path: String
-
-        init(_ path: String) {
-            self.path = path
-        }
-    }
-
-    enum Change {
-        case write([UInt8], at: Int)
-        case truncate(Int)
-    }
-
     private enum NameChange {
-        case set(String, Node)
-        case move(String, to: String, Node)
+        case set(String, FileNode)
+        case move(String, to: String, FileNode)
         case remove(String)
     }
 
     private struct State {
-        var names: [String: Node] = [:]
-        var durableNames: [String: Node] = [:]
+        var names: [String: FileNode] = [:]
+        var durableNames: [String: FileNode] = [:]
         var changes: [(directory: String, change: NameChange)] = []
         var capacity: Int?
         var failures: [Operation: Int32] = [:]
         var durations: [Operation: Duration] = [:]
         var fileEventLimit = 16_384
-        var queues: [FileEventQueue] = []
+        var queues: [any FileEventTaker] = []
         var lastCookie: UInt32 = 0
     }
 
@@ -90,7 +66,7 @@ public final class SimulatedDisk: Sendable {
 
     /// Writes a file, for good, as a person does who is asked to.
     public func install(_ contents: [UInt8], at path: String) {
-        let node = state.names[path] ?? Node(path)
+        let node = state.names[path] ?? FileNode(path)
         (node.content, node.durable, node.changes) = (contents, contents, [])
         let isNew = state.names[path] == nil
         (state.names[path], state.durableNames[path]) = (node, node)
@@ -136,7 +112,7 @@ public final class SimulatedDisk: Sendable {
     }
 
     /// - Parameter flags: those of the system.
-    func open(_ path: String, flags: Int32) -> Node? {
+    func open(_ path: String, flags: Int32) -> FileNode? {
         var reason = begin(.open)
         let node = state.names[path]
         if node == nil, flags & O_CREAT == 0 { reason = reason ?? ENOENT }
@@ -148,14 +124,15 @@ public final class SimulatedDisk: Sendable {
         return node ?? create(path)
     }
 
-    func lock(_ file: OpenFile) -> Int32 {
-        guard file.node.lock ?? file === file else { return fail(EWOULDBLOCK) }
-        file.node.lock = file
+    /// - Parameter owner: who has opened it.
+    func lock(_ node: FileNode, by owner: AnyObject) -> Int32 {
+        guard node.lock ?? owner === owner else { return fail(EWOULDBLOCK) }
+        node.lock = owner
         return 0
     }
 
-    private func create(_ path: String) -> Node {
-        let node = Node(path)
+    private func create(_ path: String) -> FileNode {
+        let node = FileNode(path)
         change(.set(path, node), in: Self.directory(of: path))
         tell(IN_CREATE, at: path)
         return node
@@ -166,7 +143,7 @@ public final class SimulatedDisk: Sendable {
         return state.names.values.reduce(0) { seen.insert(ObjectIdentifier($1)).inserted ? $0 + $1.content.count : $0 }
     }
 
-    func write(_ bytes: UnsafeRawBufferPointer, to node: Node, at offset: Int) -> Int {
+    func write(_ bytes: UnsafeRawBufferPointer, to node: FileNode, at offset: Int) -> Int {
         if let reason = begin(.write) { return Int(fail(reason)) }
         var count = bytes.count
         if let capacity = state.capacity {
@@ -181,7 +158,7 @@ public final class SimulatedDisk: Sendable {
         return count
     }
 
-    func truncate(_ node: Node, to length: Int) -> Int32 {
+    func truncate(_ node: FileNode, to length: Int) -> Int32 {
         if let reason = begin(.truncate) { return fail(reason) }
         Self.truncate(&node.content, to: length)
         node.changes.append(.truncate(length))
@@ -189,7 +166,7 @@ public final class SimulatedDisk: Sendable {
         return 0
     }
 
-    func sync(_ node: Node) -> Int32 {
+    func sync(_ node: FileNode) -> Int32 {
         // What takes time is safe at its end.
         if let reason = begin(.sync) { return fail(reason) }
         node.durable = node.content
@@ -197,7 +174,7 @@ public final class SimulatedDisk: Sendable {
         return 0
     }
 
-    func read(_ node: Node) -> [UInt8]? {
+    func read(_ node: FileNode) -> [UInt8]? {
         if let reason = begin(.read) {
             errno = reason
             return nil
@@ -234,22 +211,22 @@ public final class SimulatedDisk: Sendable {
         return 0
     }
 
-    func close(_ file: OpenFile) {
-        if file.node.lock === file { file.node.lock = nil }
-        file.node.openings -= 1
-        if file.isWritable { tell(IN_CLOSE_WRITE, file.node) }
-        tellIfGone(file.node)
+    func close(_ node: FileNode, isWritable: Bool, by owner: AnyObject) {
+        if node.lock === owner { node.lock = nil }
+        node.openings -= 1
+        if isWritable { tell(IN_CLOSE_WRITE, node) }
+        tellIfGone(node)
     }
 
     // MARK: File events
 
-    func node(at path: String) -> Node? { state.names[path] }
+    func node(at path: String) -> FileNode? { state.names[path] }
 
-    func add(_ queue: FileEventQueue) {
+    func add(_ queue: any FileEventTaker) {
         state.queues.append(queue)
     }
 
-    func remove(_ queue: FileEventQueue) {
+    func remove(_ queue: any FileEventTaker) {
         state.queues.removeAll { $0 === queue }
     }
 
@@ -262,17 +239,17 @@ public final class SimulatedDisk: Sendable {
     }
 
     /// Something has happened to what is in a file.
-    private func tell(_ kind: Int32, _ node: Node) {
+    private func tell(_ kind: Int32, _ node: FileNode) {
         guard !state.queues.isEmpty else { return }
         tell(kind, at: node.path)
         tellFile(kind, node)
     }
 
-    private func tellFile(_ kind: Int32, _ node: Node) {
+    private func tellFile(_ kind: Int32, _ node: FileNode) {
         for queue in state.queues { queue.take(kind, of: node) }
     }
 
-    private func tellOfMove(of node: Node, from path: String, to newPath: String, replacing replaced: Node?) {
+    private func tellOfMove(of node: FileNode, from path: String, to newPath: String, replacing replaced: FileNode?) {
         node.path = newPath
         state.lastCookie += 1
         tell(IN_MOVED_FROM, at: path, cookie: state.lastCookie)
@@ -283,14 +260,14 @@ public final class SimulatedDisk: Sendable {
         if let replaced { tellIfGone(replaced) }
     }
 
-    private func tellOfRemoval(of node: Node, at path: String) {
+    private func tellOfRemoval(of node: FileNode, at path: String) {
         tellFile(IN_ATTRIB, node)
         tellIfGone(node)
         tell(IN_DELETE, at: path)
     }
 
     /// A file goes when it has no name any more and nobody has it open.
-    private func tellIfGone(_ node: Node) {
+    private func tellIfGone(_ node: FileNode) {
         guard node.openings == 0, state.names[node.path] !== node else { return }
         tellFile(IN_DELETE_SELF, node)
     }
@@ -315,7 +292,7 @@ public final class SimulatedDisk: Sendable {
         }
     }
 
-    private func settle(_ node: Node) {
+    private func settle(_ node: FileNode) {
         let kept = surroundings.random(in: 0...node.changes.count)
         for change in node.changes.prefix(kept) { Self.apply(change, to: &node.durable) }
         if kept < node.changes.count, case .write(let bytes, let offset) = node.changes[kept], !bytes.isEmpty {
@@ -337,7 +314,7 @@ public final class SimulatedDisk: Sendable {
         state.changes.append((directory, change))
     }
 
-    private static func apply(_ change: NameChange, to names: inout [String: Node]) {
+    private static func apply(_ change: NameChange, to names: inout [String: FileNode]) {
         switch change {
         case .set(let path, let node): names[path] = node
         case .move(let path, let newPath, let node):
@@ -347,7 +324,7 @@ public final class SimulatedDisk: Sendable {
         }
     }
 
-    private static func apply(_ change: Change, to content: inout [UInt8]) {
+    private static func apply(_ change: FileNode.Change, to content: inout [UInt8]) {
         switch change {
         case .write(let bytes, let offset): write(bytes, to: &content, at: offset)
         case .truncate(let length): truncate(&content, to: length)

@@ -21,7 +21,7 @@ final class HostSystem: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
 
     let processIdentifier: Int32
     /// Whose system it is.
-    weak var process: MachineProcess?
+    weak var process: (any MachineProcess)?
     var variables: [String: String]
     private var ignored: Set<Signal> = []
     /// Told what the process says to its service manager.

@@ -29,7 +29,7 @@ extension HostSystem {
     }
 
     func lock(_ descriptor: Int32) -> Int32 {
-        file(descriptor).map(machine.disk.lock) ?? -1
+        file(descriptor).map { machine.disk.lock($0.node, by: $0) } ?? -1
     }
 
     func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int) -> Int {

@@ -20,7 +20,10 @@ public import RunLoopUnix
 ///
 /// It belongs to the main thread of the process, and is not `Sendable`.
 public final class SimulatedProcess {
-    private let process: MachineProcess
+    /// A program of processes: called on the main thread of each.
+    public typealias Program = @Sendable (SimulatedProcess) throws -> Void
+
+    private let process: any MachineProcess
     /// What it was called with, without its own name.
     public let arguments: [String]
     /// Its environment variables.
@@ -35,9 +38,10 @@ public final class SimulatedProcess {
     public let standardError: PipeEnd
     private(set) var exitCode: Int32 = 0
 
-    init(_ process: MachineProcess, arguments: [String], environment: [String: String], loop: RunLoop) {
-        (self.process, self.arguments, self.environment, self.loop) = (process, arguments, environment, loop)
-        let streams = (0..<3).map { PipeEnd(owning: HostSystem.first + $0, of: process.system) }
+    /// - Parameter streams: its standard ones.
+    init(_ process: any MachineProcess, environment: [String: String], loop: RunLoop, streams: [PipeEnd]) {
+        (self.process, self.environment, self.loop) = (process, environment, loop)
+        arguments = Array(process.command.dropFirst())
         (standardInput, standardOutput, standardError) = (streams[0], streams[1], streams[2])
     }
 

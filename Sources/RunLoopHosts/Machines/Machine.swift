@@ -90,11 +90,11 @@ final class Machine {
     // MARK: Processes
 
     /// What its files run that are programs.
-    var programs: [String: SimulatedHost.Program] = [:]
+    var programs: [String: SimulatedProcess.Program] = [:]
     /// How many processes there may be.
     var mostProcesses = Int.max
     /// Those that run, and those that have ended and were not asked for; by number.
-    private(set) var processes: [MachineProcess] = []
+    private(set) var processes: [any MachineProcess] = []
     private var lastProcess: Int32 = 1
 
     func newProcessIdentifier() -> Int32 {
@@ -102,11 +102,11 @@ final class Machine {
         return lastProcess
     }
 
-    func add(_ process: MachineProcess) {
+    func add(_ process: any MachineProcess) {
         processes.append(process)
     }
 
-    func remove(_ process: MachineProcess) {
+    func remove(_ process: any MachineProcess) {
         processes.removeAll { $0 === process }
     }
 

@@ -6,7 +6,8 @@ internal import RunLoopSimulation
 /// of several processes.
 class OpenDescription {
     private var holders = 0
-    private var watches: [(watch: DescriptorWatch, system: ObjectIdentifier)] = []
+    /// With the system through which each of them came.
+    private var watches: [(watch: DescriptorWatch, system: AnyObject)] = []
 
     /// Whether a loop can wait for it.
     var isPollable: Bool { false }
@@ -29,16 +30,16 @@ class OpenDescription {
     }
 
     /// A descriptor of a process is closed.
-    final func letGo(_ descriptor: Int32, of system: HostSystem) {
-        watches.removeAll { $0.system == ObjectIdentifier(system) && $0.watch.descriptor == descriptor }
+    final func letGo(_ descriptor: Int32, of system: AnyObject) {
+        watches.removeAll { $0.system === system && $0.watch.descriptor == descriptor }
         holders -= 1
         if holders == 0 { close() }
     }
 
     // MARK: Watches
 
-    final func begin(_ watch: DescriptorWatch, of system: HostSystem) {
-        watches.append((watch, ObjectIdentifier(system)))
+    final func begin(_ watch: DescriptorWatch, of system: AnyObject) {
+        watches.append((watch, system))
         watch.note(readiness)
     }
 

@@ -23,9 +23,8 @@ extension HostSystem {
         for (number, stream) in child.streams.enumerated() { streams.append(try description(of: stream, number)) }
         let directory = child.workingDirectory.map { machine.absolute($0, from: process.workingDirectory) }
         let files = child.files.map { machine.absolute($0, from: directory ?? process.workingDirectory) }
-        for file in files {
-            guard let program = machine.programs[file] else { continue }
-            return process.start(program, at: file, child, streams: streams).identifier
+        if let file = files.first(where: { machine.programs[$0] != nil }) {
+            return process.start(file, child, streams: streams).identifier
         }
         throw .init(.execute, errno: files.contains { machine.disk.exists($0) } ? EACCES : ENOENT)
     }
