@@ -147,6 +147,9 @@ let package = Package(
         .target(
             name: "TLSTestSupport", dependencies: ["RunLoopTLS", "COpenSSL"], path: "Tests/TLSTestSupport",
             swiftSettings: strict),
+        .executableTarget(
+            name: "Minute", dependencies: ["RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopHosts"],
+            path: "Tests/Minute", swiftSettings: strict),
         .testTarget(
             name: "DriverTests",
             dependencies: [
@@ -185,7 +188,7 @@ let package = Package(
             name: "RunLoopHostsTests",
             dependencies: [
                 "RunLoopHosts", "RunLoopUnix", "RunLoopTLS", "RunLoopKit", "RunLoopSimulation", "TestSupport",
-                "TLSTestSupport",
+                "TLSTestSupport", "Minute",
             ],
             swiftSettings: strict),
         .testTarget(

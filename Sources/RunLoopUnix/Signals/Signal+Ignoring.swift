@@ -1,0 +1,12 @@
+extension Signal {
+    /// Makes the process ignore a signal. Children started by `exec` alone ignore it too; those of ``ChildProcess``
+    /// begin with the defaults.
+    ///
+    /// Sources for the signal still hear of it. It is ignored once they are gone. Any thread.
+    ///
+    /// - Throws: ``SignalError`` if the signal cannot be ignored.
+    public static func ignore(_ signal: Signal) throws(SignalError) {
+        try SignalError.check(signal)
+        if WorldSystem.current.ignore(signal: signal.rawValue) != 0 { throw .noSuchSignal(signal.rawValue) }
+    }
+}
