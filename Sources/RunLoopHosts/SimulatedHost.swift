@@ -239,7 +239,9 @@ public final class SimulatedHost: Sendable {
 
     private func expectLife() {
         guard let period = service?.watchdogPeriod else { return }
-        let starvation = network.surroundings.schedule(at: network.surroundings.now + period) { [weak self] in
+        let starvation = network.surroundings.schedule(
+            at: network.surroundings.now + period, "the watchdog's time is up", on: name
+        ) { [weak self] in
             self?.starve()
         }
         state.withLock { state in

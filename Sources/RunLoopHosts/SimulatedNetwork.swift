@@ -49,6 +49,7 @@ public final class SimulatedNetwork: Sendable {
         let machine = Machine("test", addresses: Self.usualAddresses(1), simulation.clock, surroundings)
         testProcess = HostProcess(getpid(), on: machine, network, mostDescriptors: .max)
         test = SimulatedHost(testProcess, on: network)
+        simulation.nameTest(test.name)
         let loop = simulation.loop
         let world = loop.world
         require(Self.ofWorld[world] == nil, "a simulation has one network; add your hosts to that")

@@ -36,6 +36,11 @@ struct Agenda {
         }
     }
 
+    /// What happens next, and when.
+    var next: (date: RunLoop.Instant, what: String)? {
+        mutating get { firstDate.map { ($0, heap[0].appointment.description) } }
+    }
+
     /// Takes out what happens next, if it does by then.
     mutating func takeFirst(until date: RunLoop.Instant) -> Appointment? {
         guard let firstDate, firstDate <= date else { return nil }
@@ -66,13 +71,18 @@ struct Agenda {
 }
 
 /// Something on the agenda of a simulated world.
-package final class Appointment: Sendable {
+package final class Appointment: Sendable, CustomStringConvertible {
     // Unsafe, but only the thread whose turn it is gets here.
     private nonisolated(unsafe) var action: (() -> Void)?
+    private let what: StaticString
+    private let host: String
 
-    init(_ action: @escaping () -> Void) {
-        self.action = action
+    init(_ what: StaticString, _ host: String, _ action: @escaping () -> Void) {
+        (self.what, self.host, self.action) = (what, host, action)
     }
+
+    /// For example `bytes arrive on server`.
+    package var description: String { "\(what) on \(host)" }
 
     var isOff: Bool { action == nil }
 

@@ -29,7 +29,7 @@ package final class SimulatedWorld: World {
         clock.begins(on: host)
         let numbers = Locked(numbers)
         RunLoop.RandomNumbers.source.set({ numbers.withLock { $0.next() } }, in: self)
-        RunLoop.preparations.set({ [unowned timeline] in timeline.trace($0) }, in: self)
+        RunLoop.preparations.set({ [unowned timeline] in timeline.add($0) }, in: self)
     }
 
     package var isVirtual: Bool { true }

@@ -36,7 +36,8 @@ public func withSimulation<Result>(
     let loop = RunLoop(driver: VirtualDriver(timeline: timeline, index: 0), world: world)
     let previous = RunLoop.install(loop)
     RunLoop.mainRemotes.set(loop.remote, in: world)
-    timeline.trace(loop)
+    timeline.add(loop)
+    Witness.current?.see(simulation)
     defer {
         timeline.close(from: 0)
         loop.tearDown()
@@ -66,10 +67,19 @@ public final class Simulation: Sendable {
 
     init(seed: UInt64, isTraced: Bool, startingAt wallTime: RunLoop.WallTime) {
         self.seed = seed
-        timeline = Timeline(isTraced: isTraced)
+        timeline = Timeline(isTraced: isTraced, recordsLoops: Witness.current != nil)
         clock = MachineClock(on: timeline, showing: wallTime)
         world = SimulatedWorld(timeline: timeline, numbers: SeededNumbers(seed: seed), clock: clock)
         _ = timeline.enter(named: "main", thread: pthread_self())
+        Self.ofWorld.set(self, in: world)
+    }
+
+    private static let ofWorld = WorldLocal<Simulation?> { _ in nil }
+
+    /// That of the calling thread, if it has one.
+    package static var ofThread: Simulation? {
+        guard let loop = RunLoop.installed, loop.isVirtual else { return nil }
+        return ofWorld[loop.world]
     }
 
     /// The virtual time; the start is zero.
@@ -80,7 +90,7 @@ public final class Simulation: Sendable {
     /// - Precondition: the calling thread is one of the simulation's.
     public var loop: RunLoop { place.loop }
 
-    private var place: (loop: RunLoop, index: Int) {
+    var place: (loop: RunLoop, index: Int) {
         guard let loop = RunLoop.installed, let driver = loop.virtualDriver, driver.timeline === timeline else {
             fatalError("this thread is not one of the simulation's; use it inside withSimulation")
         }
@@ -103,7 +113,7 @@ public final class Simulation: Sendable {
         var othersRan = true
         while now < date || othersRan {
             let start = now
-            let (isPoll, callouts) = (start >= date, loop.statistics.callouts)
+            let (isPoll, callouts) = (start >= date, loop.callouts)
             switch loop.run(in: .default, until: date) {
             case .starved: return
             // Only another thread can cause something before the date.
@@ -123,8 +133,8 @@ public final class Simulation: Sendable {
     /// Makes passes as long as the one before has found anything to do.
     private func settle(_ loop: RunLoop, at date: RunLoop.Instant, since callouts: Int) {
         var before = callouts
-        while loop.statistics.callouts != before && now <= date {
-            before = loop.statistics.callouts
+        while loop.callouts != before && now <= date {
+            before = loop.callouts
             guard loop.poll() == .timedOut else { return }
         }
     }
@@ -146,21 +156,13 @@ public final class Simulation: Sendable {
         return loop.run(in: Timeline.asleep, until: date) != .starved
     }
 
-    /// How ``runUntilIdle(limit:)`` ended.
-    public enum Idleness: Sendable, Hashable {
-        /// Nothing can happen any more: no thread has anything scheduled. `waiting` names what waits for something that
-        /// can never come: timers of other modes, or sources that nobody will signal.
-        case idle(waiting: [String])
-        /// Something is still scheduled beyond the limit. With a repeating timer this is always so.
-        case busy(waiting: [String])
-    }
-
     /// Runs the loop in the default mode until nothing is left to happen in any thread of the simulation.
     ///
     /// - Parameter limit: how much virtual time may pass; a day unless given. Work that takes longer is finished, and
     ///   what had come due by its end is served once.
+    /// - Returns: how the simulation stands then. With a repeating timer it is always ``Standing/idle(until:next:)``.
     @discardableResult
-    public func runUntilIdle(limit: Duration = .seconds(86_400)) -> Idleness {
+    public func runUntilIdle(limit: Duration = .seconds(86_400)) -> Standing {
         let (loop, index) = place
         let end = now + limit
         timeline.beginHorizon(index, at: end)
@@ -175,7 +177,8 @@ public final class Simulation: Sendable {
             }
             isOver = isOver || loop.isEnding
         }
-        return timeline.endHorizon(index) ? .busy(waiting: waiting) : .idle(waiting: waiting)
+        timeline.endHorizon(index)
+        return standing
     }
 
     /// Works for `duration`: the calling thread's loop is blocked, as by a busy handler, while other threads keep
@@ -240,13 +243,16 @@ public final class Simulation: Sendable {
     ///
     /// - Parameters:
     ///   - name: what the names of its threads begin with, and what its chance depends on besides the seed.
+    ///   - machine: the name of the machine.
     ///   - life: how often there was such a host before.
     package func makeWorld(
-        named name: String, life: Int, clock: MachineClock, descriptors: any SimulatedDescriptors
+        named name: String, on machine: String, life: Int, clock: MachineClock,
+        descriptors: any SimulatedDescriptors
     ) -> SimulatedWorld {
         let world = SimulatedWorld(
             timeline: timeline, numbers: SeededNumbers(seed: seed, for: "\(name) \(life)"), clock: clock,
-            host: timeline.makeHost(), prefix: "\(name)/", descriptors: descriptors)
+            host: timeline.makeHost(on: machine), prefix: "\(name)/", descriptors: descriptors)
+        Self.ofWorld.set(self, in: world)
         otherWorlds.withLock { $0.append(world) }
         return world
     }
@@ -275,14 +281,17 @@ public final class Simulation: Sendable {
     }
 
     /// Has something happen at a date, or as soon as the running thread rests. It calls no code of the user's.
-    package func schedule(at date: RunLoop.Instant, _ action: @escaping () -> Void) -> Appointment {
-        timeline.schedule(at: date, action)
+    ///
+    /// - Parameters:
+    ///   - what: says what happens, for example `bytes arrive`.
+    ///   - host: where.
+    package func schedule(
+        at date: RunLoop.Instant, _ what: StaticString, on host: String, _ action: @escaping () -> Void
+    ) -> Appointment {
+        timeline.schedule(at: date, what, on: host, action)
     }
 
     // MARK: What happened
-
-    /// What the calling thread's loop waits for, one line each: it explains why a run was starved.
-    public var waiting: [String] { loop.dump().items.filter(\.keepsAlive).map(\.description) }
 
     /// What happened, one line each, in order: the time, the thread, the mode, and the event. Every run gives the same
     /// bytes. Empty unless the simulation is traced.
@@ -302,21 +311,25 @@ public final class Simulation: Sendable {
         timeline.noteEscape(to: place.index) { "\(task) sleeps on \(clock), in real time, on \($0) at \($1)" }
     }
 
-    /// Adds a line of your own to the trace.
+    /// Adds a line of your own to the trace and to the ``picture``.
     public func note(_ text: String) {
-        let loop = place.loop
-        timeline.record(text, loop)
+        timeline.note(text, loop)
     }
 
-    /// Adds a line about what is no thread of the simulation.
-    package func note(_ text: @autoclosure () -> String, of name: String) {
-        timeline.record(text(), of: name)
+    /// Notes something of a host, or of what is between hosts.
+    package func note(_ text: String, of name: String) {
+        timeline.note(text, of: name)
     }
-}
 
-extension RunLoop.Statistics {
-    /// How often anything was called.
-    fileprivate var callouts: Int { fires + sources + blocks + jobs }
+    /// Notes what has come from one host to another, or has not.
+    package func note(_ message: Message, from sender: String, to receiver: String) {
+        timeline.note(message, from: sender, to: receiver)
+    }
+
+    /// From now on the test's own threads are those of a host.
+    package func nameTest(_ name: String) {
+        timeline.nameTest(name)
+    }
 }
 
 extension RunLoop {

@@ -10,7 +10,7 @@ internal import Synchronization
 /// own dates, and comes before the deadlines that are equal to them. So a simulation is exact, and the same in every run.
 final class Timeline: Sendable {
     /// What a thread rests for.
-    private enum Rest {
+    enum Rest {
         /// It runs, or will run when its turn comes.
         case none
         /// A deadline, or a wake-up unless the thread is at work.
@@ -61,6 +61,10 @@ final class Timeline: Sendable {
         var thread: pthread_t?
         var rest = Rest.none
         var isWoken = false
+        /// Its loop, while it has one.
+        var loop: UnownedReference<RunLoop>?
+        /// Since when it has done nothing, and how often the loop had called anything until then.
+        var quiet = (since: RunLoop.Instant(nanoseconds: 0), callouts: 0)
         var watches: [SourceToken: (descriptor: Int32, events: DescriptorEvents)] = [:]
         /// Who is told when the wall clock is set, and whether it was.
         var clockWatch: (token: SourceToken, wasSet: Bool)?
@@ -103,7 +107,6 @@ final class Timeline: Sendable {
     private struct Horizon {
         let index: Int
         let date: RunLoop.Instant
-        var isInTheWay = false
     }
 
     private struct State {
@@ -132,6 +135,20 @@ final class Timeline: Sendable {
             return clock.now > date ? .distantPast : min(date, nextEvent)
         }
 
+        /// Whose picture of the past a thread is in, and what it is called there unless it is the first one.
+        func lane(of index: Int) -> (name: String, thread: String?) {
+            let name = participants[index].name
+            guard let machine = machines[hosts[index]] else { return (name, nil) }
+            let prefix = hosts[index] == 0 ? "" : "\(machine)/"
+            return (machine, name == machine || index == 0 ? nil : String(name.dropFirst(prefix.count)))
+        }
+
+        /// A thread is about to wait.
+        mutating func noteQuiet(_ index: Int) {
+            guard let callouts = participants[index].loop?.with({ $0.callouts }) else { return }
+            if participants[index].quiet.callouts != callouts { participants[index].quiet = (clock.now, callouts) }
+        }
+
         /// When all that a thread belongs to began to end.
         @inline(never)
         mutating func endBegan(_ index: Int) -> RunLoop.Instant? { closed ?? closedHosts[hosts[index]] }
@@ -141,7 +158,8 @@ final class Timeline: Sendable {
         var hosts: [Int] = []
         /// Those that have not ended, in the order in which they were started. Threads that have ended cost nothing.
         var living: [Int] = []
-        var lastHost = 0
+        /// The machines of hosts, by the numbers of these; without one, the test's own threads have lanes of their own.
+        var machines: [String?] = [nil]
         var agenda = Agenda()
         /// Nothing on it happens before.
         var nextEvent = RunLoop.Instant.distantFuture
@@ -155,6 +173,9 @@ final class Timeline: Sendable {
     }
 
     private let isTraced: Bool
+    /// Whether the history has what loops do.
+    let recordsLoops: Bool
+    let history = History()
     private let clock = Clock()
     /// The moment before which the running thread may wait without the lock: as long as it is the only thread and
     /// nobody has woken it, nothing else can happen before its deadline. Otherwise the beginning of time.
@@ -162,8 +183,9 @@ final class Timeline: Sendable {
     private let worldsTurn = Turn()
     private let state: Locked<State>
 
-    init(isTraced: Bool) {
+    init(isTraced: Bool, recordsLoops: Bool) {
         self.isTraced = isTraced
+        self.recordsLoops = isTraced || recordsLoops
         state = Locked(State(clock: clock, worldsTurn: worldsTurn))
     }
 
@@ -178,9 +200,8 @@ final class Timeline: Sendable {
         }
     }
 
-    /// - Returns: whether, when nothing else could happen any more, something was scheduled beyond the horizon.
-    func endHorizon(_ index: Int) -> Bool {
-        change { state in state.horizons.remove(at: state.horizon(of: index)!).isInTheWay }
+    func endHorizon(_ index: Int) {
+        change { state in _ = state.horizons.remove(at: state.horizon(of: index)!) }
     }
 
     /// Changes the state of the threads.
@@ -200,6 +221,7 @@ final class Timeline: Sendable {
             state.participants.append(Participant(name: name, isService: isService, thread: thread))
             state.hosts.append(host)
             state.living.append(state.participants.count - 1)
+            history.setAlive(true, state.lane(of: state.participants.count - 1).name, at: state.clock.now)
             return state.participants.count - 1
         }
     }
@@ -218,15 +240,20 @@ final class Timeline: Sendable {
     /// Called last on a thread.
     func leave(_ index: Int) {
         let next = change { state in
-            Self.end(index, &state)
+            end(index, &state)
             return Self.chooseNext(&state)
         }
         act(next)?.give()
     }
 
-    private static func end(_ index: Int, _ state: inout State) {
+    private func end(_ index: Int, _ state: inout State) {
         state.participants[index].rest = .ended
+        state.participants[index].loop = nil
         state.living.removeAll { $0 == index }
+        let lane = state.lane(of: index).name
+        if !state.living.contains(where: { state.lane(of: $0).name == lane }) {
+            history.setAlive(false, lane, at: state.clock.now)
+        }
         for other in state.living {
             if case .join(index) = state.participants[other].rest { state.participants[other].rest = .none }
         }
@@ -238,10 +265,20 @@ final class Timeline: Sendable {
     }
 
     /// A number for threads that live and die together; those of 0 are the test's own.
-    func makeHost() -> Int {
+    ///
+    /// - Parameter machine: whose picture of the past they are in.
+    func makeHost(on machine: String) -> Int {
         change { state in
-            state.lastHost += 1
-            return state.lastHost
+            state.machines.append(machine)
+            return state.machines.count - 1
+        }
+    }
+
+    /// From now on the test's own threads are those of a host.
+    func nameTest(_ name: String) {
+        state.withLock { state in
+            history.rename(state.lane(of: 0).name, to: name)
+            state.machines[0] = name
         }
     }
 
@@ -254,7 +291,7 @@ final class Timeline: Sendable {
             for index in state.living where state.hosts[index] == host {
                 let participant = state.participants[index]
                 if case .none = participant.rest, participant.thread == thread { own = participant.turn }
-                Self.end(index, &state)
+                end(index, &state)
                 state.horizons.removeAll { $0.index == index }
             }
             return own.map { ($0, Self.chooseNext(&state)) }
@@ -276,6 +313,7 @@ final class Timeline: Sendable {
         rest(own) { state in
             if case .ended = state.participants[index].rest { return false }
             state.participants[own].rest = .join(index)
+            state.participants[own].quiet.since = state.clock.now
             // Nothing ends such a wait but the end that it is for, so a circle of them is told at once.
             var circle = [own]
             while case .join(let next) = state.participants[circle.last!].rest {
@@ -341,11 +379,11 @@ final class Timeline: Sendable {
             }
             guard deadline > state.clock.now else {
                 if let horizon = state.horizon(of: index), state.clock.now > state.horizons[horizon].date {
-                    state.horizons[horizon].isInTheWay = true
                     atOnce = .late
                 }
                 return false
             }
+            state.noteQuiet(index)
             state.participants[index].rest = .until(deadline, wakeable: true)
             return true
         }.outcome
@@ -386,6 +424,7 @@ final class Timeline: Sendable {
         rest(latch.index) { state in
             guard !latch.isOpen.load(ordering: .relaxed) else { return false }
             state.participants[latch.index].rest = .latch(latch)
+            state.participants[latch.index].quiet.since = state.clock.now
             return true
         }.outcome
     }
@@ -478,7 +517,6 @@ final class Timeline: Sendable {
             return begin(first!, &state, .woke)
         }
         if waitsOutside(state) { return nil }
-        for index in state.horizons.indices { state.horizons[index].isInTheWay = false }
         // Nothing can ever happen any more. The first thread that can be told is told: first threads that are no
         // service, then those that wait for another thread in vain, then any.
         let sleepers = state.living.filter {
@@ -511,9 +549,7 @@ final class Timeline: Sendable {
             else { continue }
             first = index
         }
-        guard let first else { return nil }
-        state.horizons[first].isInTheWay = true
-        return state.horizons[first].index
+        return first.map { state.horizons[$0].index }
     }
 
     /// Each of the threads waits for another one, for ever, and none of them can be told.
@@ -554,25 +590,43 @@ final class Timeline: Sendable {
         return turn
     }
 
-    // MARK: Trace
+    // MARK: What has happened
 
     var lines: [String] { state.withLock { $0.lines } }
 
     /// The mode in which a loop sleeps while it has nothing to run.
     static let asleep = RunLoop.Mode("asleep")
 
-    /// Writes down what a loop does from now on.
-    func trace(_ loop: RunLoop) {
-        guard isTraced else { return }
+    /// The loop of a thread begins.
+    func add(_ loop: RunLoop) {
+        guard let index = loop.virtualDriver?.index else { return }
+        state.withLock { state in
+            state.participants[index].loop = UnownedReference(loop)
+            state.participants[index].quiet.since = state.clock.now
+        }
+        guard recordsLoops else { return }
         loop.trace = { [unowned self, unowned loop] event in
             switch event {
             case .runBegan(Self.asleep), .runEnded(Self.asleep, _): break
-            default: record(event.description, loop)
+            case .runBegan, .runEnded: writeLine(event.description, loop)
+            case .called, .ignored:
+                writeLine(event.description, loop)
+                record(index) { .loop(event, thread: $0) }
             }
         }
     }
 
-    func record(_ text: String, _ loop: RunLoop) {
+    /// A thread has no loop any more.
+    func forgetLoop(_ index: Int) {
+        state.withLock { $0.participants[index].loop = nil }
+    }
+
+    private func record(_ index: Int, _ what: (_ thread: String?) -> History.What) {
+        let (lane, now) = state.withLock { ($0.lane(of: index), $0.clock.now) }
+        history.record(what(lane.thread), in: lane.name, at: now)
+    }
+
+    private func writeLine(_ text: String, _ loop: RunLoop) {
         guard isTraced, let index = loop.virtualDriver?.index else { return }
         let mode = loop.currentMode?.name ?? "-"
         state.withLock { state in
@@ -580,24 +634,84 @@ final class Timeline: Sendable {
         }
     }
 
-    func record(_ text: @autoclosure () -> String, of name: String) {
+    private func writeLine(_ text: @autoclosure () -> String, of name: String) {
         guard isTraced else { return }
         let text = text()
         state.withLock { $0.lines.append("\($0.clock.now) \(name) - \(text)") }
     }
 
+    /// Notes something that a thread says.
+    func note(_ text: String, _ loop: RunLoop) {
+        writeLine(text, loop)
+        if let index = loop.virtualDriver?.index { record(index) { .note(text, thread: $0) } }
+    }
+
+    /// Notes something of a host, or of what is between hosts.
+    func note(_ text: String, of name: String) {
+        writeLine(text, of: name)
+        history.record(.note(text, thread: nil), in: name, at: now)
+    }
+
+    /// Notes what has come from one host to another, or has not.
+    func note(_ message: Simulation.Message, from sender: String, to receiver: String) {
+        switch message {
+        case .bytes(let count): writeLine("\(count) bytes from \(sender)", of: receiver)
+        case .end: writeLine("end from \(sender)", of: receiver)
+        case .lost(let count): writeLine("\(count) bytes to \(receiver) are lost", of: sender)
+        }
+        history.record(.message(message, from: sender), in: receiver, at: now)
+    }
+
     /// A task has come back from outside of the simulation.
     /// - Parameter what: says it of the thread's name and the time.
     func noteEscape(to index: Int, _ what: (String, RunLoop.Instant) -> String) {
-        state.withLock { state in
+        let (name, escape) = state.withLock { state in
             let name = state.participants[index].name
             let escape = what(name, state.clock.now)
             state.escapes.append(escape)
-            if isTraced { state.lines.append("\(state.clock.now) \(name) - escape: \(escape)") }
+            return (name, escape)
         }
+        writeLine("escape: \(escape)", of: name)
+        record(index) { .note("escape: \(escape)", thread: $0) }
     }
 
     var escapes: [String] { state.withLock { $0.escapes } }
+
+    // MARK: How it stands
+
+    /// A thread that has not ended.
+    struct Stand {
+        let index: Int
+        let name: String
+        let isService: Bool
+        let rest: Rest
+        /// Whether somebody has woken it.
+        let isWoken: Bool
+        /// Since when it has done nothing.
+        let quietSince: RunLoop.Instant
+        let loop: UnownedReference<RunLoop>?
+    }
+
+    /// The threads that have not ended, in the order in which they were started.
+    var stands: [Stand] {
+        state.withLock { state in
+            state.living.map { index in
+                let participant = state.participants[index]
+                return Stand(
+                    index: index, name: participant.name, isService: participant.isService, rest: participant.rest,
+                    isWoken: participant.isWoken || participant.hasReady, quietSince: participant.quiet.since,
+                    loop: participant.loop)
+            }
+        }
+    }
+
+    /// The names of threads, also of those that have ended.
+    func name(of index: Int) -> String { state.withLock { $0.participants[index].name } }
+
+    /// What the world does next.
+    var nextAppointment: (date: RunLoop.Instant, what: String)? {
+        state.withLock { $0.agenda.next }
+    }
 
     // MARK: Descriptors
 
@@ -637,8 +751,10 @@ final class Timeline: Sendable {
 
     /// Has something happen at a date, or as soon as the running thread rests if the date has come. It runs on the thread
     /// that rests, and calls no code of the user's.
-    func schedule(at date: RunLoop.Instant, _ action: @escaping () -> Void) -> Appointment {
-        let appointment = Appointment(action)
+    func schedule(
+        at date: RunLoop.Instant, _ what: StaticString, on host: String, _ action: @escaping () -> Void
+    ) -> Appointment {
+        let appointment = Appointment(what, host, action)
         let isTooLate = change { state in
             guard !state.isClosing else { return true }
             state.agenda.insert(appointment, at: date)

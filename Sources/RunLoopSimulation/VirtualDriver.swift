@@ -17,6 +17,10 @@ final class VirtualDriver: Driver {
         if let descriptors { watch(descriptors) }
     }
 
+    deinit {
+        timeline.forgetLoop(index)
+    }
+
     var now: RunLoop.Instant { timeline.now }
 
     var waker: any Waker { VirtualWaker(timeline: timeline, index: index) }

@@ -64,7 +64,7 @@ struct MetricsTests {
             let metrics = LoopMetrics(remote.withLock { $0! }, name: "short", interval: .seconds(1), factory: factory)
             thread.join()
             #expect(simulation.now >= RunLoop.Instant(nanoseconds: 5_000_000_000))
-            #expect(simulation.runUntilIdle() == .idle(waiting: []))
+            #expect(simulation.runUntilIdle() == .done)
             withExtendedLifetime(metrics) {}
         }
     }
@@ -77,7 +77,7 @@ struct MetricsTests {
             let metrics = LoopMetrics(loop!.remote, name: "idle", interval: .seconds(1), factory: TestMetrics())
             simulation.advance(by: .seconds(3))
             loop = nil
-            #expect(simulation.runUntilIdle(limit: .seconds(60)) == .idle(waiting: []))
+            #expect(simulation.runUntilIdle(limit: .seconds(60)) == .done)
             withExtendedLifetime(metrics) {}
         }
     }

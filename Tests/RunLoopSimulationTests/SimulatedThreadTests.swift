@@ -118,7 +118,7 @@ struct SimulatedThreadTests {
             let worker = LoopThread(name: "worker") { loop in
                 loop.perform(afterDelay: .seconds(2)) { mainRemote.perform { performed.append($0.now) } }
             }
-            #expect(simulation.runUntilIdle() == .idle(waiting: []))
+            #expect(simulation.runUntilIdle() == .done)
             #expect(performed.entries == [seconds(2)])
             worker.join()
         }
@@ -286,26 +286,28 @@ struct SimulatedThreadTests {
                     if ticks.add() == 4 { timer.invalidate() }
                 }
             }
-            #expect(simulation.runUntilIdle() == .idle(waiting: []))
+            #expect(simulation.runUntilIdle() == .done)
             #expect(ticks.value == 4)
             #expect(simulation.now == seconds(4))
             thread.join()
         }
     }
 
-    @Test("runUntilIdle is busy when another thread has something beyond the limit")
-    func busy() {
+    @Test("runUntilIdle is idle when another thread has something beyond the limit")
+    func beyondLimit() {
         withSimulation { simulation in
             let thread = LoopThread(name: "worker") { _ in
                 Timer.scheduledTimer(withTimeInterval: .seconds(3), repeats: true) { _ in }
             }
-            guard case .busy = simulation.runUntilIdle(limit: .seconds(10)) else {
-                Issue.record("not busy")
+            let standing = simulation.runUntilIdle(limit: .seconds(10))
+            guard case .idle(until: seconds(12), let next) = standing else {
+                Issue.record("\(standing)")
                 return
             }
+            #expect(next.hasPrefix("timer (") && next.hasSuffix(") of worker"))
             #expect(simulation.now == seconds(9))
             thread.stop()
-            #expect(simulation.runUntilIdle(limit: .seconds(10)) == .idle(waiting: []))
+            #expect(simulation.runUntilIdle(limit: .seconds(10)) == .done)
         }
     }
 

@@ -20,7 +20,7 @@ struct SimulationEndTests {
     func workBeyondLimit() {
         withSimulation { simulation in
             simulation.loop.perform(at: seconds(1)) { simulation.spend(.seconds(5)) }
-            #expect(simulation.runUntilIdle(limit: .seconds(2)) == .idle(waiting: []))
+            #expect(simulation.runUntilIdle(limit: .seconds(2)) == .done)
             #expect(simulation.now == seconds(6))
         }
     }
@@ -33,7 +33,11 @@ struct SimulationEndTests {
                 Timer.scheduledTimer(withTimeInterval: .seconds(4), repeats: true) { _ in ticks.append(loop.now) }
             }
             simulation.loop.perform(at: seconds(1)) { simulation.spend(.seconds(5)) }
-            #expect(simulation.runUntilIdle(limit: .seconds(2)) == .busy(waiting: []))
+            let standing = simulation.runUntilIdle(limit: .seconds(2))
+            guard case .idle(until: seconds(8), _) = standing else {
+                Issue.record("\(standing)")
+                return
+            }
             #expect(simulation.now == seconds(6))
             simulation.advance(to: seconds(9))
             withExtendedLifetime(worker) {}
@@ -45,11 +49,12 @@ struct SimulationEndTests {
     func overloadedIdle() {
         withSimulation { simulation in
             overload(simulation.loop, simulation)
-            guard case .busy(let waiting) = simulation.runUntilIdle(limit: .seconds(20)) else {
-                Issue.record("not busy")
+            guard case .idle(until: let date, _) = simulation.runUntilIdle(limit: .seconds(20)) else {
+                Issue.record("not idle")
                 return
             }
-            #expect(waiting.count == 2)
+            #expect(date == simulation.now)
+            #expect(simulation.waits.count == 2)
             #expect(simulation.now > seconds(20) && simulation.now < seconds(30))
         }
     }
@@ -63,8 +68,8 @@ struct SimulationEndTests {
                 simulation.runUntilIdle(limit: .seconds(nested.isEmpty ? 2 : 100))
                 nested.append(simulation.now)
             }
-            guard case .busy = simulation.runUntilIdle(limit: .seconds(10)) else {
-                Issue.record("not busy")
+            guard case .idle = simulation.runUntilIdle(limit: .seconds(10)) else {
+                Issue.record("not idle")
                 return
             }
             #expect(nested == [6, 10].map(seconds))
@@ -86,7 +91,11 @@ struct SimulationEndTests {
                 ending.join()
                 log("joined \(simulation.now)")
             }
-            #expect(simulation.runUntilIdle(limit: .seconds(2)) == .idle(waiting: []))
+            guard case .stuck(let waits) = simulation.runUntilIdle(limit: .seconds(2)) else {
+                Issue.record("\(simulation.standing)")
+                return
+            }
+            #expect(waits.map(\.thread) == ["busy"])
         }
         #expect(log.entries == ["ran 5.000000000", "joined 9.000000000"])
     }

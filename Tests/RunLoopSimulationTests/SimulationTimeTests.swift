@@ -135,10 +135,10 @@ struct SimulationTimeTests {
                 simulation.loop.perform(afterDelay: .seconds(4)) { log.append("seven") }
             }
             simulation.loop.perform { log.append("zero") }
-            #expect(simulation.runUntilIdle() == .idle(waiting: []))
+            #expect(simulation.runUntilIdle() == .done)
             #expect(log == ["zero", "three", "seven"])
             #expect(simulation.now == seconds(7))
-            #expect(simulation.runUntilIdle() == .idle(waiting: []))
+            #expect(simulation.runUntilIdle() == .done)
             #expect(simulation.now == seconds(7))
         }
     }
@@ -151,11 +151,12 @@ struct SimulationTimeTests {
             timer.name = "scroll"
             simulation.loop.add(timer, forMode: .tracking)
             simulation.loop.perform(inModes: .tracking) {}
-            let idleness = simulation.runUntilIdle()
-            guard case .idle(let waiting) = idleness else {
-                Issue.record("\(idleness) is not idle")
+            let standing = simulation.runUntilIdle()
+            guard case .stuck(let waits) = standing else {
+                Issue.record("\(standing)")
                 return
             }
+            let waiting = waits.map(\.what)
             #expect(
                 waiting.contains {
                     $0.hasPrefix("source (RunLoopSimulationTests/SimulationTimeTests.swift:")
@@ -167,24 +168,22 @@ struct SimulationTimeTests {
         }
     }
 
-    @Test("runUntilIdle is busy when something is scheduled beyond its limit, which does not happen")
-    func busy() {
+    @Test("runUntilIdle tells what is scheduled beyond its limit, which does not happen")
+    func beyondLimit() {
         withSimulation { simulation in
             var fires = 0
             let timer = Timer.scheduledTimer(withTimeInterval: .seconds(4), repeats: true) { _ in fires += 1 }
             timer.name = "clock"
-            guard case .busy(let waiting) = simulation.runUntilIdle(limit: .seconds(10)) else {
-                Issue.record("not busy")
-                return
-            }
+            let next = "timer \"clock\" (\(timer.origin)) of main"
+            #expect(simulation.runUntilIdle(limit: .seconds(10)) == .idle(until: seconds(12), next: next))
             #expect(fires == 2)
             #expect(simulation.now <= seconds(10))
-            #expect(waiting.contains { $0.hasPrefix("timer \"clock\"") && $0.contains(") in default, due 12.0") })
+            #expect(simulation.waits.map(\.what) == ["\(timer) in default, due 12.000000000, every 4.0 seconds"])
             // The limit is gone, the timer is not.
             simulation.advance(to: seconds(12))
             #expect(fires == 3)
             timer.invalidate()
-            #expect(simulation.runUntilIdle() == .idle(waiting: []))
+            #expect(simulation.runUntilIdle() == .done)
         }
     }
 
@@ -193,7 +192,7 @@ struct SimulationTimeTests {
         withSimulation { simulation in
             var fires = 0
             simulation.loop.perform(afterDelay: .seconds(10)) { fires += 1 }
-            #expect(simulation.runUntilIdle(limit: .seconds(10)) == .idle(waiting: []))
+            #expect(simulation.runUntilIdle(limit: .seconds(10)) == .done)
             #expect(fires == 1)
         }
     }
@@ -203,11 +202,11 @@ struct SimulationTimeTests {
         withSimulation { simulation in
             let timer = Timer(fire: .distantFuture, interval: .seconds(1), repeats: true) { _ in }
             simulation.loop.add(timer, forMode: .default)
-            guard case .idle(let waiting) = simulation.runUntilIdle() else {
-                Issue.record("not idle")
+            guard case .stuck(let waits) = simulation.runUntilIdle() else {
+                Issue.record("\(simulation.standing)")
                 return
             }
-            #expect(waiting.count == 1)
+            #expect(waits.count == 1)
         }
     }
 
@@ -260,7 +259,7 @@ struct SimulationTimeTests {
             simulation.advance(to: seconds(5))
             #expect(panel == 11)
             timer.invalidate()
-            #expect(simulation.runUntilIdle() == .idle(waiting: []))
+            #expect(simulation.runUntilIdle() == .done)
         }
     }
 }

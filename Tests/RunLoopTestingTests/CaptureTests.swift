@@ -30,7 +30,7 @@ struct CaptureTests {
                 }.value
                 log(last)
             }
-            #expect(simulation.runUntilIdle() == .idle(waiting: []))
+            #expect(simulation.runUntilIdle() == .done)
             #expect(
                 log.entries == [
                     "1 at 1 1.000000000", "2 at 2 2.000000000", "3 at 3 3.000000000", "detached 4.000000000",

@@ -144,10 +144,14 @@ extension RunLoop {
         return !timers.hasMembers(in: mode) && (blocks.isEmpty || !hasBlocks(for: mode))
     }
 
+    /// Whether other threads have asked for something that was not taken.
+    @inline(__always)
+    package var hasMail: Bool { mailbox.hasMail }
+
     /// Takes what other threads have asked for.
     @inline(__always)
     func collectMail() {
-        if mailbox.hasMail { openMail() }
+        if hasMail { openMail() }
     }
 
     /// Takes what has come, and nothing that comes later.

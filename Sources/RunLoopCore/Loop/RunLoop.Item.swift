@@ -143,6 +143,8 @@ extension RunLoop {
         var detail: String? { nil }
         /// Whether it keeps runs in its modes from finishing.
         var keepsAlive: Bool { true }
+        /// Whether it is called in the next pass in one of its modes, whatever the time.
+        var isReady: Bool { false }
 
         func makeExtras() -> Extras { Extras() }
     }

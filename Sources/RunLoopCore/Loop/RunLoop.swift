@@ -21,6 +21,9 @@ public final class RunLoop {
     /// What the loop has done since it was made, counted.
     @exclusivity(unchecked) public internal(set) var statistics = Statistics()
 
+    /// How often anything was called.
+    package var callouts: Int { statistics.fires + statistics.sources + statistics.blocks + statistics.jobs }
+
     package let driver: any Driver
     /// The world that it lives in: the real one, or a simulated one.
     package let world: any World
@@ -85,7 +88,7 @@ public final class RunLoop {
     /// The loop's thread is to end: no run goes on, and one that begins makes a single pass.
     @exclusivity(unchecked) package internal(set) var isEnding = false
     /// Nothing is scheduled in it any more.
-    private(set) var hasEnded = false
+    package private(set) var hasEnded = false
     /// Jobs of tasks still run: until the end of the loop has run the last of them.
     private(set) var takesJobs = true
     /// Ends the next sleep at once.

@@ -44,6 +44,8 @@ extension RunLoop {
             /// Whether it keeps runs in its modes from finishing. Observers do not, nor do items that only look at the
             /// loop, such as the signal that dumps it.
             public let keepsAlive: Bool
+            /// Whether it is called in the next pass in one of its modes, whatever the time.
+            package let isReady: Bool
         }
 
         /// The items that keep a run in `mode` from finishing.
@@ -70,6 +72,11 @@ extension RunLoop {
     /// once the loop has looked.
     public func dump() -> Dump {
         checkThread()
+        return dumpAtRest()
+    }
+
+    /// The same on a thread that knows that the loop's own is at rest.
+    package func dumpAtRest() -> Dump {
         var items = timers.items().compactMap { item in
             item.call.map { Dump.Item($0, timers.membership(of: item)) } ?? Dump.Item(timed: item.node.object)
         }
@@ -77,7 +84,7 @@ extension RunLoop {
         items += blocks.map { Dump.Item($0, commonModes) }
         return Dump(
             name: name, now: now, isVirtual: isVirtual,
-            runs: outerRuns.map(\.mode) + (currentMode.map { [$0] } ?? []), commonModes: commonModes.all,
+            runs: (outerRuns + [innermostRun].compactMap(\.self)).map(\.mode), commonModes: commonModes.all,
             items: items, statistics: statistics)
     }
 }
@@ -97,6 +104,7 @@ extension RunLoop.Dump.Item {
         isCommon = membership.isCommon
         isEverywhere = membership.isEverywhere
         keepsAlive = true
+        isReady = false
         deadline = call.pointee.date == .distantFuture ? nil : call.pointee.date
         detail = nil
     }
@@ -110,6 +118,7 @@ extension RunLoop.Dump.Item {
         isCommon = membership.isCommon
         isEverywhere = membership.isEverywhere
         keepsAlive = item.keepsAlive
+        isReady = item.isReady
         deadline = item.dueDate == .distantFuture ? nil : item.dueDate
         detail = item.detail
     }
@@ -123,6 +132,7 @@ extension RunLoop.Dump.Item {
         isCommon = membership.isCommon
         isEverywhere = membership.isEverywhere
         keepsAlive = true
+        isReady = true
         deadline = nil
         detail = nil
     }

@@ -67,6 +67,7 @@ public final class CustomSource: RunLoop.Source {
     override var kind: RunLoop.ItemKind { .source }
     override var hasHandler: Bool { handler != nil }
     override var detail: String? { isSignalled ? "signalled" : nil }
+    override var isReady: Bool { isSignalled }
 
     override func dropHandler(_ body: () -> Void) {
         guard let handler else { return }

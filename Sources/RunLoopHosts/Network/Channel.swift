@@ -109,7 +109,7 @@ final class Channel {
     // MARK: Under way
 
     private func expect(at date: RunLoop.Instant) {
-        arrival = network.surroundings.schedule(at: date) { [self] in arrive() }
+        arrival = network.surroundings.schedule(at: date, "bytes arrive", on: path.to.name) { [self] in arrive() }
     }
 
     /// The first piece has come to the other host, if it gets there.
@@ -124,8 +124,7 @@ final class Channel {
             network.after(path.back) { [weak sender] in sender?.reset(ECONNRESET) }
             return breakOff()
         }
-        network.surroundings.note(
-            path.to.name, piece.isEnd ? "end from \(path.from.name)" : "\(piece.count) bytes from \(path.from.name)")
+        network.surroundings.note(piece.isEnd ? .end : .bytes(piece.count), on: path)
         trouble = nil
         pieces.removeFirst()
         underWay -= piece.count
@@ -143,6 +142,7 @@ final class Channel {
             sender?.reset(ETIMEDOUT)
             return
         }
+        network.surroundings.note(.lost(pieces[0].count), on: path)
         trouble = (since, min(pause * 2, Self.longestRetransmission))
         expect(at: network.surroundings.now + pause)
     }

@@ -79,7 +79,8 @@ final class Network: @unchecked Sendable {
 
     /// Has something happen when a word has gone along a way.
     func after(_ path: NetworkPath, _ action: @escaping () -> Void) {
-        surroundings.schedule(at: surroundings.now + delay(of: 0, on: path), action)
+        surroundings.schedule(
+            at: surroundings.now + delay(of: 0, on: path), "a packet arrives", on: path.to.name, action)
     }
 
     // MARK: Names

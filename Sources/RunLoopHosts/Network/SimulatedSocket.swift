@@ -188,7 +188,9 @@ final class SimulatedSocket: OpenDescription, ChannelEnd, BoundSocket {
     }
 
     private func knockAgain(at other: Machine, _ tries: Int, _ pause: Duration) {
-        network.surroundings.schedule(at: network.surroundings.now + pause) { [weak self] in
+        network.surroundings.schedule(
+            at: network.surroundings.now + pause, "a connection is tried again", on: machine.name
+        ) { [weak self] in
             guard let self, case .connecting = state else { return }
             guard tries + 1 < Self.mostTries else { return failToConnect(ETIMEDOUT) }
             knock(at: other, tries: tries + 1, pause: pause * 2)

@@ -57,7 +57,7 @@ final class HostProcess: MachineProcess, @unchecked Sendable {
     ///   - life: how often there was a process of that name before.
     func start(named name: String, life: Int, program: @escaping @Sendable (RunLoop) -> Void) {
         let world = network.surroundings.simulation.makeWorld(
-            named: name, life: life, clock: machine.clock, descriptors: system)
+            named: name, on: machine.name, life: life, clock: machine.clock, descriptors: system)
         WorldSystem.calls.set(system, in: world)
         HostResolver.finder.set({ [unowned network] in network.find($0) }, in: world)
         self.world = world
@@ -154,7 +154,8 @@ final class HostProcess: MachineProcess, @unchecked Sendable {
         machine.remove(self)
         guard let world, !world.isKilled else { return }
         // When its last thread has ended.
-        network.surroundings.schedule(at: network.surroundings.now) { [network] in
+        network.surroundings.schedule(at: network.surroundings.now, "a process is let go", on: machine.name) {
+            [network] in
             network.surroundings.simulation.letGo(of: world)
         }
     }

@@ -15,10 +15,14 @@ final class Surroundings {
 
     var now: RunLoop.Instant { simulation.now }
 
-    /// Has something happen at a date, or as soon as the running thread rests.
+    /// Has something happen on a machine at a date, or as soon as the running thread rests.
+    ///
+    /// - Parameter what: says what happens, for example `bytes arrive`.
     @discardableResult
-    func schedule(at date: RunLoop.Instant, _ action: @escaping () -> Void) -> Appointment {
-        simulation.schedule(at: date, action)
+    func schedule(
+        at date: RunLoop.Instant, _ what: StaticString, on machine: String, _ action: @escaping () -> Void
+    ) -> Appointment {
+        simulation.schedule(at: date, what, on: machine, action)
     }
 
     // MARK: Chance
@@ -31,9 +35,14 @@ final class Surroundings {
 
     func random(in range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &numbers) }
 
-    // MARK: The trace
+    // MARK: What happens
 
-    func note(_ machine: String, _ text: @autoclosure () -> String) {
-        simulation.note(text(), of: machine)
+    func note(_ machine: String, _ text: String) {
+        simulation.note(text, of: machine)
+    }
+
+    /// Notes what has gone along a way, or has not.
+    func note(_ message: Simulation.Message, on path: NetworkPath) {
+        simulation.note(message, from: path.from.name, to: path.to.name)
     }
 }

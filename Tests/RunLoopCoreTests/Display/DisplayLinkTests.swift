@@ -239,11 +239,11 @@ struct DisplayLinkTests {
             #expect(lines == ["frame scroll at 0.050000000 dropped 2"])
             let origin = recorded.link.origin
             #expect(
-                simulation.waiting == ["display link \"scroll\" (\(origin)) in default, due \(frame(4))"])
+                simulation.waits.map(\.what) == ["display link \"scroll\" (\(origin)) in default, due \(frame(4))"])
             recorded.link.isPaused = true
-            #expect(simulation.waiting == ["display link \"scroll\" (\(origin)) in default, paused"])
+            #expect(simulation.waits.map(\.what) == ["display link \"scroll\" (\(origin)) in default, paused"])
             recorded.link.name = nil
-            #expect(simulation.waiting == ["display link (\(origin)) in default, paused"])
+            #expect(simulation.waits.map(\.what) == ["display link (\(origin)) in default, paused"])
         }
     }
 

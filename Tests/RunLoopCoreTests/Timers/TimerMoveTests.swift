@@ -73,7 +73,7 @@ struct TimerMoveTests {
             let timer = simulation.loop.timer(5, in: "a mode of the report") { _ in }
             timer.name = "T"
             let text = "timer \"T\" (\(timer.origin)) in a mode of the report, due 0.005000000"
-            #expect(simulation.waiting == [text])
+            #expect(simulation.waits.map(\.what) == [text])
         }
     }
 }

@@ -180,12 +180,14 @@ struct TimerSourceModeTests {
             held.activate()
             held.suspend()
             let heldText = "timer source \"held\" (\(held.origin)) in every mode, held back"
-            #expect(simulation.runUntilIdle() == .idle(waiting: [heldText]))
+            #expect("\(simulation.runUntilIdle())" == "stuck:\n  main has waited since 0.000000000 for \(heldText)")
             let source = TimerSource(queue: .current, name: "pulse")
             source.schedule(after: .seconds(10), repeating: .seconds(10))
             source.activate()
             let text = "timer source \"pulse\" (\(source.origin)) in every mode, due 20.000000000, every 10.0 seconds"
-            #expect(simulation.runUntilIdle(limit: .seconds(15)) == .busy(waiting: [text, heldText]))
+            let next = "timer source \"pulse\" (\(source.origin)) of main"
+            #expect(simulation.runUntilIdle(limit: .seconds(15)) == .idle(until: seconds(20), next: next))
+            #expect(simulation.waits.map(\.what) == [text, heldText])
         }
     }
 }

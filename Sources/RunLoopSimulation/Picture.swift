@@ -1,0 +1,148 @@
+internal import RunLoopCore
+
+extension Simulation {
+    /// What has happened last, as a picture: time goes down, and each host has a lane, as has each of the test's own
+    /// threads; with hosts, these are the host `test`. It fits on a screen of 120 columns: it has the last forty events,
+    /// and time in which nothing happened takes no room.
+    ///
+    /// There are messages between hosts, what becomes of hosts and connections, escapes, and each ``note(_:)``. What timers
+    /// did is there if the simulation is traced, or if the test has the trait `.simulated` of RunLoopTesting.
+    ///
+    /// Any thread, also when the simulation is over.
+    public var picture: String {
+        var lines = ["seed \(seed), at \(now)"] + Picture(timeline.history).lines
+        if !timeline.recordsLoops { lines.append("Timers are not shown, because the simulation is not traced.") }
+        return lines.joined(separator: "\n")
+    }
+}
+
+/// The last events of a history, drawn.
+private struct Picture {
+    private let lanes: [History.Lane]
+    private let events: [History.Event]
+    private let forgotten: Int
+    /// How wide a lane is.
+    private let width: Int
+
+    private static let (mostColumns, mostRows, mostLanes) = (120, 40, 12)
+    /// What lanes may take of the columns, and one of them.
+    private static let (laneColumns, lane) = (64, 5...14)
+
+    init(_ history: History) {
+        let contents = history.contents
+        let rows = contents.events.indices.filter { contents.events[$0].hasRow }
+        let start = rows.count > Self.mostRows ? rows[rows.count - Self.mostRows] : 0
+        events = Array(contents.events[start...])
+        forgotten = contents.forgotten + contents.events[..<start].count { $0.hasRow }
+        // Those that take part, the first ones if they are too many.
+        let names = events.filter(\.hasRow).flatMap(\.lanes)
+        let others = names.filter { name in !contents.lanes.contains { $0.name == name } }
+        var known = contents.lanes.filter { names.contains($0.name) }
+        for name in others where !known.contains(where: { $0.name == name }) { known.append(.init(name: name)) }
+        lanes = Array(known.prefix(Self.mostLanes))
+        let longest = (lanes.map(\.name.count).max() ?? 0) + 2
+        width = min(max(longest, Self.lane.lowerBound), Self.lane.upperBound, Self.laneColumns / max(1, lanes.count))
+    }
+
+    var lines: [String] {
+        guard events.contains(where: \.hasRow) else { return ["nothing has happened"] }
+        let dates = events.filter(\.hasRow).map { "\($0.date)" }
+        let timeWidth = dates.map(\.count).max()!
+        func line(_ time: String, _ cells: String, _ text: String) -> String {
+            let room = Self.mostColumns - timeWidth - 2 - cells.count
+            let end = text.count > room ? text.prefix(room - 1) + "…" : text[...]
+            var line = String(repeating: " ", count: timeWidth - time.count) + time + "  " + cells + end
+            while line.last == " " { line.removeLast() }
+            return line
+        }
+        let heads = lanes.map { lane in
+            let name = short(lane.name)
+            return name + String(repeating: " ", count: width - name.count)
+        }
+        var result: [String] = []
+        if forgotten > 0 {
+            result.append(line("⋮", "", "after \(forgotten) earlier event\(forgotten == 1 ? "" : "s")"))
+        }
+        result.append(line("time", heads.joined(), ""))
+        var last = ""
+        for (index, isAlive) in lives.enumerated() where events[index].hasRow {
+            let event = events[index]
+            let time = "\(event.date)"
+            let cells = cells(event, isAlive, isLast: index + 1 < events.count && events[index + 1].ends(event.lane))
+            result.append(line(time == last ? "" : time, cells, text(event)))
+            last = time
+        }
+        return result
+    }
+
+    /// A name that leaves room beside it. Names of one kind differ at their ends.
+    private func short(_ name: String) -> String {
+        guard name.count >= width else { return name }
+        return name.prefix((width - 2) / 2) + "…" + name.suffix(width - 2 - (width - 2) / 2)
+    }
+
+    /// Which lanes are alive after each event, counted back from now.
+    private var lives: [[Bool]] {
+        var alive = lanes.map(\.isAlive)
+        var result: [[Bool]] = []
+        for event in events.reversed() {
+            result.append(alive)
+            guard let index = lanes.firstIndex(where: { $0.name == event.lane }) else { continue }
+            switch event.what {
+            case .began: alive[index] = false
+            case .ended: alive[index] = true
+            case .note, .loop, .message: break
+            }
+        }
+        return result.reversed()
+    }
+
+    /// - Parameter isLast: whether it is the last event of the lane's process.
+    private func cells(_ event: History.Event, _ isAlive: [Bool], isLast: Bool) -> String {
+        var cells = [Character](repeating: " ", count: lanes.count * width)
+        for (index, isAlive) in isAlive.enumerated() where isAlive { cells[index * width] = "│" }
+        func column(_ name: String) -> Int? { lanes.firstIndex { $0.name == name }.map { $0 * width } }
+        guard case .message(let message, let sender) = event.what, sender != event.lane, let from = column(sender),
+            let to = column(event.lane)
+        else {
+            if let place = column(event.lane) { cells[place] = isLast ? "✕" : "●" }
+            return String(cells)
+        }
+        for column in min(from, to) + 1..<max(from, to) { cells[column] = cells[column] == "│" ? "┼" : "─" }
+        cells[from] = from < to ? "├" : "┤"
+        let head = from < to ? to - 1 : to + 1
+        if case .lost = message { cells[head] = "✕" } else { cells[head] = from < to ? "▶" : "◀" }
+        return String(cells)
+    }
+
+    private func text(_ event: History.Event) -> String {
+        var (text, thread) = ("", nil as String?)
+        switch event.what {
+        case .began, .ended: break
+        case .note(let words, let label): (text, thread) = (words, label)
+        case .loop(.called(let kind, let name, let origin, _), let label):
+            (text, thread) = ("\(kind)\(name.map { " \(quoted($0))" } ?? "") (\(origin))", label)
+        case .loop(let event, let label): (text, thread) = (event.description, label)
+        case .message(.bytes(let count), _): text = count == 1 ? "1 byte" : "\(count) bytes"
+        case .message(.end, _): text = "end"
+        case .message(.lost(let count), _): text = count == 0 ? "end, lost" : "\(count) bytes, lost"
+        }
+        if let thread { text = "\(thread): \(text)" }
+        // What has no lane says where it was.
+        let isSeen = event.lanes.allSatisfy { name in lanes.contains { $0.name == name } }
+        let place = isSeen ? "" : "\(event.lanes.joined(separator: " to ")): "
+        return place + text.map { $0.isNewline ? " " : String($0) }.joined()
+    }
+}
+
+extension History.Event {
+    /// Whether the lane has no thread any more from then on.
+    fileprivate func ends(_ lane: String) -> Bool {
+        if case .ended = what { self.lane == lane } else { false }
+    }
+
+    /// The lanes that it touches.
+    fileprivate var lanes: [String] {
+        if case .message(_, let sender) = what { [sender, lane] } else { [lane] }
+    }
+}

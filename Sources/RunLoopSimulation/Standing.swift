@@ -1,0 +1,124 @@
+public import RunLoopCore
+
+extension Simulation {
+    /// How a simulation stands, when its threads have done what there was to do. A value and `Sendable`.
+    public enum Standing: Sendable, Hashable {
+        /// Nothing is left: no thread has anything scheduled.
+        case done
+        /// Nothing happens until that date, and then what `next` says; a date that has come means now.
+        case idle(until: RunLoop.Instant, next: String)
+        /// Nothing can ever happen any more, and this is waited for nevertheless: timers of modes that do not run, and
+        /// what nobody in the simulation will cause, such as the signal of a source or a connection to a listener.
+        case stuck([Wait])
+        /// Something has left the simulation, or come from outside of it: its ``Simulation/escapes``. So it is not the
+        /// same in every run, and more may come.
+        case escaped([String])
+    }
+
+    /// What a thread waits for. A value and `Sendable`.
+    public struct Wait: Sendable, Hashable, CustomStringConvertible {
+        /// The name of the thread; `host/thread` on a host, and the host's name for its first thread.
+        public let thread: String
+        /// What it waits for, for example `source (App/main.swift:6) in default`.
+        public let what: String
+        /// Where that was made; `nil` if it is another thread.
+        public let origin: RunLoop.Origin?
+        /// Since when the thread has not done anything.
+        public let since: RunLoop.Instant
+
+        /// For example `main has waited since 2.500000000 for source (App/main.swift:6) in default`.
+        public var description: String { "\(thread) has waited since \(since) for \(what)" }
+    }
+
+    /// How it stands, seen over all its threads and hosts. It is what ``runUntilIdle(limit:)`` returns, and tells in words
+    /// why nothing goes on. In a handler, what that was called for still counts as to be done. On a thread of the
+    /// simulation; O(n log n) in the number of scheduled items.
+    public var standing: Standing {
+        let escapes = escapes
+        if !escapes.isEmpty { return .escaped(escapes) }
+        if let next { return .idle(until: next.date, next: next.what) }
+        let waits = waits
+        return waits.isEmpty ? .done : .stuck(waits)
+    }
+
+    /// All that threads and hosts of the simulation have scheduled and wait for, in the order in which the threads were
+    /// started; threads that only serve others, such as those of a pool, are left out. On a thread of the simulation;
+    /// O(n log n).
+    public var waits: [Wait] {
+        timeline.stands.filter { !$0.isService }.flatMap { stand -> [Wait] in
+            func wait(for what: String, _ origin: RunLoop.Origin? = nil) -> Wait {
+                Wait(thread: stand.name, what: what, origin: origin, since: stand.quietSince)
+            }
+            let items = stand.items.map { wait(for: $0.description, $0.origin) }
+            return switch stand.rest {
+            case .join(let other): items + [wait(for: "the end of \(timeline.name(of: other))")]
+            case .latch(let latch) where latch.isOutside:
+                items + [wait(for: "a block on a thread outside of the simulation")]
+            case .latch(let latch): items + [wait(for: "a block on \(timeline.name(of: latch.opener))")]
+            case .none, .until, .calm, .ended: items
+            }
+        }
+    }
+
+    /// What happens next, as far as anything does.
+    private var next: (date: RunLoop.Instant, what: String)? {
+        let (own, now) = (place.index, now)
+        let nexts = timeline.stands.compactMap { stand -> (date: RunLoop.Instant, what: String)? in
+            stand.index == own ? stand.nextOfRunning(at: now) : stand.nextOfResting(at: now)
+        }
+        // Of equal dates the world's comes first.
+        let all = (timeline.nextAppointment.map { [$0] } ?? []) + nexts
+        return all.min { $0.date < $1.date }.map { (max($0.date, now), $0.what) }
+    }
+}
+
+extension Timeline.Stand {
+    private var dump: RunLoop.Dump? { loop?.with { $0.hasEnded ? nil : $0.dumpAtRest() } }
+
+    /// What the loop holds besides that with which a simulation lets it sleep.
+    fileprivate var items: [RunLoop.Dump.Item] {
+        dump?.items.filter { $0.keepsAlive && $0.modes != [Timeline.asleep] } ?? []
+    }
+
+    /// What the calling thread does next. If its loop does not run, it will run in the default mode.
+    fileprivate func nextOfRunning(at now: RunLoop.Instant) -> (date: RunLoop.Instant, what: String)? {
+        let mode = dump?.runs.last ?? .default
+        let items = items.filter { $0.isIn(mode) }
+        if let ready = items.first(where: \.isReady) { return (now, words(ready)) }
+        if isWoken || loop?.with({ $0.hasMail }) == true { return (now, "\(name) has been woken") }
+        guard let first = items.first, let deadline = first.deadline else { return nil }
+        return (deadline, words(first))
+    }
+
+    fileprivate func nextOfResting(at now: RunLoop.Instant) -> (date: RunLoop.Instant, what: String)? {
+        switch rest {
+        case .none, .calm: return (now, "\(name) has its turn")
+        case .until(_, wakeable: true) where isWoken: return (now, "\(name) has been woken")
+        case .until(.distantFuture, _), .join, .latch, .ended: return nil
+        case .until(let date, wakeable: false): return (date, "\(name) has done its work")
+        case .until(let date, wakeable: true):
+            let mode = dump?.runs.last
+            let item = items.first { item in item.deadline == date && mode.map { item.isIn($0) } == true }
+            return (date, item.map(words) ?? "a run of \(name) reaches its limit")
+        }
+    }
+
+    private func words(_ item: RunLoop.Dump.Item) -> String {
+        let name = item.name.map { " \(quoted($0))" } ?? ""
+        // The place of a sleep is not the user's.
+        return item.kind == .sleep ? "a sleep of \(self.name)" : "\(item.kind)\(name) (\(item.origin)) of \(self.name)"
+    }
+}
+
+extension Simulation.Standing: CustomStringConvertible {
+    /// For example `idle until 12.000000000: timer "poll" (App/main.swift:3) of main`. What is waited for, and what has
+    /// escaped, has a line each.
+    public var description: String {
+        switch self {
+        case .done: "done"
+        case .idle(let date, let next): "idle until \(date): \(next)"
+        case .stuck(let waits): "stuck:" + waits.map { "\n  \($0)" }.joined()
+        case .escaped(let escapes): "escaped:" + escapes.map { "\n  \($0)" }.joined()
+        }
+    }
+}

@@ -1,0 +1,18 @@
+internal import RunLoopCore
+
+/// A test that wants to know what happened in its simulations.
+package final class Witness: Sendable {
+    /// That of the calling task.
+    @TaskLocal package static var current: Witness?
+
+    private let seen = Locked<Simulation?>(nil)
+
+    package init() {}
+
+    func see(_ simulation: Simulation) {
+        seen.withLock { $0 = simulation }
+    }
+
+    /// The simulation that was begun last; it may be over.
+    package var latest: Simulation? { seen.withLock(\.self) }
+}

@@ -1,0 +1,66 @@
+import RunLoopKit
+import RunLoopSimulation
+import RunLoopTesting
+import TestSupport
+import Testing
+
+/// Takes the issues that tests record on purpose.
+private let told = Log<String>()
+
+extension Trait where Self == IssueHandlingTrait {
+    /// Keeps what issues say, and forgets them.
+    fileprivate static var intercepted: Self {
+        .compactMapIssues { issue in
+            told.append(issue.comments.map(\.rawValue).joined(separator: "\n"))
+            return nil
+        }
+    }
+}
+
+@Suite("What a test says that fails in a simulation", .serialized)
+struct TraitTests {
+    @Test("in a handler and between runs: the seed and the picture, once", .intercepted, .simulated)
+    func inside() {
+        withSimulation(seed: 42) { simulation in
+            Timer.scheduledTimer(withTimeInterval: .seconds(2), repeats: true) { timer in
+                if simulation.now.nanoseconds == 4_000_000_000 { Issue.record("late") }
+            }.name = "T"
+            simulation.advance(by: .seconds(7))
+            Issue.record("later")
+        }
+        withSimulation(seed: 43) { simulation in
+            simulation.loop.add(CustomSource(), forMode: .default)
+            simulation.note("x")
+            Issue.record("at rest")
+        }
+        Issue.record("over")
+    }
+
+    @Test("without a simulation, an issue says nothing more", .intercepted, .simulated)
+    func outside() {
+        Issue.record("plain")
+    }
+
+    @Test("what it has said")
+    func said() {
+        let file = "RunLoopTestingTests/TraitTests.swift"
+        #expect(
+            told.entries == [
+                """
+                late
+                seed 42, at 4.000000000
+                       time  main
+                2.000000000  ●     timer "T" (\(file):25)
+                4.000000000  ●     timer "T" (\(file):25)
+                """, "later\nseed 42, at 7.000000000",
+                """
+                at rest
+                seed 43, at 0.000000000
+                       time  main
+                0.000000000  ●     x
+                stuck:
+                  main has waited since 0.000000000 for source (\(file):32) in default
+                """, "over\nseed 43, at 0.000000000", "plain",
+            ])
+    }
+}
