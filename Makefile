@@ -96,7 +96,7 @@ dependent-checks:
 examples:
 	@set -e; bin=$(DEBUG_BIN); \
 	for example in HelloTimer AsyncMain ActorTimers ModalRun WorkerThread VirtualDay TimerForms TimerSources ResendCode \
-	    FrameRate FileWatcher ChildTimeout Supervisor JobScheduler EchoServer AsyncEcho RollingEcho Proxy; do \
+	    FrameRate FileWatcher ChildTimeout Supervisor EchoServer AsyncEcho RollingEcho Proxy; do \
 	  echo "example $$example"; timeout 60 $$bin/$$example < /dev/null > /dev/null; done; \
 	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1 -subj /CN=localhost \
 	  -addext subjectAltName=DNS:localhost -keyout .build/key.pem -out .build/chain.pem 2> /dev/null; \

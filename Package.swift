@@ -50,7 +50,7 @@ let package = Package(
         .trait(name: "Logging", description: "RunLoopLogging, for swift-log"),
         .trait(name: "Metrics", description: "RunLoopMetrics, for swift-metrics"),
         .trait(name: "ServiceLifecycle", description: "RunLoopServiceLifecycle, for swift-service-lifecycle"),
-        .trait(name: "Programs", description: "The experiments and TTLStore", enabledTraits: ["Logging"]),
+        .trait(name: "Programs", description: "The experiments, TTLStore and Cron", enabledTraits: ["Logging"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.5.0"),
@@ -124,7 +124,6 @@ let package = Package(
         example("FileWatcher", "RunLoopUnix"),
         example("ChildTimeout", "RunLoopUnix"),
         example("Supervisor", "RunLoopUnix"),
-        example("JobScheduler", "RunLoopUnix"),
         example("EchoServer", "RunLoopUnix"),
         example("AsyncEcho", "RunLoopUnix"),
         example("RollingEcho", "RunLoopUnix"),
@@ -138,6 +137,15 @@ let package = Package(
                 product("Logging", of: "swift-log", if: "Logging"),
             ],
             path: "Examples/TTLStore", exclude: ["README.md", "ttlstore.service", "demo"],
+            swiftSettings: strict),
+        .executableTarget(
+            name: "Cron",
+            dependencies: [
+                "RunLoopKit", "RunLoopUnix", "RunLoopCalendar",
+                product("ArgumentParser", of: "swift-argument-parser", if: "Programs"),
+                product("Logging", of: "swift-log", if: "Logging"),
+            ],
+            path: "Examples/Cron", exclude: ["README.md", "cron.service"],
             swiftSettings: strict),
 
         // What several of the tests need.
@@ -180,8 +188,7 @@ let package = Package(
         .testTarget(
             name: "RunLoopUnixTests",
             dependencies: [
-                "RunLoopUnix", "RunLoopKit", "RunLoopSimulation", "TestSupport", "CShims", "JobScheduler",
-                "RollingEcho",
+                "RunLoopUnix", "RunLoopKit", "RunLoopSimulation", "TestSupport", "CShims", "RollingEcho",
             ],
             swiftSettings: strict),
         .testTarget(
@@ -212,6 +219,15 @@ let package = Package(
                 product("ArgumentParser", of: "swift-argument-parser", if: "Programs"),
             ],
             exclude: ["Commands/record-transcript", "Commands/redis-7.0.transcript"], swiftSettings: strict),
+        .testTarget(
+            name: "CronTests",
+            dependencies: [
+                "Cron", "RunLoopKit", "RunLoopUnix", "RunLoopCalendar", "RunLoopSimulation", "RunLoopHosts",
+                "TestSupport",
+                product("Logging", of: "swift-log", if: "Logging"),
+                product("ArgumentParser", of: "swift-argument-parser", if: "Programs"),
+            ],
+            swiftSettings: strict),
         .testTarget(
             name: "AdapterTests",
             dependencies: [

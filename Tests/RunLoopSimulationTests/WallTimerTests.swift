@@ -79,6 +79,34 @@ struct WallTimerTests {
         #expect(lines(.skip, to: 3.75) == ["4.0 at 4.0 missed 3"])
     }
 
+    @Test(
+        "A timer that is given the last date of another goes on where that was, and not before if the clock was set back"
+    )
+    func goesOn() {
+        func lines(after hours: Double, _ missedDates: WallTimer.MissedDates = .runOnce, at now: Double) -> [String] {
+            let fires = Fires()
+            withSimulation(startingAt: at(now)) { simulation in
+                let timer = WallTimer(Every(seconds: hour), after: at(hours)) { fires.note($0, simulation) }
+                timer.missedDates = missedDates
+                #expect(timer.lastDate == at(hours))
+                simulation.loop.add(timer, forMode: .default)
+                simulation.advance(by: .seconds(hour))
+                let reference = hours > now + 3 ? at(now) : at(hours)
+                #expect(timer.lastDate == max(reference, at(now.rounded(.down) + 1)))
+                timer.invalidate()
+            }
+            return fires.lines
+        }
+        #expect(lines(after: 1, at: 1.5) == ["2.0 at 2.0 missed 0"])
+        #expect(lines(after: 1, at: 3.5) == ["2.0 at 3.5 missed 1", "4.0 at 4.0 missed 0"])
+        #expect(
+            lines(after: 1, .runEach, at: 3.5) == ["2.0 at 3.5 missed 0", "3.0 at 3.5 missed 0", "4.0 at 4.0 missed 0"])
+        #expect(lines(after: 1, .skip, at: 3.5) == ["4.0 at 4.0 missed 2"])
+        #expect(lines(after: 3, at: 1.5) == [])
+        // It was wrong before.
+        #expect(lines(after: 5, at: 1.5) == ["2.0 at 2.0 missed 0"])
+    }
+
     @Test("Until the next fire, the count is that of the last one")
     func countStays() {
         let lines = hourly(.skip) { simulation, timer in

@@ -15,7 +15,9 @@
 ///   again. If it is set back by more, what it shows now counts, as if the timer had been made then. Source: the page on
 ///   cron(8).
 ///
-/// The dates count from the moment when the timer is first added to a loop. The loop keeps it until it is invalidated or
+/// The dates count from the moment when the timer is first added to a loop, or from the date that it is given: a program
+/// that keeps ``lastDate`` in a file, and gives it to the timer of its next start, has the dates missed meanwhile dealt with
+/// like any others. The loop keeps the timer until it is invalidated or
 /// leaves its last mode, and it keeps its block until it is invalidated. It invalidates itself after the last date of its
 /// schedule, and the end of its loop invalidates it. It belongs to the thread of its loop and is not `Sendable`; other
 /// threads stop it through its ``remote``.
@@ -50,8 +52,10 @@ public final class WallTimer: RunLoop.TimedItem {
     public private(set) var missedFires = 0
 
     @exclusivity(unchecked) private var block: ((WallTimer) -> Void)?
-    /// The date from which the next one counts: the last one that has come.
-    private var last: RunLoop.WallTime?
+    /// The last of its dates that has come, whether the timer fired for it or it was missed: the next one counts from it.
+    /// Before the first, the date from which the dates count; `nil` if none was given and the timer was not added yet. On
+    /// the thread of its loop.
+    public private(set) var lastDate: RunLoop.WallTime?
     /// Missed since the last fire.
     private var missed = 0
     private var due = RunLoop.Instant.distantFuture
@@ -63,14 +67,19 @@ public final class WallTimer: RunLoop.TimedItem {
     ///
     /// - Parameters:
     ///   - schedule: its dates.
+    ///   - date: the date from which its dates count, for example the ``lastDate`` of a timer before it. Those that have come
+    ///     since then are missed. The moment when the timer is first added unless given, and if the date lies more than
+    ///     three hours ahead.
     ///   - block: called on the loop's thread at every fire; kept until the timer is invalidated.
     ///   - file: the place for ``RunLoop/Item/origin``, with `line`.
     public init(
-        _ schedule: some WallSchedule, block: @escaping (WallTimer) -> Void, file: StaticString = #fileID,
+        _ schedule: some WallSchedule, after date: RunLoop.WallTime? = nil, block: @escaping (WallTimer) -> Void,
+        file: StaticString = #fileID,
         line: UInt32 = #line
     ) {
         self.schedule = schedule
         self.block = block
+        lastDate = date
         super.init(origin: RunLoop.Origin(file: file, line: line))
     }
 
@@ -79,8 +88,7 @@ public final class WallTimer: RunLoop.TimedItem {
         at date: RunLoop.WallTime, block: @escaping (WallTimer) -> Void, file: StaticString = #fileID,
         line: UInt32 = #line
     ) {
-        self.init(SingleDate(date: date), block: block, file: file, line: line)
-        last = .distantPast
+        self.init(SingleDate(date: date), after: .distantPast, block: block, file: file, line: line)
     }
 
     private struct SingleDate: WallSchedule {
@@ -99,9 +107,10 @@ public final class WallTimer: RunLoop.TimedItem {
     /// Finds the next date, and arms the timer for it. Without one, the timer is invalidated.
     private func armForNext(in loop: RunLoop) {
         let now = loop.wallTime
-        let reference = last ?? now
-        last = now + Self.correction < reference ? now : reference
-        fireDate = next(after: last!)
+        let reference = lastDate ?? now
+        let last = now + Self.correction < reference ? now : reference
+        lastDate = last
+        fireDate = next(after: last)
         guard let fireDate else { return invalidate() }
         arm(for: fireDate, in: loop)
     }
@@ -148,12 +157,13 @@ public final class WallTimer: RunLoop.TimedItem {
     ///
     /// - Returns: the one to fire for; `nil` if all are passed over.
     private func takeDate(_ date: RunLoop.WallTime, at now: RunLoop.WallTime) -> RunLoop.WallTime? {
-        last = date
-        while missedDates != .runEach, let next = next(after: last!), next <= now {
+        var last = date
+        while missedDates != .runEach, let next = next(after: last), next <= now {
             last = next
             missed += 1
         }
-        if missedDates == .skip && last! + grace < now {
+        lastDate = last
+        if missedDates == .skip && last + grace < now {
             missed += 1
             return nil
         }

@@ -1,0 +1,58 @@
+import Logging
+import RunLoopKit
+import RunLoopUnix
+
+/// A Unix socket on which commands are given, line by line. On the daemon's loop.
+final class ControlSocket {
+    private let loop: RunLoop
+    private let listener: Listener
+    private let answers: Answers
+    private let log: Logger
+    private var sessions: [ObjectIdentifier: Connection] = [:]
+
+    private static let mostSessions = 32
+    private static let longestCommand = 256
+    private static let limits = {
+        var limits = Connection.Limits()
+        limits.idleTimeout = .seconds(60)
+        return limits
+    }()
+
+    /// - Throws: `SystemError` if nobody can listen there.
+    init(at path: String, on loop: RunLoop, _ answers: Answers, _ log: Logger) throws {
+        (self.loop, self.answers, self.log) = (loop, answers, log)
+        listener = try Listener(address: Endpoint(path: path), on: loop)
+        listener.errorHandler = { [log] _, error in log.warning("\(error)") }
+        loop.task(name: "control") { [self] in try await accept() }
+    }
+
+    private nonisolated(nonsending) func accept() async throws {
+        while let connection = try await listener.accept(limits: Self.limits) {
+            guard sessions.count < Self.mostSessions else {
+                log.warning("too many are connected to the control socket; closed")
+                continue
+            }
+            sessions[ObjectIdentifier(connection)] = connection
+            loop.task(name: "session") { [self] in
+                try await connection.withStream(serve)
+            } then: { [self] _ in
+                sessions[ObjectIdentifier(connection)] = nil
+            }
+        }
+    }
+
+    private nonisolated(nonsending) func serve(_ connection: Connection) async throws {
+        for try await line in connection.lines(upTo: Self.longestCommand) {
+            try await connection.write(await answers.answer(line))
+        }
+    }
+
+    /// Lets nobody in any more. Whoever is connected may go on.
+    func stopListening() {
+        listener.close()
+    }
+
+    func close() {
+        for session in sessions.values { session.close() }
+    }
+}

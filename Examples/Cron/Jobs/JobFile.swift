@@ -1,0 +1,87 @@
+import FoundationEssentials
+import Logging
+import RunLoopKit
+import RunLoopUnix
+
+/// The file of jobs, which is read again when somebody asks for it, and when it changes. On the daemon's loop; what waits
+/// for the disk is done on a thread beside it.
+final class JobFile {
+    /// What is wrong with the file as it was read last: the jobs are those that it had before.
+    private(set) var problem: String?
+    /// Called with what the file has.
+    var tableHandler: (JobTable) -> Void = { _ in }
+
+    private let path: String
+    private let zone: TimeZone
+    private let loop: RunLoop
+    private let disk: RunLoop.Remote
+    private let log: Logger
+    private var watcher: FileWatcher?
+    /// Comes a moment after the file has changed.
+    private var look: DelayedCall?
+
+    /// How long a change waits for others that come with it.
+    private static let pause = Duration.milliseconds(100)
+
+    init(_ path: String, in zone: TimeZone, on loop: RunLoop, disk: RunLoop.Remote, _ log: Logger) {
+        (self.path, self.zone, self.loop, self.disk, self.log) = (path, zone, loop, disk, log)
+    }
+
+    /// Reads the file for the first time. It waits for the disk.
+    func load() throws(JobTable.Unreadable) {
+        take(try JobTable.read(path, in: zone))
+    }
+
+    /// Reads the file again. If it is no table, the jobs stay as they are.
+    nonisolated(nonsending) func reload() async throws {
+        do {
+            take(try await disk.run { [path, zone] _ in try JobTable.read(path, in: zone) })
+        } catch let error as JobTable.Unreadable {
+            log.error("\(error); the jobs stay as they are")
+            problem = "\(error)"
+            throw error
+        }
+    }
+
+    private func take(_ table: JobTable) {
+        log.info("\(path) is read, number of jobs: \(table.jobs.count)")
+        problem = nil
+        tableHandler(table)
+    }
+
+    // MARK: Changes
+
+    /// From now on, reads the file again when it has been written, or when another comes to its place.
+    func watch() throws {
+        let end = path.lastIndex(of: "/")
+        let directory = end.map { String(path[...$0]) } ?? "."
+        let name = end.map { String(path[path.index(after: $0)...]) } ?? path
+        let watcher = try FileWatcher { [unowned self] _, events in
+            for event in events {
+                switch event.kind {
+                case .closedAfterWriting, .movedTo: if event.name == name { lookSoon() }
+                // There may have been anything among what was lost.
+                case .overflow: lookSoon()
+                case .ignored: log.warning("\(directory) has gone; a change of \(name) is seen on SIGHUP only")
+                default: break
+                }
+            }
+        }
+        try watcher.watch(directory, for: [.closedAfterWriting, .moved])
+        try loop.add(watcher, forMode: .common)
+        self.watcher = watcher
+    }
+
+    private func lookSoon() {
+        guard look == nil else { return }
+        look = loop.perform(afterDelay: Self.pause, inModes: .common) { [unowned self] in
+            look = nil
+            loop.task(name: "reload") { [self] in try await reload() }
+        }
+    }
+
+    func stopWatching() {
+        watcher?.invalidate()
+        look?.cancel()
+    }
+}

@@ -1,0 +1,78 @@
+import RunLoopKit
+import RunLoopUnix
+
+/// What a child writes on its standard output and its standard error, line by line as it comes.
+final class Output {
+    /// The last lines, the latest last.
+    private(set) var lastLines: [String] = []
+
+    private let loop: RunLoop
+    private let heard: (String) -> Void
+    private var pipes: [Connection] = []
+    private var readers: [Task<Void, any Error>] = []
+
+    private static let keptLines = 20
+    /// How long it waits for the end of a pipe after that of the child: somebody who has left the child's group may have
+    /// it open for ever.
+    private static let patience = Duration.seconds(1)
+
+    /// - Parameter heard: called with each line.
+    init(of child: ChildProcess, on loop: RunLoop, _ heard: @escaping (String) -> Void) {
+        (self.loop, self.heard) = (loop, heard)
+        for pipe in [child.standardOutput, child.standardError] {
+            let connection = Connection(reading: pipe, writing: nil, on: loop)
+            pipes.append(connection)
+            readers.append(loop.task { [self] in try await read(connection) })
+        }
+    }
+
+    private nonisolated(nonsending) func read(_ pipe: Connection) async throws {
+        var lines = LineCutter()
+        while let bytes = try await pipe.read() { lines.cut(bytes, take) }
+        lines.end(take)
+    }
+
+    private func take(_ line: String) {
+        lastLines.append(line)
+        if lastLines.count > Self.keptLines { lastLines.removeFirst() }
+        heard(line)
+    }
+
+    /// Waits for the rest, when the child has ended.
+    nonisolated(nonsending) func end() async {
+        let patience = loop.perform(afterDelay: Self.patience, inModes: .common) { [pipes] in
+            for pipe in pipes { pipe.close() }
+        }
+        for reader in readers { _ = await reader.result }
+        patience.cancel()
+    }
+}
+
+/// Cuts what comes in pieces into lines, and what is too long for a line as well.
+struct LineCutter {
+    private var line: [UInt8] = []
+
+    static let longest = 4_096
+
+    /// Calls `body` with each line that is complete. Bytes that are not UTF-8 become U+FFFD.
+    mutating func cut(_ bytes: [UInt8], _ body: (String) -> Void) {
+        for byte in bytes {
+            if byte == UInt8(ascii: "\n") {
+                take(body)
+            } else {
+                if line.count == Self.longest { take(body) }
+                line.append(byte)
+            }
+        }
+    }
+
+    /// Calls `body` with what came after the last line.
+    mutating func end(_ body: (String) -> Void) {
+        if !line.isEmpty { take(body) }
+    }
+
+    private mutating func take(_ body: (String) -> Void) {
+        body(String(decoding: line, as: UTF8.self))
+        line.removeAll(keepingCapacity: true)
+    }
+}

@@ -1,0 +1,117 @@
+import Logging
+import RunLoopKit
+import RunLoopUnix
+
+/// A run of a job: a child, from its start to its end. On the daemon's loop.
+final class Run {
+    /// The date that it is for; `nil` if somebody has asked for it.
+    let date: RunLoop.WallTime?
+    /// When its child was started; `nil` before.
+    private(set) var start: (date: RunLoop.WallTime, instant: RunLoop.Instant)?
+    private(set) var child: ChildProcess?
+    private(set) var output: Output?
+
+    private let loop: RunLoop
+    private let grace: Duration
+    private let log: Logger
+    private var reason: Reason?
+
+    /// Why its child was asked to end.
+    private enum Reason {
+        case limit
+        case request
+    }
+
+    /// How a run has ended.
+    enum Outcome: Sendable, Hashable, CustomStringConvertible {
+        /// Its child has ended by itself.
+        case ended(ChildProcess.ExitStatus)
+        /// It took longer than its limit.
+        case tookTooLong(ChildProcess.ExitStatus)
+        /// Somebody has asked it to end.
+        case stopped(ChildProcess.ExitStatus)
+        /// There was no child: that could not be started.
+        case notStarted(String)
+        /// There was no child yet, and it is not wanted any more.
+        case calledOff
+
+        var isSuccess: Bool {
+            if case .ended(let status) = self { status.isSuccess } else { false }
+        }
+
+        var description: String {
+            switch self {
+            case .ended(let status): "\(status)"
+            case .tookTooLong(let status): "took too long, \(status)"
+            case .stopped(let status): "was stopped, \(status)"
+            case .notStarted(let reason): "not started: \(reason)"
+            case .calledOff: "called off"
+            }
+        }
+    }
+
+    /// - Parameter grace: how long a child that was asked to end has until it is killed.
+    init(for date: RunLoop.WallTime?, on loop: RunLoop, grace: Duration, _ log: Logger) {
+        (self.date, self.loop, self.grace, self.log) = (date, loop, grace, log)
+    }
+
+    /// Starts the child, and waits for its end and for that of its output.
+    ///
+    /// - Throws: `SystemError` if it cannot be started.
+    nonisolated(nonsending) func perform(_ job: Job) async throws -> Outcome {
+        let child = try ChildProcess.spawn(
+            .path("/bin/sh"), arguments: ["-c", job.command],
+            environment: .updating(["CRON_JOB": job.name, "CRON_DATE": date.map { "\($0)" }]),
+            standardInput: .null, standardOutput: .pipe, standardError: .pipe, group: .newGroup)
+        self.child = child
+        start = (loop.wallTime, loop.now)
+        log.info("[\(job.name)] process \(child.processIdentifier)\(date.map { " for \($0)" } ?? "")")
+        do {
+            return try await follow(child, job)
+        } catch {
+            // Nobody would look after it.
+            kill()
+            throw error
+        }
+    }
+
+    private nonisolated(nonsending) func follow(_ child: ChildProcess, _ job: Job) async throws -> Outcome {
+        let output = Output(of: child, on: loop) { [log] in log.info("[\(job.name)] \($0)") }
+        self.output = output
+        // What the shell has started and leaves behind ends with it. Its group can be reached in this handler for the last
+        // time.
+        try loop.add(ChildSource(child) { child, _ in _ = try? child.kill(.kill) }, forMode: .common)
+        let limit = job.limit.map { limit in
+            loop.perform(afterDelay: limit.duration, inModes: .common) { [self] in end(because: .limit) }
+        }
+        defer { limit?.cancel() }
+        let status = try await child.exit()
+        self.child = nil
+        await output.end()
+        return switch reason {
+        case nil: .ended(status)
+        case .limit: .tookTooLong(status)
+        case .request: .stopped(status)
+        }
+    }
+
+    /// Asks the child, if there is one, to end, and makes it end if it takes too long.
+    func stop() {
+        end(because: .request)
+    }
+
+    private func end(because reason: Reason) {
+        guard let child else { return }
+        self.reason = self.reason ?? reason
+        do {
+            try child.stop(within: grace, on: loop)
+        } catch {
+            log.error("\(error)")
+        }
+    }
+
+    /// Makes the child end at once.
+    func kill() {
+        _ = try? child?.kill(.kill)
+    }
+}

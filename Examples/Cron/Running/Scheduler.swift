@@ -1,0 +1,182 @@
+import Logging
+import RunLoopKit
+import RunLoopUnix
+
+/// Runs jobs at their dates, so many at once. On the daemon's loop.
+final class Scheduler {
+    struct Settings {
+        /// How many children there are at once.
+        var atOnce = 4
+        /// How long a child that was asked to end has until it is killed.
+        var grace = Duration.seconds(5)
+    }
+
+    /// In the order of the table, and behind them those that are in it no more and still run.
+    private(set) var jobs: [ScheduledJob] = []
+    /// The last runs that have ended, the latest last.
+    private(set) var history: [Past] = []
+
+    struct Past {
+        let name: String
+        let run: Run
+        let took: Duration
+        let outcome: Run.Outcome
+    }
+
+    let settings: Settings
+    private let loop: RunLoop
+    private let ledger: Ledger
+    private let log: Logger
+    /// Runs that have no place yet: first come, first served.
+    private var waiting: [(run: Run, job: ScheduledJob)] = []
+    /// Runs that have a place, with their tasks.
+    private var running: [(run: Run, task: Task<Void, any Error>)] = []
+    private(set) var isStopping = false
+
+    private static let keptHistory = 100
+
+    init(_ settings: Settings, on loop: RunLoop, _ ledger: Ledger, _ log: Logger) {
+        (self.settings, self.loop, self.ledger, self.log) = (settings, loop, ledger, log)
+    }
+
+    subscript(name: String) -> ScheduledJob? { jobs.first { $0.job.name == name } }
+
+    var waitingRuns: Int { waiting.count }
+    var runningRuns: Int { running.count }
+
+    // MARK: The table
+
+    /// From now on these are the jobs. One that is the same as before keeps its dates, and what runs goes on.
+    func schedule(_ table: JobTable) {
+        guard !isStopping else { return }
+        var former = Dictionary(uniqueKeysWithValues: jobs.map { ($0.job.name, $0) })
+        var next: [ScheduledJob] = []
+        for job in table.jobs {
+            if let known = former.removeValue(forKey: job.name) {
+                if known.isRetired || known.job != job { known.change(to: job) }
+                next.append(known)
+            } else {
+                next.append(ScheduledJob(job, after: ledger[job.name], on: loop) { [unowned self] in dateCame($0, $1) })
+            }
+        }
+        let removed = jobs.filter { former[$0.job.name] === $0 }
+        for job in removed { retire(job) }
+        jobs = next + removed.filter { $0.run != nil }
+        for job in next { note(job) }
+        let names = Set(next.map(\.job.name))
+        for name in ledger.names where !names.contains(name) { ledger.note(nil, of: name) }
+        ledger.saveSoon()
+    }
+
+    /// Notes how far a job is, unless the last date waits for its start: then that notes it.
+    private func note(_ job: ScheduledJob) {
+        if let run = job.run, run.start == nil { return }
+        ledger.note(job.mark, of: job.job.name)
+    }
+
+    private func retire(_ job: ScheduledJob) {
+        job.retire()
+        if let run = job.run, run.start == nil { callOff(run, of: job) }
+    }
+
+    // MARK: Runs
+
+    private func dateCame(_ job: ScheduledJob, _ date: RunLoop.WallTime) {
+        guard job.run != nil else { return begin(job, for: date) }
+        job.counts.skipped += 1
+        log.warning("[\(job.job.name)] still runs, \(date) is skipped")
+        note(job)
+        ledger.saveSoon()
+    }
+
+    /// Has a job run as soon as there is a place.
+    ///
+    /// - Parameter date: the date that it runs for; `nil` if somebody has asked for it.
+    func begin(_ job: ScheduledJob, for date: RunLoop.WallTime?) {
+        let run = Run(for: date, on: loop, grace: settings.grace, log)
+        job.run = run
+        waiting.append((run, job))
+        fillPlaces()
+    }
+
+    private func fillPlaces() {
+        while running.count < settings.atOnce, !waiting.isEmpty {
+            let (run, job) = waiting.removeFirst()
+            let task = loop.task(name: job.job.name) { [self] in
+                if run.date != nil {
+                    // Before it starts: whatever happens then, the date is not run for again.
+                    ledger.note(job.mark, of: job.job.name)
+                    try await ledger.save()
+                }
+                try Task.checkCancellation()
+                return try await run.perform(job.job)
+            } then: { [self] result in
+                running.removeAll { $0.run === run }
+                ended(run, of: job, result)
+            }
+            running.append((run, task))
+        }
+    }
+
+    private func ended(_ run: Run, of job: ScheduledJob, _ result: Result<Run.Outcome, any Error>) {
+        let outcome: Run.Outcome
+        do {
+            outcome = try result.get()
+        } catch is CancellationError {
+            outcome = .calledOff
+        } catch {
+            outcome = .notStarted("\(error)")
+        }
+        log.log(level: outcome.isSuccess ? .info : .warning, "[\(job.job.name)] \(outcome)")
+        if outcome != .calledOff { job.counts.runs += 1 }
+        if outcome != .calledOff, !outcome.isSuccess { job.counts.failed += 1 }
+        history.append(
+            Past(
+                name: job.job.name, run: run, took: run.start.map { loop.now - $0.instant } ?? .zero, outcome: outcome))
+        if history.count > Self.keptHistory { history.removeFirst() }
+        job.lastRun = (run, outcome)
+        job.run = nil
+        if job.isRetired { jobs.removeAll { $0 === job } }
+        fillPlaces()
+    }
+
+    /// Ends the run of a job: asks its child to end, or does not start it.
+    func stop(_ job: ScheduledJob) {
+        guard let run = job.run else { return }
+        if run.start == nil { callOff(run, of: job) } else { run.stop() }
+    }
+
+    private func callOff(_ run: Run, of job: ScheduledJob) {
+        if let place = waiting.firstIndex(where: { $0.run === run }) {
+            waiting.remove(at: place)
+            ended(run, of: job, .success(.calledOff))
+        } else {
+            // Its task waits for the disk.
+            running.first { $0.run === run }?.task.cancel()
+        }
+    }
+
+    // MARK: Stopping
+
+    /// Starts nothing more.
+    func stopStarting() {
+        isStopping = true
+        for job in jobs { retire(job) }
+    }
+
+    /// Waits for what runs.
+    nonisolated(nonsending) func finish() async {
+        while let (_, task) = running.first { _ = await task.result }
+    }
+
+    /// Asks what runs to end, kills what does not, and waits for it.
+    nonisolated(nonsending) func end() async {
+        for (run, _) in running { run.stop() }
+        await finish()
+    }
+
+    /// Kills what runs.
+    func kill() {
+        for (run, _) in running { run.kill() }
+    }
+}
