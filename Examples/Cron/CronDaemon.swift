@@ -64,8 +64,8 @@ final class CronDaemon {
         let watchdog = Watchdog(daemon.manager, loop: loop)
         defer { watchdog?.invalidate() }
         let status = daemon.run()
-        if !daemon.abandoned.isEmpty {
-            log.error("stopped in a hurry; not waited for: \(daemon.abandoned.joined(separator: ", "))")
+        if scheduler.runningRuns > 0 {
+            log.error("stopped in a hurry; what still runs is killed")
             scheduler.kill()
         }
         log.info("stopped")

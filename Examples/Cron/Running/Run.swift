@@ -78,14 +78,19 @@ final class Run {
     private nonisolated(nonsending) func follow(_ child: ChildProcess, _ job: Job) async throws -> Outcome {
         let output = Output(of: child, on: loop) { [log] in log.info("[\(job.name)] \($0)") }
         self.output = output
-        // What the shell has started and leaves behind ends with it. Its group can be reached in this handler for the last
-        // time.
-        try loop.add(ChildSource(child) { child, _ in _ = try? child.kill(.kill) }, forMode: .common)
+        let (ends, end) = AsyncStream.makeStream(of: ChildProcess.ExitStatus.self)
+        let source = ChildSource(child) { child, status in
+            // What the shell has started and leaves behind ends with it: here its group can be reached for the last time.
+            _ = try? child.kill(.kill)
+            end.yield(status)
+        }
+        defer { source.invalidate() }
+        try loop.add(source, forMode: .common)
         let limit = job.limit.map { limit in
-            loop.perform(afterDelay: limit.duration, inModes: .common) { [self] in end(because: .limit) }
+            loop.perform(afterDelay: limit.duration, inModes: .common) { [self] in askToEnd(because: .limit) }
         }
         defer { limit?.cancel() }
-        let status = try await child.exit()
+        guard let status = await ends.first(where: { _ in true }) else { throw CancellationError() }
         self.child = nil
         await output.end()
         return switch reason {
@@ -97,10 +102,10 @@ final class Run {
 
     /// Asks the child, if there is one, to end, and makes it end if it takes too long.
     func stop() {
-        end(because: .request)
+        askToEnd(because: .request)
     }
 
-    private func end(because reason: Reason) {
+    private func askToEnd(because reason: Reason) {
         guard let child else { return }
         self.reason = self.reason ?? reason
         do {

@@ -1,0 +1,29 @@
+import Testing
+
+@testable import Cron
+
+@Suite("Output in lines")
+struct LineCutterTests {
+    private func lines(_ pieces: [String]) -> [String] {
+        var cutter = LineCutter()
+        var lines: [String] = []
+        for piece in pieces { cutter.cut(Array(piece.utf8)) { lines.append($0) } }
+        cutter.end { lines.append($0) }
+        return lines
+    }
+
+    @Test("is cut at line feeds, in whatever pieces it comes, and the last line needs none")
+    func pieces() {
+        #expect(lines(["a\nb", "", "c\n\nd"]) == ["a", "bc", "", "d"])
+        #expect(lines(["a\n"]) == ["a"])
+        #expect(lines([]) == [])
+    }
+
+    @Test("is cut where a line is too long, and nothing is lost")
+    func long() {
+        let longest = String(repeating: "x", count: LineCutter.longest)
+        #expect(lines([longest + "\n"]) == [longest])
+        #expect(lines([longest + "y\nz"]) == [longest, "y", "z"])
+        #expect(lines([longest, longest, "\n"]) == [longest, longest])
+    }
+}
