@@ -7,10 +7,10 @@ final class WeekClient {
     struct Known {
         /// The number that was acknowledged last, and when.
         var safe: (number: Int, at: RunLoop.Instant)?
-        /// The number that was sent last, whether it arrived or not.
-        var sent = 0
-        /// When the number that was sent last expires at the latest, if it expires.
-        var expiry: RunLoop.Instant?
+        /// The number that was sent last, whether it arrived or not, and when.
+        var sent = (number: 0, at: RunLoop.Instant.distantPast)
+        /// How long that is to live, if not for ever.
+        var life: Duration?
     }
 
     private enum Request {
@@ -73,22 +73,13 @@ final class WeekClient {
             underWay = .get(key: key)
             return connection.write("GET \(name):\(key)\r\n")
         }
-        keys[key].sent = next
         // Keys of even numbers expire.
-        if key % 2 == 0 {
-            let life = Int.random(in: 1...3_600, using: &random)
-            keys[key].expiry = .distantFuture
-            connection.write("SET \(name):\(key) \(next) EX \(life)\r\n")
-            underWay = .set(key: key, number: next)
-            lives[key] = life
-        } else {
-            connection.write("SET \(name):\(key) \(next)\r\n")
-            underWay = .set(key: key, number: next)
-        }
+        let life = key % 2 == 0 ? Int.random(in: 1...7_200, using: &random) : nil
+        (keys[key].sent, keys[key].life) = ((next, loop.now), life.map { .seconds($0) })
+        underWay = .set(key: key, number: next)
+        connection.write("SET \(name):\(key) \(next)\(life.map { " EX \($0)" } ?? "")\r\n")
         next += 1
     }
-
-    private var lives: [Int: Int] = [:]
 
     /// - Returns: how many bytes were a whole reply.
     private func receive(_ text: String) -> Int {
@@ -105,10 +96,7 @@ final class WeekClient {
         switch underWay {
         case .set(let key, let number):
             // A full disk refuses.
-            if line == "+OK" {
-                keys[key].safe = (number, loop.now)
-                if let life = lives[key], key % 2 == 0 { keys[key].expiry = loop.now + .seconds(life) }
-            }
+            if line == "+OK" { keys[key].safe = (number, loop.now) }
         case .get(let key): check(key, value)
         case nil: week.fail("\(name) got a reply that it has not asked for: \(line)")
         }
@@ -119,13 +107,16 @@ final class WeekClient {
 
     private func check(_ key: Int, _ value: Int?) {
         let known = keys[key]
-        if let value, value > known.sent { week.fail("\(name):\(key) is \(value), which was never sent") }
-        if key % 2 == 0 {
-            guard let expiry = known.expiry, value == known.sent, known.safe?.number == value else { return }
-            if loop.now > expiry + week.allowance {
-                week.fail("\(name):\(key) is \(value!), which expired at \(expiry); it is \(loop.now)")
-            }
-        } else if let safe = known.safe, week.isSafe(safe.at), (value ?? 0) < safe.number {
+        if let value, value > known.sent.number { week.fail("\(name):\(key) is \(value), which was never sent") }
+        guard let safe = known.safe else { return }
+        // Whether what was sent last has come is known if it was acknowledged.
+        let life = known.sent.number == safe.number ? known.life : nil
+        if let life, value == safe.number, loop.now > safe.at + life + week.allowance {
+            week.fail("\(name):\(key) is \(safe.number), for \(life) from \(safe.at) on; it is \(loop.now)")
+        }
+        // A number that came later, and was not acknowledged, may be gone already.
+        let mustLive = known.life == nil || life.map { loop.now < known.sent.at + $0 - week.allowance } ?? false
+        if mustLive, week.isSafe(safe.at), (value ?? 0) < safe.number {
             week.fail("\(name):\(key) is \(value ?? 0), but \(safe.number) was acknowledged at \(safe.at)")
         }
     }

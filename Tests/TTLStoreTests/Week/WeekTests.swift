@@ -19,7 +19,7 @@ final class Week {
     private var crashes: [RunLoop.Instant] = []
     private(set) var failures: [String] = []
     private(set) var answers = 0
-    /// By how much a key may live longer than it should, because the clock was set back.
+    /// By how much a key may live longer than it should, or shorter, because the clock was set.
     private(set) var allowance = Duration.seconds(2)
 
     init(sync: String, promise: String? = nil) {
@@ -54,6 +54,7 @@ final class Week {
             for _ in 0..<24 * days {
                 simulation.advance(by: .seconds(3_600))
                 trouble(Int.random(in: 0..<12, using: &random), store, network, simulation, &random)
+                if case .failed(let error)? = store.ending { fail("the store has failed: \(error)") }
                 // The service manager starts it again.
                 if !store.isRunning { store.start() }
             }
@@ -83,7 +84,7 @@ final class Week {
             store.disk.capacity = nil
         case 4:
             let step = Duration.seconds(Int.random(in: -3_600...3_600, using: &random))
-            if step < .zero { allowance += .zero - step }
+            allowance += max(step, .zero - step)
             store.wallTime = store.wallTime + step
         case 5: store.send(.hangUp)
         case 6:
