@@ -96,7 +96,10 @@ final class WeekClient {
         switch underWay {
         case .set(let key, let number):
             // A full disk refuses.
-            if line == "+OK" { keys[key].safe = (number, loop.now) }
+            if line == "+OK" {
+                keys[key].safe = (number, loop.now)
+                week.hasAcknowledged()
+            }
         case .get(let key): check(key, value)
         case nil: week.fail("\(name) got a reply that it has not asked for: \(line)")
         }
