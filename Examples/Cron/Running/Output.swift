@@ -22,7 +22,7 @@ final class Output {
         for pipe in [child.standardOutput, child.standardError] {
             let connection = Connection(reading: pipe, writing: nil, on: loop)
             pipes.append(connection)
-            readers.append(loop.task { [self] in try await read(connection) })
+            readers.append(loop.task { [self] in try await connection.withStream(read) })
         }
     }
 

@@ -13,7 +13,9 @@ final class ScheduledJob {
         var missed = 0
     }
 
-    private(set) var job: Job
+    private(set) var job: Job {
+        didSet { dates = "\(job.dates)" }
+    }
     /// What waits for its start, or runs.
     var run: Run? {
         didSet { arrange() }
@@ -24,6 +26,8 @@ final class ScheduledJob {
     /// Whether it has no more dates: it is in the table no more, or the daemon stops.
     private(set) var isRetired = false
 
+    /// What the ledger is told of its dates.
+    private var dates: String
     private let loop: RunLoop
     private let dateHandler: (ScheduledJob, RunLoop.WallTime) -> Void
     // Set at once; its block needs the job.
@@ -31,18 +35,19 @@ final class ScheduledJob {
 
     /// - Parameters:
     ///   - mark: what is known of it from before.
-    ///   - dateHandler: called at its dates while it does not run.
+    ///   - dateHandler: called at its dates, with each.
     init(
         _ job: Job, after mark: Ledger.Mark?, on loop: RunLoop,
         _ dateHandler: @escaping (ScheduledJob, RunLoop.WallTime) -> Void
     ) {
         (self.job, self.loop, self.dateHandler) = (job, loop, dateHandler)
-        let isSame = mark?.dates == "\(job.dates)"
+        dates = "\(job.dates)"
+        let isSame = mark?.dates == dates
         begin(after: isSame ? mark?.date : start(after: mark?.date))
     }
 
     /// What is to be known of it after a new start.
-    var mark: Ledger.Mark? { timer.lastDate.map { Ledger.Mark(dates: "\(job.dates)", date: $0) } }
+    var mark: Ledger.Mark? { timer.lastDate.map { Ledger.Mark(dates: dates, date: $0) } }
 
     /// `nil` if it has none.
     var nextDate: RunLoop.WallTime? {

@@ -103,11 +103,7 @@ final class Scheduler {
         while running.count < settings.atOnce, !waiting.isEmpty {
             let (run, job) = waiting.removeFirst()
             let task = loop.task(name: job.job.name) { [self] in
-                if run.date != nil {
-                    // Before it starts: whatever happens then, the date is not run for again.
-                    ledger.note(job.mark, of: job.job.name)
-                    try await ledger.save()
-                }
+                if run.date != nil { try await settle(job) }
                 try Task.checkCancellation()
                 return try await run.perform(job.job)
             } then: { [self] result in
@@ -116,6 +112,13 @@ final class Scheduler {
             }
             running.append((run, task))
         }
+    }
+
+    /// Waits until it is safe that a job's date is not run for again, whatever happens: before its run starts.
+    private nonisolated(nonsending) func settle(_ job: ScheduledJob) async throws {
+        try Task.checkCancellation()
+        ledger.note(job.mark, of: job.job.name)
+        try await ledger.save()
     }
 
     private func ended(_ run: Run, of job: ScheduledJob, _ result: Result<Run.Outcome, any Error>) {

@@ -340,7 +340,7 @@ public final class SimulatedDisk: Sendable {
         if length < content.count {
             content.removeLast(content.count - length)
         } else {
-            content.append(contentsOf: repeatElement(0, count: length - content.count))
+            content += [UInt8](repeating: 0, count: length - content.count)
         }
     }
 

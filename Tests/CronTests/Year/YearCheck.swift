@@ -1,0 +1,236 @@
+import RunLoopKit
+
+@testable import Cron
+
+/// Whether what has happened in a year is what was to happen: each date has its run or a reason for none, and no run is there
+/// that should not be.
+final class YearCheck {
+    private(set) var failures: [String] = []
+    private let diary: Diary
+    private let periods: [Period]
+    /// The runs of a job, in their order.
+    private var runs: [String: [Run]] = [:]
+    /// When something has ended that a run may have waited for: a run in its place, a full disk, a time without a daemon.
+    private var releases: [RunLoop.Instant] = []
+
+    /// A time in which a job was in the table with the same dates.
+    private struct Period {
+        let job: Job
+        let from: RunLoop.Instant
+        var to: RunLoop.Instant
+    }
+
+    private struct Run {
+        let date: RunLoop.WallTime
+        let start: RunLoop.Instant
+        /// At the latest.
+        let end: RunLoop.Instant
+    }
+
+    /// How long what begins at once may take: the disk may be slow.
+    private static let moment = Duration.seconds(10)
+    /// How long a new table may take.
+    private static let reading = Duration.seconds(4)
+
+    init(_ diary: Diary) {
+        self.diary = diary
+        periods = Self.periods(diary.tables)
+        for run in diary.runs { check(run) }
+        releases = diary.lives.map(\.time.lowerBound) + diary.fullDisks.map(\.upperBound)
+        releases += runs.values.joined().map(\.end)
+        releases.sort()
+        for runs in runs.values { checkOverlaps(runs) }
+        for period in periods { check(period) }
+        checkNights()
+    }
+
+    private func fail(_ text: String) {
+        failures.append(text)
+    }
+
+    private static func periods(_ tables: [(from: RunLoop.Instant, table: JobTable)]) -> [Period] {
+        var periods: [Period] = []
+        for (from, table) in tables {
+            for job in table.jobs {
+                let known = periods.lastIndex {
+                    $0.to == .distantFuture && $0.job.name == job.name && $0.job.dates == job.dates
+                }
+                if known == nil { periods.append(Period(job: job, from: from, to: .distantFuture)) }
+            }
+            for index in periods.indices where periods[index].to == .distantFuture {
+                let job = periods[index].job
+                let isThere = table.jobs.contains { $0.name == job.name && $0.dates == job.dates }
+                if !isThere { periods[index].to = from }
+            }
+        }
+        return periods
+    }
+
+    // MARK: Runs
+
+    private func check(_ run: Diary.Run) {
+        let what = "\(run.name) for \(run.date), begun at \(run.start),"
+        let due = diary.instant(of: run.date)
+        if due > run.start { fail("\(what) is early") }
+        let belongs = periods.contains { period in
+            period.job.name == run.name && diary.time(at: period.from) <= run.date && due <= period.to + Self.reading
+                && period.job.dates.next(after: run.date - .nanoseconds(1)) == run.date
+        }
+        if !belongs { fail("\(what) has no such date") }
+        let isInTable = periods.contains {
+            $0.job.name == run.name && $0.from <= run.start && run.start <= $0.to + Self.reading
+        }
+        if !isInTable { fail("\(what) is not in the table") }
+        if runs[run.name]?.contains(where: { $0.date == run.date }) == true { fail("\(what) is one too many") }
+        runs[run.name, default: []].append(Run(date: run.date, start: run.start, end: checkedEnd(run, what)))
+    }
+
+    /// When it has ended: by itself, because it was asked to, or with the daemon.
+    private func checkedEnd(_ run: Diary.Run, _ what: String) -> RunLoop.Instant {
+        guard let life = diary.lives.first(where: { $0.time.contains(run.start) }) else {
+            fail("\(what) was begun while there was no daemon")
+            return run.start
+        }
+        // What runs at a stop may go on for a while.
+        let lifeEnd = life.time.upperBound + (life.hasStopped ? Year.drain : .zero)
+        let limits = limits(of: run).map { run.start + $0 }
+        if let asked = run.asked, !limits.contains(asked), !life.hasStopped || asked < lifeEnd {
+            fail("\(what) was asked to end at \(asked), for no reason")
+        }
+        let grace = run.isStubborn ? Year.grace : .zero
+        let latest = min(limits.max().map { $0 + grace } ?? .distantFuture, lifeEnd + grace)
+        if let end = run.end {
+            if end > latest { fail("\(what) has lived too long, until \(end)") }
+            return end
+        }
+        if run.asked == nil, run.planned < life.time.upperBound { fail("\(what) was ended before \(run.planned)") }
+        return min(run.isStubborn ? latest : run.asked ?? latest, run.planned)
+    }
+
+    /// The limit that the table gave it, or the one before.
+    private func limits(of run: Diary.Run) -> [Duration] {
+        diary.tables.indices.filter {
+            diary.tables[$0].from <= run.start
+                && ($0 + 1 == diary.tables.count || run.start <= diary.tables[$0 + 1].from + Self.reading)
+        }.compactMap { index in diary.tables[index].table.jobs.first { $0.name == run.name }?.limit?.duration }
+    }
+
+    private func checkOverlaps(_ runs: [Run]) {
+        for (one, next) in zip(runs, runs.dropFirst()) where next.start < one.end && !hasEnded(one.start...next.start) {
+            fail("two runs of one job at a time, for \(one.date) and for \(next.date)")
+        }
+    }
+
+    private func hasEnded(_ time: ClosedRange<RunLoop.Instant>) -> Bool {
+        diary.lives.contains { time.contains($0.time.upperBound) }
+    }
+
+    // MARK: Dates
+
+    private func check(_ period: Period) {
+        let runs = runs[period.job.name] ?? []
+        let byDate = Dictionary(runs.map { ($0.date, $0) }) { first, _ in first }
+        var date = diary.time(at: period.from)
+        var following = 0
+        // What it missed at the end, nobody makes up for.
+        let to =
+            diary.lives.map(\.time).filter { $0.lowerBound < period.to }.map { min($0.upperBound, period.to) }.max()
+            ?? period.to
+        while let next = period.job.dates.next(after: date) {
+            date = next
+            let due = diary.instant(of: date)
+            if due > to - Self.moment { break }
+            while following < runs.count, runs[following].start < due { following += 1 }
+            // While the table changes, either is right.
+            if due < period.from + Self.reading { continue }
+            let former = following > 0 ? runs[following - 1] : nil
+            let latter = following < runs.count ? runs[following] : nil
+            if let run = byDate[date] {
+                checkDelay(period.job, run, due)
+            } else if !hasReason(period, date, due, former, latter) {
+                fail("\(period.job.name) has no run for \(date), due at \(due)")
+            }
+        }
+    }
+
+    /// A run that begins later than at its date has waited for something.
+    private func checkDelay(_ job: Job, _ run: Run, _ due: RunLoop.Instant) {
+        if job.missed == .skip, lateness(run.date, due) > .seconds(70) {
+            fail("\(job.name) for \(run.date) is made up for")
+        }
+        guard run.start - due > Self.moment, !wasReleased(just: run.start) else { return }
+        fail("\(job.name) for \(run.date) has waited for nothing, from \(due) to \(run.start)")
+    }
+
+    /// Whether there is a reason for a date to have no run of its own.
+    ///
+    /// - Parameters:
+    ///   - former: the last run that had begun when the date came.
+    ///   - latter: the run after that.
+    private func hasReason(
+        _ period: Period, _ date: RunLoop.WallTime, _ due: RunLoop.Instant, _ former: Run?, _ latter: Run?
+    ) -> Bool {
+        if wasLost(due, latter?.start ?? period.to) { return true }
+        if period.job.missed == .each { return false }
+        // The one before still ran, or waited for its start.
+        if let former, due <= former.end + .seconds(1) { return true }
+        if let latter, latter.date < date { return true }
+        return period.job.missed == .skip && lateness(date, due) > .seconds(50)
+    }
+
+    /// Whether the daemon may have noted a date just before it ended.
+    private func wasLost(_ due: RunLoop.Instant, _ next: RunLoop.Instant) -> Bool {
+        diary.lives.contains { life in
+            let end = life.time.upperBound
+            return due <= end && end <= next && (end - due <= Self.moment || wasReleased(just: end))
+        }
+    }
+
+    private func wasReleased(just end: RunLoop.Instant) -> Bool {
+        // The first release that is not too long ago.
+        var (low, high) = (0, releases.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if releases[middle] < end - Self.moment { low = middle + 1 } else { high = middle }
+        }
+        return low < releases.count && releases[low] <= end
+    }
+
+    /// How long after a date the daemon first saw that it had come.
+    private func lateness(_ date: RunLoop.WallTime, _ due: RunLoop.Instant) -> Duration {
+        let seen = diary.lives.map(\.time).first { due <= $0.upperBound }.map { max(due, $0.lowerBound) } ?? due
+        return diary.time(at: seen) - date
+    }
+
+    // MARK: Nights
+
+    /// When the clocks of Berlin show summer time.
+    private static let summer: Range<Int64> = 1_774_746_000..<1_792_890_000
+
+    /// The dates of every night at half past two, and of every hour, found without a calendar: 02:30 is 01:00Z in the night
+    /// that has none, and comes first at 00:30Z in the night that has two.
+    private func checkNights() {
+        let midnight = Year.start.secondsSince1970
+        let nights = (0..<365).map { day in
+            let date = midnight + Int64(day) * 86_400
+            if Self.summer.contains(date + 5_400), !Self.summer.contains(date) { return date + 3_600 }
+            return date + (Self.summer.contains(date) ? 1_800 : 5_400)
+        }
+        compare("gap", nights, Self.summer.lowerBound - 40 * 86_400..<Self.summer.upperBound + 40 * 86_400)
+        let hours = (0..<365 * 24).map { midnight + Int64($0) * 3_600 + 17 * 60 }
+        for change in [Self.summer.lowerBound, Self.summer.upperBound] {
+            compare("hourly", hours, change - 86_400..<change + 86_400)
+        }
+    }
+
+    private func compare(_ name: String, _ dates: [Int64], _ range: Range<Int64>) {
+        guard let job = periods.first(where: { $0.job.name == name })?.job else { return }
+        var date = RunLoop.WallTime(secondsSince1970: range.lowerBound)
+        var own: [Int64] = []
+        while let next = job.dates.next(after: date), next.secondsSince1970 < range.upperBound {
+            own.append(next.secondsSince1970)
+            date = next
+        }
+        if own != dates.filter({ range.contains($0) && $0 != range.lowerBound }) { fail("\(name) has other dates") }
+    }
+}
