@@ -20,12 +20,22 @@ struct DiskTests {
             }
         }
         func text(_ path: String) throws -> String {
-            try disk.open(path, .reading).withContents { String(decoding: $0, as: UTF8.self) }
+            let file = try disk.open(path, .reading)
+            let text = try file.withContents { String(decoding: $0, as: UTF8.self) }
+            #expect(try Array(text.utf8) == file.contents())
+            return text
         }
         let (one, other) = (directory + "one", directory + "other")
         note { try text(one) }
         note { "\(try disk.open(one, .writing).path)" }
         var file: File?
+        note {
+            // More than is read at a time.
+            try disk.open(other, .creating).write([UInt8](repeating: 65, count: 50_000), at: 0)
+            let length = try text(other).utf8.count
+            try disk.remove(other)
+            return "\(length)"
+        }
         note {
             file = try disk.open(one, .creating)
             return try text(one)
@@ -83,7 +93,7 @@ struct DiskTests {
             }
             simulation.advance(by: .seconds(1))
         }
-        #expect(simulated.withLock(\.self) == real && real.count == 13)
+        #expect(simulated.withLock(\.self) == real && real.count == 14)
     }
 
     /// A host that writes ten pieces of ten bytes, the first four of which it syncs, and then crashes.

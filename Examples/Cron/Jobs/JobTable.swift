@@ -49,7 +49,7 @@ struct JobTable: Hashable, Sendable {
     /// Reads the table of a file. It waits for the disk.
     static func read(_ path: String, in zone: TimeZone) throws(Unreadable) -> JobTable {
         do {
-            let bytes = try Disk.current.open(path, .reading).withContents { Array($0) }
+            let bytes = try Disk.current.open(path, .reading).contents()
             return try JobTable(bytes, of: path, in: zone)
         } catch let error as Unreadable {
             throw error

@@ -16,7 +16,7 @@ enum MarkFile {
     /// - Returns: nothing if there is no file.
     static func read(_ path: String) throws(Unreadable) -> [String: Ledger.Mark] {
         do {
-            let bytes = try Disk.current.open(path, .reading).withContents { Array($0) }
+            let bytes = try Disk.current.open(path, .reading).contents()
             return try marks(in: String(decoding: bytes, as: UTF8.self), of: path)
         } catch let error as SystemError where error.errno == ENOENT {
             return [:]

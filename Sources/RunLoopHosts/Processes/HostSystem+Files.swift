@@ -32,6 +32,13 @@ extension HostSystem {
         file(descriptor).map { machine.disk.lock($0.node, by: $0) } ?? -1
     }
 
+    func read(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer, at offset: Int) -> Int {
+        guard let file = file(descriptor), let content = machine.disk.read(file.node) else { return -1 }
+        let rest = content.dropFirst(offset).prefix(room.count)
+        room.copyBytes(from: rest)
+        return rest.count
+    }
+
     func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int) -> Int {
         guard let file = file(descriptor) else { return -1 }
         guard file.isWritable else { return Int(file.fail(EBADF)) }

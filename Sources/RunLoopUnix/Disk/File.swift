@@ -53,7 +53,24 @@ public final class File: Sendable {
         guard system.sync(descriptor) == 0 else { throw .last("sync \(path)") }
     }
 
-    /// Calls `body` with all bytes of a regular file, which are read as they are needed, and are valid until it returns.
+    /// All bytes, as they are when they are read: for a file that somebody may write meanwhile, such as one with settings.
+    /// O(bytes).
+    public func contents() throws(SystemError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        while true {
+            let count = withUnsafeTemporaryAllocation(byteCount: 16_384, alignment: 1) { room in
+                let count = system.read(descriptor, into: room, at: bytes.count)
+                if count > 0 { bytes += room.prefix(count) }
+                return count
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw .last("read \(path)") }
+            if count == 0 { return bytes }
+        }
+    }
+
+    /// Calls `body` with all bytes of a regular file, which are read as they are needed, and are valid until it returns. The
+    /// file must be this process's own: if somebody cuts it off meanwhile, a signal ends the process.
     ///
     /// - Throws: ``SystemError``, with `EINVAL` if it is no regular file; what `body` throws.
     public func withContents<Result, Failure: Error>(

@@ -111,6 +111,10 @@ package final class RealSystem: SystemCalls {
 
     package func lock(_ descriptor: Int32) -> Int32 { flock(descriptor, LOCK_EX | LOCK_NB) }
 
+    package func read(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer, at offset: Int) -> Int {
+        pread(descriptor, room.baseAddress, room.count, off_t(offset))
+    }
+
     package func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int) -> Int {
         pwrite(descriptor, bytes.baseAddress, bytes.count, off_t(offset))
     }
