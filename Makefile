@@ -19,7 +19,7 @@ asan-short: TARGETS = RunLoopUnixTests RunLoopTLSTests
 SHORT_SKIPPED = ModelTests$(if $(findstring asan,$@),|StopRaceTests|PostStressTests)
 DEBUG_BIN = $$($(SWIFT) build --show-bin-path)
 
-.PHONY: same-bytes bench check-costs record-costs bench-deps costs-deps bench-ttlstore bench-threads fuzz stress chaos kill-ttlstore
+.PHONY: same-bytes planted-faults bench check-costs record-costs bench-deps costs-deps bench-ttlstore bench-threads fuzz stress chaos kill-ttlstore
 .PHONY: demo test deps build lint format tsan asan tsan-short asan-short compile-checks dependent-checks check-api record-api docs help
 
 help:
@@ -37,6 +37,7 @@ help:
 	@echo "make kill-ttlstore  TTLStore killed two hundred times under load"
 	@echo "make stress  five million calls raced by threads that stop what is called; loops that end; tasks on them"
 	@echo "make chaos   ten minutes of connections whose peers cut, reset, drip, rest and lie; SECONDS=…"
+	@echo "make planted-faults  faults in TTLStore and Cron, and the seeds with which their tests find them"
 	@echo "make same-bytes  ten thousand runs of one simulated minute; RUNS=…"
 	@echo "make tsan    tests under ThreadSanitizer  make asan  tests under AddressSanitizer"
 
@@ -209,6 +210,10 @@ chaos: deps
 # Ten thousand processes, in debug and in release, on a busy machine: one trace.
 same-bytes: deps
 	RUNS=$(or $(RUNS),10000) Scripts/same-bytes
+
+# Faults planted in TTLStore and Cron, one after another: with which seed their tests in the simulated world find each.
+planted-faults: deps
+	Tests/planted-faults
 
 # All tests under a sanitizer.
 tsan asan: deps
