@@ -77,7 +77,7 @@ let package = Package(
         .target(name: "RunLoopTLS", dependencies: ["RunLoopUnix", "COpenSSL"], swiftSettings: strict),
         .target(name: "RunLoopFoundation", dependencies: ["RunLoopKit"], swiftSettings: strict),
         .target(name: "RunLoopCalendar", dependencies: ["RunLoopKit"], swiftSettings: strict),
-        .target(name: "RunLoopSimulation", dependencies: ["RunLoopCore"], swiftSettings: strict),
+        .target(name: "RunLoopSimulation", dependencies: ["RunLoopCore", "CShims"], swiftSettings: strict),
         .target(
             name: "RunLoopHosts", dependencies: ["RunLoopCore", "RunLoopSimulation", "RunLoopKit", "RunLoopUnix"],
             swiftSettings: strict),

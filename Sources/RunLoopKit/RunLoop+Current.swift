@@ -48,6 +48,9 @@ extension RunLoop.Remote {
 }
 
 extension RunLoop {
+    /// The world outside of all simulations.
+    package static var realWorld: any World { RealWorld.shared }
+
     /// The world of the calling thread: that of its loop, or the real one.
     package static var currentWorld: any World { installedReference?.with { $0.world } ?? RealWorld.shared }
 }

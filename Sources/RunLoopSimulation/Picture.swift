@@ -10,7 +10,8 @@ extension Simulation {
     ///
     /// Any thread, also when the simulation is over.
     public var picture: String {
-        var lines = ["seed \(seed), at \(now)"] + Picture(timeline.history).lines
+        var lines =
+            ["seed \(seed), at \(now)\(isReproducible ? "" : ", not reproducible")"] + Picture(timeline.history).lines
         if !timeline.recordsLoops { lines.append("Timers are not shown, because the simulation is not traced.") }
         return lines.joined(separator: "\n")
     }

@@ -34,6 +34,10 @@ package final class SimulatedWorld: World {
 
     package var isVirtual: Bool { true }
 
+    package func holdTime(for what: String) -> (any TimeHold)? {
+        Simulation.Hold(RunLoop.installed?.virtualDriver?.index ?? 0, what, on: timeline)
+    }
+
     package func makeSeat(named name: String, isService: Bool) -> any Seat {
         VirtualSeat(
             owner: self, index: timeline.enter(named: prefix + name, host: host, isService: isService), ended: {})

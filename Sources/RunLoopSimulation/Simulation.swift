@@ -71,16 +71,11 @@ public final class Simulation: Sendable {
         clock = MachineClock(on: timeline, showing: wallTime)
         world = SimulatedWorld(timeline: timeline, numbers: SeededNumbers(seed: seed), clock: clock)
         _ = timeline.enter(named: "main", thread: pthread_self())
-        Self.ofWorld.set(self, in: world)
+        timeline.simulation = self
     }
-
-    private static let ofWorld = WorldLocal<Simulation?> { _ in nil }
 
     /// That of the calling thread, if it has one.
-    package static var ofThread: Simulation? {
-        guard let loop = RunLoop.installed, loop.isVirtual else { return nil }
-        return ofWorld[loop.world]
-    }
+    package static var ofThread: Simulation? { RunLoop.installed?.virtualDriver?.timeline.simulation }
 
     /// The virtual time; the start is zero.
     public var now: RunLoop.Instant { timeline.now }
@@ -252,7 +247,6 @@ public final class Simulation: Sendable {
         let world = SimulatedWorld(
             timeline: timeline, numbers: SeededNumbers(seed: seed, for: "\(name) \(life)"), clock: clock,
             host: timeline.makeHost(on: machine), prefix: "\(name)/", descriptors: descriptors)
-        Self.ofWorld.set(self, in: world)
         otherWorlds.withLock { $0.append(world) }
         return world
     }

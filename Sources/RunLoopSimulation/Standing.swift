@@ -23,7 +23,8 @@ extension Simulation {
         public let what: String
         /// Where that was made; `nil` if it is another thread.
         public let origin: RunLoop.Origin?
-        /// Since when the thread has not done anything.
+        /// Since when the thread has been at rest. The one that asks has been so until it was told that nothing can
+        /// happen; otherwise it is the time when it last woke.
         public let since: RunLoop.Instant
 
         /// For example `main has waited since 2.500000000 for source (App/main.swift:6) in default`.
@@ -67,7 +68,8 @@ extension Simulation {
             stand.index == own ? stand.nextOfRunning(at: now) : stand.nextOfResting(at: now)
         }
         // Of equal dates the world's comes first.
-        let all = (timeline.nextAppointment.map { [$0] } ?? []) + nexts
+        let held = timeline.heldFor.map { (date: now, what: "\($0), in real time") }
+        let all = (timeline.nextAppointment.map { [$0] } ?? []) + nexts + held
         return all.min { $0.date < $1.date }.map { (max($0.date, now), $0.what) }
     }
 }

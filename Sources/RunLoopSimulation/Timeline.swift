@@ -29,6 +29,8 @@ final class Timeline: Sendable {
         private let handoff = Handoff()
         // Unsafe, but the thread reads it only after its turn was given to it, and until then nobody changes it again.
         nonisolated(unsafe) var outcome = WaitOutcome.woke
+        /// When the thread has last come to rest.
+        nonisolated(unsafe) var lastRest = RunLoop.Instant(nanoseconds: 0)
 
         func give() { handoff.signal() }
         func take() { handoff.wait() }
@@ -61,13 +63,18 @@ final class Timeline: Sendable {
         var thread: pthread_t?
         var rest = Rest.none
         var isWoken = false
-        /// Its loop, while it has one.
-        var loop: UnownedReference<RunLoop>?
-        /// Since when it has done nothing, and how often the loop had called anything until then.
-        var quiet = (since: RunLoop.Instant(nanoseconds: 0), callouts: 0)
         var watches: [SourceToken: (descriptor: Int32, events: DescriptorEvents)] = [:]
         /// Who is told when the wall clock is set, and whether it was.
         var clockWatch: (token: SourceToken, wasSet: Bool)?
+
+        /// What `poll` is asked for the watched descriptors.
+        var requests: [pollfd] { watches.values.filter { !$0.events.isEmpty }.map(Self.request) }
+
+        private static func request(_ watch: (descriptor: Int32, events: DescriptorEvents)) -> pollfd {
+            let reading = watch.events.contains(.readable) ? Int16(POLLIN) : 0
+            let writing = watch.events.contains(.writable) ? Int16(POLLOUT) : 0
+            return pollfd(fd: watch.descriptor, events: reading | writing, revents: 0)
+        }
 
         var hasReady: Bool { clockWatch?.wasSet == true || (!watches.isEmpty && !ready.isEmpty) }
 
@@ -75,11 +82,7 @@ final class Timeline: Sendable {
         var ready: [(SourceToken, DescriptorEvents)] {
             guard !watches.isEmpty else { return [] }
             let watches = watches.sorted { $0.key.slot < $1.key.slot }
-            var requests = watches.map { _, watch in
-                let reading = watch.events.contains(.readable) ? Int16(POLLIN) : 0
-                let writing = watch.events.contains(.writable) ? Int16(POLLOUT) : 0
-                return pollfd(fd: watch.descriptor, events: reading | writing, revents: 0)
-            }
+            var requests = watches.map { Self.request($0.value) }
             guard poll(&requests, nfds_t(requests.count), 0) > 0 else { return [] }
             return zip(watches, requests).compactMap { watch, request in
                 var events: DescriptorEvents = []
@@ -90,6 +93,17 @@ final class Timeline: Sendable {
                 return events.isEmpty ? nil : (watch.key, events)
             }
         }
+    }
+
+    /// What keeps the time where it is.
+    private struct HeldTime {
+        let number: Int
+        /// The thread that holds it.
+        let index: Int
+        let what: String
+        let limit: Duration
+        /// For how long it was waited for, in real time.
+        var waited = Duration.zero
     }
 
     /// The time. A thread that is alone moves it without the lock, any other under the lock; the thread whose turn it
@@ -129,7 +143,9 @@ final class Timeline: Sendable {
 
         /// The moment before which a thread that is alone may wait without the lock.
         mutating func findSoloEnd() -> RunLoop.Instant {
-            guard living.count == 1, !participants[living[0]].isWoken, !isEnding else { return .distantPast }
+            guard living.count == 1, !participants[living[0]].isWoken, !isEnding, holds.isEmpty else {
+                return .distantPast
+            }
             guard let horizon = horizon(of: living[0]) else { return nextEvent }
             let date = horizons[horizon].date
             return clock.now > date ? .distantPast : min(date, nextEvent)
@@ -143,10 +159,9 @@ final class Timeline: Sendable {
             return (machine, name == machine || index == 0 ? nil : String(name.dropFirst(prefix.count)))
         }
 
-        /// A thread is about to wait.
-        mutating func noteQuiet(_ index: Int) {
-            guard let callouts = participants[index].loop?.with({ $0.callouts }) else { return }
-            if participants[index].quiet.callouts != callouts { participants[index].quiet = (clock.now, callouts) }
+        /// Something that was waited for may have come from outside.
+        func endOutsideWait() {
+            if isWaitingOutside { outside?.ring() }
         }
 
         /// When all that a thread belongs to began to end.
@@ -154,8 +169,10 @@ final class Timeline: Sendable {
         mutating func endBegan(_ index: Int) -> RunLoop.Instant? { closed ?? closedHosts[hosts[index]] }
 
         var participants: [Participant] = []
-        /// What each of them lives and dies with. Not a part of it: who comes next is asked of all that live.
+        // Not a part of it, because who comes next is asked of all that live: what each of them lives and dies with,
+        // and its loop, while it has one.
         var hosts: [Int] = []
+        var loops: [UnownedReference<RunLoop>?] = []
         /// Those that have not ended, in the order in which they were started. Threads that have ended cost nothing.
         var living: [Int] = []
         /// The machines of hosts, by the numbers of these; without one, the test's own threads have lanes of their own.
@@ -168,6 +185,14 @@ final class Timeline: Sendable {
         /// It is the world's turn, on the thread that has rested last.
         var isActing = false
         let worldsTurn: Turn
+        /// What keeps the time where it is, in the order in which it was taken.
+        var holds: [HeldTime] = []
+        /// How many there were.
+        var holdCount = 0
+        /// In its turn, the world waits for what is outside.
+        var isWaitingOutside = false
+        /// Made for the first hold.
+        var outside: OutsideWait?
         var lines: [String] = []
         var escapes: [String] = []
     }
@@ -176,6 +201,8 @@ final class Timeline: Sendable {
     /// Whether the history has what loops do.
     let recordsLoops: Bool
     let history = History()
+    // Unsafe, but set before it has a thread, and the simulation outlives its threads.
+    nonisolated(unsafe) unowned(unsafe) var simulation: Simulation!
     private let clock = Clock()
     /// The moment before which the running thread may wait without the lock: as long as it is the only thread and
     /// nobody has woken it, nothing else can happen before its deadline. Otherwise the beginning of time.
@@ -220,6 +247,7 @@ final class Timeline: Sendable {
         change { state in
             state.participants.append(Participant(name: name, isService: isService, thread: thread))
             state.hosts.append(host)
+            state.loops.append(nil)
             state.living.append(state.participants.count - 1)
             history.setAlive(true, state.lane(of: state.participants.count - 1).name, at: state.clock.now)
             return state.participants.count - 1
@@ -248,8 +276,9 @@ final class Timeline: Sendable {
 
     private func end(_ index: Int, _ state: inout State) {
         state.participants[index].rest = .ended
-        state.participants[index].loop = nil
+        state.loops[index] = nil
         state.living.removeAll { $0 == index }
+        state.holds.removeAll { $0.index == index }
         let lane = state.lane(of: index).name
         if !state.living.contains(where: { state.lane(of: $0).name == lane }) {
             history.setAlive(false, lane, at: state.clock.now)
@@ -313,7 +342,6 @@ final class Timeline: Sendable {
         rest(own) { state in
             if case .ended = state.participants[index].rest { return false }
             state.participants[own].rest = .join(index)
-            state.participants[own].quiet.since = state.clock.now
             // Nothing ends such a wait but the end that it is for, so a circle of them is told at once.
             var circle = [own]
             while case .join(let next) = state.participants[circle.last!].rest {
@@ -330,6 +358,7 @@ final class Timeline: Sendable {
             state.closed = state.closed ?? state.clock.now
             state.isEnding = true
             state.nextEvent = .distantFuture
+            state.holds.removeAll()
             return state.agenda.removeAll()
         }
         for appointment in last { appointment.callOff() }
@@ -350,6 +379,57 @@ final class Timeline: Sendable {
     }
 
     // MARK: Waiting
+
+    // MARK: The outside
+
+    /// From now on the time stays where it is.
+    ///
+    /// - Returns: the number of the hold.
+    func hold(_ index: Int, for what: String, _ limit: Duration) -> Int {
+        change { state in
+            state.holdCount += 1
+            state.outside = state.outside ?? OutsideWait()
+            if !state.isClosing {
+                state.holds.append(HeldTime(number: state.holdCount, index: index, what: what, limit: limit))
+            }
+            return state.holdCount
+        }
+    }
+
+    func releaseHold(_ number: Int) {
+        change { state in
+            state.holds.removeAll { $0.number == number }
+            state.endOutsideWait()
+        }
+    }
+
+    /// What keeps the time where it is.
+    var heldFor: [String] { state.withLock { $0.holds.map(\.what) } }
+
+    var isReproducible: Bool { state.withLock { $0.escapes.isEmpty && $0.holdCount == 0 } }
+
+    /// Waits in real time until something of the outside has come for one of the threads, or a hold has had its time.
+    private func waitOutside() {
+        let (outside, requests, limit) = state.withLock { state in
+            let waiting = state.living.filter {
+                if case .until(_, wakeable: true) = state.participants[$0].rest { true } else { false }
+            }
+            let limits = state.holds.map { $0.limit - $0.waited }
+            return (state.outside, waiting.flatMap { state.participants[$0].requests }, limits.min() ?? .zero)
+        }
+        let waited = outside!.wait(for: requests, atMost: limit)
+        let givenUp = state.withLock { state in
+            for index in state.holds.indices { state.holds[index].waited += waited }
+            let givenUp = state.holds.filter { $0.waited >= $0.limit }
+            state.holds.removeAll { $0.waited >= $0.limit }
+            return givenUp
+        }
+        for hold in givenUp {
+            noteEscape(to: hold.index) {
+                "\($0) no longer waits for \(hold.what), after \(hold.limit) of real time, at \($1)"
+            }
+        }
+    }
 
     /// How a loop's wait ended.
     enum WaitEnd {
@@ -383,7 +463,6 @@ final class Timeline: Sendable {
                 }
                 return false
             }
-            state.noteQuiet(index)
             state.participants[index].rest = .until(deadline, wakeable: true)
             return true
         }.outcome
@@ -412,7 +491,10 @@ final class Timeline: Sendable {
     }
 
     func wake(_ index: Int) {
-        change { $0.participants[index].isWoken = true }
+        change { state in
+            state.participants[index].isWoken = true
+            state.endOutsideWait()
+        }
     }
 
     /// The thread is awake already, and need not be woken again.
@@ -424,7 +506,6 @@ final class Timeline: Sendable {
         rest(latch.index) { state in
             guard !latch.isOpen.load(ordering: .relaxed) else { return false }
             state.participants[latch.index].rest = .latch(latch)
-            state.participants[latch.index].quiet.since = state.clock.now
             return true
         }.outcome
     }
@@ -435,11 +516,12 @@ final class Timeline: Sendable {
             guard case .latch(let current) = state.participants[latch.index].rest, current === latch else { return nil }
             // A thread outside of the simulation may open it; then nobody else hands on the turn.
             let isSomebodyAtWork =
-                state.isActing
+                state.isActing || state.isWaitingOutside
                 || state.living.contains {
                     if case .none = state.participants[$0].rest { true } else { false }
                 }
             let turn = Self.begin(latch.index, &state, .woke)
+            state.endOutsideWait()
             return isSomebodyAtWork ? nil : turn
         }
         next?.give()
@@ -451,6 +533,7 @@ final class Timeline: Sendable {
         let (first, own) = change { state -> (Turn?, Turn?) in
             guard begin(&state) else { return (nil, nil) }
             let own = state.participants[index].turn
+            own.lastRest = state.clock.now
             return (Self.chooseNext(&state), own)
         }
         guard let own else { return (.woke, false) }
@@ -471,9 +554,11 @@ final class Timeline: Sendable {
     private func actForWorld() -> Turn? {
         var next: Turn? = worldsTurn
         while next === worldsTurn {
-            state.withLock { $0.event.take() }?.keep()
+            let (event, isWaitingOutside) = state.withLock { ($0.event.take(), $0.isWaitingOutside) }
+            event?.keep()
+            if isWaitingOutside { waitOutside() }
             next = change { state in
-                state.isActing = false
+                (state.isActing, state.isWaitingOutside) = (false, false)
                 return Self.chooseNext(&state)
             }
         }
@@ -510,6 +595,10 @@ final class Timeline: Sendable {
         if let calm, first == nil || earliest > state.clock.now { return begin(calm, &state, .woke) }
         if state.nextEvent != never { state.nextEvent = state.agenda.firstDate ?? never }
         let date = min(earliest, state.nextEvent)
+        if !state.holds.isEmpty, date > state.clock.now {
+            state.isWaitingOutside = true
+            return state.worldsTurn
+        }
         if date != never {
             if let limited = limited(&state, before: date) { return begin(limited, &state, .starved) }
             state.clock.now = max(state.clock.now, date)
@@ -601,8 +690,7 @@ final class Timeline: Sendable {
     func add(_ loop: RunLoop) {
         guard let index = loop.virtualDriver?.index else { return }
         state.withLock { state in
-            state.participants[index].loop = UnownedReference(loop)
-            state.participants[index].quiet.since = state.clock.now
+            state.loops[index] = UnownedReference(loop)
         }
         guard recordsLoops else { return }
         loop.trace = { [unowned self, unowned loop] event in
@@ -618,7 +706,7 @@ final class Timeline: Sendable {
 
     /// A thread has no loop any more.
     func forgetLoop(_ index: Int) {
-        state.withLock { $0.participants[index].loop = nil }
+        state.withLock { $0.loops[index] = nil }
     }
 
     private func record(_ index: Int, _ what: (_ thread: String?) -> History.What) {
@@ -687,7 +775,7 @@ final class Timeline: Sendable {
         let rest: Rest
         /// Whether somebody has woken it.
         let isWoken: Bool
-        /// Since when it has done nothing.
+        /// Since when it has been at rest.
         let quietSince: RunLoop.Instant
         let loop: UnownedReference<RunLoop>?
     }
@@ -699,10 +787,18 @@ final class Timeline: Sendable {
                 let participant = state.participants[index]
                 return Stand(
                     index: index, name: participant.name, isService: participant.isService, rest: participant.rest,
-                    isWoken: participant.isWoken || participant.hasReady, quietSince: participant.quiet.since,
-                    loop: participant.loop)
+                    isWoken: participant.isWoken || participant.hasReady, quietSince: Self.quietSince(index, state),
+                    loop: state.loops[index])
             }
         }
+    }
+
+    /// Since when a thread has been at rest; if it runs, since when it was before it was told that nothing can happen, or
+    /// when it last woke.
+    private static func quietSince(_ index: Int, _ state: State) -> RunLoop.Instant {
+        let turn = state.participants[index].turn
+        guard case .none = state.participants[index].rest, turn.outcome == .woke else { return turn.lastRest }
+        return state.loops[index]?.with { $0.passTime } ?? turn.lastRest
     }
 
     /// The names of threads, also of those that have ended.

@@ -108,6 +108,8 @@ final class TLSStream: ByteStream {
         return .done(count)
     }
 
+    func holdForAnswer() -> (any TimeHold)? { below.stream.holdForAnswer() }
+
     private func unread(_ outcome: StreamResult) -> StreamResult {
         holdsInput = false
         return outcome

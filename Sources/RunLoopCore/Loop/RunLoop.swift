@@ -88,7 +88,7 @@ public final class RunLoop {
     /// The loop's thread is to end: no run goes on, and one that begins makes a single pass.
     @exclusivity(unchecked) package internal(set) var isEnding = false
     /// Nothing is scheduled in it any more.
-    package private(set) var hasEnded = false
+    @exclusivity(unchecked) package private(set) var hasEnded = false
     /// Jobs of tasks still run: until the end of the loop has run the last of them.
     private(set) var takesJobs = true
     /// Ends the next sleep at once.

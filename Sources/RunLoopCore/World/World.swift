@@ -19,6 +19,11 @@ package protocol World: AnyObject, Sendable {
     /// world.
     func makeLatch(openedBy waker: any Waker) -> any Latch
 
+    /// Keeps virtual time where it is, for a thread of this world; `nil` on real time.
+    ///
+    /// - Parameter what: what is awaited outside.
+    func holdTime(for what: String) -> (any TimeHold)?
+
     /// What the threads of this world share.
     var shared: SharedLocals { get }
 }

@@ -202,6 +202,12 @@ final class HostSystem: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
 
     func readiness(of descriptor: Int32) -> DescriptorEvents { description(of: descriptor)?.readiness ?? [] }
 
+    // MARK: The time of the simulation
+
+    func holdTime(for what: @autoclosure () -> String, on loop: RunLoop) -> (any TimeHold)? { nil }
+
+    func makeHolds(for socket: Int32, on loop: RunLoop, _ origin: RunLoop.Origin) -> StreamHolds? { nil }
+
     // MARK: The process and its signals
 
     var monotonicMicroseconds: Int64 { network.surroundings.now.nanoseconds / 1_000 }

@@ -13,7 +13,8 @@ public import RunLoopCore
 /// but wait for it.
 ///
 /// Use an object of this kind on one thread; it is not `Sendable`, but its ``remote`` is. Beside a loop in a
-/// simulation a child lives in real time, unless it is one of a simulated host.
+/// simulation a child lives in real time, and the time of the simulation waits for it, unless it is one of a simulated
+/// host.
 public final class ChildProcess {
     /// The system's number for the child. It is valid until the child is reaped, which happens after the handler of its
     /// first source.
@@ -35,6 +36,8 @@ public final class ChildProcess {
     private let system: any SystemCalls
     /// Ends a child that has not ended in time.
     private var deadline: Timer?
+    /// Keeps the time of a simulation while a child of the system runs.
+    private var hold: (any TimeHold)?
 
     /// Starts a program.
     ///
@@ -83,6 +86,9 @@ public final class ChildProcess {
 
     private init(_ request: SpawnRequest, usesDescriptor: Bool) throws(SystemError) {
         system = request.system
+        hold = RunLoop.installed.flatMap { [system] loop in
+            system.holdTime(for: "the end of child \(request.executable)", on: loop)
+        }
         let spawned = try request.spawn()
         processIdentifier = spawned.pid
         (standardInput, standardOutput, standardError) = (spawned.pipes[0], spawned.pipes[1], spawned.pipes[2])
@@ -179,6 +185,7 @@ public final class ChildProcess {
             target.forget()
             cancelDeadline()
         }
+        if status != nil { hold?.release() }
         return status
     }
 

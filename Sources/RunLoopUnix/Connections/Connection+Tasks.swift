@@ -50,7 +50,7 @@ extension Connection {
         waits.seen = 0
         while let isThere = try asksForInput(beyond: 0) {
             guard isThere else {
-                try await waits.reader.wait()
+                try await waitForInput(waits)
                 continue
             }
             return useInput(seesAll: false) { bytes in
@@ -75,7 +75,7 @@ extension Connection {
         let waits = checkedWaits
         while let isThere = try asksForInput(beyond: waits.seen) {
             guard isThere else {
-                try await waits.reader.wait()
+                try await waitForInput(waits)
                 continue
             }
             try useInput(seesAll: true) { (try use(Span(_unsafeBytes: $0)), ()) }
@@ -130,6 +130,13 @@ extension Connection {
     /// Sends a text as UTF-8, as the form for bytes does.
     public nonisolated(nonsending) func write(_ text: String) async throws {
         try await write(Array(text.utf8))
+    }
+
+    /// Waits for more input. If a process outside of a simulation is to answer, the time of that waits as well.
+    nonisolated(nonsending) func waitForInput(_ waits: ConnectionWaits) async throws {
+        let hold = stream.holdForAnswer()
+        defer { hold?.release() }
+        try await waits.reader.wait()
     }
 
     private var checkedWaits: ConnectionWaits {

@@ -50,7 +50,7 @@ extension Connection {
                 var searched = 0
                 while let isThere = try connection.asksForInput(beyond: searched) {
                     guard isThere else {
-                        try await connection.waits?.reader.wait()
+                        if let waits = connection.waits { try await connection.waitForInput(waits) }
                         continue
                     }
                     if let line = try connection.takeLine(upTo: limit, after: searched) { return line }

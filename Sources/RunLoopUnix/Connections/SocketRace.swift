@@ -143,6 +143,6 @@ private final class ConnectingSocket {
     /// The connected socket, which is the stream's from now on.
     func takeStream() -> DescriptorStream {
         defer { descriptor = -1 }
-        return DescriptorStream(descriptor, system)
+        return DescriptorStream(descriptor, system, isClient: true)
     }
 }

@@ -8,6 +8,12 @@ public final class HostLookup {
     private var completion: ((Result<[Endpoint], HostResolver.Failure>) -> Void)?
     /// Its number among the look-ups of its world, once it takes part in one.
     private var number: Int?
+    /// What looks names up in the world of the loop; `nil` for the system's resolver.
+    private lazy var finder = HostResolver.finder[loop.world]
+    /// The look-ups of that world. The system's resolver is asked in the real one.
+    private lazy var lookups = SharedLookups.of[finder == nil ? RunLoop.realWorld : loop.world]
+    /// Keeps the time of a simulation while the system's resolver looks.
+    private var hold: (any TimeHold)?
     /// Also what the loop waits for meanwhile.
     private var timer: Timer?
 
@@ -30,9 +36,9 @@ public final class HostLookup {
         timer = nil
         if let number {
             loop[Self.underWay][number] = nil
-            SharedLookups.of[loop.world].leave(name, number)
+            lookups.leave(name, number)
         }
-        number = nil
+        (number, hold) = (nil, nil)
         withExtendedLifetime(dropped) {}
     }
 
@@ -53,7 +59,8 @@ public final class HostLookup {
         self.timer = timer
         // The look-up stays on its thread, under its number. Only the number travels.
         let remote = loop.remote
-        number = SharedLookups.of[loop.world].join(name, in: loop.world) { number, result in
+        if finder == nil { hold = loop.holdTime(for: "the addresses of \(name)") }
+        number = lookups.join(name, finder ?? HostResolver.find) { number, result in
             remote.perform(inModes: modes) { $0[Self.underWay][number]?.finish(result) }
         }
         loop[Self.underWay][number!] = self
@@ -99,8 +106,9 @@ final class SharedLookups: Sendable {
 
     /// Asks for the addresses of a name. Any thread.
     ///
+    /// - Parameter find: what finds them, on a thread of the pool.
     /// - Returns: the asker's number.
-    func join(_ name: String, in world: any World, _ asker: @escaping Asker) -> Int {
+    func join(_ name: String, _ find: @escaping HostResolver.Finder, _ asker: @escaping Asker) -> Int {
         let (number, isFirst) = state.withLock { state in
             state.last += 1
             let isFirst = state.lookups[name] == nil
@@ -110,7 +118,7 @@ final class SharedLookups: Sendable {
         if isFirst {
             DeliveryQueue.pool(pool).asyncAfter(.zero) { [self] in
                 guard begin(name) else { return }
-                end(name, HostResolver.finder[world](name))
+                end(name, find(name))
             }
         }
         return number

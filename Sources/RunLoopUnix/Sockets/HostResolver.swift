@@ -65,11 +65,14 @@ public enum HostResolver {
         return lookup
     }
 
-    /// What finds the addresses of a name, on a thread that it may block. The system's resolver; tests give their world
-    /// another one.
-    package static let finder = WorldLocal<@Sendable (String) -> Result<[Endpoint], Failure>> { _ in
-        { HostResolver.find($0, flags: AI_ADDRCONFIG) }
-    }
+    /// What finds the addresses of a name, on a thread that it may block.
+    package typealias Finder = @Sendable (String) -> Result<[Endpoint], Failure>
+
+    /// The finder of a world; `nil` for the system's resolver.
+    package static let finder = WorldLocal<Finder?> { _ in nil }
+
+    /// Asks the system's resolver.
+    @Sendable static func find(_ name: String) -> Result<[Endpoint], Failure> { find(name, flags: AI_ADDRCONFIG) }
 
     /// The addresses of a text that is one in digits; `nil` if it is none. Never waits.
     static func addresses(inDigits text: String) -> [Endpoint]? {

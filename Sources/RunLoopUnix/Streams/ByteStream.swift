@@ -32,12 +32,18 @@ package protocol ByteStream: AnyObject {
     func endWriting() -> StreamResult
     /// Whether closing now, when all is written, loses nothing of it.
     func mayClose(peerHasEnded: Bool) -> Bool
+    /// Keeps the time of a simulation for an answer to what was written, if one is to come from outside.
+    func holdForAnswer() -> (any TimeHold)?
     /// Takes the stream out of its loop as it is, and lets go of the owner. It belongs to no thread then, and may be opened
     /// on another loop.
     func leave()
     /// Ends the stream and lets go of the owner. If it is complete, so that nothing is missing of what was to be
     /// written, the peer may be told so.
     func close(isComplete: Bool)
+}
+
+extension ByteStream {
+    package func holdForAnswer() -> (any TimeHold)? { nil }
 }
 
 /// What was done to a stream.

@@ -15,6 +15,10 @@ package final class DescriptorStream: ByteStream {
     @exclusivity(unchecked) private var writer: DescriptorSource?
     @exclusivity(unchecked) package var owner: (any StreamOwner)?
     private var isClosed = false
+    /// What it keeps the time of a simulation for.
+    @exclusivity(unchecked) private var holds: StreamHolds?
+    /// Whether it is the side that has connected: the other one answers.
+    private let isClient: Bool
 
     @exclusivity(unchecked) package private(set) var failure: (any StreamFailure)?
     @exclusivity(unchecked) package var interest: DescriptorEvents = [] {
@@ -26,8 +30,9 @@ package final class DescriptorStream: ByteStream {
         self.init(descriptor, WorldSystem.of(loop))
     }
 
-    convenience init(_ descriptor: Int32, _ system: any SystemCalls) {
-        self.init(input: descriptor, output: descriptor, system)
+    /// - Parameter isClient: whether it is the side that has connected: the other one answers.
+    convenience init(_ descriptor: Int32, _ system: any SystemCalls, isClient: Bool = false) {
+        self.init(input: descriptor, output: descriptor, system, isClient: isClient)
     }
 
     /// A stream that is read from one descriptor and written to another; -1 stands for none.
@@ -35,7 +40,8 @@ package final class DescriptorStream: ByteStream {
         self.init(input: input, output: output, WorldSystem.of(loop))
     }
 
-    private init(input: Int32, output: Int32, _ system: any SystemCalls) {
+    private init(input: Int32, output: Int32, _ system: any SystemCalls, isClient: Bool = false) {
+        self.isClient = isClient
         self.input = input
         self.output = output
         self.system = system
@@ -58,6 +64,7 @@ package final class DescriptorStream: ByteStream {
         on loop: RunLoop, modes: RunLoop.Modes, origin: RunLoop.Origin, interest: DescriptorEvents
     ) throws(DescriptorError) {
         self.interest = interest
+        if isSocket { holds = system.makeHolds(for: input, on: loop, origin) }
         if input >= 0 { reader = try watch(input, on: loop, modes, origin) }
         if output >= 0 && !isDuplex { writer = try watch(output, on: loop, modes, origin) }
     }
@@ -92,6 +99,7 @@ package final class DescriptorStream: ByteStream {
     package func read(into room: UnsafeMutableRawBufferPointer) -> StreamResult {
         let room = UnsafeMutableRawBufferPointer(start: room.baseAddress, count: min(room.count, BufferPool.size))
         let count = system.read(input, into: room)
+        if count >= 0 { holds?.hasRead() }
         if count > 0 { return .done(count) }
         if count == 0 { return .ended }
         // A terminal whose other side has been closed.
@@ -101,6 +109,7 @@ package final class DescriptorStream: ByteStream {
 
     package func write(_ bytes: UnsafeRawBufferPointer) -> StreamResult {
         let count = isSocket ? system.send(output, bytes) : system.write(output, bytes)
+        holds?.wrote(all: count == bytes.count)
         return count >= 0 ? .done(count) : unmoved("write to the connection", errno)
     }
 
@@ -128,8 +137,10 @@ package final class DescriptorStream: ByteStream {
     package func leave() {
         reader.map(end)
         writer.map(end)
-        (reader, writer, owner) = (nil, nil, nil)
+        (reader, writer, owner, holds) = (nil, nil, nil, nil)
     }
+
+    package func holdForAnswer() -> (any TimeHold)? { isClient ? holds?.holdForAnswer() : nil }
 
     package func close(isComplete: Bool) {
         guard !isClosed else { return }
@@ -137,7 +148,7 @@ package final class DescriptorStream: ByteStream {
         reader.map(end)
         if !isDuplex { closeOutput() }
         if input >= 0 { system.close(input) }
-        (reader, owner) = (nil, nil)
+        (reader, owner, holds) = (nil, nil, nil)
     }
 
     private func closeOutput() {

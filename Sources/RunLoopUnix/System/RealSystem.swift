@@ -1,5 +1,6 @@
 internal import CShims
 internal import Glibc
+package import RunLoopCore
 
 /// The system that the process runs on.
 package final class RealSystem: SystemCalls {
@@ -167,6 +168,16 @@ package final class RealSystem: SystemCalls {
 
     package func unwatch(_ number: Int32, with descriptor: Int32) {
         inotify_rm_watch(descriptor, number)
+    }
+
+    // MARK: The time of a simulation
+
+    package func holdTime(for what: @autoclosure () -> String, on loop: RunLoop) -> (any TimeHold)? {
+        loop.holdTime(for: what())
+    }
+
+    package func makeHolds(for socket: Int32, on loop: RunLoop, _ origin: RunLoop.Origin) -> StreamHolds? {
+        loop.isVirtual ? StreamHolds(socket, loop, origin) : nil
     }
 
     // MARK: The process

@@ -1,3 +1,5 @@
+package import RunLoopCore
+
 /// The system as streams, listeners and connections see it: the real one, or that of a simulated host.
 ///
 /// Its calls are the system's, under its names where they are words. They return -1 for a failure, and say in `errno` why.
@@ -87,6 +89,13 @@ package protocol SystemCalls: AnyObject, Sendable {
     func state(ofChild identifier: Int32, _ descriptor: Int32, reaps: Bool) -> ChildState
     /// Has a child reaped when it ends, by nobody who asks.
     func reapLater(_ identifier: Int32, _ descriptor: Int32)
+
+    // MARK: The time of a simulation
+
+    /// Keeps it while something of the system's is awaited; `nil` for a system whose time is that of the simulation.
+    func holdTime(for what: @autoclosure () -> String, on loop: RunLoop) -> (any TimeHold)?
+    /// What does so for a socket.
+    func makeHolds(for socket: Int32, on loop: RunLoop, _ origin: RunLoop.Origin) -> StreamHolds?
 
     // MARK: The process
 

@@ -113,7 +113,9 @@ final class Week {
 
 @Suite("A week of TTLStore")
 struct WeekTests {
-    @Test("nothing acknowledged is lost beyond what the policy says, and nothing expired is served", arguments: 0..<amount(of: "WEEKS", usually: 2))
+    @Test(
+        "nothing acknowledged is lost beyond what the policy says, and nothing expired is served",
+        arguments: 0..<amount(of: "WEEKS", usually: 2))
     func week(seed: Int) {
         let week = Week(sync: seed % 2 == 0 ? "always" : "everysec")
         _ = week.run(seed: UInt64(seed))

@@ -1,0 +1,18 @@
+/// Keeps virtual time where it is while something outside of the simulation is awaited.
+package protocol TimeHold: AnyObject, Sendable {
+    /// Time may go on. Any thread; harmless when repeated.
+    func release()
+}
+
+extension World {
+    package func holdTime(for what: String) -> (any TimeHold)? { nil }
+}
+
+extension RunLoop {
+    /// Keeps virtual time where it is. Take it before the request leaves. On the loop's thread; `nil` on real time.
+    ///
+    /// - Parameter what: what is awaited, for example `the end of child sort`.
+    package func holdTime(for what: @autoclosure () -> String) -> (any TimeHold)? {
+        isVirtual ? world.holdTime(for: what()) : nil
+    }
+}

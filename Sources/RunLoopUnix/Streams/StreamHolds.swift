@@ -1,0 +1,89 @@
+internal import Glibc
+internal import RunLoopKit
+
+/// What a socket keeps the time of a simulation for, if its peer is another process: output that the peer does not take
+/// yet, and answers that a task awaits.
+///
+/// A peer in the same process is taken for a part of the simulation, which lives on its time.
+package final class StreamHolds {
+    private let descriptor: Int32
+    private let loop: RunLoop
+    private let origin: RunLoop.Origin
+    private lazy var leadsToOther = Self.leadsToOther(descriptor)
+    private var output: (any TimeHold)?
+    /// Something was written since something came.
+    private var hasAsked = false
+
+    init(_ descriptor: Int32, _ loop: RunLoop, _ origin: RunLoop.Origin) {
+        (self.descriptor, self.loop, self.origin) = (descriptor, loop, origin)
+    }
+
+    /// Some of what was to be written was taken.
+    func wrote(all: Bool) {
+        hasAsked = true
+        if all {
+            output?.release()
+            output = nil
+        } else if output == nil, leadsToOther {
+            output = loop.holdTime(for: "the peer of \(name) to read")
+        }
+    }
+
+    func hasRead() { hasAsked = false }
+
+    /// Keeps the time for an answer to what was written, once: if none comes in time, it is not waited for again.
+    func holdForAnswer() -> (any TimeHold)? {
+        guard hasAsked, leadsToOther else { return nil }
+        hasAsked = false
+        return loop.holdTime(for: "an answer on \(name)")
+    }
+
+    private var name: String { "the connection on descriptor \(descriptor) (\(origin))" }
+
+    // MARK: Who the peer is
+
+    /// Whether the descriptor is a socket whose peer is in another process.
+    private static func leadsToOther(_ descriptor: Int32) -> Bool {
+        guard let peer = address(descriptor, getpeername) else { return false }
+        guard peer.port != nil else {
+            // The number of the process, and of its user and group.
+            var credentials: [UInt32] = [0, 0, 0]
+            var size = socklen_t(12)
+            return getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0
+                && credentials[0] != UInt32(getpid())
+        }
+        return !descriptors.contains { address($0, getsockname).map { isSame($0, peer) } == true }
+    }
+
+    /// Whether a socket at one address is the one, or accepts for the one, that has the other.
+    private static func isSame(_ own: Endpoint, _ peer: Endpoint) -> Bool {
+        let isWildcard = ["0.0.0.0:", "[::]:"].contains { own.description.hasPrefix($0) }
+        return own.port == peer.port && (isWildcard || own.description == peer.description)
+    }
+
+    private static func address(
+        _ descriptor: Int32, _ ask: (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
+    ) -> Endpoint? {
+        var storage = sockaddr_storage()
+        var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        return withUnsafeMutablePointer(to: &storage) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                ask(descriptor, address, &size) == 0 ? Endpoint(address, size) : nil
+            }
+        }
+    }
+
+    /// The descriptors of this process.
+    private static var descriptors: [Int32] {
+        guard let directory = opendir("/proc/self/fd") else { return [] }
+        defer { closedir(directory) }
+        var result: [Int32] = []
+        while let entry = readdir(directory) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if let number = Int32(name) { result.append(number) }
+        }
+        return result
+    }
+}
