@@ -177,6 +177,8 @@ final class HostSystem: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
         if isReal(descriptor) { real.endWriting(descriptor) } else { openSocket(descriptor)?.endWriting() }
     }
 
+    func spreadsConnections(of loop: RunLoop) -> Bool { false }
+
     /// Two sockets that are connected to each other, as `socketpair` makes them; -1 if no descriptor is left.
     func makePair() -> (Int32, Int32) {
         let one = SimulatedSocket(AF_UNIX, on: machine, network)

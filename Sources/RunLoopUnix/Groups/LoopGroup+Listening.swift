@@ -34,7 +34,8 @@ extension LoopGroup {
         on address: Endpoint, options: Listener.Options = Listener.Options(), spread: Spread? = nil,
         _ handler: @escaping AcceptHandler
     ) throws -> Endpoint {
-        let isSystems = try address.path == nil && !loops[0].performAndWait { $0.isVirtual }
+        let isSystems =
+            try address.path == nil && loops[0].performAndWait { WorldSystem.of($0).spreadsConnections(of: $0) }
         guard spread ?? (isSystems ? .bySystem : .inTurn) == .bySystem else {
             return try listenInTurn(handler) { try Listener(address: address, on: $0, options: options, handler: $1) }
         }

@@ -88,6 +88,8 @@ package final class RealSystem: SystemCalls {
         _ = shutdown(descriptor, Int32(SHUT_WR))
     }
 
+    package func spreadsConnections(of loop: RunLoop) -> Bool { !loop.isVirtual }
+
     // MARK: Paths of sockets
 
     package func socketFile(at path: String) -> SocketFile? {

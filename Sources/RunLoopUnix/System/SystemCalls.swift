@@ -37,6 +37,9 @@ package protocol SystemCalls: AnyObject, Sendable {
     func send(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int
     func endWriting(_ descriptor: Int32)
 
+    /// Whether it is to choose among several sockets at one port: not if each run of a simulation is to be the same.
+    func spreadsConnections(of loop: RunLoop) -> Bool
+
     // MARK: Paths of sockets
 
     /// Which socket a path leads to; `nil` if it leads to none.

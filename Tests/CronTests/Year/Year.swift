@@ -24,6 +24,8 @@ final class Year: @unchecked Sendable {
 
     let seed: UInt64
     private(set) var failures: [String] = []
+    /// What had happened when the first of them was found.
+    private(set) var picture = ""
     private(set) var diary = Diary()
     /// How often each job has run since the daemon's start.
     private var runsOfLife: [String: Int] = [:]
@@ -38,6 +40,7 @@ final class Year: @unchecked Sendable {
     }
 
     func fail(_ text: String) {
+        if failures.isEmpty { picture = simulation.picture }
         if failures.count < 10 { failures.append(text) }
     }
 

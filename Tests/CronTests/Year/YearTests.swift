@@ -10,7 +10,8 @@ struct YearTests {
     func year(seed: Int) {
         let year = Year(seed: UInt64(seed))
         _ = year.run()
-        #expect(year.failures.isEmpty && year.diary.runs.count > 2_000, "seed \(seed): \(year.failures)")
+        #expect(
+            year.failures.isEmpty && year.diary.runs.count > 2_000, "seed \(seed): \(year.failures)\n\(year.picture)")
     }
 
     @Test("the same seed gives the same year")

@@ -20,6 +20,9 @@ final class Week {
     /// Crashes the store: called when it acknowledges something.
     private var crash: (() -> Void)?
     private(set) var failures: [String] = []
+    /// What had happened when the first of them was found.
+    private(set) var picture = ""
+    private weak var simulation: Simulation?
     private(set) var answers = 0
     /// By how much a key may live longer than it should, or shorter, because the clock was set.
     private(set) var allowance = Duration.seconds(2)
@@ -29,6 +32,7 @@ final class Week {
     }
 
     func fail(_ text: String) {
+        if failures.isEmpty { picture = simulation?.picture ?? "" }
         failures.append(text)
     }
 
@@ -44,6 +48,7 @@ final class Week {
 
     func run(seed: UInt64, days: Int = 7, clients count: Int = 50, traced: Bool = false) -> [String] {
         withSimulation(seed: seed, traced: traced) { simulation in
+            self.simulation = simulation
             let network = SimulatedNetwork(simulation)
             network.link.jitter = .milliseconds(20)
             network.link.lossRate = 0.01
@@ -119,7 +124,9 @@ struct WeekTests {
     func week(seed: Int) {
         let week = Week(sync: seed % 2 == 0 ? "always" : "everysec")
         _ = week.run(seed: UInt64(seed))
-        #expect(week.failures.isEmpty && week.answers > 1_000, "seed \(seed): \(week.failures.first ?? "")")
+        #expect(
+            week.failures.isEmpty && week.answers > 1_000, "seed \(seed): \(week.failures.first ?? "")\n\(week.picture)"
+        )
     }
 
     @Test("the same seed gives the same week")

@@ -1,0 +1,53 @@
+internal import Glibc
+internal import RunLoopCore
+
+extension Timeline {
+    /// From now on the time stays where it is.
+    ///
+    /// - Returns: the number of the hold.
+    func hold(_ index: Int, for what: String, _ limit: Duration) -> Int {
+        change { state in
+            state.holdCount += 1
+            state.outside = state.outside ?? OutsideWait()
+            if !state.isClosing {
+                state.holds.append(HeldTime(number: state.holdCount, index: index, what: what, limit: limit))
+            }
+            return state.holdCount
+        }
+    }
+
+    func releaseHold(_ number: Int) {
+        change { state in
+            state.holds.removeAll { $0.number == number }
+            state.endOutsideWait()
+        }
+    }
+
+    /// What keeps the time where it is.
+    var heldFor: [String] { state.withLock { $0.holds.map(\.what) } }
+
+    var isReproducible: Bool { state.withLock { $0.escapes.isEmpty && $0.holdCount == 0 } }
+
+    /// Waits in real time until something of the outside has come for one of the threads, or a hold has had its time.
+    func waitOutside() {
+        let (outside, requests, limit) = state.withLock { state in
+            let waiting = state.living.filter {
+                if case .until(_, wakeable: true) = state.participants[$0].rest { true } else { false }
+            }
+            let limits = state.holds.map { $0.limit - $0.waited }
+            return (state.outside, waiting.flatMap { state.participants[$0].requests }, limits.min() ?? .zero)
+        }
+        let waited = outside!.wait(for: requests, atMost: limit)
+        let givenUp = state.withLock { state in
+            for index in state.holds.indices { state.holds[index].waited += waited }
+            let givenUp = state.holds.filter { $0.waited >= $0.limit }
+            state.holds.removeAll { $0.waited >= $0.limit }
+            return givenUp
+        }
+        for hold in givenUp {
+            noteEscape(to: hold.index) {
+                "\($0) no longer waits for \(hold.what), after \(hold.limit) of real time, at \($1)"
+            }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+internal import RunLoopCore
+
+extension Timeline {
+    // MARK: What has happened
+
+    var lines: [String] { state.withLock { $0.lines } }
+
+    /// The mode in which a loop sleeps while it has nothing to run.
+    static let asleep = RunLoop.Mode("asleep")
+
+    /// The loop of a thread begins.
+    func add(_ loop: RunLoop) {
+        guard let index = loop.virtualDriver?.index else { return }
+        state.withLock { state in
+            state.loops[index] = UnownedReference(loop)
+        }
+        guard recordsLoops else { return }
+        loop.trace = { [unowned self, unowned loop] event in
+            switch event {
+            case .runBegan(Self.asleep), .runEnded(Self.asleep, _): break
+            case .runBegan, .runEnded: writeLine(event.description, loop)
+            case .called, .ignored:
+                writeLine(event.description, loop)
+                record(index) { .loop(event, thread: $0) }
+            }
+        }
+    }
+
+    /// A thread has no loop any more.
+    func forgetLoop(_ index: Int) {
+        state.withLock { $0.loops[index] = nil }
+    }
+
+    private func record(_ index: Int, _ what: (_ thread: String?) -> History.What) {
+        let (lane, now) = state.withLock { ($0.lane(of: index), $0.clock.now) }
+        history.record(what(lane.thread), in: lane.name, at: now)
+    }
+
+    private func writeLine(_ text: String, _ loop: RunLoop) {
+        guard isTraced, let index = loop.virtualDriver?.index else { return }
+        let mode = loop.currentMode?.name ?? "-"
+        state.withLock { state in
+            state.lines.append("\(state.clock.now) \(state.participants[index].name) \(mode) \(text)")
+        }
+    }
+
+    private func writeLine(_ text: @autoclosure () -> String, of name: String) {
+        guard isTraced else { return }
+        let text = text()
+        state.withLock { $0.lines.append("\($0.clock.now) \(name) - \(text)") }
+    }
+
+    /// Notes something that a thread says.
+    func note(_ text: String, _ loop: RunLoop) {
+        writeLine(text, loop)
+        if let index = loop.virtualDriver?.index { record(index) { .note(text, thread: $0) } }
+    }
+
+    /// Notes something of a host, or of what is between hosts.
+    func note(_ text: String, of name: String) {
+        writeLine(text, of: name)
+        history.record(.note(text, thread: nil), in: name, at: now)
+    }
+
+    /// Notes what has come from one host to another, or has not.
+    func note(_ message: Simulation.Message, from sender: String, to receiver: String) {
+        switch message {
+        case .bytes(let count): writeLine("\(count) bytes from \(sender)", of: receiver)
+        case .end: writeLine("end from \(sender)", of: receiver)
+        case .lost(let count): writeLine("\(count) bytes to \(receiver) are lost", of: sender)
+        }
+        history.record(.message(message, from: sender), in: receiver, at: now)
+    }
+
+    /// A task has come back from outside of the simulation.
+    /// - Parameter what: says it of the thread's name and the time.
+    func noteEscape(to index: Int, _ what: (String, RunLoop.Instant) -> String) {
+        let (name, escape) = state.withLock { state in
+            let name = state.participants[index].name
+            let escape = what(name, state.clock.now)
+            state.escapes.append(escape)
+            return (name, escape)
+        }
+        writeLine("escape: \(escape)", of: name)
+        record(index) { .note("escape: \(escape)", thread: $0) }
+    }
+
+    var escapes: [String] { state.withLock { $0.escapes } }
+
+    // MARK: How it stands
+
+    /// A thread that has not ended.
+    struct Stand {
+        let index: Int
+        let name: String
+        let isService: Bool
+        let rest: Rest
+        /// Whether somebody has woken it.
+        let isWoken: Bool
+        /// Since when it has been at rest.
+        let quietSince: RunLoop.Instant
+        let loop: UnownedReference<RunLoop>?
+    }
+
+    /// The threads that have not ended, in the order in which they were started.
+    var stands: [Stand] {
+        state.withLock { state in
+            state.living.map { index in
+                let participant = state.participants[index]
+                return Stand(
+                    index: index, name: participant.name, isService: participant.isService, rest: participant.rest,
+                    isWoken: participant.isWoken || participant.hasReady, quietSince: Self.quietSince(index, &state),
+                    loop: state.loops[index])
+            }
+        }
+    }
+
+    /// Since when a thread has been at rest; if it runs, since when it was before it was told that nothing can happen, or
+    /// when it last woke.
+    private static func quietSince(_ index: Int, _ state: inout State) -> RunLoop.Instant {
+        let turn = state.participants[index].turn
+        guard case .none = state.participants[index].rest, turn.outcome == .woke else { return turn.lastRest }
+        return state.loops[index]?.with { $0.passTime } ?? turn.lastRest
+    }
+
+    /// The names of threads, also of those that have ended.
+    func name(of index: Int) -> String { state.withLock { $0.participants[index].name } }
+
+    /// What the world does next.
+    var nextAppointment: (date: RunLoop.Instant, what: String)? {
+        state.withLock { $0.agenda.next }
+    }
+}

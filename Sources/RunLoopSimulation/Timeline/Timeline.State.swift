@@ -1,0 +1,222 @@
+internal import RunLoopCore
+internal import Synchronization
+
+extension Timeline {
+    /// What keeps the time where it is.
+    struct HeldTime {
+        let number: Int
+        /// The thread that holds it.
+        let index: Int
+        let what: String
+        let limit: Duration
+        /// For how long it was waited for, in real time.
+        var waited = Duration.zero
+    }
+
+    /// The time. A thread that is alone moves it without the lock, any other under the lock; the thread whose turn it
+    /// is reads it without.
+    final class Clock: Sendable {
+        private let nanoseconds = Atomic<Int64>(0)
+
+        var now: RunLoop.Instant {
+            get { RunLoop.Instant(nanoseconds: nanoseconds.load(ordering: .acquiring)) }
+            set { nanoseconds.store(newValue.nanoseconds, ordering: .releasing) }
+        }
+    }
+
+    /// What a thread that waits is not to wait beyond: what lies later counts as never.
+    struct Horizon {
+        let index: Int
+        let date: RunLoop.Instant
+    }
+
+    struct State {
+        let clock: Clock
+        /// Those of a thread are nested: the last one is in force.
+        var horizons: [Horizon] = []
+        /// When the simulation began to end.
+        var closed: RunLoop.Instant?
+        /// When the processes of hosts began to end.
+        var closedHosts: [Int: RunLoop.Instant] = [:]
+        var isClosing: Bool { closed != nil }
+        /// Whether anything has begun to end.
+        var isEnding = false
+
+        var participants: [Participant] = []
+        // Not a part of it, because who comes next is asked of all that live: what each of them lives and dies with,
+        // and its loop, while it has one.
+        var hosts: [Int] = []
+        var loops: [UnownedReference<RunLoop>?] = []
+        /// Those that have not ended, in the order in which they were started. Threads that have ended cost nothing.
+        var living: [Int] = []
+        /// The machines of hosts, by the numbers of these; without one, the test's own threads have lanes of their own.
+        var machines: [String?] = [nil]
+        var agenda = Agenda()
+        /// Nothing on it happens before.
+        var nextEvent = RunLoop.Instant.distantFuture
+        /// What is done next of it, in the world's turn.
+        var event: Appointment?
+        /// It is the world's turn, on the thread that has rested last.
+        var isActing = false
+        let worldsTurn: Turn
+        /// What keeps the time where it is, in the order in which it was taken.
+        var holds: [HeldTime] = []
+        /// How many there were.
+        var holdCount = 0
+        /// In its turn, the world waits for what is outside.
+        var isWaitingOutside = false
+        /// Made for the first hold.
+        var outside: OutsideWait?
+        var lines: [String] = []
+        var escapes: [String] = []
+
+        // Mutating, because the whole of it would be copied for others.
+
+        mutating func horizon(of index: Int) -> Int? {
+            horizons.isEmpty ? nil : horizons.lastIndex { $0.index == index }
+        }
+
+        /// The moment before which a thread that is alone may wait without the lock.
+        mutating func findSoloEnd() -> RunLoop.Instant {
+            guard living.count == 1, !participants[living[0]].isWoken, !isEnding, holds.isEmpty else {
+                return .distantPast
+            }
+            guard let horizon = horizon(of: living[0]) else { return nextEvent }
+            let date = horizons[horizon].date
+            return clock.now > date ? .distantPast : min(date, nextEvent)
+        }
+
+        /// Whose picture of the past a thread is in, and what it is called there unless it is the first one.
+        func lane(of index: Int) -> (name: String, thread: String?) {
+            let name = participants[index].name
+            guard let machine = machines[hosts[index]] else { return (name, nil) }
+            let prefix = hosts[index] == 0 ? "" : "\(machine)/"
+            return (machine, name == machine || index == 0 ? nil : String(name.dropFirst(prefix.count)))
+        }
+
+        /// Something that was waited for may have come from outside.
+        func endOutsideWait() {
+            if isWaitingOutside { outside?.ring() }
+        }
+
+        /// When all that a thread belongs to began to end.
+        @inline(never)
+        mutating func endBegan(_ index: Int) -> RunLoop.Instant? { closed ?? closedHosts[hosts[index]] }
+
+        // MARK: Whose turn comes next
+
+        /// Chooses whose turn comes next, and moves the time there: that of a thread, or the world's; nobody's if a thread
+        /// outside of the simulation is waited for.
+        mutating func chooseNext() -> Turn? {
+            let never = RunLoop.Instant.distantFuture
+            if nextEvent <= clock.now, let event = takeEvent(until: clock.now) { return event }
+            // The earliest deadline, and whose it is. One that never comes is nobody's.
+            var (earliest, first) = (never, nil as Int?)
+            var calm: Int?
+            let isEnding = isEnding
+            for index in living {
+                switch participants[index].rest {
+                case .none:
+                    return begin(index, .woke)
+                case .until(_, wakeable: true) where isEnding && endBegan(index) != nil:
+                    return begin(index, .starved)
+                case .until(_, wakeable: true)
+                where participants[index].isWoken || participants[index].hasReady:
+                    participants[index].isWoken = false
+                    return begin(index, .woke)
+                case .until(let deadline, _):
+                    if deadline < earliest { (earliest, first) = (deadline, index) }
+                case .calm:
+                    calm = calm ?? index
+                case .join, .latch, .ended:
+                    continue
+                }
+            }
+            if let calm, first == nil || earliest > clock.now { return begin(calm, .woke) }
+            if nextEvent != never { nextEvent = agenda.firstDate ?? never }
+            let date = min(earliest, nextEvent)
+            if !holds.isEmpty, date > clock.now {
+                isWaitingOutside = true
+                return worldsTurn
+            }
+            if date != never {
+                if let limited = limited(before: date) { return begin(limited, .starved) }
+                clock.now = max(clock.now, date)
+                if date == nextEvent, let event = takeEvent(until: date) { return event }
+                return begin(first!, .woke)
+            }
+            if waitsOutside() { return nil }
+            // Nothing can ever happen any more. The first thread that can be told is told: first threads that are no
+            // service, then those that wait for another thread in vain, then any.
+            let sleepers = living.filter {
+                if case .until(_, wakeable: true) = participants[$0].rest { true } else { false }
+            }
+            let starved =
+                sleepers.first { !participants[$0].isService } ?? tellOfLatch() ?? sleepers.first
+            guard let starved else { fail(living) }
+            return begin(starved, .starved)
+        }
+
+        /// - Returns: the world's turn, if something happens by then.
+        private mutating func takeEvent(until date: RunLoop.Instant) -> Turn? {
+            guard nextEvent <= date else { return nil }
+            let appointment = agenda.takeFirst(until: date)
+            nextEvent = agenda.firstDate ?? .distantFuture
+            guard let appointment else { return nil }
+            event = appointment
+            isActing = true
+            return worldsTurn
+        }
+
+        /// The first of the waiting threads whose horizon is before the date: nothing happens until then.
+        private mutating func limited(before date: RunLoop.Instant) -> Int? {
+            var first: Int?
+            for index in horizons.indices.reversed() {
+                let horizon = horizons[index]
+                guard horizon.date < date, first.map({ horizon.date < horizons[$0].date }) ?? true,
+                    case .until(_, wakeable: true) = participants[horizon.index].rest
+                else { continue }
+                first = index
+            }
+            return first.map { horizons[$0].index }
+        }
+
+        /// Each of the threads waits for another one, for ever, and none of them can be told.
+        mutating func fail(_ threads: [Int]) -> Never {
+            func name(_ index: Int) -> String { quoted(participants[index].name) }
+            let waits = threads.compactMap { index -> String? in
+                switch participants[index].rest {
+                case .join(let other): "\(name(index)) waits for the end of \(name(other))"
+                case .latch(let latch): "\(name(index)) waits for a block that \(name(latch.opener)) is running"
+                case .until: "\(name(index)) works for ever"
+                case .none, .calm, .ended: nil
+                }
+            }
+            fatalError(
+                "threads of a simulation wait for one another and can never go on: \(waits.joined(separator: ", ")); let one of "
+                    + "them not wait")
+        }
+
+        /// Whether a thread waits for one outside of the simulation.
+        private mutating func waitsOutside() -> Bool {
+            living.contains {
+                if case .latch(let latch) = participants[$0].rest { latch.isOutside } else { false }
+            }
+        }
+
+        /// The first thread that waits at a latch and has not been told that nobody will open it.
+        private mutating func tellOfLatch() -> Int? {
+            living.first {
+                guard case .latch(let latch) = participants[$0].rest else { return false }
+                return !latch.isTold.exchange(true, ordering: .relaxed)
+            }
+        }
+
+        mutating func begin(_ index: Int, _ outcome: WaitOutcome) -> Turn {
+            participants[index].rest = .none
+            let turn = participants[index].turn
+            turn.outcome = outcome
+            return turn
+        }
+    }
+}

@@ -1,0 +1,376 @@
+internal import Glibc
+internal import RunLoopCore
+internal import Synchronization
+
+/// The virtual time that all loops of a simulation share, and the order in which their threads run.
+///
+/// Every loop has a thread, and exactly one thread runs at any moment; the others rest in a wait. When the running one
+/// rests, the next is whoever has something to do first: those that were woken, then the earliest deadline, and among
+/// equal deadlines the thread that was started first. Only then does the time move. What the world does by itself has its
+/// own dates, and comes before the deadlines that are equal to them. So a simulation is exact, and the same in every run.
+final class Timeline: Sendable {
+    let isTraced: Bool
+    /// Whether the history has what loops do.
+    let recordsLoops: Bool
+    let history = History()
+    // Unsafe, but set before it has a thread.
+    nonisolated(unsafe) weak var simulation: Simulation?
+    let clock = Clock()
+    /// The moment before which the running thread may wait without the lock: as long as it is the only thread and
+    /// nobody has woken it, nothing else can happen before its deadline. Otherwise the beginning of time.
+    private let soloEnd = Atomic(RunLoop.Instant.distantPast.nanoseconds)
+    private let worldsTurn = Turn()
+    let state: Locked<State>
+
+    init(isTraced: Bool, recordsLoops: Bool) {
+        self.isTraced = isTraced
+        self.recordsLoops = isTraced || recordsLoops
+        state = Locked(State(clock: clock, worldsTurn: worldsTurn))
+    }
+
+    var now: RunLoop.Instant { clock.now }
+
+    /// From now on the thread is told when nothing is left to happen until `date`. It holds nobody up: time goes beyond
+    /// it while the thread works, or waits for another thread.
+    func beginHorizon(_ index: Int, at date: RunLoop.Instant) {
+        change { state in
+            let outer = state.horizon(of: index).map { state.horizons[$0].date }
+            state.horizons.append(Horizon(index: index, date: min(date, outer ?? .distantFuture)))
+        }
+    }
+
+    func endHorizon(_ index: Int) {
+        change { state in _ = state.horizons.remove(at: state.horizon(of: index)!) }
+    }
+
+    /// Changes the state of the threads.
+    func change<Result>(_ body: (inout State) -> Result) -> Result {
+        state.withLock { state in
+            let result = body(&state)
+            soloEnd.store(state.findSoloEnd().nanoseconds, ordering: .releasing)
+            return result
+        }
+    }
+
+    // MARK: Threads
+
+    /// Enters another thread. Its turn comes when the running one rests.
+    func enter(named name: String, host: Int = 0, isService: Bool = false, thread: pthread_t? = nil) -> Int {
+        change { state in
+            state.participants.append(Participant(name: name, isService: isService, thread: thread))
+            state.hosts.append(host)
+            state.loops.append(nil)
+            state.living.append(state.participants.count - 1)
+            history.setAlive(true, state.lane(of: state.participants.count - 1).name, at: state.clock.now)
+            return state.participants.count - 1
+        }
+    }
+
+    /// How many threads have not ended: all that is looked at when one rests.
+    var livingCount: Int { state.withLock { $0.living.count } }
+
+    /// Called first on a thread that was entered.
+    func awaitTurn(_ index: Int) {
+        state.withLock { state in
+            state.participants[index].thread = pthread_self()
+            return state.participants[index].turn
+        }.take()
+    }
+
+    /// Called last on a thread.
+    func leave(_ index: Int) {
+        let next = change { state in
+            end(index, &state)
+            return state.chooseNext()
+        }
+        act(next)?.give()
+    }
+
+    private func end(_ index: Int, _ state: inout State) {
+        state.participants[index].rest = .ended
+        state.loops[index] = nil
+        state.living.removeAll { $0 == index }
+        state.holds.removeAll { $0.index == index }
+        let lane = state.lane(of: index).name
+        if !state.living.contains(where: { state.lane(of: $0).name == lane }) {
+            history.setAlive(false, lane, at: state.clock.now)
+        }
+        for other in state.living {
+            if case .join(index) = state.participants[other].rest { state.participants[other].rest = .none }
+        }
+        let host = state.hosts[index]
+        if state.closedHosts[host] != nil, !state.living.contains(where: { state.hosts[$0] == host }) {
+            state.closedHosts[host] = nil
+            state.isEnding = state.isClosing || !state.closedHosts.isEmpty
+        }
+    }
+
+    /// A number for threads that live and die together; those of 0 are the test's own.
+    ///
+    /// - Parameter machine: whose picture of the past they are in.
+    func makeHost(on machine: String) -> Int {
+        change { state in
+            state.machines.append(machine)
+            return state.machines.count - 1
+        }
+    }
+
+    /// From now on the test's own threads are those of a host.
+    func nameTest(_ name: String) {
+        state.withLock { state in
+            history.rename(state.lane(of: 0).name, to: name)
+            state.machines[0] = name
+        }
+    }
+
+    /// Ends the threads of a host where they are: none of them runs anything more. The system keeps them, at rest, so that
+    /// what they hold stays. If the calling thread is one of them, the call does not return.
+    func kill(host: Int) {
+        let thread = pthread_self()
+        let own = change { state -> (turn: Turn, next: Turn?)? in
+            var own: Turn?
+            for index in state.living where state.hosts[index] == host {
+                let participant = state.participants[index]
+                if case .none = participant.rest, participant.thread == thread { own = participant.turn }
+                end(index, &state)
+                state.horizons.removeAll { $0.index == index }
+            }
+            return own.map { ($0, state.chooseNext()) }
+        }
+        guard let own else { return }
+        act(own.next)?.give()
+        own.turn.take()
+        fatalError("a thread that has ended got its turn")
+    }
+
+    /// Rests until another thread has ended. A thread outside of the simulation has no turn to give away.
+    func join(_ index: Int) {
+        let thread = pthread_self()
+        let own = state.withLock { state in state.living.first { state.participants[$0].thread == thread } }
+        if let own { join(index, from: own) }
+    }
+
+    private func join(_ index: Int, from own: Int) {
+        rest(own) { state in
+            if case .ended = state.participants[index].rest { return false }
+            state.participants[own].rest = .join(index)
+            // Nothing ends such a wait but the end that it is for, so a circle of them is told at once.
+            var circle = [own]
+            while case .join(let next) = state.participants[circle.last!].rest {
+                if next == own { state.fail(circle) }
+                circle.append(next)
+            }
+            return true
+        }
+    }
+
+    /// From now on every wait ends at once as starved, so that all threads can end. Waits until they have.
+    func close(from own: Int) {
+        let last = change { state in
+            state.closed = state.closed ?? state.clock.now
+            state.isEnding = true
+            state.nextEvent = .distantFuture
+            state.holds.removeAll()
+            return state.agenda.removeAll()
+        }
+        for appointment in last { appointment.callOff() }
+        // Threads that end may start others.
+        while let other = state.withLock({ $0.living.first { $0 != own } }) { join(other, from: own) }
+    }
+
+    /// From now on every wait of a host's threads ends at once as starved, so that they can end.
+    func close(host: Int) {
+        change { state in
+            state.closedHosts[host] = state.closedHosts[host] ?? state.clock.now
+            state.isEnding = true
+        }
+    }
+
+    // MARK: Waiting
+
+    /// How a loop's wait ended.
+    enum WaitEnd {
+        case woke
+        case starved
+        /// There is something to do, but the thread's horizon has passed.
+        case late
+        /// There may be something to do, but the simulation has ended, and since then work has taken time: with work
+        /// that takes longer than until there is more of it, a loop would never come to an end.
+        case over
+    }
+
+    func wait(_ index: Int, until deadline: RunLoop.Instant) -> WaitEnd {
+        if deadline.nanoseconds < soloEnd.load(ordering: .acquiring) {
+            clock.now = max(clock.now, deadline)
+            return .woke
+        }
+        var atOnce = WaitEnd.woke
+        let outcome = rest(index) { state in
+            if state.isEnding, let closed = state.endBegan(index), state.clock.now > closed {
+                atOnce = .over
+                return false
+            }
+            if state.participants[index].isWoken {
+                state.participants[index].isWoken = false
+                return false
+            }
+            guard deadline > state.clock.now else {
+                if let horizon = state.horizon(of: index), state.clock.now > state.horizons[horizon].date {
+                    atOnce = .late
+                }
+                return false
+            }
+            state.participants[index].rest = .until(deadline, wakeable: true)
+            return true
+        }.outcome
+        return outcome == .starved ? .starved : atOnce
+    }
+
+    func isEnding(_ index: Int) -> Bool { state.withLock { $0.endBegan(index) != nil } }
+
+    /// The thread works, and answers nobody, until the time gets there.
+    func work(_ index: Int, until date: RunLoop.Instant) {
+        rest(index) { state in
+            guard date > state.clock.now else { return false }
+            state.participants[index].rest = .until(date, wakeable: false)
+            return true
+        }
+    }
+
+    /// Lets the other threads do what there is to do now, without moving time.
+    ///
+    /// - Returns: whether any of them ran.
+    func yield(_ index: Int) -> Bool {
+        rest(index) { state in
+            state.participants[index].rest = .calm
+            return true
+        }.othersRan
+    }
+
+    func wake(_ index: Int) {
+        change { state in
+            state.participants[index].isWoken = true
+            state.endOutsideWait()
+        }
+    }
+
+    /// The thread is awake already, and need not be woken again.
+    func forgetWake(_ index: Int) {
+        change { $0.participants[index].isWoken = false }
+    }
+
+    func wait(at latch: LatchState) -> WaitOutcome {
+        rest(latch.index) { state in
+            guard !latch.isOpen.load(ordering: .relaxed) else { return false }
+            state.participants[latch.index].rest = .latch(latch)
+            return true
+        }.outcome
+    }
+
+    func open(_ latch: LatchState) {
+        let next = change { state -> Turn? in
+            latch.isOpen.store(true, ordering: .relaxed)
+            guard case .latch(let current) = state.participants[latch.index].rest, current === latch else { return nil }
+            // A thread outside of the simulation may open it; then nobody else hands on the turn.
+            let isSomebodyAtWork =
+                state.isActing || state.isWaitingOutside
+                || state.living.contains {
+                    if case .none = state.participants[$0].rest { true } else { false }
+                }
+            let turn = state.begin(latch.index, .woke)
+            state.endOutsideWait()
+            return isSomebodyAtWork ? nil : turn
+        }
+        next?.give()
+    }
+
+    /// - Returns: how the rest ended, and whether another thread ran meanwhile.
+    @discardableResult
+    private func rest(_ index: Int, _ begin: (inout State) -> Bool) -> (outcome: WaitOutcome, othersRan: Bool) {
+        let (first, own) = change { state -> (Turn?, Turn?) in
+            guard begin(&state) else { return (nil, nil) }
+            let own = state.participants[index].turn
+            own.lastRest = state.clock.now
+            return (state.chooseNext(), own)
+        }
+        guard let own else { return (.woke, false) }
+        let next = act(first)
+        guard next !== own else { return (own.outcome, false) }
+        next?.give()
+        own.take()
+        return (own.outcome, true)
+    }
+
+    /// Does what the world does before the next turn of a thread, and tells whose that is.
+    @inline(__always)
+    private func act(_ turn: Turn?) -> Turn? {
+        turn === worldsTurn ? actForWorld() : turn
+    }
+
+    @inline(never)
+    private func actForWorld() -> Turn? {
+        var next: Turn? = worldsTurn
+        while next === worldsTurn {
+            let (event, isWaitingOutside) = state.withLock { ($0.event.take(), $0.isWaitingOutside) }
+            event?.keep()
+            if isWaitingOutside { waitOutside() }
+            next = change { state in
+                (state.isActing, state.isWaitingOutside) = (false, false)
+                return state.chooseNext()
+            }
+        }
+        return next
+    }
+
+    // MARK: Descriptors
+
+    func setWatch(_ index: Int, _ token: SourceToken, _ watch: (descriptor: Int32, events: DescriptorEvents)?) {
+        state.withLock { state in
+            state.participants[index].watches[token] = watch
+            if state.participants[index].clockWatch?.token == token { state.participants[index].clockWatch = nil }
+        }
+    }
+
+    /// What is ready now for a thread, by token.
+    func takeReady(_ index: Int) -> [(SourceToken, DescriptorEvents)] {
+        state.withLock { state in
+            let ready = state.participants[index].ready
+            guard let clock = state.participants[index].clockWatch, clock.wasSet else { return ready }
+            state.participants[index].clockWatch!.wasSet = false
+            return [(clock.token, .readable)] + ready
+        }
+    }
+
+    // MARK: The wall clock
+
+    /// Tells those of a host who watch the wall clock that it was set.
+    func wallClockWasSet(of host: Int) {
+        change { state in
+            for index in state.living where state.hosts[index] == host {
+                state.participants[index].clockWatch?.wasSet = true
+            }
+        }
+    }
+
+    func watchWallClock(_ index: Int, _ token: SourceToken) {
+        state.withLock { $0.participants[index].clockWatch = (token, false) }
+    }
+
+    // MARK: What the world does
+
+    /// Has something happen at a date, or as soon as the running thread rests if the date has come. It runs on the thread
+    /// that rests, and calls no code of the user's.
+    func schedule(
+        at date: RunLoop.Instant, _ what: StaticString, on host: String, _ action: @escaping () -> Void
+    ) -> Appointment {
+        let appointment = Appointment(what, host, action)
+        let isTooLate = change { state in
+            guard !state.isClosing else { return true }
+            state.agenda.insert(appointment, at: date)
+            state.nextEvent = min(state.nextEvent, date)
+            return false
+        }
+        if isTooLate { appointment.callOff() }
+        return appointment
+    }
+}
