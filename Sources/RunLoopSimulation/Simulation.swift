@@ -71,11 +71,11 @@ public final class Simulation: Sendable {
         clock = MachineClock(on: timeline, showing: wallTime)
         world = SimulatedWorld(timeline: timeline, numbers: SeededNumbers(seed: seed), clock: clock)
         _ = timeline.enter(named: "main", thread: pthread_self())
-        timeline.simulation = self
+        timeline.owner = self
     }
 
     /// That of the calling thread, if it has one.
-    package static var ofThread: Simulation? { RunLoop.installed?.virtualDriver?.timeline.simulation }
+    package static var ofThread: Simulation? { RunLoop.installed?.virtualDriver?.timeline.owner as? Simulation }
 
     /// The virtual time; the start is zero.
     public var now: RunLoop.Instant { timeline.now }
@@ -316,7 +316,7 @@ public final class Simulation: Sendable {
     }
 
     /// Notes what has come from one host to another, or has not.
-    package func note(_ message: Message, from sender: String, to receiver: String) {
+    package func note(_ message: HostMessage, from sender: String, to receiver: String) {
         timeline.note(message, from: sender, to: receiver)
     }
 

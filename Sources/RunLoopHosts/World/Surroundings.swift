@@ -42,7 +42,7 @@ final class Surroundings {
     }
 
     /// Notes what has gone along a way, or has not.
-    func note(_ message: Simulation.Message, on path: NetworkPath) {
+    func note(_ message: HostMessage, on path: NetworkPath) {
         simulation.note(message, from: path.from.name, to: path.to.name)
     }
 }

@@ -27,7 +27,7 @@ final class History: Sendable {
         /// - thread: whose event it is, if not that of the lane's first thread.
         case note(String, thread: String?)
         case loop(RunLoop.TraceEvent, thread: String?)
-        case message(Simulation.Message, from: String)
+        case message(HostMessage, from: String)
     }
 
     struct Lane {
@@ -90,12 +90,10 @@ final class History: Sendable {
     }
 }
 
-extension Simulation {
-    /// What has come from one host to another, or has not.
-    package enum Message {
-        case bytes(Int)
-        case end
-        /// Bytes that found no way; they are sent again.
-        case lost(Int)
-    }
+/// What has come from one host to another, or has not.
+package enum HostMessage {
+    case bytes(Int)
+    case end
+    /// Bytes that found no way; they are sent again.
+    case lost(Int)
 }

@@ -63,7 +63,7 @@ extension Timeline {
     }
 
     /// Notes what has come from one host to another, or has not.
-    func note(_ message: Simulation.Message, from sender: String, to receiver: String) {
+    func note(_ message: HostMessage, from sender: String, to receiver: String) {
         switch message {
         case .bytes(let count): writeLine("\(count) bytes from \(sender)", of: receiver)
         case .end: writeLine("end from \(sender)", of: receiver)

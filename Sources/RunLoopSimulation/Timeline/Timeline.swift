@@ -14,7 +14,7 @@ final class Timeline: Sendable {
     let recordsLoops: Bool
     let history = History()
     // Unsafe, but set before it has a thread.
-    nonisolated(unsafe) weak var simulation: Simulation?
+    nonisolated(unsafe) weak var owner: AnyObject?
     let clock = Clock()
     /// The moment before which the running thread may wait without the lock: as long as it is the only thread and
     /// nobody has woken it, nothing else can happen before its deadline. Otherwise the beginning of time.
