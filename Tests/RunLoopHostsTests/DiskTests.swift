@@ -9,6 +9,22 @@ import Testing
 
 @Suite("Disks, real and simulated")
 struct DiskTests {
+    @Test("a lock ends with its file, though a child that is about to begin has the descriptor for a moment")
+    func lockOfChild() throws {
+        let directory = TemporaryDirectory()
+        let path = directory["lock"]
+        var lock: File? = try Disk.current.open(path, .locking)
+        let descriptor = try #require(
+            (3..<1_024 as Range<Int32>).first { linkTarget("/proc/self/fd/\($0)") == path })
+        // As a fork does.
+        let copy = dup(descriptor)
+        defer { close(copy) }
+        #expect(throws: SystemError.self) { try Disk.current.open(path, .locking) }
+        withExtendedLifetime(lock) {}
+        lock = nil
+        #expect(throws: Never.self) { try Disk.current.open(path, .locking) }
+    }
+
     /// What one disk says to calls that another one gets as well, in words.
     private static func answers(_ disk: Disk, in directory: String) -> [String] {
         var answers: [String] = []

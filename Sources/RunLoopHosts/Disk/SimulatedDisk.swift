@@ -131,6 +131,10 @@ public final class SimulatedDisk: Sendable {
         return 0
     }
 
+    func unlock(_ node: FileNode, by owner: AnyObject) {
+        if node.lock === owner { node.lock = nil }
+    }
+
     private func create(_ path: String) -> FileNode {
         let node = FileNode(path)
         change(.set(path, node), in: Self.directory(of: path))
@@ -212,7 +216,7 @@ public final class SimulatedDisk: Sendable {
     }
 
     func close(_ node: FileNode, isWritable: Bool, by owner: AnyObject) {
-        if node.lock === owner { node.lock = nil }
+        unlock(node, by: owner)
         node.openings -= 1
         if isWritable { tell(IN_CLOSE_WRITE, node) }
         tellIfGone(node)

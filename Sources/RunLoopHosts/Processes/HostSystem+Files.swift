@@ -32,6 +32,10 @@ extension HostSystem {
         file(descriptor).map { machine.disk.lock($0.node, by: $0) } ?? -1
     }
 
+    func unlock(_ descriptor: Int32) {
+        if let file = file(descriptor) { machine.disk.unlock(file.node, by: file) }
+    }
+
     func read(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer, at offset: Int) -> Int {
         guard let file = file(descriptor), let content = machine.disk.read(file.node) else { return -1 }
         let rest = content.dropFirst(offset).prefix(room.count)

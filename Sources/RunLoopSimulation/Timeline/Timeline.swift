@@ -132,6 +132,8 @@ final class Timeline: Sendable {
             for index in state.living where state.hosts[index] == host {
                 let participant = state.participants[index]
                 if case .none = participant.rest, participant.thread == thread { own = participant.turn }
+                // Nobody joins it.
+                if let thread = participant.thread { pthread_detach(thread) }
                 end(index, &state)
                 state.horizons.removeAll { $0.index == index }
             }

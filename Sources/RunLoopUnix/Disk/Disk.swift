@@ -36,7 +36,7 @@ public struct Disk: Sendable {
             }
         let descriptor = system.open(path, flags: flags)
         guard descriptor >= 0 else { throw .last("open \(path)") }
-        let file = File(path, descriptor, system)
+        let file = File(path, descriptor, isLock: access == .locking, system)
         guard access != .locking || system.lock(descriptor) == 0 else { throw .last("lock \(path)") }
         return file
     }

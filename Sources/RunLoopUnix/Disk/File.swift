@@ -20,11 +20,14 @@ public final class File: Sendable {
     private let descriptor: Int32
     private let system: any SystemCalls
 
-    init(_ path: String, _ descriptor: Int32, _ system: any SystemCalls) {
-        (self.path, self.descriptor, self.system) = (path, descriptor, system)
+    private let isLock: Bool
+
+    init(_ path: String, _ descriptor: Int32, isLock: Bool, _ system: any SystemCalls) {
+        (self.path, self.descriptor, self.isLock, self.system) = (path, descriptor, isLock, system)
     }
 
     deinit {
+        if isLock { system.unlock(descriptor) }
         system.close(descriptor)
     }
 

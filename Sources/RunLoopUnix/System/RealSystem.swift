@@ -114,6 +114,10 @@ package final class RealSystem: SystemCalls {
 
     package func lock(_ descriptor: Int32) -> Int32 { flock(descriptor, LOCK_EX | LOCK_NB) }
 
+    package func unlock(_ descriptor: Int32) {
+        _ = flock(descriptor, LOCK_UN)
+    }
+
     package func read(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer, at offset: Int) -> Int {
         pread(descriptor, room.baseAddress, room.count, off_t(offset))
     }

@@ -53,6 +53,8 @@ package protocol SystemCalls: AnyObject, Sendable {
     func open(_ path: String, flags: Int32) -> Int32
     /// Takes the lock of an open file, unless another process has it.
     func lock(_ descriptor: Int32) -> Int32
+    /// Gives it back, also if a child that is about to begin has the file open for a moment.
+    func unlock(_ descriptor: Int32)
     func read(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer, at offset: Int) -> Int
     func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int) -> Int
     func truncate(_ descriptor: Int32, to length: Int) -> Int32
