@@ -346,6 +346,27 @@ struct ProcessTests {
         }
     }
 
+    @Test("when a simulation has ended, nothing is left of its hosts")
+    func gone() {
+        weak var disk: SimulatedDisk?
+        withSimulation { simulation in
+            let network = SimulatedNetwork(simulation)
+            let host = network.addHost("parent") { loop in
+                let children = try (0..<2).map { _ in try ChildProcess.spawn(.path("/bin/sleep")) }
+                loop.perform(afterDelay: .seconds(100)) { withExtendedLifetime(children) {} }
+            }
+            host.install(program: "/bin/sleep") { process in
+                process.loop.perform(afterDelay: .seconds(Int(process.processIdentifier) * 10)) {}
+            }
+            disk = host.disk
+            // One child is a zombie by then, and one still runs.
+            simulation.advance(by: .seconds(35))
+            #expect(host.processes.map(\.isZombie) == [false, true, false])
+        }
+        // Its threads are about to end.
+        #expect(eventually { disk == nil })
+    }
+
     @Test("a host has no more processes than its limit")
     func limit() {
         withSimulation { simulation in

@@ -132,7 +132,7 @@ final class HostProcess: MachineProcess, @unchecked Sendable {
         system.closeAll()
         for child in children { child.isAbandoned() }
         children.removeAll()
-        view = nil
+        (view, thread) = (nil, nil)
         network.surroundings.note(machine.name, "process \(identifier) \(status)")
         end.tell()
         endHandler?(status)
@@ -165,6 +165,7 @@ final class HostProcess: MachineProcess, @unchecked Sendable {
     func vanish() {
         system.vanish()
         status = .lost
+        (view, thread, endHandler) = (nil, nil, nil)
         world?.kill()
     }
 
