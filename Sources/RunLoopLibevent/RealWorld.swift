@@ -50,6 +50,8 @@ private struct RealSeat: Seat {
 
     var waker: any Waker { eventWaker }
 
+    func wasTaken(by thread: ThreadHandle) {}
+
     func take() -> any Driver { LibeventDriver(waker: eventWaker) }
 
     func leave() {}

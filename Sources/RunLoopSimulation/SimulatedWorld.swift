@@ -122,6 +122,10 @@ private struct VirtualSeat: Seat {
 
     var waker: any Waker { VirtualWaker(timeline: owner.timeline, index: index) }
 
+    func wasTaken(by thread: ThreadHandle) {
+        owner.timeline.keep(thread, of: index)
+    }
+
     func take() -> any Driver {
         owner.timeline.awaitTurn(index)
         return VirtualDriver(timeline: owner.timeline, index: index, descriptors: owner.descriptors)

@@ -26,7 +26,7 @@ public final class LoopThread: Sendable {
     public let remote: RunLoop.Remote
 
     private let seat: any Seat
-    private let handle: Locked<pthread_t?>
+    private let handle: ThreadHandle
     private let end: ThreadEnd
 
     /// What the thread needs. It goes when the thread has ended.
@@ -113,13 +113,12 @@ public final class LoopThread: Sendable {
                 return nil
             }, start.toOpaque())
         require(status == 0, "the system has no room for another thread (errno \(status))")
-        handle = Locked(thread)
+        handle = ThreadHandle(thread)
+        seat.wasTaken(by: handle)
     }
 
     deinit {
-        handle.withLock { thread in
-            if let thread { pthread_detach(thread) }
-        }
+        handle.detach()
     }
 
     /// Asks the thread to end. Every run of its loop ends at the end of its pass, nested ones too, and a run that
@@ -140,11 +139,7 @@ public final class LoopThread: Sendable {
         require(!remote.isCurrent, "a thread cannot wait for its own end; return from its set-up instead, or stop it")
         // Not under the lock: in a simulation the thread needs its turn in order to end.
         seat.join()
-        handle.withLock { thread in
-            guard let running = thread else { return }
-            pthread_join(running, nil)
-            thread = nil
-        }
+        handle.join()
     }
 
     /// Waits as ``join()`` does, as a task: no thread is blocked. Cancelling the task does not end the wait; ``stop()``

@@ -46,6 +46,9 @@ package protocol Seat: Sendable {
     /// Wakes the driver, even before ``take()``.
     var waker: any Waker { get }
 
+    /// Called when the thread has been made, by whoever has made it.
+    func wasTaken(by thread: ThreadHandle)
+
     /// Called first, on the new thread. Returns its driver once the thread may run.
     func take() -> any Driver
 

@@ -77,6 +77,10 @@ final class Timeline: Sendable {
         }.take()
     }
 
+    func keep(_ thread: ThreadHandle, of index: Int) {
+        state.withLock { $0.handles[index] = thread }
+    }
+
     /// Called last on a thread.
     func leave(_ index: Int) {
         let next = change { state in
@@ -89,6 +93,7 @@ final class Timeline: Sendable {
     private func end(_ index: Int, _ state: inout State) {
         state.participants[index].rest = .ended
         state.loops[index] = nil
+        state.handles[index] = nil
         state.living.removeAll { $0 == index }
         state.holds.removeAll { $0.index == index }
         let lane = state.lane(of: index).name
@@ -132,8 +137,8 @@ final class Timeline: Sendable {
             for index in state.living where state.hosts[index] == host {
                 let participant = state.participants[index]
                 if case .none = participant.rest, participant.thread == thread { own = participant.turn }
-                // Nobody joins it.
-                if let thread = participant.thread { pthread_detach(thread) }
+                // It never ends, so nobody can join it.
+                state.handles[index]?.detach()
                 end(index, &state)
                 state.horizons.removeAll { $0.index == index }
             }

@@ -1,0 +1,27 @@
+internal import Glibc
+
+/// A thread of the system, until somebody has joined it, or nobody will. Any thread.
+package final class ThreadHandle: Sendable {
+    private let thread: Locked<pthread_t?>
+
+    init(_ thread: pthread_t) {
+        self.thread = Locked(thread)
+    }
+
+    /// Waits for its end. Harmless when repeated.
+    func join() {
+        thread.withLock { thread in
+            guard let running = thread else { return }
+            pthread_join(running, nil)
+            thread = nil
+        }
+    }
+
+    /// Nobody waits for its end any more. Harmless when repeated.
+    package func detach() {
+        thread.withLock { thread in
+            if let thread { pthread_detach(thread) }
+            thread = nil
+        }
+    }
+}
