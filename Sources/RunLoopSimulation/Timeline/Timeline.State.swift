@@ -44,10 +44,11 @@ extension Timeline {
 
         var participants: [Participant] = []
         // Not a part of it, because who comes next is asked of all that live: what each of them lives and dies with,
-        // its loop while it has one, and the thread of the system.
+        // and its loop, while it has one.
         var hosts: [Int] = []
         var loops: [UnownedReference<RunLoop>?] = []
-        var handles: [Int: ThreadHandle] = [:]
+        /// The threads of the system that belong to hosts.
+        var handles: [Int: [ThreadHandle]] = [:]
         /// Those that have not ended, in the order in which they were started. Threads that have ended cost nothing.
         var living: [Int] = []
         /// The machines of hosts, by the numbers of these; without one, the test's own threads have lanes of their own.

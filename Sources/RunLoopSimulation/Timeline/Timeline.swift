@@ -77,8 +77,12 @@ final class Timeline: Sendable {
         }.take()
     }
 
+    /// A thread is to be let go if its host is killed.
     func keep(_ thread: ThreadHandle, of index: Int) {
-        state.withLock { $0.handles[index] = thread }
+        state.withLock { state in
+            let host = state.hosts[index]
+            if host != 0 { state.handles[host, default: []].append(thread) }
+        }
     }
 
     /// Called last on a thread.
@@ -93,7 +97,6 @@ final class Timeline: Sendable {
     private func end(_ index: Int, _ state: inout State) {
         state.participants[index].rest = .ended
         state.loops[index] = nil
-        state.handles[index] = nil
         state.living.removeAll { $0 == index }
         state.holds.removeAll { $0.index == index }
         let lane = state.lane(of: index).name
@@ -105,7 +108,7 @@ final class Timeline: Sendable {
         }
         let host = state.hosts[index]
         if state.closedHosts[host] != nil, !state.living.contains(where: { state.hosts[$0] == host }) {
-            state.closedHosts[host] = nil
+            (state.closedHosts[host], state.handles[host]) = (nil, nil)
             state.isEnding = state.isClosing || !state.closedHosts.isEmpty
         }
     }
@@ -134,11 +137,11 @@ final class Timeline: Sendable {
         let thread = pthread_self()
         let own = change { state -> (turn: Turn, next: Turn?)? in
             var own: Turn?
+            // Nobody is left who could join them.
+            for thread in state.handles.removeValue(forKey: host) ?? [] { thread.detach() }
             for index in state.living where state.hosts[index] == host {
                 let participant = state.participants[index]
                 if case .none = participant.rest, participant.thread == thread { own = participant.turn }
-                // It never ends, so nobody can join it.
-                state.handles[index]?.detach()
                 end(index, &state)
                 state.horizons.removeAll { $0.index == index }
             }
