@@ -71,6 +71,12 @@ final class Week {
                 // The service manager starts it again.
                 if !store.isRunning { store.start() }
             }
+            store.send(.terminate)
+            simulation.advance(by: .seconds(100))
+            guard case .returned? = store.ending else {
+                fail("the store does not stop: \(store.ending as Any)")
+                return simulation.trace
+            }
             answers = clients.reduce(0) { $0 + $1.answers }
             return simulation.trace
         }
