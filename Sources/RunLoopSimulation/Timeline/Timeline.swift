@@ -13,8 +13,10 @@ final class Timeline: Sendable {
     /// Whether the history has what loops do.
     let recordsLoops: Bool
     let history = History()
-    // Unsafe, but set before it has a thread.
-    nonisolated(unsafe) weak var owner: AnyObject?
+    /// The simulation, which outlives its threads.
+    // Unsafe, but set before it has a thread. Not weak: all counting of its references would go through a side table, and
+    // a callback that asks it for something would take 125 instructions more.
+    nonisolated(unsafe) unowned(unsafe) var owner: AnyObject?
     let clock = Clock()
     /// The moment before which the running thread may wait without the lock: as long as it is the only thread and
     /// nobody has woken it, nothing else can happen before its deadline. Otherwise the beginning of time.
