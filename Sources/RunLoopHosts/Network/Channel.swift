@@ -124,7 +124,7 @@ final class Channel {
             network.after(path.back) { [weak sender] in sender?.reset(ECONNRESET) }
             return breakOff()
         }
-        network.surroundings.note(piece.isEnd ? .end : .bytes(piece.count), on: path)
+        note(piece.isEnd ? .end : .bytes(piece.count))
         trouble = nil
         pieces.removeFirst()
         underWay -= piece.count
@@ -135,6 +135,10 @@ final class Channel {
         sender?.tell()
     }
 
+    private func note(_ message: HostMessage) {
+        network.surroundings.note(message, from: path.from.name, to: path.to.name)
+    }
+
     private func retry() {
         let since = trouble?.since ?? network.surroundings.now
         let pause = trouble?.pause ?? Self.firstRetransmission
@@ -142,7 +146,7 @@ final class Channel {
             sender?.reset(ETIMEDOUT)
             return
         }
-        network.surroundings.note(.lost(pieces[0].count), on: path)
+        note(.lost(pieces[0].count))
         trouble = (since, min(pause * 2, Self.longestRetransmission))
         expect(at: network.surroundings.now + pause)
     }

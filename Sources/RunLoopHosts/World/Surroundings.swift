@@ -41,8 +41,8 @@ final class Surroundings {
         simulation.note(text, of: machine)
     }
 
-    /// Notes what has gone along a way, or has not.
-    func note(_ message: HostMessage, on path: NetworkPath) {
-        simulation.note(message, from: path.from.name, to: path.to.name)
+    /// Notes what has come from one machine to another, or has not.
+    func note(_ message: HostMessage, from sender: String, to receiver: String) {
+        simulation.note(message, from: sender, to: receiver)
     }
 }
