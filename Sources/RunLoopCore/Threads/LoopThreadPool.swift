@@ -74,9 +74,11 @@ public final class LoopThreadPool: Sendable {
     /// Asks the threads to end, each after its present handler. Nothing is delivered after that. Returns at once. Any
     /// thread.
     public func stop() {
+        // Let go of outside of the lock: their deinits may ask the pool.
+        var dropped = Line()
         let workers = state.withLock { state in
             state.isStopped = true
-            state.waiting = Line()
+            swap(&state.waiting, &dropped)
             return state.workers
         }
         for worker in workers { worker.thread.stop() }

@@ -272,11 +272,12 @@ extension TimerSourceCore {
             return !isFirst
         }
         guard replaces else { return }
-        if homeLoop != nil {
-            letReplacedGo()
-        } else {
-            _ = queue.home.mailbox.post(.urgent { _ in self.letReplacedGo() })
+        if homeLoop == nil {
+            guard !queue.home.mailbox.post(.urgent { _ in self.letReplacedGo() }) else { return }
+            // The loop has ended; it lets go of what it knows.
+            guard withLock({ !$0.isKnown }) else { return }
         }
+        letReplacedGo()
     }
 
     private func letReplacedGo() {
@@ -293,11 +294,12 @@ extension TimerSourceCore {
 extension TimerSourceCore {
     /// Brings the loop's timer queue in line with the state.
     private func update(in loop: RunLoop) {
-        let (wish, unneeded) = withLock { state in
+        let (wish, unneeded, replaced) = withLock { state in
             state.isUpdatePosted = false
+            defer { state.replaced = [] }
             let wish = Self.wish(state)
             if case .nothing = wish { state.isKnown = false } else { state.isKnown = true }
-            return (wish, Self.takeUnneeded(&state))
+            return (wish, Self.takeUnneeded(&state), state.replaced)
         }
         switch wish {
         case .nothing:
@@ -311,7 +313,7 @@ extension TimerSourceCore {
             let now = loop.now
             arm(in: loop, from: now, at: now)
         }
-        withExtendedLifetime(unneeded) {}
+        withExtendedLifetime((unneeded, replaced)) {}
     }
 
     private func register(in loop: RunLoop) {

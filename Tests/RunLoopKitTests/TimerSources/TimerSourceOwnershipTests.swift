@@ -234,9 +234,32 @@ struct TimerSourceOwnershipTests {
             source.setCancelHandler { withExtendedLifetime((source, tokens.1)) {} }
         }
         source.schedule(after: .zero)
-        #expect(released.value == 0)
+        // Nobody has the former handlers any more.
+        #expect(released.value == 2)
         source.cancel()
         #expect(released.value == 4)
+    }
+
+    @Test("a handler that is replaced while its loop makes its last pass is let go of")
+    func replacedInLastPass() {
+        let released = Counter()
+        let thread = LoopThread { $0.add(CustomSource(), forMode: .default) }
+        let source = TimerSource(queue: .thread(thread))
+        source.setEventHandler { [token = Token { released.add() }] _ in token.touch() }
+        source.schedule(after: .seconds(1000))
+        source.activate()
+        @Sendable func step() {
+            // When the loop takes nothing more, this is its last pass.
+            guard !thread.remote.perform({ _ in step() }) else { return }
+            PlainThread { source.setEventHandler(nil) }.join()
+            source.cancel()
+        }
+        thread.remote.perform { _ in
+            thread.stop()
+            step()
+        }
+        thread.join()
+        #expect(released.value == 1)
     }
 
     @Test("blocks posted while a loop ends are called or let go of, and none stays")

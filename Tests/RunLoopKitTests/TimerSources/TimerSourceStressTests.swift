@@ -237,7 +237,7 @@ struct TimerSourceStressTests {
         let threads = (0..<8).map { number in
             PlainThread {
                 var generator = SeededGenerator(seed: seed &+ UInt64(number))
-                while ContinuousClock.now < end {
+                while ContinuousClock.now < end || deeds.value < 2000 {
                     for _ in 0..<20 { arena.act(&generator) }
                     deeds.add(20)
                 }
@@ -245,7 +245,6 @@ struct TimerSourceStressTests {
         }
         for thread in threads { thread.join() }
         #expect(arena.finish() == [], "seed \(seed)")
-        #expect(deeds.value > 1000, "seed \(seed)")
         let isEmpty = eventually("all is let go of, seed \(seed)") { arena.alive.value == 0 }
         #expect(isEmpty, "\(arena.alive.value) of \(deeds.value) left, seed \(seed)")
     }
