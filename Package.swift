@@ -40,6 +40,7 @@ let package = Package(
         .library(name: "RunLoopCalendar", targets: ["RunLoopCalendar"]),
         .library(name: "RunLoopSimulation", targets: ["RunLoopSimulation"]),
         .library(name: "RunLoopHosts", targets: ["RunLoopHosts"]),
+        .library(name: "RunLoopExploration", targets: ["RunLoopExploration"]),
         .library(name: "RunLoopTesting", targets: ["RunLoopTesting"]),
         .library(name: "RunLoopLogging", targets: ["RunLoopLogging"]),
         .library(name: "RunLoopMetrics", targets: ["RunLoopMetrics"]),
@@ -81,6 +82,8 @@ let package = Package(
         .target(
             name: "RunLoopHosts", dependencies: ["RunLoopCore", "RunLoopSimulation", "RunLoopKit", "RunLoopUnix"],
             swiftSettings: strict),
+        .target(
+            name: "RunLoopExploration", dependencies: ["RunLoopCore", "RunLoopSimulation"], swiftSettings: strict),
         .target(name: "RunLoopTesting", dependencies: ["RunLoopCore", "RunLoopSimulation"], swiftSettings: strict),
 
         // Beside it, for those who use these packages: nobody else depends on them.
@@ -173,6 +176,12 @@ let package = Package(
         .testTarget(
             name: "RunLoopSimulationTests",
             dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopSimulation", "TestSupport"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "RunLoopExplorationTests",
+            dependencies: [
+                "RunLoopExploration", "RunLoopCore", "RunLoopKit", "RunLoopSimulation", "TestSupport",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "RunLoopTestingTests",

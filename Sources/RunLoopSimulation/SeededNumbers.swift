@@ -1,22 +1,22 @@
 internal import RunLoopCore
 
 /// Numbers that follow from a seed, spread evenly (SplitMix64).
-struct SeededNumbers: RandomNumberGenerator {
+package struct SeededNumbers: RandomNumberGenerator {
     private var state: UInt64
 
-    init(seed: UInt64) {
+    package init(seed: UInt64) {
         state = seed
     }
 
     /// Numbers of a part of what a seed is for, which do not change if another part takes more or fewer of its own.
-    init(seed: UInt64, for part: String) {
+    package init(seed: UInt64, for part: String) {
         // Not the hash of the standard library, which is another one in each process.
         let hash = part.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0100_0000_01b3 }
         var mixed = SeededNumbers(seed: seed ^ hash)
         state = mixed.next()
     }
 
-    mutating func next() -> UInt64 {
+    package mutating func next() -> UInt64 {
         state &+= 0x9e37_79b9_7f4a_7c15
         var mixed = state
         mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9

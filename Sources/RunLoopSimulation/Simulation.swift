@@ -31,7 +31,20 @@ public func withSimulation<Result>(
     startingAt wallTime: RunLoop.WallTime = RunLoop.WallTime(secondsSince1970: 978_307_200),
     _ body: (Simulation) throws -> Result
 ) rethrows -> Result {
-    let simulation = Simulation(seed: seed, isTraced: isTraced, startingAt: wallTime)
+    try withSimulation(Simulation(seed: seed, isTraced: isTraced, startingAt: wallTime), body)
+}
+
+/// Runs `body` on the virtual time of a simulation in which others choose.
+package func withSimulation<Result>(
+    seed: UInt64, traced isTraced: Bool = false, choices: any Choices, _ body: (Simulation) throws -> Result
+) rethrows -> Result {
+    let start = RunLoop.WallTime(secondsSince1970: 978_307_200)
+    return try withSimulation(Simulation(seed: seed, isTraced: isTraced, startingAt: start, choices: choices), body)
+}
+
+private func withSimulation<Result>(
+    _ simulation: Simulation, _ body: (Simulation) throws -> Result
+) rethrows -> Result {
     let (timeline, world) = (simulation.timeline, simulation.world)
     let loop = RunLoop(driver: VirtualDriver(timeline: timeline, index: 0), world: world)
     let previous = RunLoop.install(loop)
@@ -65,9 +78,9 @@ public final class Simulation: Sendable {
     /// What all chance in the simulation follows from.
     public let seed: UInt64
 
-    init(seed: UInt64, isTraced: Bool, startingAt wallTime: RunLoop.WallTime) {
+    init(seed: UInt64, isTraced: Bool, startingAt wallTime: RunLoop.WallTime, choices: (any Choices)? = nil) {
         self.seed = seed
-        timeline = Timeline(isTraced: isTraced, recordsLoops: Witness.current != nil)
+        timeline = Timeline(isTraced: isTraced, recordsLoops: Witness.current != nil, choices: choices)
         clock = MachineClock(on: timeline, showing: wallTime)
         world = SimulatedWorld(timeline: timeline, numbers: SeededNumbers(seed: seed), clock: clock)
         _ = timeline.enter(named: "main", thread: pthread_self())

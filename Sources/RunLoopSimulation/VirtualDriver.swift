@@ -112,8 +112,11 @@ struct VirtualWaker: Waker {
 
     var now: RunLoop.Instant { timeline.now }
 
-    func tookJob(_ task: @autoclosure () -> String) {
-        guard RunLoop.installed?.virtualDriver?.timeline !== timeline else { return }
-        timeline.noteEscape(to: index) { "\(task()) came to \($0) at \($1) from a thread outside of the simulation" }
+    func tookJob(_ job: UnownedJob) {
+        if let driver = RunLoop.installed?.virtualDriver, driver.timeline === timeline {
+            timeline.choices?.jobCame(job, from: driver.index)
+            return
+        }
+        timeline.noteEscape(to: index) { "\(job.task) came to \($0) at \($1) from a thread outside of the simulation" }
     }
 }

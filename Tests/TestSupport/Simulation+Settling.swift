@@ -5,11 +5,11 @@ package import Testing
 extension Simulation {
     /// Lets the loop do what there is to do until something has happened: the world outside takes real time.
     package func settle(sourceLocation: SourceLocation = #_sourceLocation, until hasHappened: () -> Bool) {
-        for _ in 0..<20_000 {
+        for _ in 0..<240_000 {
             advance(by: .zero)
             if hasHappened() { return }
             usleep(500)
         }
-        Issue.record("it has not happened in ten seconds", sourceLocation: sourceLocation)
+        Issue.record("it has not happened in two minutes", sourceLocation: sourceLocation)
     }
 }

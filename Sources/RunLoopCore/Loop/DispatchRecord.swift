@@ -66,9 +66,20 @@ extension RunLoop {
         _ call: () -> Result
     ) -> Result {
         defer { freshTime = nil }
-        guard let record, let mode = innermostRun?.mode else { return call() }
-        record.begin(kind(), name(), origin, mode, at: now)
-        defer { record.end(at: now) }
+        guard isWatched else { return call() }
+        return dispatchWatched(kind(), name(), origin, call)
+    }
+
+    @inline(never)
+    private func dispatchWatched<Result>(
+        _ kind: ItemKind, _ name: String?, _ origin: Origin, _ call: () -> Result
+    ) -> Result {
+        let record = innermostRun == nil ? nil : record
+        if let record { record.begin(kind, name, origin, innermostRun!.mode, at: now) }
+        defer {
+            record?.end(at: now)
+            schedule?.callEnded()
+        }
         return call()
     }
 }

@@ -75,7 +75,15 @@ public final class RunLoop {
     @exclusivity(unchecked) var runningJobs: UnownedReference<JobQueue>?
 
     /// What the loop is calling now, while a monitor looks.
-    @exclusivity(unchecked) var record: DispatchRecord?
+    @exclusivity(unchecked) var record: DispatchRecord? { didSet { calledMayBeWatched() } }
+    /// What chooses for the loop, in a simulation that is explored.
+    @exclusivity(unchecked) package var schedule: (any CallSchedule)? { didSet { calledMayBeWatched() } }
+    /// Whether either is there.
+    @exclusivity(unchecked) private(set) var isWatched = false
+
+    private func calledMayBeWatched() {
+        isWatched = record != nil || schedule != nil
+    }
 
     // MARK: The runs that are under way
 

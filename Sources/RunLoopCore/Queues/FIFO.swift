@@ -55,6 +55,12 @@ struct FIFO<Element>: ~Copyable {
         return element
     }
 
+    /// Takes the element at that place from the front. O(n).
+    mutating func remove(at index: Int) -> Element {
+        for place in stride(from: head + index, to: head, by: -1) { slots.swapAt(place, place - 1) }
+        return popFirst()!
+    }
+
     /// Room for twice of what waits.
     @inline(never)
     private mutating func makeRoom() {

@@ -30,6 +30,7 @@ extension RunLoop {
         var isIdle: Bool { jobs.isEmpty }
 
         func add(_ job: UnownedJob, by way: JobWay, in loop: RunLoop) {
+            loop.schedule?.jobCame(job)
             guard let running else {
                 jobs.append((job, way))
                 if !isScheduled { schedule(in: loop) }
@@ -51,11 +52,16 @@ extension RunLoop {
         private func runTurn(in loop: RunLoop) {
             isScheduled = false
             var turn = Turn()
-            while let entry = jobs.popFirst() {
+            while let entry = takeNext(in: loop) {
                 run(entry, in: loop)
                 if !jobs.isEmpty && turn.isOver(in: loop) { break }
             }
             if !jobs.isEmpty { schedule(in: loop) }
+        }
+
+        private func takeNext(in loop: RunLoop) -> Entry? {
+            guard let schedule = loop.schedule, !jobs.isEmpty else { return jobs.popFirst() }
+            return jobs.remove(at: schedule.nextJob(of: (0..<jobs.count).map { jobs[$0].job }))
         }
 
         /// Runs all of them, in whatever mode, for the loop has ended.
@@ -108,11 +114,15 @@ extension RunLoop {
 }
 
 extension UnownedJob {
-    static func == (left: UnownedJob, right: UnownedJob) -> Bool {
-        // A job is a pointer to it.
-        unsafeBitCast(left, to: UInt.self) == unsafeBitCast(right, to: UInt.self)
-    }
+    /// Where it is in memory; no other job is there as long as it waits.
+    // A job is a pointer to it.
+    package var address: UInt { unsafeBitCast(self, to: UInt.self) }
+
+    static func == (left: UnownedJob, right: UnownedJob) -> Bool { left.address == right.address }
+
+    /// The number of its task; `nil` for a job of the runtime, with which a task lets others go first or enters an actor.
+    package var taskNumber: Int? { Int(description.filter(\.isNumber)) }
 
     /// How reports name its task, for example `task 12`.
-    package var task: String { "task " + description.filter(\.isNumber) }
+    package var task: String { taskNumber.map { "task \($0)" } ?? "a job of the runtime" }
 }

@@ -129,7 +129,7 @@ final class JobReceiver: Sendable {
             return true
         }
         guard let executor else { return false }
-        remote.waker.tookJob(job.task)
+        remote.waker.tookJob(job)
         return remote.mailbox.post(.init(job: job, way: way, executor: executor))
     }
 

@@ -49,9 +49,9 @@ package protocol Waker: Sendable {
     var now: RunLoop.Instant { get }
 
     /// A job of a task has come from another thread, the calling one.
-    func tookJob(_ task: @autoclosure () -> String)
+    func tookJob(_ job: UnownedJob)
 }
 
 extension Waker {
-    package func tookJob(_ task: @autoclosure () -> String) {}
+    package func tookJob(_ job: UnownedJob) {}
 }

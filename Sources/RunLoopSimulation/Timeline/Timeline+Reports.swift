@@ -14,6 +14,7 @@ extension Timeline {
         state.withLock { state in
             state.loops[index] = UnownedReference(loop)
         }
+        if let choices { loop.schedule = LoopChoices(choices, of: index, on: self) }
         guard recordsLoops else { return }
         loop.trace = { [unowned self, unowned loop] event in
             switch event {

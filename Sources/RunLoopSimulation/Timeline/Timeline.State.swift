@@ -61,6 +61,7 @@ extension Timeline {
         /// It is the world's turn, on the thread that has rested last.
         var isActing = false
         let worldsTurn: Turn
+        let choices: (any Choices)?
         /// What keeps the time where it is, in the order in which it was taken.
         var holds: [HeldTime] = []
         /// How many there were.
@@ -112,6 +113,7 @@ extension Timeline {
         mutating func chooseNext() -> Turn? {
             let never = RunLoop.Instant.distantFuture
             if nextEvent <= clock.now, let event = takeEvent(until: clock.now) { return event }
+            if let chosen = choices.flatMap({ chooseReady($0) }) { return chosen }
             // The earliest deadline, and whose it is. One that never comes is nobody's.
             var (earliest, first) = (never, nil as Int?)
             var calm: Int?
@@ -145,7 +147,7 @@ extension Timeline {
                 if let limited = limited(before: date) { return begin(limited, .starved) }
                 clock.now = max(clock.now, date)
                 if date == nextEvent, let event = takeEvent(until: date) { return event }
-                return begin(first!, .woke)
+                return choices.flatMap({ chooseReady($0) }) ?? begin(first!, .woke)
             }
             if waitsOutside() { return nil }
             // Nothing can ever happen any more. The first thread that can be told is told: first threads that are no
@@ -157,6 +159,26 @@ extension Timeline {
                 sleepers.first { !participants[$0].isService } ?? tellOfLatch() ?? sleepers.first
             guard let starved else { fail(living) }
             return begin(starved, .starved)
+        }
+
+        /// Has it chosen which of the threads that have something to do now goes first, unless something is ending.
+        private mutating func chooseReady(_ choices: any Choices) -> Turn? {
+            guard !isEnding else { return nil }
+            var ready: [Int] = []
+            for index in living {
+                switch participants[index].rest {
+                case .none: ready.append(index)
+                case .until(let deadline, let wakeable)
+                where deadline <= clock.now
+                    || wakeable && (participants[index].isWoken || participants[index].hasReady):
+                    ready.append(index)
+                case .until, .calm, .join, .latch, .ended: continue
+                }
+            }
+            guard !ready.isEmpty else { return nil }
+            let chosen = ready[choices.nextThread(of: ready) { participants[$0].name }]
+            if case .until(_, wakeable: true) = participants[chosen].rest { participants[chosen].isWoken = false }
+            return begin(chosen, .woke)
         }
 
         /// - Returns: the world's turn, if something happens by then.

@@ -23,11 +23,14 @@ final class Timeline: Sendable {
     private let soloEnd = Atomic(RunLoop.Instant.distantPast.nanoseconds)
     private let worldsTurn = Turn()
     let state: Locked<State>
+    /// What chooses where the order is not determined, if the simulation is explored.
+    let choices: (any Choices)?
 
-    init(isTraced: Bool, recordsLoops: Bool) {
+    init(isTraced: Bool, recordsLoops: Bool, choices: (any Choices)? = nil) {
         self.isTraced = isTraced
         self.recordsLoops = isTraced || recordsLoops
-        state = Locked(State(clock: clock, worldsTurn: worldsTurn))
+        self.choices = choices
+        state = Locked(State(clock: clock, worldsTurn: worldsTurn, choices: choices))
     }
 
     var now: RunLoop.Instant { clock.now }
@@ -257,6 +260,11 @@ final class Timeline: Sendable {
             state.participants[index].rest = .calm
             return true
         }.othersRan
+    }
+
+    /// Lets another thread go first that has something to do, if that is chosen.
+    func giveWay(_ index: Int) {
+        rest(index) { state in !state.isEnding }
     }
 
     func wake(_ index: Int) {

@@ -1,0 +1,11 @@
+/// Chooses what is not determined on a loop's thread; a loop has one in a simulation that is explored.
+package protocol CallSchedule: AnyObject {
+    /// A job waits for its turn.
+    func jobCame(_ job: UnownedJob)
+
+    /// Which of the jobs that wait, at least one, is run next.
+    func nextJob(of jobs: [UnownedJob]) -> Int
+
+    /// A handler or a job has returned; other threads may have their turn.
+    func callEnded()
+}

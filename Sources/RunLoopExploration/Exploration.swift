@@ -1,0 +1,162 @@
+internal import Glibc
+internal import RunLoopCore
+public import RunLoopSimulation
+
+/// Runs a program in many simulations, each with another legal order of what happens, until one of them fails.
+///
+/// In a simulation the order of what happens is the same each time. In the real world much of it is open: which of the
+/// tasks that may go on does, which thread goes first, how the bytes of a connection are cut, and what a program itself
+/// leaves open with `Simulation.choice(_:of:)`. An exploration tries these, with several strategies by turns. When a run
+/// fails, it looks for the shortest schedule that fails in the same way.
+///
+/// ```swift
+/// let result = Exploration().run { simulation in
+///     let account = Account(balance: 100, on: simulation.loop)
+///     simulation.loop.task { await account.withdraw(80) }
+///     simulation.loop.task { await account.withdraw(80) }
+///     simulation.runUntilIdle()
+///     guard account.balance >= 0 else { throw Overdrawn() }
+/// }
+/// ```
+///
+/// What the loop promises holds in every schedule: posts of one thread arrive in their order, equal dates of one loop are
+/// served in the order in which they were armed, the bytes of a connection come in order, and time does not move while
+/// there is something to do. Jobs of different tasks have no order here, even on one loop.
+///
+/// The same seed explores the same schedules. A value and `Sendable`.
+public struct Exploration: Sendable {
+    /// How many schedules are tried at most.
+    public var schedules: Int
+
+    /// How long the exploration may take, in real time; without a limit unless given. It is looked at between runs.
+    public var duration: Duration?
+
+    /// What the schedules follow from.
+    public var seed: UInt64
+
+    /// What counts as a fault besides an error that the program throws.
+    public var limits: Limits
+
+    /// Schedules that have failed before. They are tried first, and then others that are near to them.
+    public var former: [ScheduleToken]
+
+    /// What counts as a fault besides an error that the program throws. A value and `Sendable`.
+    public struct Limits: Sendable, Hashable {
+        /// Whether it is a fault if nothing can happen any more and a task of a loop waits. A program whose tasks serve
+        /// until they are cancelled says `false`, or cancels them.
+        public var reportsDeadlocks: Bool
+
+        /// How much later than its date a timer of the main loop may fire; as late as it likes unless given.
+        public var latestFire: Duration?
+
+        /// Deadlocks are faults, late timers are not, unless given.
+        public init(reportsDeadlocks: Bool = true, latestFire: Duration? = nil) {
+            self.reportsDeadlocks = reportsDeadlocks
+            self.latestFire = latestFire
+        }
+    }
+
+    /// An exploration.
+    ///
+    /// - Precondition: there is at least one schedule.
+    public init(
+        schedules: Int = 1000, for duration: Duration? = nil, seed: UInt64 = 0, limits: Limits = Limits(),
+        former: [ScheduleToken] = []
+    ) {
+        require(schedules > 0, "an exploration tries at least one schedule; this one would try \(schedules)")
+        self.schedules = schedules
+        self.duration = duration
+        self.seed = seed
+        self.limits = limits
+        self.former = former
+    }
+
+    /// What came of an exploration. A value and `Sendable`.
+    public enum Result: Sendable {
+        /// All schedules have passed: so many.
+        case passed(schedules: Int)
+        case failed(Finding)
+    }
+
+    /// Explores a program. It is run on the calling thread, which blocks meanwhile.
+    ///
+    /// - Parameter body: the program. It is called once for each schedule, must do the same each time but for what its
+    ///   simulation chooses, and fails by throwing an error.
+    @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
+    public func run(_ body: (Simulation) throws -> Void) -> Result {
+        let end = duration.map { ContinuousClock.now + $0 }
+        var length = 16
+        for number in 0..<schedules {
+            if number > 0, let end, ContinuousClock.now >= end { return .passed(schedules: number) }
+            let (seed, strategy) = plan(number, length)
+            let run = Run(seed: seed, strategy, limits, body)
+            length = max(length, run.pointCount)
+            guard let fault = run.fault ?? difference(run, number, body) else { continue }
+            return .failed(finding(run, fault, number + 1, body))
+        }
+        return .passed(schedules: schedules)
+    }
+
+    /// Runs a program with one schedule.
+    ///
+    /// - Returns: what is wrong with the run, if anything.
+    @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
+    public func replay(_ token: ScheduleToken, _ body: (Simulation) throws -> Void) -> Fault? {
+        Run(seed: token.seed, ReplayStrategy(token.departures), limits, body).fault
+    }
+
+    // MARK: Which schedules
+
+    private func plan(_ number: Int, _ length: Int) -> (seed: UInt64, any Strategy) {
+        if number < former.count { return (former[number].seed, ReplayStrategy(former[number].departures)) }
+        // The first schedule is the usual one.
+        if number == former.count { return (seed, ReplayStrategy([])) }
+        var numbers = SeededNumbers(seed: seed, for: "schedule \(number)")
+        let strategies = former.isEmpty ? 8 : 9
+        let worlds = numbers.next()
+        let strategy: any Strategy =
+            switch number % strategies {
+            case 0: RandomStrategy(numbers: numbers)
+            case 1: PriorityStrategy(depth: 2, length: length, numbers: numbers)
+            case 2: FewDeparturesStrategy(1, length: length, takesTurns: false, numbers: numbers)
+            case 3: PriorityStrategy(depth: 3, length: length, numbers: numbers)
+            case 4: FewDeparturesStrategy(2, length: length, takesTurns: true, numbers: numbers)
+            case 5: RandomStrategy(numbers: numbers)
+            case 6: PriorityStrategy(depth: 4, length: length, numbers: numbers)
+            case 7: FewDeparturesStrategy(3, length: length, takesTurns: false, numbers: numbers)
+            default: NearbyStrategy(former.randomElement(using: &numbers)!, length: length, numbers: numbers)
+            }
+        return (worlds, strategy)
+    }
+
+    // MARK: What is found
+
+    /// Every so often, whether the same schedule gives the same run.
+    private func difference(_ run: Run, _ number: Int, _ body: (Simulation) throws -> Void) -> Fault? {
+        guard number % 64 == 0 else { return nil }
+        let twin = Run(seed: run.token.seed, ReplayStrategy(run.token.departures), limits, body)
+        return twin.digest == run.digest && twin.fault == nil
+            ? nil
+            : Fault(.difference, "the same schedule gave another run; something in the program does not follow from the seed")
+    }
+
+    private func finding(
+        _ run: Run, _ fault: Fault, _ number: Int, _ body: (Simulation) throws -> Void
+    ) -> Finding {
+        var shrinking = Shrinking(limits, fault.kind)
+        let token = fault.kind == .difference ? run.token : shrinking.shrink(run.token, body)
+        let strategy = ReplayStrategy(token.departures)
+        let failing = Run(seed: token.seed, strategy, limits, isDrawn: true, body)
+        var nearest: Run?
+        if let last = token.departures.indices.last {
+            var departures = token.departures
+            departures.remove(at: last)
+            nearest = Run(seed: token.seed, ReplayStrategy(departures), limits, isDrawn: true, body)
+        }
+        let isSame = failing.fault?.kind == fault.kind
+        return Finding(
+            fault: isSame ? failing.fault! : fault, token: token, first: run.token, schedules: number,
+            attempts: shrinking.attempts, isReproducible: isSame, picture: failing.picture,
+            nearest: nearest?.fault == nil ? nearest?.picture : nil)
+    }
+}

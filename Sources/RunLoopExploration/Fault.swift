@@ -1,0 +1,26 @@
+/// What is wrong with a run. A value and `Sendable`.
+public struct Fault: Sendable, Hashable, CustomStringConvertible {
+    /// The kinds of faults.
+    public enum Kind: Sendable, Hashable {
+        /// The program has thrown an error, or an expectation of a test has failed.
+        case expectation
+        /// Nothing can happen any more, and a task waits.
+        case deadlock
+        /// A timer fired too late.
+        case starvation
+        /// Something has left the simulation, so that the run may be another one each time.
+        case escape
+        /// The same schedule gave another run.
+        case difference
+    }
+
+    public let kind: Kind
+
+    /// What is wrong, as a sentence.
+    public let description: String
+
+    init(_ kind: Kind, _ description: String) {
+        self.kind = kind
+        self.description = description
+    }
+}

@@ -1,0 +1,144 @@
+internal import RunLoopCore
+internal import RunLoopSimulation
+
+/// Makes the choices of one run as a strategy says, and notes where they depart from what is usual.
+final class Recorder: Choices, @unchecked Sendable {
+    // Unchecked, but only the thread whose turn it is gets here, and the one that explores when the run is over.
+
+    private var strategy: any Strategy
+    private var lanes: [Lane] = []
+    private var laneOfTask: [Int: Int] = [:]
+    /// By the addresses of jobs that wait.
+    private var laneOfJob: [UInt: Int] = [:]
+    private var laneOfThread: [Int: Int] = [:]
+    private var laneOfPossibility: [String: Int] = [:]
+    /// The task whose job runs on a thread, or ran last.
+    private var tasks: [Int: (lane: Int, isRunning: Bool)] = [:]
+    /// The thread whose turn it is.
+    private var thread = 0
+    /// How many places there were with more than one possibility.
+    private(set) var pointCount = 0
+    private(set) var departures: [ScheduleToken.Departure] = []
+    /// Follows from all that was chosen.
+    private(set) var digest: UInt64 = 0xcbf2_9ce4_8422_2325
+
+    /// A task, a thread, or something that is chosen.
+    private struct Lane {
+        let name: String
+        /// How often it went on.
+        var steps = 0
+        /// How many tasks it has started.
+        var children = 0
+        /// Whether it has let others go first, and has not gone on since.
+        var yields = false
+        /// Until which place all others go first, because another one went on in its stead.
+        var delay = 0
+    }
+
+    init(_ strategy: any Strategy) {
+        self.strategy = strategy
+    }
+
+    private func add(_ name: String) -> Int {
+        lanes.append(Lane(name: name))
+        return lanes.count - 1
+    }
+
+    private func lane(ofThread index: Int, _ name: @autoclosure () -> String) -> Int {
+        if let lane = laneOfThread[index] { return lane }
+        laneOfThread[index] = add("*" + name())
+        return laneOfThread[index]!
+    }
+
+    /// - Parameters:
+    ///   - options: the lanes that may go on.
+    ///   - usual: which of them usually does.
+    private func decide(_ kind: ChoicePoint.Kind, _ options: [Int], usual: Int) -> Int {
+        var choice = usual
+        let step = lanes[options[usual]].steps
+        if options.count > 1 {
+            choice = strategy.choose(
+                at: ChoicePoint(
+                    kind: kind, number: pointCount, lanes: options, usual: usual, step: step,
+                    name: { [lanes] in lanes[$0].name }))
+            pointCount += 1
+            digest = (digest ^ UInt64(truncatingIfNeeded: choice)) &* 0x0100_0000_01b3
+        }
+        if choice != usual {
+            lanes[options[usual]].delay = kind == .possibility ? 0 : pointCount + Self.longestDelay
+            departures.append(
+                .init(
+                    place: lanes[options[usual]].name, step: step,
+                    instead: kind == .possibility ? .possibility(choice) : .other(lanes[options[choice]].name)))
+        }
+        lanes[options[choice]].steps += 1
+        (lanes[options[choice]].yields, lanes[options[choice]].delay) = (false, 0)
+        return choice
+    }
+
+    /// How many places a lane is held back. Without an end, one that others wait for without resting would be for ever.
+    private static let longestDelay = 64
+
+    /// Who usually goes on: whoever did last, unless it lets others go first or is held back.
+    private func usual(of options: [Int], last: Int?) -> Int {
+        func isFree(_ index: Int) -> Bool { !lanes[options[index]].yields && lanes[options[index]].delay <= pointCount }
+        if let last, isFree(last) { return last }
+        return options.indices.first(where: isFree)
+            ?? options.indices.min { lanes[options[$0]].delay < lanes[options[$1]].delay }!
+    }
+
+    // MARK: What is asked
+
+    func nextThread(of ready: [Int], _ name: (Int) -> String) -> Int {
+        let options = ready.map { lane(ofThread: $0, name($0)) }
+        let choice = decide(.thread, options, usual: usual(of: options, last: ready.firstIndex(of: thread)))
+        thread = ready[choice]
+        return choice
+    }
+
+    func jobCame(_ job: UnownedJob, from thread: Int) {
+        let running = tasks[thread].flatMap { $0.isRunning ? $0.lane : nil }
+        guard let task = job.taskNumber else {
+            // With a job of the runtime, the task that runs lets others go first, or enters an actor.
+            let lane = running ?? lane(ofThread: thread, "main")
+            lanes[lane].yields = true
+            laneOfJob[job.address] = lane
+            return
+        }
+        let lane = laneOfTask[task] ?? newTask(of: running ?? lane(ofThread: thread, "main"))
+        if lane == running { lanes[lane].yields = true }
+        laneOfTask[task] = lane
+        laneOfJob[job.address] = lane
+    }
+
+    private func newTask(of parent: Int) -> Int {
+        lanes[parent].children += 1
+        let name = lanes[parent].name + ".\(lanes[parent].children)"
+        return add(name.first == "*" ? String(name.dropFirst()) : name)
+    }
+
+    func nextJob(of jobs: [UnownedJob], on thread: Int) -> Int {
+        // Of several jobs of a lane the first one is next.
+        var (options, places) = ([Int](), [Int]())
+        for (place, job) in jobs.enumerated() {
+            let lane = laneOfJob[job.address]!
+            guard !options.contains(lane) else { continue }
+            options.append(lane)
+            places.append(place)
+        }
+        let last = tasks[thread].flatMap { options.firstIndex(of: $0.lane) }
+        let choice = decide(.task, options, usual: usual(of: options, last: last))
+        tasks[thread] = (options[choice], true)
+        return places[choice]
+    }
+
+    func callEnded(on thread: Int) {
+        tasks[thread]?.isRunning = false
+    }
+
+    func choose(_ what: String, of count: Int) -> Int {
+        let lane = laneOfPossibility[what] ?? add(what)
+        laneOfPossibility[what] = lane
+        return decide(.possibility, Array(repeating: lane, count: count), usual: 0)
+    }
+}

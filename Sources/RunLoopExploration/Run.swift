@@ -1,0 +1,50 @@
+internal import RunLoopCore
+internal import RunLoopSimulation
+
+/// One run of a program, with one schedule.
+struct Run {
+    /// What the run can be repeated with.
+    let token: ScheduleToken
+    let fault: Fault?
+    /// How many places there were with more than one possibility.
+    let pointCount: Int
+    /// Equal in equal runs.
+    let digest: UInt64
+    /// What happened, if that was asked for.
+    let picture: String
+
+    init(
+        seed: UInt64, _ strategy: any Strategy, _ limits: Exploration.Limits, isDrawn: Bool = false,
+        _ body: (Simulation) throws -> Void
+    ) {
+        let recorder = Recorder(strategy)
+        let (fault, end, picture) = withSimulation(seed: seed, traced: isDrawn, choices: recorder) { simulation in
+            var fault: Fault?
+            do { try body(simulation) } catch { fault = Fault(.expectation, "\(error)") }
+            fault = fault ?? Fault(of: simulation, limits)
+            return (fault, simulation.now, isDrawn ? simulation.picture : "")
+        }
+        self.fault = fault
+        self.picture = picture
+        token = ScheduleToken(seed: seed, departures: recorder.departures)
+        pointCount = recorder.pointCount
+        digest = (recorder.digest ^ UInt64(bitPattern: end.nanoseconds)) &* 0x0100_0000_01b3
+    }
+}
+
+extension Fault {
+    /// What is wrong with a simulation at the end of a program.
+    fileprivate init?(of simulation: Simulation, _ limits: Exploration.Limits) {
+        if let escape = simulation.escapes.first {
+            self.init(.escape, escape)
+        } else if limits.reportsDeadlocks, case .stuck(let waits) = simulation.standing,
+            let wait = waits.first(where: { $0.what.hasPrefix("task ") })
+        {
+            self.init(.deadlock, "nothing can happen any more, and \(wait)")
+        } else if let late = limits.latestFire, simulation.loop.statistics.lateness.maximum > late {
+            self.init(.starvation, "a timer fired \(simulation.loop.statistics.lateness.maximum) after it was due")
+        } else {
+            return nil
+        }
+    }
+}

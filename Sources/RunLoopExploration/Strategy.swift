@@ -1,0 +1,159 @@
+internal import RunLoopSimulation
+
+/// A place in a run where more than one thing may happen next.
+struct ChoicePoint {
+    enum Kind {
+        case task, thread, possibility
+    }
+
+    let kind: Kind
+    /// How many such places the run has had before.
+    let number: Int
+    /// Who may go on: the numbers of tasks or threads. Of possibilities, what is chosen, as often as there are some.
+    let lanes: [Int]
+    /// Which of them usually does.
+    let usual: Int
+    /// How many steps that one has made; how often the possibilities have been chosen from.
+    let step: Int
+    /// The name of a lane.
+    let name: (Int) -> String
+}
+
+/// Chooses at each place of one run.
+protocol Strategy {
+    /// - Returns: which of the lanes of the place, or possibilities, it is.
+    mutating func choose(at point: ChoicePoint) -> Int
+}
+
+/// Chooses evenly, but for possibilities of which the usual one comes half of the time.
+struct RandomStrategy: Strategy {
+    var numbers: SeededNumbers
+
+    mutating func choose(at point: ChoicePoint) -> Int {
+        if point.kind == .possibility && Bool.random(using: &numbers) { return 0 }
+        return Int.random(in: 0..<point.lanes.count, using: &numbers)
+    }
+}
+
+/// Goes on with whoever is ahead in a random order, which changes at a few random places: PCT, by Burckhardt and others,
+/// "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs".
+struct PriorityStrategy: Strategy {
+    private var numbers: SeededNumbers
+    private var priorities: [Int: UInt64] = [:]
+    /// Where whoever is ahead falls behind all others.
+    private let changes: Set<Int>
+    private var lowest: UInt64 = 1 << 32
+
+    /// - Parameters:
+    ///   - depth: one more than the number of changes.
+    ///   - length: how many places a run has.
+    init(depth: Int, length: Int, numbers: SeededNumbers) {
+        var numbers = numbers
+        changes = Set((1..<depth).map { _ in Int.random(in: 0..<max(1, length), using: &numbers) })
+        self.numbers = numbers
+    }
+
+    mutating func choose(at point: ChoicePoint) -> Int {
+        guard point.kind != .possibility else { return Int.random(in: 0..<4, using: &numbers) == 0 ? any(point) : 0 }
+        if changes.contains(point.number) {
+            lowest -= 1
+            priorities[point.lanes[ahead(of: point)]] = lowest
+        }
+        return ahead(of: point)
+    }
+
+    private mutating func any(_ point: ChoicePoint) -> Int {
+        Int.random(in: 0..<point.lanes.count, using: &numbers)
+    }
+
+    private mutating func ahead(of point: ChoicePoint) -> Int {
+        for lane in point.lanes where priorities[lane] == nil { priorities[lane] = numbers.next() | 1 << 63 }
+        return point.lanes.indices.max { priorities[point.lanes[$0]]! < priorities[point.lanes[$1]]! }!
+    }
+}
+
+/// Does what is usual but at a few random places.
+struct FewDeparturesStrategy: Strategy {
+    private var numbers: SeededNumbers
+    private let places: Set<Int>
+    /// Whether, instead of going on with one as long as it can, each has its turn after the others.
+    private let takesTurns: Bool
+    /// When a lane had its last turn.
+    private var turns: [Int: Int] = [:]
+
+    init(_ count: Int, length: Int, takesTurns: Bool, numbers: SeededNumbers) {
+        var numbers = numbers
+        places = Set((0..<count).map { _ in Int.random(in: 0..<max(1, length), using: &numbers) })
+        self.numbers = numbers
+        self.takesTurns = takesTurns
+    }
+
+    mutating func choose(at point: ChoicePoint) -> Int {
+        var choice = point.usual
+        if takesTurns && point.kind != .possibility {
+            choice = point.lanes.indices.min { turns[point.lanes[$0], default: -1] < turns[point.lanes[$1], default: -1] }!
+        }
+        if places.contains(point.number) {
+            let others = point.lanes.indices.filter { $0 != choice }
+            choice = others.randomElement(using: &numbers)!
+        }
+        turns[point.lanes[choice]] = point.number
+        return choice
+    }
+}
+
+/// Departs where a schedule says.
+struct ReplayStrategy: Strategy {
+    private struct Place: Hashable {
+        let name: String
+        let step: Int
+    }
+
+    /// What happens instead, the next one last.
+    private var departures: [Place: [ScheduleToken.Departure.Instead]] = [:]
+
+    init(_ departures: [ScheduleToken.Departure]) {
+        for departure in departures.reversed() {
+            self.departures[Place(name: departure.place, step: departure.step), default: []].append(departure.instead)
+        }
+    }
+
+    mutating func choose(at point: ChoicePoint) -> Int {
+        guard !departures.isEmpty else { return point.usual }
+        let place = Place(name: point.name(point.lanes[point.usual]), step: point.step)
+        guard let instead = departures[place]?.last else { return point.usual }
+        let choice: Int?
+        switch instead {
+        case .other(let name): choice = point.lanes.firstIndex { point.name($0) == name }
+        case .possibility(let number): choice = number < point.lanes.count ? number : nil
+        }
+        guard let choice, choice != point.usual else { return point.usual }
+        departures[place]!.removeLast()
+        return choice
+    }
+}
+
+/// Departs nearly where a schedule says that has failed before: at a place more, at one less, or a step earlier or later.
+struct NearbyStrategy: Strategy {
+    private var replay: ReplayStrategy
+    private var few: FewDeparturesStrategy
+
+    init(_ token: ScheduleToken, length: Int, numbers: SeededNumbers) {
+        var (numbers, departures) = (numbers, token.departures)
+        if let index = departures.indices.randomElement(using: &numbers) {
+            let former = departures.remove(at: index)
+            let step = former.step + [-1, 0, 1].randomElement(using: &numbers)!
+            if step >= 0 && Bool.random(using: &numbers) {
+                departures.insert(.init(place: former.place, step: step, instead: former.instead), at: index)
+            }
+        }
+        replay = ReplayStrategy(departures)
+        few = FewDeparturesStrategy(
+            Int.random(in: 0...1, using: &numbers), length: length, takesTurns: false, numbers: numbers)
+    }
+
+    mutating func choose(at point: ChoicePoint) -> Int {
+        let choice = replay.choose(at: point)
+        return choice == point.usual ? few.choose(at: point) : choice
+    }
+}

@@ -1,0 +1,116 @@
+/// A schedule of a simulated program: its seed, and where it departs from what usually happens.
+///
+/// It replays the schedule, in any process, as long as the program is the same. A value and `Sendable`.
+public struct ScheduleToken: Sendable, Hashable {
+    /// What all chance of the simulation follows from.
+    public var seed: UInt64
+
+    /// Where another task or thread went first than usual, or something unusual was chosen, in the order in which that
+    /// happened.
+    public var departures: [Departure]
+
+    /// A schedule of these departures. Without any, a task runs until it waits, threads have their turns in the order in
+    /// which they were started, and each choice is the first one.
+    public init(seed: UInt64, departures: [Departure] = []) {
+        self.seed = seed
+        self.departures = departures
+    }
+
+    /// A place where a schedule departs from what usually happens. A value and `Sendable`.
+    public struct Departure: Sendable, Hashable {
+        /// What would have gone on: the name of a task, or of a thread with an asterisk before it; or what was chosen.
+        public let place: String
+        /// How many steps it had made; how often that had been chosen before.
+        public let step: Int
+        /// What happens instead.
+        public let instead: Instead
+
+        /// What happens instead of what is usual. A value and `Sendable`.
+        public enum Instead: Sendable, Hashable {
+            /// Another task goes on, or another thread.
+            case other(String)
+            /// The possibility with that number comes true.
+            case possibility(Int)
+        }
+
+        /// A departure from what `place` would have done next after so many steps.
+        public init(place: String, step: Int, instead: Instead) {
+            self.place = place
+            self.step = step
+            self.instead = instead
+        }
+    }
+}
+
+extension ScheduleToken.Departure: CustomStringConvertible {
+    /// For example `b@0>a`: task `b` would have made its first step, and `a` goes on instead; or `link is cut@2=1`.
+    public var description: String {
+        switch instead {
+        case .other(let name): "\(Self.quote(place))@\(step)>\(Self.quote(name))"
+        case .possibility(let number): "\(Self.quote(place))@\(step)=\(number)"
+        }
+    }
+
+    fileprivate init?(_ text: Substring) {
+        guard let at = text.firstIndex(of: "@"), let place = Self.unquote(text[..<at]) else { return nil }
+        let rest = text[text.index(after: at)...]
+        guard let sign = rest.firstIndex(where: { $0 == ">" || $0 == "=" }), let step = Int(rest[..<sign]), step >= 0
+        else { return nil }
+        let end = rest[rest.index(after: sign)...]
+        if rest[sign] == ">" {
+            guard let other = Self.unquote(end) else { return nil }
+            self.init(place: place, step: step, instead: .other(other))
+        } else {
+            guard let number = Int(end), number >= 0 else { return nil }
+            self.init(place: place, step: step, instead: .possibility(number))
+        }
+    }
+
+    /// What tokens are made of, with a per cent sign and two digits instead, as in an address.
+    private static let marks = Set("%@>=;".utf8)
+
+    private static func quote(_ name: String) -> String {
+        var quoted: [UInt8] = []
+        for byte in name.utf8 {
+            if marks.contains(byte) || byte < 32 || byte == 127 {
+                let digits = String(byte, radix: 16)
+                quoted += Array(("%" + (digits.count == 1 ? "0" : "") + digits).utf8)
+            } else {
+                quoted.append(byte)
+            }
+        }
+        return String(decoding: quoted, as: UTF8.self)
+    }
+
+    private static func unquote(_ text: Substring) -> String? {
+        var (bytes, name) = (Array(text.utf8)[...], [UInt8]())
+        while let byte = bytes.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                name.append(byte)
+                continue
+            }
+            guard bytes.count >= 2, let value = UInt8(String(decoding: bytes.prefix(2), as: UTF8.self), radix: 16) else {
+                return nil
+            }
+            name.append(value)
+            bytes.removeFirst(2)
+        }
+        return String(validating: name, as: UTF8.self)
+    }
+}
+
+extension ScheduleToken: LosslessStringConvertible {
+    /// For example `7:b@0>a;a@7>b`.
+    public var description: String { "\(seed):" + departures.map(\.description).joined(separator: ";") }
+
+    /// The schedule that a token's text names; `nil` if it is not the text of a token.
+    public init?(_ text: String) {
+        guard let colon = text.firstIndex(of: ":"), let seed = UInt64(text[..<colon]) else { return nil }
+        var departures: [Departure] = []
+        for part in text[text.index(after: colon)...].split(separator: ";") {
+            guard let departure = Departure(part) else { return nil }
+            departures.append(departure)
+        }
+        self.init(seed: seed, departures: departures)
+    }
+}
