@@ -46,12 +46,16 @@ public struct Exploration: Sendable {
         /// until they are cancelled says `false`, or cancels them.
         public var reportsDeadlocks: Bool
 
+        /// Whether it is a fault if a task of a loop does not end when it is cancelled at the end of the simulation.
+        public var reportsLeaks: Bool
+
         /// How much later than its date a timer of the main loop may fire; as late as it likes unless given.
         public var latestFire: Duration?
 
-        /// Deadlocks are faults, late timers are not, unless given.
-        public init(reportsDeadlocks: Bool = true, latestFire: Duration? = nil) {
+        /// Deadlocks and leaks are faults, late timers are not, unless given.
+        public init(reportsDeadlocks: Bool = true, reportsLeaks: Bool = true, latestFire: Duration? = nil) {
             self.reportsDeadlocks = reportsDeadlocks
+            self.reportsLeaks = reportsLeaks
             self.latestFire = latestFire
         }
     }
@@ -137,7 +141,9 @@ public struct Exploration: Sendable {
         let twin = Run(seed: run.token.seed, ReplayStrategy(run.token.departures), limits, body)
         return twin.digest == run.digest && twin.fault == nil
             ? nil
-            : Fault(.difference, "the same schedule gave another run; something in the program does not follow from the seed")
+            : Fault(
+                .difference,
+                "the same schedule gave another run; something in the program does not follow from the seed")
     }
 
     private func finding(

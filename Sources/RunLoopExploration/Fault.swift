@@ -6,6 +6,8 @@ public struct Fault: Sendable, Hashable, CustomStringConvertible {
         case expectation
         /// Nothing can happen any more, and a task waits.
         case deadlock
+        /// A task of a loop has not ended, though it was cancelled and its loop has ended.
+        case leak
         /// A timer fired too late.
         case starvation
         /// Something has left the simulation, so that the run may be another one each time.

@@ -19,6 +19,14 @@ final class Recorder: Choices, @unchecked Sendable {
     /// How many places there were with more than one possibility.
     private(set) var pointCount = 0
     private(set) var departures: [ScheduleToken.Departure] = []
+    private(set) var lastStep = (lane: "", words: "")
+    /// Tasks of loops that have begun and not ended, by their numbers: their lanes' names, and where they were started.
+    private var openTasks: [Int: (name: String, origin: RunLoop.Origin)] = [:]
+    private var taskCount = 0
+    /// How many tasks have had a name.
+    private var sameNames: [String: Int] = [:]
+    /// The next new task is that one of a loop.
+    private var newTask: Int?
     /// Follows from all that was chosen.
     private(set) var digest: UInt64 = 0xcbf2_9ce4_8422_2325
 
@@ -72,6 +80,13 @@ final class Recorder: Choices, @unchecked Sendable {
                     instead: kind == .possibility ? .possibility(choice) : .other(lanes[options[choice]].name)))
         }
         lanes[options[choice]].steps += 1
+        if kind == .task {
+            let step = "step \(lanes[options[choice]].steps)"
+            lastStep = (
+                lanes[options[choice]].name,
+                choice == usual ? step : "\(step) ← instead of \(lanes[options[usual]].name)"
+            )
+        }
         (lanes[options[choice]].yields, lanes[options[choice]].delay) = (false, 0)
         return choice
     }
@@ -96,6 +111,22 @@ final class Recorder: Choices, @unchecked Sendable {
         return choice
     }
 
+    func taskBegins(named name: String?, at origin: RunLoop.Origin, on thread: Int) -> Int {
+        taskCount += 1
+        newTask = taskCount
+        openTasks[taskCount] = (name ?? "", origin)
+        return taskCount
+    }
+
+    func taskEnded(_ number: Int) {
+        openTasks[number] = nil
+    }
+
+    /// A task of a loop that has not ended though everything else has.
+    var leakedTask: String? {
+        openTasks.min { $0.key < $1.key }.map { "task \($0.value.name), which was started at \($0.value.origin)" }
+    }
+
     func jobCame(_ job: UnownedJob, from thread: Int) {
         let running = tasks[thread].flatMap { $0.isRunning ? $0.lane : nil }
         guard let task = job.taskNumber else {
@@ -105,16 +136,24 @@ final class Recorder: Choices, @unchecked Sendable {
             laneOfJob[job.address] = lane
             return
         }
-        let lane = laneOfTask[task] ?? newTask(of: running ?? lane(ofThread: thread, "main"))
+        let lane = laneOfTask[task] ?? addTask(of: running ?? lane(ofThread: thread, "main"))
         if lane == running { lanes[lane].yields = true }
         laneOfTask[task] = lane
         laneOfJob[job.address] = lane
     }
 
-    private func newTask(of parent: Int) -> Int {
+    private func addTask(of parent: Int) -> Int {
         lanes[parent].children += 1
-        let name = lanes[parent].name + ".\(lanes[parent].children)"
-        return add(name.first == "*" ? String(name.dropFirst()) : name)
+        var name = lanes[parent].name + ".\(lanes[parent].children)"
+        if name.first == "*" { name.removeFirst() }
+        if let task = newTask.take(), let open = openTasks[task] {
+            if !open.name.isEmpty {
+                sameNames[open.name, default: 0] += 1
+                name = sameNames[open.name] == 1 ? open.name : "\(open.name) \(sameNames[open.name]!)"
+            }
+            openTasks[task]!.name = name
+        }
+        return add(name)
     }
 
     func nextJob(of jobs: [UnownedJob], on thread: Int) -> Int {

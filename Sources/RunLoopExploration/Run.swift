@@ -18,11 +18,14 @@ struct Run {
         _ body: (Simulation) throws -> Void
     ) {
         let recorder = Recorder(strategy)
-        let (fault, end, picture) = withSimulation(seed: seed, traced: isDrawn, choices: recorder) { simulation in
+        var (fault, end, picture) = withSimulation(seed: seed, traced: isDrawn, choices: recorder) { simulation in
             var fault: Fault?
             do { try body(simulation) } catch { fault = Fault(.expectation, "\(error)") }
             fault = fault ?? Fault(of: simulation, limits)
             return (fault, simulation.now, isDrawn ? simulation.picture : "")
+        }
+        if fault == nil, limits.reportsLeaks, let task = recorder.leakedTask {
+            fault = Fault(.leak, "\(task), has not ended, though it was cancelled when its loop ended")
         }
         self.fault = fault
         self.picture = picture

@@ -91,7 +91,9 @@ struct FewDeparturesStrategy: Strategy {
     mutating func choose(at point: ChoicePoint) -> Int {
         var choice = point.usual
         if takesTurns && point.kind != .possibility {
-            choice = point.lanes.indices.min { turns[point.lanes[$0], default: -1] < turns[point.lanes[$1], default: -1] }!
+            choice = point.lanes.indices.min {
+                turns[point.lanes[$0], default: -1] < turns[point.lanes[$1], default: -1]
+            }!
         }
         if places.contains(point.number) {
             let others = point.lanes.indices.filter { $0 != choice }

@@ -89,7 +89,8 @@ extension ScheduleToken.Departure: CustomStringConvertible {
                 name.append(byte)
                 continue
             }
-            guard bytes.count >= 2, let value = UInt8(String(decoding: bytes.prefix(2), as: UTF8.self), radix: 16) else {
+            guard bytes.count >= 2, let value = UInt8(String(decoding: bytes.prefix(2), as: UTF8.self), radix: 16)
+            else {
                 return nil
             }
             name.append(value)

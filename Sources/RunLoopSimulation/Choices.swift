@@ -1,4 +1,4 @@
-internal import RunLoopCore
+package import RunLoopCore
 
 /// Chooses wherever more than one thing may legally happen next, in a simulation that is explored.
 ///
@@ -10,6 +10,13 @@ package protocol Choices: AnyObject, Sendable {
     ///   - ready: their numbers, in the order in which they were started; at least one.
     ///   - name: the name of a thread.
     func nextThread(of ready: [Int], _ name: (Int) -> String) -> Int
+
+    /// A thread is about to start a task of its loop.
+    ///
+    /// - Returns: a number for ``taskEnded(_:)``.
+    func taskBegins(named name: String?, at origin: RunLoop.Origin, on thread: Int) -> Int
+
+    func taskEnded(_ number: Int)
 
     /// A job waits for its turn on a thread, or is on its way there.
     ///
@@ -24,6 +31,9 @@ package protocol Choices: AnyObject, Sendable {
 
     /// Which of so many possibilities comes true; the first one is what usually happens.
     func choose(_ what: String, of count: Int) -> Int
+
+    /// What was chosen last of tasks or possibilities: whose that is, and what it does.
+    var lastStep: (lane: String, words: String) { get }
 }
 
 /// What chooses for one loop of an explored simulation.
@@ -38,11 +48,20 @@ final class LoopChoices: CallSchedule {
         self.timeline = timeline
     }
 
+    func taskBegins(named name: String?, at origin: RunLoop.Origin) -> () -> Void {
+        let number = choices.taskBegins(named: name, at: origin, on: thread)
+        return { [choices] in choices.taskEnded(number) }
+    }
+
     func jobCame(_ job: UnownedJob) {
         choices.jobCame(job, from: thread)
     }
 
-    func nextJob(of jobs: [UnownedJob]) -> Int { choices.nextJob(of: jobs, on: thread) }
+    func nextJob(of jobs: [UnownedJob]) -> Int {
+        let index = choices.nextJob(of: jobs, on: thread)
+        if timeline.isTraced { timeline.note(choices.lastStep.words, of: choices.lastStep.lane) }
+        return index
+    }
 
     func callEnded() {
         choices.callEnded(on: thread)
@@ -67,7 +86,10 @@ extension Simulation {
     ///   - options: the possibilities; at least one.
     public func choice<Option>(_ what: String, of options: [Option]) -> Option {
         require(!options.isEmpty, "a choice needs something to choose from; \(quoted(what)) has nothing")
-        return options[timeline.choices?.choose(what, of: options.count) ?? 0]
+        guard let choices = timeline.choices else { return options[0] }
+        let choice = choices.choose(what, of: options.count)
+        note("\(what): \(options[choice])")
+        return options[choice]
     }
 
     /// Whether something happens that usually does not, such as a fault. Elsewhere than in a simulation that is explored

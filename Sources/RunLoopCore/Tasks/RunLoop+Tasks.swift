@@ -96,10 +96,15 @@ extension RunLoop {
         require(takesJobs, "a task was started on \(mailbox.loopDescription), which has ended")
         let item = TaskItem(name: name, origin: origin)
         // Unsafe, but the task stays on the loop's thread, to which these belong.
-        nonisolated(unsafe) let (ownItem, body) = (item, operation)
+        nonisolated(unsafe) let (ownItem, body, ended) = (
+            item, operation, schedule?.taskBegins(named: name, at: origin)
+        )
         let scope = TaskScope(remote)
         let task = Task(name: name, executorPreference: remote.executor(inModes: modes).own, priority: priority) {
-            defer { ownItem.invalidate() }
+            defer {
+                ownItem.invalidate()
+                ended?()
+            }
             return try await scope.run(body)
         }
         item.task = (cancel: { task.cancel() }, ended: { _ = await task.result })

@@ -1,5 +1,10 @@
 /// Chooses what is not determined on a loop's thread; a loop has one in a simulation that is explored.
 package protocol CallSchedule: AnyObject {
+    /// A task of the loop is about to be started.
+    ///
+    /// - Returns: what is called when it has ended.
+    func taskBegins(named name: String?, at origin: RunLoop.Origin) -> () -> Void
+
     /// A job waits for its turn.
     func jobCame(_ job: UnownedJob)
 
