@@ -88,17 +88,10 @@ public struct Exploration: Sendable {
     ///   simulation chooses, and fails by throwing an error.
     @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
     public func run(_ body: (Simulation) throws -> Void) -> Result {
-        let end = duration.map { ContinuousClock.now + $0 }
-        var length = 16
-        for number in 0..<schedules {
-            if number > 0, let end, ContinuousClock.now >= end { return .passed(schedules: number) }
-            let (seed, strategy) = plan(number, length)
-            let run = Run(seed: seed, strategy, limits, body)
-            length = max(length, run.pointCount)
-            guard let fault = run.fault ?? difference(run, number, body) else { continue }
-            return .failed(finding(run, fault, number + 1, body))
+        withoutActuallyEscaping(body) { body in
+            var runner = LocalRunner(exploration: self, body: body)
+            return run(&runner)
         }
-        return .passed(schedules: schedules)
     }
 
     /// Runs a program with one schedule.
@@ -106,12 +99,14 @@ public struct Exploration: Sendable {
     /// - Returns: what is wrong with the run, if anything.
     @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
     public func replay(_ token: ScheduleToken, _ body: (Simulation) throws -> Void) -> Fault? {
-        Run(seed: token.seed, ReplayStrategy(token.departures), limits, body).fault
+        withoutActuallyEscaping(body) { body in
+            LocalRunner(exploration: self, body: body).replay(token, isDrawn: false).fault
+        }
     }
 
     // MARK: Which schedules
 
-    private func plan(_ number: Int, _ length: Int) -> (seed: UInt64, any Strategy) {
+    func plan(_ number: Int, _ length: Int) -> (seed: UInt64, any Strategy) {
         if number < former.count { return (former[number].seed, ReplayStrategy(former[number].departures)) }
         // The first schedule is the usual one.
         if number == former.count { return (seed, ReplayStrategy([])) }
@@ -135,29 +130,32 @@ public struct Exploration: Sendable {
 
     // MARK: What is found
 
-    /// Every so often, whether the same schedule gives the same run.
-    private func difference(_ run: Run, _ number: Int, _ body: (Simulation) throws -> Void) -> Fault? {
-        guard number % 64 == 0 else { return nil }
-        let twin = Run(seed: run.token.seed, ReplayStrategy(run.token.departures), limits, body)
-        return twin.digest == run.digest && twin.fault == nil
-            ? nil
-            : Fault(
-                .difference,
-                "the same schedule gave another run; something in the program does not follow from the seed")
+    /// Between so many schedules the time is looked at.
+    private static let batch = 32
+
+    func run(_ runner: inout some Runner) -> Result {
+        let end = duration.map { ContinuousClock.now + $0 }
+        var (number, length) = (0, 16)
+        while number < schedules {
+            let batch = number..<min(number + Self.batch, schedules)
+            if let (failed, run) = runner.explore(batch, length: &length) {
+                return .failed(finding(run, failed + 1, &runner))
+            }
+            number = batch.upperBound
+            if let end, ContinuousClock.now >= end { break }
+        }
+        return .passed(schedules: number)
     }
 
-    private func finding(
-        _ run: Run, _ fault: Fault, _ number: Int, _ body: (Simulation) throws -> Void
-    ) -> Finding {
-        var shrinking = Shrinking(limits, fault.kind)
-        let token = fault.kind == .difference ? run.token : shrinking.shrink(run.token, body)
-        let strategy = ReplayStrategy(token.departures)
-        let failing = Run(seed: token.seed, strategy, limits, isDrawn: true, body)
+    private func finding(_ run: Run, _ number: Int, _ runner: inout some Runner) -> Finding {
+        let fault = run.fault!
+        var shrinking = Shrinking(fault.kind)
+        let token = fault.kind == .difference ? run.token : shrinking.shrink(run.token, &runner)
+        let failing = runner.replay(token, isDrawn: true)
         var nearest: Run?
-        if let last = token.departures.indices.last {
-            var departures = token.departures
-            departures.remove(at: last)
-            nearest = Run(seed: token.seed, ReplayStrategy(departures), limits, isDrawn: true, body)
+        if !token.departures.isEmpty {
+            let fewer = ScheduleToken(seed: token.seed, departures: token.departures.dropLast())
+            nearest = runner.replay(fewer, isDrawn: true)
         }
         let isSame = failing.fault?.kind == fault.kind
         return Finding(

@@ -1,9 +1,13 @@
 /// What is wrong with a run. A value and `Sendable`.
 public struct Fault: Sendable, Hashable, CustomStringConvertible {
     /// The kinds of faults.
-    public enum Kind: Sendable, Hashable {
+    public enum Kind: String, Sendable, Hashable {
         /// The program has thrown an error, or an expectation of a test has failed.
         case expectation
+        /// The process has ended: a precondition has failed, or memory was touched that was not to be.
+        case trap
+        /// The run has not ended in the time that it may take.
+        case hang
         /// Nothing can happen any more, and a task waits.
         case deadlock
         /// A task of a loop has not ended, though it was cancelled and its loop has ended.

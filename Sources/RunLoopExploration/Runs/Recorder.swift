@@ -43,8 +43,11 @@ final class Recorder: Choices, @unchecked Sendable {
         var delay = 0
     }
 
-    init(_ strategy: any Strategy) {
+    private let journal: Journal?
+
+    init(_ strategy: any Strategy, _ journal: Journal?) {
         self.strategy = strategy
+        self.journal = journal
     }
 
     private func add(_ name: String) -> Int {
@@ -74,10 +77,11 @@ final class Recorder: Choices, @unchecked Sendable {
         }
         if choice != usual {
             lanes[options[usual]].delay = kind == .possibility ? 0 : pointCount + Self.longestDelay
-            departures.append(
-                .init(
-                    place: lanes[options[usual]].name, step: step,
-                    instead: kind == .possibility ? .possibility(choice) : .other(lanes[options[choice]].name)))
+            let departure = ScheduleToken.Departure(
+                place: lanes[options[usual]].name, step: step,
+                instead: kind == .possibility ? .possibility(choice) : .other(lanes[options[choice]].name))
+            departures.append(departure)
+            journal?.append(departure)
         }
         lanes[options[choice]].steps += 1
         if kind == .task {

@@ -5,19 +5,22 @@ internal import RunLoopSimulation
 struct Run {
     /// What the run can be repeated with.
     let token: ScheduleToken
-    let fault: Fault?
+    var fault: Fault?
     /// How many places there were with more than one possibility.
     let pointCount: Int
     /// Equal in equal runs.
     let digest: UInt64
     /// What happened, if that was asked for.
     let picture: String
+}
 
+extension Run {
+    /// Makes a run.
     init(
-        seed: UInt64, _ strategy: any Strategy, _ limits: Exploration.Limits, isDrawn: Bool = false,
+        seed: UInt64, _ strategy: any Strategy, _ limits: Exploration.Limits, isDrawn: Bool, _ journal: Journal?,
         _ body: (Simulation) throws -> Void
     ) {
-        let recorder = Recorder(strategy)
+        let recorder = Recorder(strategy, journal)
         var (fault, end, picture) = withSimulation(seed: seed, traced: isDrawn, choices: recorder) { simulation in
             var fault: Fault?
             do { try body(simulation) } catch { fault = Fault(.expectation, "\(error)") }
@@ -27,25 +30,25 @@ struct Run {
         if fault == nil, limits.reportsLeaks, let task = recorder.leakedTask {
             fault = Fault(.leak, "\(task), has not ended, though it was cancelled when its loop ended")
         }
-        self.fault = fault
-        self.picture = picture
-        token = ScheduleToken(seed: seed, departures: recorder.departures)
-        pointCount = recorder.pointCount
-        digest = (recorder.digest ^ UInt64(bitPattern: end.nanoseconds)) &* 0x0100_0000_01b3
+        self.init(
+            token: ScheduleToken(seed: seed, departures: recorder.departures), fault: fault,
+            pointCount: recorder.pointCount,
+            digest: (recorder.digest ^ UInt64(bitPattern: end.nanoseconds)) &* 0x0100_0000_01b3, picture: picture)
     }
 }
 
 extension Fault {
     /// What is wrong with a simulation at the end of a program.
     fileprivate init?(of simulation: Simulation, _ limits: Exploration.Limits) {
+        let lateness = simulation.loop.statistics.lateness.maximum
         if let escape = simulation.escapes.first {
             self.init(.escape, escape)
+        } else if let late = limits.latestFire, lateness > late {
+            self.init(.starvation, "a timer fired \(lateness) after it was due")
         } else if limits.reportsDeadlocks, case .stuck(let waits) = simulation.standing,
             let wait = waits.first(where: { $0.what.hasPrefix("task ") })
         {
             self.init(.deadlock, "nothing can happen any more, and \(wait)")
-        } else if let late = limits.latestFire, simulation.loop.statistics.lateness.maximum > late {
-            self.init(.starvation, "a timer fired \(simulation.loop.statistics.lateness.maximum) after it was due")
         } else {
             return nil
         }

@@ -1,0 +1,54 @@
+internal import RunLoopSimulation
+
+/// Runs a program with schedules of an exploration.
+protocol Runner {
+    /// Tries schedules by their numbers.
+    ///
+    /// - Parameter length: the most places that a run was seen to have; it grows with what is seen.
+    /// - Returns: the first that fails, and its number.
+    mutating func explore(_ numbers: Range<Int>, length: inout Int) -> (number: Int, run: Run)?
+
+    /// Runs one schedule.
+    ///
+    /// - Parameter isDrawn: whether to tell what happened.
+    mutating func replay(_ token: ScheduleToken, isDrawn: Bool) -> Run
+}
+
+/// Runs it on the calling thread.
+struct LocalRunner: Runner {
+    let exploration: Exploration
+    let body: (Simulation) throws -> Void
+    /// Where runs are noted that may be the last of the process.
+    var journal: Journal?
+
+    func explore(_ numbers: Range<Int>, length: inout Int) -> (number: Int, run: Run)? {
+        for number in numbers {
+            let (seed, strategy) = exploration.plan(number, length)
+            journal?.begin(number, seed: seed)
+            var run = run(seed, strategy)
+            length = max(length, run.pointCount)
+            if run.fault == nil, number % Self.twinPeriod == 0 { run.fault = difference(from: run) }
+            if run.fault != nil { return (number, run) }
+        }
+        return nil
+    }
+
+    func replay(_ token: ScheduleToken, isDrawn: Bool) -> Run {
+        journal?.begin(0, seed: token.seed)
+        return run(token.seed, ReplayStrategy(token.departures), isDrawn: isDrawn)
+    }
+
+    private func run(_ seed: UInt64, _ strategy: any Strategy, isDrawn: Bool = false) -> Run {
+        Run(seed: seed, strategy, exploration.limits, isDrawn: isDrawn, journal, body)
+    }
+
+    /// Every so many schedules one is run twice.
+    private static let twinPeriod = 64
+
+    private func difference(from run: Run) -> Fault? {
+        let twin = replay(run.token, isDrawn: false)
+        guard twin.digest != run.digest || twin.fault != nil else { return nil }
+        return Fault(
+            .difference, "the same schedule gave another run: something in the program does not follow from the seed")
+    }
+}
