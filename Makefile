@@ -8,8 +8,11 @@ export SWIFT_BACKTRACE := enable=no
 # one that has ended is not asked for, Swift Testing looks for it without a pause.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH := $(shell echo $$((2 * $$(nproc))))
 SOURCES := Package.swift Sources Tests Examples Scripts Benchmarks/Package.swift Benchmarks/Sources
+# Lines for debuggers would take a sixth of the time of a build; with DEBUG_INFO=dwarf they are there.
+DEBUG_INFO ?= none
+BUILD = $(SWIFT) build -debug-info-format $(DEBUG_INFO)
 # There are no XCTest cases; the empty run of XCTest would leak, and LeakSanitizer would say so.
-TEST := $(SWIFT) test --disable-xctest
+TEST = $(SWIFT) test --disable-xctest -debug-info-format $(DEBUG_INFO)
 SANITIZED_TEST = $(TEST) --sanitize=$(if $(findstring tsan,$@),thread,address) --scratch-path .build-$(@:-short=)
 ROOT = $$([ "$$(id -u)" = 0 ] || echo sudo)
 # What crosses threads, and what touches C; each target is compiled for one of them. The rest, models of one thread, races
@@ -62,7 +65,7 @@ demo: deps
 	Examples/TTLStore/demo $$bin
 
 test: deps costs-deps lint
-	$(SWIFT) build --build-tests
+	$(BUILD) --build-tests
 	@set -o pipefail; $(TEST) --skip-build 2>&1 | tee .build/tests.log || { \
 	  echo "What failed, once more:"; grep '✘' .build/tests.log; exit 1; }
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check-costs checks tsan-short asan-short
@@ -78,14 +81,14 @@ compile-checks:
 
 # The public interface of every product, beside what is recorded in the folder API.
 check-api record-api:
-	$(SWIFT) build
+	$(BUILD)
 	@Scripts/symbol-graphs $(DEBUG_BIN) .build/symbol-graphs > /dev/null
 	@$(SWIFT) Scripts/list-api.swift .build/symbol-graphs $(if $(findstring record,$@),API,.build/API)
 	@$(if $(findstring record,$@),,diff -rU0 API .build/API || { echo "make record-api records the change"; exit 1; })
 
 # The site of all products, for any server of files: guides, and every public symbol.
 docs:
-	$(SWIFT) build
+	$(BUILD)
 	Scripts/docs $(DEBUG_BIN) .build/docs
 
 # A package that depends on this one fetches and builds only what it uses.
@@ -184,7 +187,7 @@ fuzz:
 
 # TTLStore killed two hundred times while clients write; nothing that it has acknowledged may be missing afterwards.
 kill-ttlstore: deps
-	$(SWIFT) build --build-tests
+	$(BUILD) --build-tests
 	KILLS=100 $(TEST) --skip-build --filter TTLStoreTests.KillTests
 
 # Five kinds of items, a million calls of each; ten thousand loops that end with tasks on them; a gigabyte each way

@@ -83,7 +83,7 @@ let package = Package(
             name: "RunLoopHosts", dependencies: ["RunLoopCore", "RunLoopSimulation", "RunLoopKit", "RunLoopUnix"],
             swiftSettings: strict),
         .target(
-            name: "RunLoopExploration", dependencies: ["RunLoopCore", "RunLoopSimulation"], swiftSettings: strict),
+            name: "RunLoopExploration", dependencies: ["RunLoopCore", "RunLoopSimulation", "CShims"], swiftSettings: strict),
         .target(name: "RunLoopTesting", dependencies: ["RunLoopCore", "RunLoopSimulation"], swiftSettings: strict),
 
         // Beside it, for those who use these packages: nobody else depends on them.

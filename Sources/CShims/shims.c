@@ -47,6 +47,8 @@ void *rlk_resize_pages(void *pages, size_t bytes, size_t new_bytes) {
     return resized;
 }
 
+int rlk_make_memory(void) { return memfd_create("RunLoopKit", MFD_CLOEXEC); }
+
 void rlk_give_back_pages(void *pages, size_t bytes) {
     if (__lsan_unregister_root_region) __lsan_unregister_root_region(pages, bytes);
     munmap(pages, bytes);

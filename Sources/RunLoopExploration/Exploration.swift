@@ -52,8 +52,15 @@ public struct Exploration: Sendable {
         /// How much later than its date a timer of the main loop may fire; as late as it likes unless given.
         public var latestFire: Duration?
 
-        /// Deadlocks and leaks are faults, late timers are not, unless given.
-        public init(reportsDeadlocks: Bool = true, reportsLeaks: Bool = true, latestFire: Duration? = nil) {
+        /// How long a run may take, in real time; looked at if runs are made in other processes.
+        public var longestRun: Duration
+
+        /// Deadlocks and leaks are faults, late timers are not, and a run takes no more than half a minute, unless given.
+        public init(
+            reportsDeadlocks: Bool = true, reportsLeaks: Bool = true, latestFire: Duration? = nil,
+            longestRun: Duration = .seconds(30)
+        ) {
+            self.longestRun = longestRun
             self.reportsDeadlocks = reportsDeadlocks
             self.reportsLeaks = reportsLeaks
             self.latestFire = latestFire
@@ -92,6 +99,28 @@ public struct Exploration: Sendable {
             var runner = LocalRunner(exploration: self, body: body)
             return run(&runner)
         }
+    }
+
+    /// Explores a program in other processes, so that a run that traps or never ends is found like any other.
+    ///
+    /// They are this program, called again. In them it has to come to the same call, which then runs the schedules and
+    /// does not return. Their standard output goes nowhere.
+    ///
+    /// - Parameters:
+    ///   - name: of this exploration among those of the program.
+    ///   - arguments: what the program is called with, its name first; those of this process unless given.
+    ///   - body: the program; see ``run(_:)``.
+    /// - Returns: what came of it. In a process that runs the schedules of another exploration, that nothing was tried.
+    @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
+    public func run(
+        inProcessesFor name: String, arguments: [String] = CommandLine.arguments, _ body: (Simulation) throws -> Void
+    ) -> Result {
+        if let served = Worker.served {
+            guard served == name else { return .passed(schedules: 0) }
+            withoutActuallyEscaping(body) { Worker.serve(self, $0) }
+        }
+        var runner = ProcessRunner(arguments, serving: name, longestRun: limits.longestRun)
+        return run(&runner)
     }
 
     /// Runs a program with one schedule.
@@ -133,7 +162,7 @@ public struct Exploration: Sendable {
     /// Between so many schedules the time is looked at.
     private static let batch = 32
 
-    func run(_ runner: inout some Runner) -> Result {
+    private func run(_ runner: inout some Runner & ~Copyable) -> Result {
         let end = duration.map { ContinuousClock.now + $0 }
         var (number, length) = (0, 16)
         while number < schedules {
@@ -147,7 +176,7 @@ public struct Exploration: Sendable {
         return .passed(schedules: number)
     }
 
-    private func finding(_ run: Run, _ number: Int, _ runner: inout some Runner) -> Finding {
+    private func finding(_ run: Run, _ number: Int, _ runner: inout some Runner & ~Copyable) -> Finding {
         let fault = run.fault!
         var shrinking = Shrinking(fault.kind)
         let token = fault.kind == .difference ? run.token : shrinking.shrink(run.token, &runner)

@@ -65,7 +65,7 @@ struct ExplorationTests {
             return finding
         }
         let finding = try #require(explore())
-        print(finding)
+
         #expect(finding.fault.description == "the balance is -60")
         #expect(finding.isReproducible)
         #expect(finding.token.departures.count <= 1)
@@ -94,7 +94,7 @@ struct ExplorationTests {
             return finding
         }
         let finding = try #require(explore())
-        print(finding)
+
         #expect(finding.fault.description == "used before it was ready")
         #expect(finding.token.departures.count <= 2)
     }

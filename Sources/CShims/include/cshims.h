@@ -23,6 +23,9 @@ void *rlk_make_pages(size_t bytes);
 /// leaves it as it was.
 void *rlk_resize_pages(void *pages, size_t bytes, size_t new_bytes);
 
+/// A descriptor of memory that processes can share, closed in programs that are called; -1 and errno.
+int rlk_make_memory(void);
+
 /// Gives back what `rlk_make_pages` made.
 void rlk_give_back_pages(void *pages, size_t bytes);
 

@@ -1,7 +1,7 @@
 internal import RunLoopSimulation
 
 /// Runs a program with schedules of an exploration.
-protocol Runner {
+protocol Runner: ~Copyable {
     /// Tries schedules by their numbers.
     ///
     /// - Parameter length: the most places that a run was seen to have; it grows with what is seen.

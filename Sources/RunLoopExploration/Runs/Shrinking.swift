@@ -11,7 +11,7 @@ struct Shrinking {
     }
 
     /// - Returns: a schedule that fails in the same way; without any one of its departures it would not.
-    mutating func shrink(_ token: ScheduleToken, _ runner: inout some Runner) -> ScheduleToken {
+    mutating func shrink(_ token: ScheduleToken, _ runner: inout some Runner & ~Copyable) -> ScheduleToken {
         var shortest = token
         // Chance first: with another seed other departures may be needed.
         for seed in [0, 1] as [UInt64] where seed < token.seed {
@@ -41,7 +41,7 @@ struct Shrinking {
     }
 
     /// - Returns: the departures that were made, if the run fails in the same way.
-    private mutating func attempt(_ token: ScheduleToken, _ runner: inout some Runner) -> ScheduleToken? {
+    private mutating func attempt(_ token: ScheduleToken, _ runner: inout some Runner & ~Copyable) -> ScheduleToken? {
         guard attempts < Self.mostAttempts else { return nil }
         attempts += 1
         let run = runner.replay(token, isDrawn: false)

@@ -52,13 +52,13 @@ extension ScheduleToken.Departure: CustomStringConvertible {
     }
 
     fileprivate init?(_ text: Substring) {
-        guard let at = text.firstIndex(of: "@"), let place = Self.unquote(text[..<at]) else { return nil }
+        guard let at = text.firstIndex(of: "@"), let place = String(unescaping: text[..<at]) else { return nil }
         let rest = text[text.index(after: at)...]
         guard let sign = rest.firstIndex(where: { $0 == ">" || $0 == "=" }), let step = Int(rest[..<sign]), step >= 0
         else { return nil }
         let end = rest[rest.index(after: sign)...]
         if rest[sign] == ">" {
-            guard let other = Self.unquote(end) else { return nil }
+            guard let other = String(unescaping: end) else { return nil }
             self.init(place: place, step: step, instead: .other(other))
         } else {
             guard let number = Int(end), number >= 0 else { return nil }
@@ -66,37 +66,11 @@ extension ScheduleToken.Departure: CustomStringConvertible {
         }
     }
 
-    /// What tokens are made of, with a per cent sign and two digits instead, as in an address.
+    /// What tokens are made of.
     private static let marks = Set("%@>=;".utf8)
 
     private static func quote(_ name: String) -> String {
-        var quoted: [UInt8] = []
-        for byte in name.utf8 {
-            if marks.contains(byte) || byte < 32 || byte == 127 {
-                let digits = String(byte, radix: 16)
-                quoted += Array(("%" + (digits.count == 1 ? "0" : "") + digits).utf8)
-            } else {
-                quoted.append(byte)
-            }
-        }
-        return String(decoding: quoted, as: UTF8.self)
-    }
-
-    private static func unquote(_ text: Substring) -> String? {
-        var (bytes, name) = (Array(text.utf8)[...], [UInt8]())
-        while let byte = bytes.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                name.append(byte)
-                continue
-            }
-            guard bytes.count >= 2, let value = UInt8(String(decoding: bytes.prefix(2), as: UTF8.self), radix: 16)
-            else {
-                return nil
-            }
-            name.append(value)
-            bytes.removeFirst(2)
-        }
-        return String(validating: name, as: UTF8.self)
+        name.escaped { marks.contains($0) || $0 < 32 || $0 == 127 }
     }
 }
 

@@ -9,7 +9,7 @@ import Testing
     "The memory of timer sources", .timeLimit(.minutes(15)),
     .disabled(if: isSanitized, "a sanitizer keeps what is freed"))
 struct TimerSourceMemoryTests {
-    @Test("300,000 sources are scheduled, activated, and cancelled or just dropped, and their memory comes back")
+    @Test("100,000 sources are scheduled, activated, and cancelled or just dropped, and their memory comes back")
     func memoryComesBack() async {
         await #expect(processExitsWith: .success) { checkRounds() }
     }
@@ -24,7 +24,7 @@ private func checkRounds() {
         func work() -> Int {
             let token = Token { released.add() }
             let begin = loop.now + .seconds(1000)
-            let sources = (0..<300_000).map { number in
+            let sources = (0..<100_000).map { number in
                 let source = TimerSource(queue: .loop(loop.remote))
                 source.setEventHandler { _ in token.touch() }
                 source.schedule(deadline: begin + .milliseconds(number), repeating: .seconds(1))
@@ -46,7 +46,7 @@ private func checkRounds() {
     let rounds = [true, false, true, false].map { round(cancels: $0) }
     let used = rounds[1].peak - before
     precondition(released.value == rounds.count, "a source was not released")
-    precondition(used > 30_000_000, "300,000 sources cannot take \(used) bytes")
+    precondition(used > 10_000_000, "100,000 sources cannot take \(used) bytes")
     for (earlier, later) in [(1, 2), (2, 3)] {
         let growth = rounds[later].after - rounds[earlier].after
         precondition(growth * 20 < used, "a round left \(growth) bytes more, of \(used)")

@@ -1,0 +1,31 @@
+extension String {
+    /// The text with some of its bytes as a per cent sign and two digits, as in an address.
+    func escaped(_ isEscaped: (UInt8) -> Bool) -> String {
+        var bytes: [UInt8] = []
+        for byte in utf8 {
+            if isEscaped(byte) {
+                bytes += Array(((byte < 16 ? "%0" : "%") + String(byte, radix: 16)).utf8)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The text that ``escaped(_:)`` has given; `nil` if it gives no such text.
+    init?(unescaping text: Substring) {
+        var (rest, bytes) = (Array(text.utf8)[...], [UInt8]())
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard rest.count >= 2, let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16) else {
+                return nil
+            }
+            bytes.append(value)
+            rest.removeFirst(2)
+        }
+        self.init(validating: bytes, as: UTF8.self)
+    }
+}

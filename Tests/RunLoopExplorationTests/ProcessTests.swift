@@ -1,0 +1,54 @@
+import RunLoopExploration
+import RunLoopKit
+import RunLoopSimulation
+import TestSupport
+import Testing
+
+/// In a test process that is called again, the test comes to its exploration; here it is named and run alone.
+private func arguments(for test: String) -> [String] {
+    [CommandLine.arguments[0], "--testing-library", "swift-testing", "--filter", "ProcessTests/\(test)\\("]
+}
+
+@Suite("Exploration in other processes")
+struct ProcessTests {
+    @Test("a trap is found, shrunk and told with its words")
+    func trap() throws {
+        func explore() -> Finding? {
+            let result = Exploration(schedules: 200).run(inProcessesFor: "trap", arguments: arguments(for: "trap")) {
+                simulation in
+                let (loop, count) = (simulation.loop, Counter())
+                loop.task(name: "first") {
+                    await Task.yield()
+                    count.add()
+                }
+                loop.task(name: "second") {
+                    await Task.yield()
+                    await Task.yield()
+                    precondition(count.value == 1, "the first is not there")
+                }
+                simulation.runUntilIdle()
+            }
+            guard case .failed(let finding) = result else { return nil }
+            return finding
+        }
+        let finding = try #require(explore())
+        #expect(finding.fault.kind == .trap)
+        #expect(finding.fault.description.contains("the first is not there"))
+        #expect(finding.isReproducible && finding.token.departures.count == 1)
+    }
+
+    @Test("a run that does not end is found")
+    func hang() throws {
+        func explore() -> Finding? {
+            var exploration = Exploration(schedules: 200)
+            exploration.limits.longestRun = .milliseconds(500)
+            let result = exploration.run(inProcessesFor: "hang", arguments: arguments(for: "hang")) { simulation in
+                if simulation.mayHappen("it spins") { while true {} }
+            }
+            guard case .failed(let finding) = result else { return nil }
+            return finding
+        }
+        let finding = try #require(explore())
+        #expect(finding.fault.kind == .hang && "\(finding.token)".hasSuffix(":it spins@0=1"))
+    }
+}
