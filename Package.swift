@@ -161,6 +161,10 @@ let package = Package(
         .executableTarget(
             name: "Minute", dependencies: ["RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopHosts"],
             path: "Tests/Minute", swiftSettings: strict),
+        .executableTarget(
+            name: "Corpus",
+            dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopHosts"],
+            path: "Tests/Corpus", swiftSettings: strict),
         .testTarget(
             name: "DriverTests",
             dependencies: [

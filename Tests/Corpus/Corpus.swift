@@ -1,0 +1,53 @@
+import RunLoopSimulation
+
+/// Small programs with planted bugs, and their mended twins: `Corpus list`, `Corpus check`, and `Corpus run NAME` with
+/// `--mended` and `--seed N`.
+@main
+enum Corpus {
+    static func main() {
+        var arguments = Array(CommandLine.arguments.dropFirst())
+        switch arguments.isEmpty ? "" : arguments.removeFirst() {
+        case "list":
+            for program in Program.all { print("\(padded(program.name))\(program.bug)") }
+        case "check":
+            for program in Program.all {
+                print("\(padded(program.name))\(word(program, false)), mended: \(word(program, true))")
+            }
+        case "run":
+            let isMended = arguments.contains("--mended")
+            arguments.removeAll { $0 == "--mended" }
+            var seed: UInt64 = 0
+            if let place = arguments.firstIndex(of: "--seed"), place + 1 < arguments.count {
+                seed = UInt64(arguments[place + 1]) ?? 0
+                arguments.removeSubrange(place...place + 1)
+            }
+            guard let program = Program.all.first(where: { [$0.name] == arguments }) else { return printUsage() }
+            print(violation(of: program, isMended: isMended, seed: seed) ?? "passed")
+        default: printUsage()
+        }
+    }
+
+    private static func printUsage() {
+        print("usage: Corpus list | check | run NAME [--mended] [--seed N]")
+    }
+
+    /// - Returns: what does not hold; `nil` if all does.
+    static func violation(of program: Program, isMended: Bool, seed: UInt64) -> String? {
+        withSimulation(seed: seed) { simulation in
+            do {
+                try program.run(simulation, isMended)
+            } catch {
+                return "\(error)"
+            }
+            return simulation.escapes.first
+        }
+    }
+
+    private static func word(_ program: Program, _ isMended: Bool) -> String {
+        violation(of: program, isMended: isMended, seed: 0).map { "found, \($0)" } ?? "passed"
+    }
+
+    private static func padded(_ name: String) -> String {
+        name + String(repeating: " ", count: max(1, 24 - name.count))
+    }
+}
