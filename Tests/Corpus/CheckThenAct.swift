@@ -36,7 +36,7 @@ extension Program {
         }
     }
 
-    /// It fails if the second thread's question reaches the main loop before the first thread has used its number.
+    /// It fails if the second thread's question reaches the main loop before the first thread's report.
     private static let duplicateNumber = Program(
         name: "duplicate-number", bug: "A thread asks for the next number, uses it, and only then reports it as used."
     ) { simulation, isMended in

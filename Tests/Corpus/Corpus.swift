@@ -16,12 +16,10 @@ enum Corpus {
         case "run":
             let isMended = arguments.contains("--mended")
             arguments.removeAll { $0 == "--mended" }
-            var seed: UInt64 = 0
-            if let place = arguments.firstIndex(of: "--seed"), place + 1 < arguments.count {
-                seed = UInt64(arguments[place + 1]) ?? 0
-                arguments.removeSubrange(place...place + 1)
-            }
-            guard let program = Program.all.first(where: { [$0.name] == arguments }) else { return printUsage() }
+            let seed = arguments.dropFirst(2).first ?? "0"
+            guard let program = Program.all.first(where: { $0.name == arguments.first }), let seed = UInt64(seed),
+                arguments.count == 1 || arguments.count == 3 && arguments[1] == "--seed"
+            else { return printUsage() }
             print(violation(of: program, isMended: isMended, seed: seed) ?? "passed")
         default: printUsage()
         }
