@@ -83,7 +83,8 @@ let package = Package(
             name: "RunLoopHosts", dependencies: ["RunLoopCore", "RunLoopSimulation", "RunLoopKit", "RunLoopUnix"],
             swiftSettings: strict),
         .target(
-            name: "RunLoopExploration", dependencies: ["RunLoopCore", "RunLoopSimulation", "CShims"], swiftSettings: strict),
+            name: "RunLoopExploration", dependencies: ["RunLoopCore", "RunLoopSimulation", "CShims"],
+            swiftSettings: strict),
         .target(name: "RunLoopTesting", dependencies: ["RunLoopCore", "RunLoopSimulation"], swiftSettings: strict),
 
         // Beside it, for those who use these packages: nobody else depends on them.
@@ -163,7 +164,9 @@ let package = Package(
             path: "Tests/Minute", swiftSettings: strict),
         .executableTarget(
             name: "Corpus",
-            dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopHosts"],
+            dependencies: [
+                "RunLoopCore", "RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopHosts", "RunLoopExploration",
+            ],
             path: "Tests/Corpus", swiftSettings: strict),
         .testTarget(
             name: "DriverTests",

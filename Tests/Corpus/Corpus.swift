@@ -1,7 +1,8 @@
+import RunLoopExploration
 import RunLoopSimulation
 
-/// Small programs with planted bugs, and their mended twins: `Corpus list`, `Corpus check`, and `Corpus run NAME` with
-/// `--mended` and `--seed N`.
+/// Small programs with planted bugs, and their mended twins: `Corpus list`, `Corpus check`, `Corpus run NAME` with
+/// `--mended` and `--seed N`, and `Corpus explore NAME` with `--mended` and `--schedules N`.
 @main
 enum Corpus {
     static func main() {
@@ -21,12 +22,30 @@ enum Corpus {
                 arguments.count == 1 || arguments.count == 3 && arguments[1] == "--seed"
             else { return printUsage() }
             print(violation(of: program, isMended: isMended, seed: seed) ?? "passed")
+        case "explore":
+            let isMended = arguments.contains("--mended")
+            arguments.removeAll { $0 == "--mended" }
+            let schedules = arguments.dropFirst(2).first ?? "100000"
+            guard let program = Program.all.first(where: { $0.name == arguments.first }),
+                let schedules = Int(schedules), arguments.count == 1 || arguments.count == 3
+            else { return printUsage() }
+            explore(program, isMended: isMended, Exploration(schedules: schedules, for: .seconds(60)))
         default: printUsage()
         }
     }
 
+    private static func explore(_ program: Program, isMended: Bool, _ exploration: Exploration) {
+        let begin = ContinuousClock.now
+        let result = exploration.run { try program.run($0, isMended) }
+        let time = ContinuousClock.now - begin
+        switch result {
+        case .passed(let schedules): print("passed \(schedules) schedules in \(time)")
+        case .failed(let finding): print("\(finding)\nin \(time)")
+        }
+    }
+
     private static func printUsage() {
-        print("usage: Corpus list | check | run NAME [--mended] [--seed N]")
+        print("usage: Corpus list | check | run NAME [--mended] [--seed N] | explore NAME [--mended] [--schedules N]")
     }
 
     /// - Returns: what does not hold; `nil` if all does.
