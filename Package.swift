@@ -85,7 +85,9 @@ let package = Package(
         .target(
             name: "RunLoopExploration", dependencies: ["RunLoopCore", "RunLoopSimulation", "CShims"],
             swiftSettings: strict),
-        .target(name: "RunLoopTesting", dependencies: ["RunLoopCore", "RunLoopSimulation"], swiftSettings: strict),
+        .target(
+            name: "RunLoopTesting", dependencies: ["RunLoopCore", "RunLoopSimulation", "RunLoopExploration"],
+            swiftSettings: strict),
 
         // Beside it, for those who use these packages: nobody else depends on them.
         .target(
@@ -193,7 +195,7 @@ let package = Package(
         .testTarget(
             name: "RunLoopTestingTests",
             dependencies: [
-                "RunLoopTesting", "RunLoopKit", "RunLoopSimulation", "TestSupport",
+                "RunLoopTesting", "RunLoopKit", "RunLoopSimulation", "RunLoopExploration", "TestSupport",
                 product("AsyncAlgorithms", of: "swift-async-algorithms", if: "Programs"),
             ],
             swiftSettings: strict),

@@ -45,9 +45,13 @@ final class Recorder: Choices, @unchecked Sendable {
 
     private let journal: Journal?
 
-    init(_ strategy: any Strategy, _ journal: Journal?) {
+    private let writesSteps: Bool
+
+    /// - Parameter writesSteps: whether each step is written to the journal.
+    init(_ strategy: any Strategy, _ journal: Journal?, writesSteps: Bool) {
         self.strategy = strategy
         self.journal = journal
+        self.writesSteps = writesSteps
     }
 
     private func add(_ name: String) -> Int {
@@ -90,6 +94,7 @@ final class Recorder: Choices, @unchecked Sendable {
                 lanes[options[choice]].name,
                 choice == usual ? step : "\(step) ← instead of \(lanes[options[usual]].name)"
             )
+            if writesSteps { journal?.append(step: "\(lastStep.lane): \(lastStep.words)") }
         }
         (lanes[options[choice]].yields, lanes[options[choice]].delay) = (false, 0)
         return choice

@@ -20,7 +20,7 @@ extension Run {
         seed: UInt64, _ strategy: any Strategy, _ limits: Exploration.Limits, isDrawn: Bool, _ journal: Journal?,
         _ body: (Simulation) throws -> Void
     ) {
-        let recorder = Recorder(strategy, journal)
+        let recorder = Recorder(strategy, journal, writesSteps: isDrawn)
         var (fault, end, picture) = withSimulation(seed: seed, traced: isDrawn, choices: recorder) { simulation in
             var fault: Fault?
             do { try body(simulation) } catch { fault = Fault(.expectation, "\(error)") }

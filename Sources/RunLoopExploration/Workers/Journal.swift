@@ -5,20 +5,29 @@ internal import RunLoopCore
 final class Journal: @unchecked Sendable {
     // Unchecked, but only the thread that runs a schedule writes, and who reads does so when the writer has ended.
 
-    /// The number of the schedule, its seed, and the length of the departures' text, which follows.
-    private let header: UnsafeMutablePointer<Int>
-    private let text: UnsafeMutableRawPointer
+    /// The number of the schedule and its seed, and how long the texts are.
+    private struct Header {
+        var number = 0
+        var seed: UInt64 = 0
+        var hasBegun = false
+        var lengths: (departures: Int, steps: Int) = (0, 0)
+    }
 
-    private static let size = 1 << 20
-    private static let capacity = size - 3 * MemoryLayout<Int>.stride
+    private let header: UnsafeMutablePointer<Header>
+    private let departures: UnsafeMutableRawPointer
+    private let steps: UnsafeMutableRawPointer
 
-    /// - Parameter descriptor: of a file, which is made as large as a journal.
+    private static let room = 1 << 20
+    private static let size = 2 * room + 4096
+
+    /// - Parameter descriptor: of memory, which is made as large as a journal, and which nobody has written to.
     init(_ descriptor: Int32) {
         ftruncate(descriptor, off_t(Self.size))
         let memory = mmap(nil, Self.size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0)
         require(memory != MAP_FAILED, "the journal of an exploration has no memory: errno \(errno)")
-        header = memory!.assumingMemoryBound(to: Int.self)
-        text = memory! + 3 * MemoryLayout<Int>.stride
+        header = memory!.assumingMemoryBound(to: Header.self)
+        departures = memory! + 4096
+        steps = departures + Self.room
     }
 
     deinit {
@@ -26,25 +35,40 @@ final class Journal: @unchecked Sendable {
     }
 
     func begin(_ number: Int, seed: UInt64) {
-        header[0] = number
-        header[1] = Int(bitPattern: UInt(seed))
-        header[2] = 0
+        header.pointee = Header(number: number, seed: seed, hasBegun: true)
     }
 
     /// Departures beyond what there is room for are lost: such a schedule cannot be replayed.
     func append(_ departure: ScheduleToken.Departure) {
-        var words = "\(departure);"
+        Self.append("\(departure);", to: departures, &header.pointee.lengths.departures)
+    }
+
+    func append(step: String) {
+        Self.append(step + "\n", to: steps, &header.pointee.lengths.steps)
+    }
+
+    private static func append(_ words: String, to memory: UnsafeMutableRawPointer, _ length: inout Int) {
+        var words = words
         words.withUTF8 { bytes in
-            guard header[2] + bytes.count <= Self.capacity else { return }
-            (text + header[2]).copyMemory(from: bytes.baseAddress!, byteCount: bytes.count)
-            header[2] += bytes.count
+            guard length + bytes.count <= room else { return }
+            (memory + length).copyMemory(from: bytes.baseAddress!, byteCount: bytes.count)
+            length += bytes.count
         }
     }
 
-    var number: Int { header[0] }
+    /// Whether any run was begun.
+    var hasBegun: Bool { header.pointee.hasBegun }
+
+    var number: Int { header.pointee.number }
 
     var token: ScheduleToken? {
-        let departures = String(decoding: UnsafeRawBufferPointer(start: text, count: header[2]), as: UTF8.self)
-        return ScheduleToken("\(UInt64(UInt(bitPattern: header[1]))):\(departures)")
+        ScheduleToken("\(header.pointee.seed):\(Self.text(departures, header.pointee.lengths.departures))")
+    }
+
+    /// What was done, a line for each step.
+    var story: String { Self.text(steps, header.pointee.lengths.steps) }
+
+    private static func text(_ memory: UnsafeMutableRawPointer, _ length: Int) -> String {
+        String(decoding: UnsafeRawBufferPointer(start: memory, count: length), as: UTF8.self)
     }
 }

@@ -46,7 +46,8 @@ struct ProcessRunner: ~Copyable, Runner {
         case .ended(let fault):
             let journal = process.journal
             let run = Run(
-                token: journal.token ?? ScheduleToken(seed: 0), fault: fault, pointCount: 0, digest: 0, picture: "")
+                token: journal.token ?? ScheduleToken(seed: 0), fault: fault, pointCount: 0, digest: 0,
+                picture: journal.story + "there the process has ended")
             return .run(run, number: journal.number, length: 0)
         }
     }
@@ -182,6 +183,9 @@ private final class WorkerProcess {
         hasEnded = true
         while Self.read(errors, into: &said) > 0 {}
         let lines = String(decoding: said, as: UTF8.self).split(separator: "\n")
+        guard journal.hasBegun else {
+            return Fault(.trap, "the program, called again, has ended and has not come to the exploration")
+        }
         let (signal, words) = (status & 0x7f, lines.last { line in Self.trapWords.contains { line.contains($0) } })
         let end = signal == 0 ? "with status \(status >> 8 & 0xff)" : "by signal \(signal)"
         return Fault(.trap, words.map(String.init) ?? "the process that ran it has ended \(end)")

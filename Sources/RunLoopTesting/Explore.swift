@@ -1,0 +1,139 @@
+internal import Glibc
+internal import RunLoopCore
+public import RunLoopExploration
+public import RunLoopSimulation
+public import Testing
+
+/// Explores a program in a test: runs it with many legal schedules, until a run fails.
+///
+/// ```swift
+/// @Test func nothingIsOverdrawn() async {
+///     await explore { simulation in
+///         let account = Account(balance: 100)
+///         for _ in 0..<2 { Task { await account.withdraw(80) } }
+///         simulation.runUntilIdle()
+///         #expect(account.lowest >= 0)
+///     }
+/// }
+/// ```
+///
+/// A run fails if an expectation does, if the program throws an error or traps, and by all that is a `Fault`. Then the test
+/// has one issue: what is wrong, the shortest schedule that was found, what happened in it, and a token. With the token in
+/// the environment variable `RUNLOOP_REPLAY`, the test runs that schedule alone, in its own process: in a debugger, for
+/// example. ``replay(_:_:sourceLocation:)`` keeps it as a test.
+///
+/// Swift's default executor and the main actor are parts of each simulation. The schedules are run by another process, the
+/// test's program called again for this test alone; in a test with arguments, and outside of tests, they are run here,
+/// where a trap ends the tests.
+///
+/// Expectations count on the test's thread and in tasks that come from there. In threads and detached tasks throw, or keep
+/// what is wrong for the end of the program.
+///
+/// - Parameters:
+///   - exploration: how many schedules, for how long, from which seed; a thousand unless given.
+///   - program: what is explored. It is called once for each schedule, and must do the same each time but for what its
+///     simulation chooses.
+public func explore(
+    _ exploration: Exploration = Exploration(), sourceLocation: SourceLocation = #_sourceLocation,
+    _ program: @escaping @Sendable (Simulation) throws -> Void
+) async {
+    if let text = getenv("RUNLOOP_REPLAY").map({ String(cString: $0) }) {
+        return replay(text, exploration, program, sourceLocation: sourceLocation)
+    }
+    let test = Test.current
+    let isParameterized = Test.Case.current?.isParameterized ?? false
+    let name = name(at: sourceLocation)
+    let issues = Locked<[Issue]>([])
+    let interception = IssueHandlingTrait.compactMapIssues { issue in
+        issues.withLock { $0.append(issue) }
+        return nil
+    }
+    @Sendable func run() -> Exploration.Result {
+        func body(_ simulation: Simulation) throws {
+            issues.withLock { $0 = [] }
+            simulation.captureDefaultExecutor()
+            try program(simulation)
+            if let issue = issues.withLock({ $0.first }) { throw Unmet(issue) }
+        }
+        guard let test, !isParameterized else { return exploration.run(body) }
+        return exploration.run(
+            inProcessesFor: name, arguments: arguments(for: test), body)
+    }
+    let result = Locked<Exploration.Result?>(nil)
+    let scope = test.map { test in
+        { @Sendable in
+            try await interception.provideScope(for: test, testCase: Test.Case.current) {
+                result.withLock { $0 = run() }
+            }
+        }
+    }
+    do {
+        if let scope { try await scope() } else { result.withLock { $0 = run() } }
+    } catch {
+        Issue.record(error, sourceLocation: sourceLocation)
+    }
+    if case .failed(let finding) = result.withLock(\.self) {
+        Issue.record(Comment(rawValue: "\(finding)"), sourceLocation: sourceLocation)
+    }
+}
+
+/// Runs a program with one schedule that an exploration has found, in this process.
+///
+/// ```swift
+/// @Test func overdrawnOnce() { replay("0:main.1@1>main.2", transfer) }
+/// ```
+///
+/// - Parameters:
+///   - token: of the schedule.
+///   - program: the one that was explored.
+@available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
+public func replay(
+    _ token: String, _ program: (Simulation) throws -> Void, sourceLocation: SourceLocation = #_sourceLocation
+) {
+    replay(token, Exploration(), program, sourceLocation: sourceLocation)
+}
+
+private func replay(
+    _ text: String, _ exploration: Exploration, _ program: (Simulation) throws -> Void, sourceLocation: SourceLocation
+) {
+    guard let token = ScheduleToken(text) else {
+        Issue.record("\(quoted(text)) is not the token of a schedule", sourceLocation: sourceLocation)
+        return
+    }
+    let fault = exploration.replay(token) { simulation in
+        simulation.captureDefaultExecutor()
+        try program(simulation)
+    }
+    if let fault { Issue.record(Comment(rawValue: "\(fault)"), sourceLocation: sourceLocation) }
+}
+
+/// How often a task has come to an exploration.
+private let calls = Locked<[String: Int]>([:])
+
+/// The name of an exploration: a process that is to run its schedules has to come to the same one, which may be in a loop.
+private func name(at place: SourceLocation) -> String {
+    let place = "\(place.fileID):\(place.line):\(place.column)"
+    let task = withUnsafeCurrentTask { $0.map { "\($0.hashValue)" } ?? "" }
+    let number = calls.withLock { calls in
+        calls["\(place) \(task)", default: 0] += 1
+        return calls["\(place) \(task)"]!
+    }
+    return "\(place) \(number)"
+}
+
+/// What calls this program again for one test.
+private func arguments(for test: Test) -> [String] {
+    // The filter is a regular expression.
+    let name = "\(test.id)".map { $0.isLetter || $0.isNumber ? "\($0)" : "\\\($0)" }.joined()
+    return [CommandLine.arguments[0], "--testing-library", "swift-testing", "--filter", "^\(name)"]
+}
+
+/// An expectation that was not met.
+private struct Unmet: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ issue: Issue) {
+        let place = issue.sourceLocation.map { " at \($0.fileID):\($0.line)" } ?? ""
+        description = "\(issue)\(place)"
+    }
+}

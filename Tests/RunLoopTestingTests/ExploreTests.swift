@@ -1,0 +1,71 @@
+import RunLoopExploration
+import RunLoopKit
+import RunLoopSimulation
+import RunLoopTesting
+import TestSupport
+import Testing
+
+/// Takes the issues that tests record on purpose.
+private let told = Log<String>()
+
+extension Trait where Self == IssueHandlingTrait {
+    /// Keeps what issues say, and forgets them.
+    fileprivate static var intercepted: Self {
+        .compactMapIssues { issue in
+            told.append(issue.comments.map(\.rawValue).joined(separator: "\n"))
+            return nil
+        }
+    }
+}
+
+private actor Account {
+    private var balance = 100
+    nonisolated let lowest = Counter()
+
+    func withdraw(_ amount: Int) async {
+        guard balance >= amount else { return }
+        await Task.yield()
+        balance -= amount
+        if balance < 0 { lowest.add(balance) }
+    }
+}
+
+private func transfer(_ simulation: Simulation) {
+    let account = Account()
+    for _ in 0..<2 { Task { await account.withdraw(80) } }
+    simulation.runUntilIdle()
+    #expect(account.lowest.value >= 0)
+}
+
+@Suite("Exploration in a test", .serialized)
+struct ExploreTests {
+    @Test("an expectation that some schedule does not meet", .intercepted)
+    func finds() async {
+        await explore { transfer($0) }
+    }
+
+    @Test("a trap in another thread of a task's making", .intercepted)
+    func trap() async {
+        await explore { simulation in
+            let count = Counter()
+            Task.detached {
+                await Task.yield()
+                count.add()
+            }
+            Task.detached {
+                await Task.yield()
+                await Task.yield()
+                await Task.yield()
+                precondition(count.value == 1, "not there yet")
+            }
+            simulation.runUntilIdle()
+        }
+    }
+
+    @Test("what they have said: a sentence, and a token that fails")
+    func said() throws {
+        try #require(told.entries.count == 2)
+        #expect(told.entries[0].contains("(account.lowest.value → -60) >= 0"), "\(told.entries[0])")
+        #expect(told.entries[1].contains("not there yet"), "\(told.entries[1])")
+    }
+}
