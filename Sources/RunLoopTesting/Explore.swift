@@ -51,7 +51,7 @@ public func explore(
     @Sendable func run() -> Exploration.Result {
         func body(_ simulation: Simulation) throws {
             issues.withLock { $0 = [] }
-            simulation.captureDefaultExecutor()
+            simulation.captureExecutors()
             try program(simulation)
             if let issue = issues.withLock({ $0.first }) { throw Unmet(issue) }
         }
@@ -101,7 +101,7 @@ private func replay(
         return
     }
     let fault = exploration.replay(token) { simulation in
-        simulation.captureDefaultExecutor()
+        simulation.captureExecutors()
         try program(simulation)
     }
     if let fault { Issue.record(Comment(rawValue: "\(fault)"), sourceLocation: sourceLocation) }

@@ -20,16 +20,15 @@ final class Router: TaskExecutor, SchedulingExecutor {
     }
 
     private enum Factory: ExecutorFactory {
-        static var mainExecutor: any MainExecutor { PlatformExecutorFactory.mainExecutor }
+        static var mainExecutor: any MainExecutor { MainRouter.shared }
         static var defaultExecutor: any TaskExecutor { Router.shared }
     }
 
     private static let installation: Void = {
         _createExecutors(factory: Factory.self)
         require(
-            Task.defaultExecutor as AnyObject === shared,
-            "this Swift runtime does not let its default executor be replaced; RunLoopTesting was tried with Swift 6.3.1"
-        )
+            Task.defaultExecutor as AnyObject === shared && MainActor.executor as AnyObject === MainRouter.shared,
+            "this Swift runtime does not let its executors be replaced; RunLoopTesting was tried with Swift 6.3.1")
     }()
 
     static func install() {
@@ -60,5 +59,32 @@ final class Router: TaskExecutor, SchedulingExecutor {
 
     private static func tellOfSleep(_ job: UnownedJob, _ clock: some Clock) {
         Capture.ofThread?.simulation.noteEscape(of: job.task, on: "\(type(of: clock))")
+    }
+}
+
+/// The main actor's executor: hands jobs that come from a simulation to it, and all others to what was there before.
+private final class MainRouter: MainExecutor {
+    static let shared = MainRouter()
+
+    private let platform = PlatformExecutorFactory.mainExecutor
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        if let capture = Capture.ofThread, capture.takeForMainActor(job) { return }
+        platform.enqueue(ExecutorJob(job))
+    }
+
+    func run() throws { try platform.run() }
+    func stop() { platform.stop() }
+
+    func isIsolatingCurrentContext() -> Bool? {
+        Capture.ofThread?.isOnMainThread ?? platform.isIsolatingCurrentContext()
+    }
+
+    func checkIsolated() {
+        guard let capture = Capture.ofThread else { return platform.checkIsolated() }
+        require(
+            capture.isOnMainThread,
+            "what belongs to the main actor was used on another thread of a simulation; await it from there")
     }
 }

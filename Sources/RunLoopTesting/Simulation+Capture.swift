@@ -2,40 +2,38 @@ internal import RunLoopCore
 public import RunLoopSimulation
 
 extension Simulation {
-    /// Has Swift's default executor be a part of the simulation.
+    /// Has Swift's default executor and the main actor be parts of the simulation.
     ///
     /// Tasks that prefer no executor, and actors that name none, run on Swift's default executor: on threads that the
     /// simulation does not know, so that its time may go past them. Libraries start such tasks, as `debounce` of
     /// swift-async-algorithms does. From now on they run on a thread of the simulation, `default executor`, if they are
-    /// started or resumed by a thread of the simulation. Their order is the same in every run.
+    /// started or resumed by a thread of the simulation. Their order is the same in every run. The main actor is that of
+    /// the simulation's main loop then: its jobs run there, in the common modes, and `MainActor.assumeIsolated` holds in its
+    /// handlers.
     ///
     /// ```swift
     /// withSimulation { simulation in
-    ///     simulation.captureDefaultExecutor()
+    ///     simulation.captureExecutors()
     ///     let clock = simulation.loop.clock
     ///     simulation.loop.task { for await text in typed.debounce(for: .seconds(1), clock: clock) { … } }
     ///     simulation.advance(by: .seconds(10))
     /// }
     /// ```
     ///
-    /// Threads outside of the simulation are served by the default executor as before, so tests may run in parallel. A
+    /// Threads outside of the simulation are served as before, so tests may run in parallel. A
     /// task from outside that is resumed by a thread of the simulation goes on inside, until it waits for something else
     /// from outside.
     ///
-    /// The main actor is not captured, and neither is what waits for real time, such as `Task.sleep` on the default
-    /// clock: `escapes` tells when such a sleep begins.
+    /// What waits for real time is not captured, such as `Task.sleep` on the default clock: `escapes` tells when such a
+    /// sleep begins.
     ///
-    /// It replaces the default executor of the process, once and for all, through an interface of the Swift runtime that
-    /// is not public. It was tried with Swift 6.3.1 on Linux. If the runtime does not take the replacement, the call traps.
+    /// It replaces the executors of the process, once and for all, through an interface of the Swift runtime that is not
+    /// public. It was tried with Swift 6.3.1 on Linux. If the runtime does not take the replacement, the call traps.
     ///
     /// - Precondition: the calling thread is one of the simulation's.
-    public func captureDefaultExecutor() {
+    public func captureExecutors() {
         Router.install()
         let world = loop.world
-        guard Capture.current[world] == nil else { return }
-        let thread = LoopThread(name: "default executor", in: world, isService: true) {
-            $0.add(CustomSource(), forMode: .default)
-        }
-        Capture.current.set(Capture(simulation: self, thread: thread), in: world)
+        if Capture.current[world] == nil { Capture.current.set(Capture(self), in: world) }
     }
 }

@@ -1,3 +1,4 @@
+import Glibc
 import RunLoopKit
 import RunLoopSimulation
 import RunLoopTesting
@@ -9,7 +10,7 @@ struct CaptureTests {
     @Test("tasks and actors of the default executor live in the simulation")
     func captured() {
         withSimulation(traced: true) { simulation in
-            simulation.captureDefaultExecutor()
+            simulation.captureExecutors()
             let loop = simulation.loop
             let clock = loop.clock
             let log = Log<String>()
@@ -42,7 +43,7 @@ struct CaptureTests {
     @Test("tasks go on while the loop works or runs in another mode")
     func otherModes() {
         withSimulation { simulation in
-            simulation.captureDefaultExecutor()
+            simulation.captureExecutors()
             let log = Log<String>()
             let thread = LoopThread(name: "time") { $0.add(CustomSource(), forMode: .default) }
             let clock = thread.remote.clock()
@@ -65,7 +66,7 @@ struct CaptureTests {
     @Test("a sleep on the default clock is reported when it begins")
     func realSleep() {
         withSimulation { simulation in
-            simulation.captureDefaultExecutor()
+            simulation.captureExecutors()
             Task.detached { try await Task.sleep(for: .seconds(1000)) }
             simulation.yield()
             let escape = simulation.escapes.first ?? ""
@@ -84,7 +85,7 @@ struct CaptureTests {
             PlainThread {
                 for _ in 0..<50 {
                     withSimulation { simulation in
-                        simulation.captureDefaultExecutor()
+                        simulation.captureExecutors()
                         let clock = simulation.loop.clock
                         Task {
                             for _ in 0..<5 {
@@ -118,7 +119,7 @@ struct CaptureTests {
         let log = Log<String>()
         func begin() -> Task<Void, Never> {
             withSimulation { simulation in
-                simulation.captureDefaultExecutor()
+                simulation.captureExecutors()
                 let clock = simulation.loop.clock
                 let task = Task {
                     do { try await clock.sleep(for: .seconds(100)) } catch { log("\(error)") }
@@ -139,5 +140,56 @@ struct CaptureTests {
             count += 1
             return count
         }
+    }
+}
+
+@MainActor private var mainCount = 0
+
+@MainActor private func countOnMain() -> Int {
+    MainActor.assertIsolated()
+    mainCount += 1
+    return mainCount
+}
+
+@Suite("Capturing the main actor", .serialized)
+struct MainActorCaptureTests {
+    @Test("its jobs run on the main loop of the simulation, where its isolation holds")
+    func captured() {
+        withSimulation { simulation in
+            simulation.captureExecutors()
+            let log = Log<String>()
+            let (clock, thread) = (simulation.loop.clock, pthread_self())
+            Task.detached {
+                let first = await countOnMain()
+                try? await clock.sleep(for: .seconds(1))
+                let second = await countOnMain()
+                log("\(second - first) more at \(simulation.now)")
+            }
+            Task { @MainActor in
+                try? await clock.sleep(for: .seconds(2))
+                log("isolated on its thread: \(pthread_self() == thread) at \(simulation.now)")
+            }
+            simulation.loop.perform(afterDelay: .seconds(3)) {
+                log("a handler is isolated: \(MainActor.assumeIsolated { mainCount > 0 })")
+            }
+            #expect(simulation.runUntilIdle() == .done)
+            #expect(
+                log.entries == [
+                    "1 more at 1.000000000", "isolated on its thread: true at 2.000000000",
+                    "a handler is isolated: true",
+                ])
+        }
+    }
+
+    @Test("outside of simulations its jobs run as before, and its isolation holds")
+    func outside() async {
+        capture()
+        let before = await countOnMain()
+        let after = await Task.detached { await countOnMain() }.value
+        #expect(after == before + 1)
+    }
+
+    private func capture() {
+        withSimulation { $0.captureExecutors() }
     }
 }

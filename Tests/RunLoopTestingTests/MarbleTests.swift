@@ -109,7 +109,7 @@ struct MarbleTests {
 
     private static func play(_ inputs: Inputs, _ interval: Int, _ algorithm: @escaping Algorithm) -> [Marble] {
         withSimulation { simulation in
-            simulation.captureDefaultExecutor()
+            simulation.captureExecutors()
             let clock = simulation.loop.clock
             let begin = simulation.now
             let outputs = Log<Marble>()

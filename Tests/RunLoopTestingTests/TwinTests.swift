@@ -34,7 +34,7 @@ struct TwinTests {
     private static func play() {
         for seed in UInt64(0)..<20 {
             let trace = withSimulation(traced: true) { simulation in
-                simulation.captureDefaultExecutor()
+                simulation.captureExecutors()
                 let loop = simulation.loop
                 let worker = LoopThread(name: "worker") { $0.add(CustomSource(), forMode: .common) }
                 let stations: [any Station] = [

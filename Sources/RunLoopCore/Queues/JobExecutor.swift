@@ -25,13 +25,15 @@ enum JobWay {
     case own
     /// Swift's default executor, in whose place the loop is.
     case standIn
+    /// The main actor's, in whose place the loop is.
+    case mainActor
     /// That of actors, and the task prefers one of the others.
     case serialOfTask, serialOfOwn
 
     /// The same task, on its way to an actor.
     var toActor: JobWay {
         switch self {
-        case .serial, .standIn: .serial
+        case .serial, .standIn, .mainActor: .serial
         case .task, .serialOfTask: .serialOfTask
         case .own, .serialOfOwn: .serialOfOwn
         }

@@ -84,6 +84,7 @@ extension RunLoop {
                 case .task: job.runSynchronously(on: executors.task)
                 case .own: job.runSynchronously(on: executors.own)
                 case .standIn: job.runSynchronously(on: globalConcurrentExecutor.asUnownedTaskExecutor())
+                case .mainActor: job.runSynchronously(on: MainActor.sharedUnownedExecutor)
                 case .serialOfTask:
                     job.runSynchronously(isolatedTo: executors.serial, taskExecutor: executors.task)
                 case .serialOfOwn:

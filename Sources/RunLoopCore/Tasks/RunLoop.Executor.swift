@@ -64,6 +64,11 @@ extension RunLoop {
         ///
         /// - Returns: `false` if the loop has ended.
         package func standIn(for job: UnownedJob) -> Bool { jobs.accepts(job, by: .standIn) }
+
+        /// Runs a job in the place of the main actor's executor. Any thread.
+        ///
+        /// - Returns: `false` if the loop has ended.
+        package func standInForMainActor(for job: UnownedJob) -> Bool { jobs.accepts(job, by: .mainActor) }
     }
 }
 
