@@ -106,11 +106,13 @@ let package = Package(
             swiftSettings: strict),
 
         // The experiments: scenarios as data, their player, and the command.
-        .target(name: "Scenarios", dependencies: ["RunLoopKit", "RunLoopSimulation"], swiftSettings: strict),
+        .target(
+            name: "Scenarios", dependencies: ["RunLoopKit", "RunLoopSimulation", "RunLoopExploration"],
+            swiftSettings: strict),
         .executableTarget(
             name: "experiments",
             dependencies: [
-                "RunLoopKit", "Scenarios",
+                "RunLoopKit", "Scenarios", "RunLoopExploration",
                 product("ArgumentParser", of: "swift-argument-parser", if: "Programs"),
             ],
             resources: [.embedInCode("Data")],

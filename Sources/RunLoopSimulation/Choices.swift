@@ -68,31 +68,3 @@ final class LoopChoices: CallSchedule {
         timeline.giveWay(thread)
     }
 }
-
-extension Simulation {
-    /// One of several possibilities.
-    ///
-    /// In a simulation that is explored each of them is tried: which message is lost, when a user drags, how many clients
-    /// there are. Elsewhere it is the first one, which should therefore be what usually happens.
-    ///
-    /// ```swift
-    /// let pause = simulation.choice("the pause before the retry", of: [.seconds(1), .zero, .seconds(60)])
-    /// ```
-    ///
-    /// On a thread of the simulation; O(1).
-    ///
-    /// - Parameters:
-    ///   - what: what is chosen, for reports.
-    ///   - options: the possibilities; at least one.
-    public func choice<Option>(_ what: String, of options: [Option]) -> Option {
-        require(!options.isEmpty, "a choice needs something to choose from; \(quoted(what)) has nothing")
-        guard let choices = timeline.choices else { return options[0] }
-        let choice = choices.choose(what, of: options.count)
-        note("\(what): \(options[choice])")
-        return options[choice]
-    }
-
-    /// Whether something happens that usually does not, such as a fault. Elsewhere than in a simulation that is explored
-    /// it never does. See ``choice(_:of:)``.
-    public func mayHappen(_ what: String) -> Bool { choice(what, of: [false, true]) }
-}

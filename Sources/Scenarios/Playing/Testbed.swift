@@ -27,13 +27,16 @@ package final class Testbed {
         times = Times(clock: loop.remote, start: loop.now, scale: scale, workOnClock: work)
     }
 
+    /// The one of a simulation, whose time begins now. On the simulation's main thread.
+    convenience init(_ simulation: Simulation) {
+        self.init(loop: simulation.loop, scale: 1, yield: simulation.yield) { simulation.spend($0) }
+    }
+
     /// Calls `play` with a testbed whose time begins now, and returns when all has been played and taken down.
     package static func open(on clock: Clock, _ play: @escaping @Sendable (Testbed) -> Void) {
         switch clock {
         case .virtual:
-            withSimulation { simulation in
-                play(Testbed(loop: simulation.loop, scale: 1, yield: simulation.yield) { simulation.spend($0) })
-            }
+            withSimulation { play(Testbed($0)) }
         case .real(let scale):
             LoopThread(name: "player") { play(Testbed(loop: $0, scale: scale, yield: {}, work: sleep)) }.join()
         }

@@ -1,0 +1,62 @@
+public import RunLoopCore
+
+extension Simulation {
+    /// One of several possibilities.
+    ///
+    /// In a simulation that is explored each of them is tried: which message is lost, when a user drags, how many clients
+    /// there are. Elsewhere it is the first one, which should therefore be what usually happens.
+    ///
+    /// ```swift
+    /// let pause = simulation.choice("the pause before the retry", of: [.seconds(1), .zero, .seconds(60)])
+    /// ```
+    ///
+    /// On a thread of the simulation; O(1).
+    ///
+    /// - Parameters:
+    ///   - what: what is chosen, for reports.
+    ///   - options: the possibilities; at least one.
+    public func choice<Option>(_ what: String, of options: [Option]) -> Option {
+        require(!options.isEmpty, "a choice needs something to choose from; \(quoted(what)) has nothing")
+        guard let choices = timeline.choices else { return options[0] }
+        let choice = choices.choose(what, of: options.count)
+        note("\(what): \(options[choice])")
+        return options[choice]
+    }
+
+    /// Whether something happens that usually does not, such as a fault. Elsewhere than in a simulation that is explored
+    /// it never does. See ``choice(_:of:)``.
+    public func mayHappen(_ what: String) -> Bool { choice(what, of: [false, true]) }
+
+    /// In a simulation that is explored, a user may drag at any moment between two things that the calling thread's loop
+    /// does in the default mode: the loop then runs nested in `mode` for `duration`, as by ``drag(from:until:mode:)``.
+    ///
+    /// - Parameters:
+    ///   - duration: how long a drag lasts.
+    ///   - mode: the mode in which the loop runs meanwhile.
+    ///   - most: how many drags there may be.
+    public func mayDrag(for duration: Duration, mode: RunLoop.Mode = .tracking, atMost most: Int = 1) {
+        mayDrag(for: duration, mode: mode, atMost: most) { $0() }
+    }
+
+    /// - Parameter around: called for each drag, with what runs the loop.
+    package func mayDrag(
+        for duration: Duration, mode: RunLoop.Mode, atMost most: Int, _ around: @escaping (() -> Void) -> Void
+    ) {
+        let loop = self.loop
+        var left = most
+        let moments = Observer(activities: .beforeWaiting) { [unowned self, unowned loop] observer, _ in
+            guard mayHappen("a drag begins") else { return }
+            left -= 1
+            if left == 0 { observer.invalidate() }
+            loop.perform(inModes: .default) {
+                around {
+                    let finger = CustomSource()
+                    loop.add(finger, forMode: RunLoop.Modes(mode))
+                    loop.run(in: mode, until: self.now + duration)
+                    finger.invalidate()
+                }
+            }
+        }
+        if most > 0 { loop.add(moments, forMode: .default) }
+    }
+}
