@@ -40,6 +40,19 @@ public struct Exploration: Sendable {
     /// Schedules that have failed before. They are tried first, and then others that are near to them.
     public var former: [ScheduleToken]
 
+    /// How schedules are chosen; with all strategies, by turns, unless given.
+    public var strategies: Set<Strategies>
+
+    /// A kind of strategies. A value and `Sendable`.
+    public enum Strategies: Sendable, Hashable, CaseIterable {
+        /// At each place, anything.
+        case random
+        /// Tasks and threads have priorities, which are random and change at a few places.
+        case priorities
+        /// What usually happens, but for one to three places.
+        case fewDepartures
+    }
+
     /// What counts as a fault besides an error that the program throws. A value and `Sendable`.
     public struct Limits: Sendable, Hashable {
         /// Whether it is a fault if nothing can happen any more and a task of a loop waits. A program whose tasks serve
@@ -69,11 +82,13 @@ public struct Exploration: Sendable {
 
     /// An exploration.
     ///
-    /// - Precondition: there is at least one schedule.
+    /// - Precondition: there is at least one schedule, and a strategy.
     public init(
         schedules: Int = 1000, for duration: Duration? = nil, seed: UInt64 = 0, limits: Limits = Limits(),
-        former: [ScheduleToken] = []
+        former: [ScheduleToken] = [], strategies: Set<Strategies> = Set(Strategies.allCases)
     ) {
+        require(!strategies.isEmpty, "an exploration needs a strategy; leave them out for all")
+        self.strategies = strategies
         require(schedules > 0, "an exploration tries at least one schedule; this one would try \(schedules)")
         self.schedules = schedules
         self.duration = duration
@@ -140,20 +155,23 @@ public struct Exploration: Sendable {
         // The first schedule is the usual one.
         if number == former.count { return (seed, ReplayStrategy([])) }
         var numbers = SeededNumbers(seed: seed, for: "schedule \(number)")
-        let strategies = former.isEmpty ? 8 : 9
         let worlds = numbers.next()
-        let strategy: any Strategy =
-            switch number % strategies {
-            case 0: RandomStrategy(numbers: numbers)
-            case 1: PriorityStrategy(depth: 2, length: length, numbers: numbers)
-            case 2: FewDeparturesStrategy(1, length: length, takesTurns: false, numbers: numbers)
-            case 3: PriorityStrategy(depth: 3, length: length, numbers: numbers)
-            case 4: FewDeparturesStrategy(2, length: length, takesTurns: true, numbers: numbers)
-            case 5: RandomStrategy(numbers: numbers)
-            case 6: PriorityStrategy(depth: 4, length: length, numbers: numbers)
-            case 7: FewDeparturesStrategy(3, length: length, takesTurns: false, numbers: numbers)
-            default: NearbyStrategy(former.randomElement(using: &numbers)!, length: length, numbers: numbers)
+        var turns: [(SeededNumbers) -> any Strategy] = []
+        for turn in 0..<3 {
+            if strategies.contains(.random), turn != 1 { turns.append { RandomStrategy(numbers: $0) } }
+            if strategies.contains(.priorities) {
+                turns.append { PriorityStrategy(depth: 2 + turn, length: length, numbers: $0) }
             }
+            if strategies.contains(.fewDepartures) {
+                turns.append {
+                    FewDeparturesStrategy(1 + turn, length: length, takesTurns: turn == 1, numbers: $0)
+                }
+            }
+        }
+        if let failed = former.randomElement(using: &numbers) {
+            turns.append { NearbyStrategy(failed, length: length, numbers: $0) }
+        }
+        let strategy = turns[number % turns.count](numbers)
         return (worlds, strategy)
     }
 
@@ -164,7 +182,7 @@ public struct Exploration: Sendable {
 
     private func run(_ runner: inout some Runner & ~Copyable) -> Result {
         let end = duration.map { ContinuousClock.now + $0 }
-        var (number, length) = (0, 16)
+        var (number, length) = (0, 1)
         while number < schedules {
             let batch = number..<min(number + Self.batch, schedules)
             if let (failed, run) = runner.explore(batch, length: &length) {

@@ -16,6 +16,7 @@ final class Recorder: Choices, @unchecked Sendable {
     private var tasks: [Int: (lane: Int, isRunning: Bool)] = [:]
     /// The thread whose turn it is.
     private var thread = 0
+    private var yieldCount = 0
     /// How many places there were with more than one possibility.
     private(set) var pointCount = 0
     private(set) var departures: [ScheduleToken.Departure] = []
@@ -37,8 +38,8 @@ final class Recorder: Choices, @unchecked Sendable {
         var steps = 0
         /// How many tasks it has started.
         var children = 0
-        /// Whether it has let others go first, and has not gone on since.
-        var yields = false
+        /// When it let others go first, counted, if it has not gone on since.
+        var yield: Int?
         /// Until which place all others go first, because another one went on in its stead.
         var delay = 0
     }
@@ -75,7 +76,7 @@ final class Recorder: Choices, @unchecked Sendable {
             choice = strategy.choose(
                 at: ChoicePoint(
                     kind: kind, number: pointCount, lanes: options, usual: usual, step: step,
-                    name: { [lanes] in lanes[$0].name }))
+                    yields: options.map { lanes[$0].yield }, name: { [lanes] in lanes[$0].name }))
             pointCount += 1
             digest = (digest ^ UInt64(truncatingIfNeeded: choice)) &* 0x0100_0000_01b3
         }
@@ -96,7 +97,7 @@ final class Recorder: Choices, @unchecked Sendable {
             )
             if writesSteps { journal?.append(step: "\(lastStep.lane): \(lastStep.words)") }
         }
-        (lanes[options[choice]].yields, lanes[options[choice]].delay) = (false, 0)
+        (lanes[options[choice]].yield, lanes[options[choice]].delay) = (nil, 0)
         return choice
     }
 
@@ -105,10 +106,22 @@ final class Recorder: Choices, @unchecked Sendable {
 
     /// Who usually goes on: whoever did last, unless it lets others go first or is held back.
     private func usual(of options: [Int], last: Int?) -> Int {
-        func isFree(_ index: Int) -> Bool { !lanes[options[index]].yields && lanes[options[index]].delay <= pointCount }
+        func isFree(_ index: Int) -> Bool {
+            lanes[options[index]].yield == nil && lanes[options[index]].delay <= pointCount
+        }
         if let last, isFree(last) { return last }
         return options.indices.first(where: isFree)
-            ?? options.indices.min { lanes[options[$0]].delay < lanes[options[$1]].delay }!
+            ?? options.indices.min { rank(of: options[$0]) < rank(of: options[$1]) }!
+    }
+
+    /// Of those that are held back or let others go first, the one with the lowest goes on.
+    private func rank(of lane: Int) -> (delay: Int, yield: Int) {
+        (max(0, lanes[lane].delay - pointCount), lanes[lane].yield ?? 0)
+    }
+
+    private func letOthersGoFirst(_ lane: Int) {
+        yieldCount += 1
+        lanes[lane].yield = yieldCount
     }
 
     // MARK: What is asked
@@ -141,12 +154,12 @@ final class Recorder: Choices, @unchecked Sendable {
         guard let task = job.taskNumber else {
             // With a job of the runtime, the task that runs lets others go first, or enters an actor.
             let lane = running ?? lane(ofThread: thread, "main")
-            lanes[lane].yields = true
+            letOthersGoFirst(lane)
             laneOfJob[job.address] = lane
             return
         }
         let lane = laneOfTask[task] ?? addTask(of: running ?? lane(ofThread: thread, "main"))
-        if lane == running { lanes[lane].yields = true }
+        if lane == running { letOthersGoFirst(lane) }
         laneOfTask[task] = lane
         laneOfJob[job.address] = lane
     }

@@ -15,6 +15,8 @@ struct ChoicePoint {
     let usual: Int
     /// How many steps that one has made; how often the possibilities have been chosen from.
     let step: Int
+    /// When each of the lanes let others go first, counted, if it has not gone on since.
+    let yields: [Int?]
     /// The name of a lane.
     let name: (Int) -> String
 }
@@ -25,12 +27,20 @@ protocol Strategy {
     mutating func choose(at point: ChoicePoint) -> Int
 }
 
-/// Chooses evenly, but for possibilities of which the usual one comes half of the time.
+/// Chooses evenly among tasks and among threads. Of possibilities the usual one comes true, but for one time in two, in
+/// eight, or in sixty-four: what may happen often is to happen seldom in some runs.
 struct RandomStrategy: Strategy {
-    var numbers: SeededNumbers
+    private var numbers: SeededNumbers
+    private let rarity: Int
+
+    init(numbers: SeededNumbers) {
+        var numbers = numbers
+        rarity = [2, 8, 64].randomElement(using: &numbers)!
+        self.numbers = numbers
+    }
 
     mutating func choose(at point: ChoicePoint) -> Int {
-        if point.kind == .possibility && Bool.random(using: &numbers) { return 0 }
+        if point.kind == .possibility && Int.random(in: 0..<rarity, using: &numbers) > 0 { return 0 }
         return Int.random(in: 0..<point.lanes.count, using: &numbers)
     }
 }
@@ -43,6 +53,7 @@ struct PriorityStrategy: Strategy {
     /// Where whoever is ahead falls behind all others.
     private let changes: Set<Int>
     private var lowest: UInt64 = 1 << 32
+    private let rarity: Int
 
     /// - Parameters:
     ///   - depth: one more than the number of changes.
@@ -50,11 +61,14 @@ struct PriorityStrategy: Strategy {
     init(depth: Int, length: Int, numbers: SeededNumbers) {
         var numbers = numbers
         changes = Set((1..<depth).map { _ in Int.random(in: 0..<max(1, length), using: &numbers) })
+        rarity = [4, 32].randomElement(using: &numbers)!
         self.numbers = numbers
     }
 
     mutating func choose(at point: ChoicePoint) -> Int {
-        guard point.kind != .possibility else { return Int.random(in: 0..<4, using: &numbers) == 0 ? any(point) : 0 }
+        guard point.kind != .possibility else {
+            return Int.random(in: 0..<rarity, using: &numbers) == 0 ? any(point) : 0
+        }
         if changes.contains(point.number) {
             lowest -= 1
             priorities[point.lanes[ahead(of: point)]] = lowest
@@ -68,7 +82,10 @@ struct PriorityStrategy: Strategy {
 
     private mutating func ahead(of point: ChoicePoint) -> Int {
         for lane in point.lanes where priorities[lane] == nil { priorities[lane] = numbers.next() | 1 << 63 }
-        return point.lanes.indices.max { priorities[point.lanes[$0]]! < priorities[point.lanes[$1]]! }!
+        // Whoever lets others go first may wait for them, and would go on for ever.
+        let free = point.lanes.indices.filter { point.yields[$0] == nil }
+        return free.max { priorities[point.lanes[$0]]! < priorities[point.lanes[$1]]! }
+            ?? point.lanes.indices.min { point.yields[$0]! < point.yields[$1]! }!
     }
 }
 

@@ -1,0 +1,114 @@
+import RunLoopCore
+import RunLoopExploration
+import RunLoopKit
+import RunLoopSimulation
+import TestSupport
+import Testing
+
+@Suite("What exploration chooses, and what it leaves alone")
+struct ChoiceTests {
+    @Test("two tasks of two steps: each order that there is comes, and no other")
+    func allOrders() {
+        var orders: Set<String> = []
+        let result = Exploration(schedules: 500).run { simulation in
+            let log = Log<String>()
+            for name in ["a", "b"] {
+                simulation.loop.task(name: name) {
+                    log(name)
+                    await Task.yield()
+                    log(name)
+                }
+            }
+            simulation.runUntilIdle()
+            orders.insert(log.entries.joined())
+        }
+        guard case .passed = result else { return #expect(Bool(false), "\(result)") }
+        #expect(orders == ["aabb", "abab", "abba", "baab", "baba", "bbaa"])
+    }
+
+    @Test("threads have their turns in any order, and between the handlers of another")
+    func threads() {
+        var orders: Set<String> = []
+        _ = Exploration(schedules: 500).run { simulation in
+            let log = Log<String>()
+            let threads = ["a", "b"].map { name in LoopThread(name: name) { $0.add(CustomSource(), forMode: .default) }
+            }
+            for (name, thread) in zip(["a", "b"], threads) {
+                for _ in 0..<2 { thread.remote.perform { _ in log(name) } }
+            }
+            simulation.runUntilIdle()
+            orders.insert(log.entries.joined())
+        }
+        #expect(orders == ["aabb", "abab", "abba", "baab", "baba", "bbaa"])
+    }
+
+    @Test("posts of one thread keep their order, and so do timers of one loop with equal dates")
+    func promises() {
+        let result = Exploration(schedules: 500).run { simulation in
+            let (posts, timers) = (Log<Int>(), Log<Int>())
+            let thread = LoopThread(name: "other") { loop in
+                loop.add(CustomSource(), forMode: .default)
+                for number in 0..<3 { loop.perform(afterDelay: .seconds(1)) { timers.append(number) } }
+            }
+            simulation.loop.task {
+                for number in 0..<5 {
+                    thread.remote.perform { _ in posts.append(number) }
+                    await Task.yield()
+                }
+            }
+            simulation.loop.task { for _ in 0..<5 { await Task.yield() } }
+            simulation.runUntilIdle()
+            guard posts.entries == Array(0..<5), timers.entries == Array(0..<3) else {
+                throw Broken(description: "\(posts.entries) \(timers.entries)")
+            }
+        }
+        guard case .passed(500) = result else { return #expect(Bool(false), "\(result)") }
+    }
+
+    @Test("possibilities: the first one without exploration, each one with it, and a token says which")
+    func possibilities() throws {
+        withSimulation { simulation in
+            #expect(simulation.choice("size", of: [3, 1, 2]) == 3)
+            #expect(!simulation.mayHappen("a fault"))
+        }
+        func explore(for wanted: Int) -> Finding? {
+            let result = Exploration(schedules: 200).run { simulation in
+                let size = simulation.choice("size", of: [3, 1, 2])
+                if simulation.mayHappen("a fault") && size == wanted { throw Broken(description: "\(size)") }
+            }
+            guard case .failed(let finding) = result else { return nil }
+            return finding
+        }
+        #expect("\(try #require(explore(for: 2)).token.departures)" == "[size@0=2, a fault@0=1]")
+        #expect("\(try #require(explore(for: 3)).token.departures)" == "[a fault@0=1]")
+    }
+
+    @Test("schedules that failed before come first, and then others near to them")
+    func former() throws {
+        let token = try #require(ScheduleToken("0:size@0=5;a fault@0=1"))
+        func explore(size wanted: Int) -> Int? {
+            let result = Exploration(schedules: 400, former: [token]).run { simulation in
+                let size = simulation.choice("size", of: Array(0..<100))
+                if simulation.mayHappen("a fault") && size == wanted { throw Broken(description: "\(size)") }
+            }
+            guard case .failed(let finding) = result else { return nil }
+            return finding.schedules
+        }
+        #expect(explore(size: 5) == 1)
+        #expect(explore(size: 101) == nil)
+    }
+
+    @Test("a task that others wait for without resting is not held back for ever")
+    func spinning() {
+        let result = Exploration(schedules: 300).run { simulation in
+            let isSet = Flag()
+            simulation.loop.task { while !isSet.isSet { await Task.yield() } }
+            simulation.loop.task {
+                await Task.yield()
+                isSet.set()
+            }
+            simulation.runUntilIdle()
+        }
+        guard case .passed(300) = result else { return #expect(Bool(false), "\(result)") }
+    }
+}

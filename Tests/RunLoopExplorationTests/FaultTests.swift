@@ -1,0 +1,89 @@
+import RunLoopCore
+import RunLoopExploration
+import RunLoopKit
+import RunLoopSimulation
+import TestSupport
+import Testing
+
+private func explore(
+    _ exploration: Exploration = Exploration(), _ body: (Simulation) throws -> Void
+) -> Finding? {
+    guard case .failed(let finding) = exploration.run(body) else { return nil }
+    return finding
+}
+
+@Suite("What exploration takes for a fault")
+struct FaultTests {
+    @Test("a task waits and nothing can happen any more; a program whose tasks serve may say that this is all right")
+    func deadlock() {
+        func serve(_ simulation: Simulation) {
+            simulation.loop.task(name: "server") { for await _ in AsyncStream<Int>.makeStream().stream {} }
+            simulation.runUntilIdle()
+        }
+        let finding = explore { serve($0) }
+        #expect(finding?.fault.kind == .deadlock)
+        #expect(finding?.fault.description.contains("\"server\"") == true, "\(String(describing: finding))")
+        #expect(explore(Exploration(limits: .init(reportsDeadlocks: false))) { serve($0) } == nil)
+    }
+
+    @Test("a task of a loop does not end when it is cancelled")
+    func leak() throws {
+        // Resumed at the end, for a continuation that nobody resumes is a mistake of its own.
+        let waiting = Locked<[CheckedContinuation<Void, Never>]>([])
+        let finding = try #require(
+            explore { simulation in
+                simulation.loop.task(name: "deaf") {
+                    await withCheckedContinuation { continuation in waiting.withLock { $0.append(continuation) } }
+                }
+                simulation.loop.perform(afterDelay: .seconds(1)) {}
+                simulation.advance(by: .milliseconds(1))
+            })
+        for continuation in waiting.withLock(\.self) { continuation.resume() }
+        #expect(finding.fault.kind == .leak)
+        #expect(
+            finding.fault.description.contains("task deaf, which was started at RunLoopExplorationTests/FaultTests"))
+    }
+
+    @Test("something waits for real time")
+    func escape() {
+        let finding = explore(Exploration(schedules: 20)) { simulation in
+            let isOver = Flag()
+            simulation.loop.task {
+                try? await Task.sleep(for: .milliseconds(1))
+                isOver.set()
+            }
+            simulation.settle { isOver.isSet && !simulation.escapes.isEmpty }
+        }
+        #expect(finding?.fault.kind == .escape)
+    }
+
+    @Test("a run that does not follow from the seed is found, whatever else happens in it")
+    func difference() {
+        let runs = Counter()
+        let finding = explore { simulation in
+            runs.add()
+            for _ in 0..<runs.value { simulation.loop.task { await Task.yield() } }
+            simulation.runUntilIdle()
+        }
+        #expect(finding?.fault.kind == .difference && finding?.isReproducible == false)
+    }
+
+    @Test("a drag begins between two timers, and one of them is late")
+    func starvation() throws {
+        func run(_ simulation: Simulation) {
+            simulation.mayDrag(for: .seconds(2))
+            let modes: [RunLoop.Modes] = [.common, .default]
+            for (interval, modes) in zip([1, 3.5], modes) {
+                let timer = Timer(timeInterval: .seconds(interval), repeats: true) { _ in }
+                simulation.loop.add(timer, forMode: modes)
+            }
+            simulation.loop.addCommonMode(.tracking)
+            simulation.advance(by: .seconds(12))
+        }
+        let exploration = Exploration(limits: .init(latestFire: .seconds(1)))
+        let finding = try #require(explore(exploration) { run($0) })
+        #expect(finding.fault.kind == .starvation && finding.token.departures.count == 1)
+        #expect(finding.token.departures.first?.place == "a drag begins")
+        #expect(explore(Exploration(limits: .init(latestFire: .seconds(2)))) { run($0) } == nil)
+    }
+}
