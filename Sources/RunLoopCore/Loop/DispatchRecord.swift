@@ -67,19 +67,21 @@ extension RunLoop {
     ) -> Result {
         defer { freshTime = nil }
         guard isWatched else { return call() }
-        return dispatchWatched(kind(), name(), origin, call)
+        let record = watchedCallBegins(kind(), name(), origin)
+        defer { watchedCallEnds(record) }
+        return call()
     }
 
     @inline(never)
-    private func dispatchWatched<Result>(
-        _ kind: ItemKind, _ name: String?, _ origin: Origin, _ call: () -> Result
-    ) -> Result {
-        let record = innermostRun == nil ? nil : record
-        if let record { record.begin(kind, name, origin, innermostRun!.mode, at: now) }
-        defer {
-            record?.end(at: now)
-            schedule?.callEnded()
-        }
-        return call()
+    private func watchedCallBegins(_ kind: ItemKind, _ name: String?, _ origin: Origin) -> DispatchRecord? {
+        guard let record, let mode = innermostRun?.mode else { return nil }
+        record.begin(kind, name, origin, mode, at: now)
+        return record
+    }
+
+    @inline(never)
+    private func watchedCallEnds(_ record: DispatchRecord?) {
+        record?.end(at: now)
+        schedule?.callEnded()
     }
 }

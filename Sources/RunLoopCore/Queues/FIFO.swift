@@ -55,10 +55,9 @@ struct FIFO<Element>: ~Copyable {
         return element
     }
 
-    /// Takes the element at that place from the front. O(n).
-    mutating func remove(at index: Int) -> Element {
+    /// Has the element at that place from the front be the first one. O(n).
+    mutating func moveFirst(from index: Int) {
         for place in stride(from: head + index, to: head, by: -1) { slots.swapAt(place, place - 1) }
-        return popFirst()!
     }
 
     /// Room for twice of what waits.

@@ -30,7 +30,7 @@ extension RunLoop {
         var isIdle: Bool { jobs.isEmpty }
 
         func add(_ job: UnownedJob, by way: JobWay, in loop: RunLoop) {
-            loop.schedule?.jobCame(job)
+            if loop.isWatched { tellSchedule(of: job, in: loop) }
             guard let running else {
                 jobs.append((job, way))
                 if !isScheduled { schedule(in: loop) }
@@ -38,6 +38,11 @@ extension RunLoop {
             }
             // A task may be on its way to an actor of this executor.
             jobs.append((job, way == .serial && running.job == job ? running.way.toActor : way))
+        }
+
+        @inline(never)
+        private func tellSchedule(of job: UnownedJob, in loop: RunLoop) {
+            loop.schedule?.jobCame(job)
         }
 
         private func schedule(in loop: RunLoop) {
@@ -59,9 +64,16 @@ extension RunLoop {
             if !jobs.isEmpty { schedule(in: loop) }
         }
 
+        @inline(__always)
         private func takeNext(in loop: RunLoop) -> Entry? {
-            guard let schedule = loop.schedule, !jobs.isEmpty else { return jobs.popFirst() }
-            return jobs.remove(at: schedule.nextJob(of: (0..<jobs.count).map { jobs[$0].job }))
+            if loop.isWatched && !jobs.isEmpty { moveChosenFirst(in: loop) }
+            return jobs.popFirst()
+        }
+
+        @inline(never)
+        private func moveChosenFirst(in loop: RunLoop) {
+            guard let schedule = loop.schedule else { return }
+            jobs.moveFirst(from: schedule.nextJob(of: (0..<jobs.count).map { jobs[$0].job }))
         }
 
         /// Runs all of them, in whatever mode, for the loop has ended.

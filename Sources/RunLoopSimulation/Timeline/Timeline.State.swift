@@ -62,6 +62,7 @@ extension Timeline {
         var isActing = false
         let worldsTurn: Turn
         let choices: (any Choices)?
+        let isExplored: Bool
         /// What keeps the time where it is, in the order in which it was taken.
         var holds: [HeldTime] = []
         /// How many there were.
@@ -111,9 +112,33 @@ extension Timeline {
         /// Chooses whose turn comes next, and moves the time there: that of a thread, or the world's; nobody's if a thread
         /// outside of the simulation is waited for.
         mutating func chooseNext() -> Turn? {
+            let usual = chooseUsual()
+            return isExplored ? chooseOther(than: usual) : usual
+        }
+
+        /// In a simulation that is explored any thread may go first that has something to do now. The one that usually
+        /// does has its turn later.
+        @inline(never)
+        private mutating func chooseOther(than usual: Turn?) -> Turn? {
+            guard let usual, usual !== worldsTurn, usual.outcome == .woke, !isEnding, let choices else { return usual }
+            let ready = living.filter { index in
+                switch participants[index].rest {
+                case .none: true
+                case .until(let deadline, let wakeable):
+                    deadline <= clock.now
+                        || wakeable && (participants[index].isWoken || participants[index].hasReady)
+                case .calm, .join, .latch, .ended: false
+                }
+            }
+            let chosen = ready[choices.nextThread(of: ready) { participants[$0].name }]
+            if case .until(_, wakeable: true) = participants[chosen].rest { participants[chosen].isWoken = false }
+            return begin(chosen, .woke)
+        }
+
+        @inline(__always)
+        private mutating func chooseUsual() -> Turn? {
             let never = RunLoop.Instant.distantFuture
             if nextEvent <= clock.now, let event = takeEvent(until: clock.now) { return event }
-            if let chosen = choices.flatMap({ chooseReady($0) }) { return chosen }
             // The earliest deadline, and whose it is. One that never comes is nobody's.
             var (earliest, first) = (never, nil as Int?)
             var calm: Int?
@@ -147,7 +172,7 @@ extension Timeline {
                 if let limited = limited(before: date) { return begin(limited, .starved) }
                 clock.now = max(clock.now, date)
                 if date == nextEvent, let event = takeEvent(until: date) { return event }
-                return choices.flatMap({ chooseReady($0) }) ?? begin(first!, .woke)
+                return begin(first!, .woke)
             }
             if waitsOutside() { return nil }
             // Nothing can ever happen any more. The first thread that can be told is told: first threads that are no
@@ -159,26 +184,6 @@ extension Timeline {
                 sleepers.first { !participants[$0].isService } ?? tellOfLatch() ?? sleepers.first
             guard let starved else { fail(living) }
             return begin(starved, .starved)
-        }
-
-        /// Has it chosen which of the threads that have something to do now goes first, unless something is ending.
-        private mutating func chooseReady(_ choices: any Choices) -> Turn? {
-            guard !isEnding else { return nil }
-            var ready: [Int] = []
-            for index in living {
-                switch participants[index].rest {
-                case .none: ready.append(index)
-                case .until(let deadline, let wakeable)
-                where deadline <= clock.now
-                    || wakeable && (participants[index].isWoken || participants[index].hasReady):
-                    ready.append(index)
-                case .until, .calm, .join, .latch, .ended: continue
-                }
-            }
-            guard !ready.isEmpty else { return nil }
-            let chosen = ready[choices.nextThread(of: ready) { participants[$0].name }]
-            if case .until(_, wakeable: true) = participants[chosen].rest { participants[chosen].isWoken = false }
-            return begin(chosen, .woke)
         }
 
         /// - Returns: the world's turn, if something happens by then.

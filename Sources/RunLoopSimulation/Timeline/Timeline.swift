@@ -30,7 +30,7 @@ final class Timeline: Sendable {
         self.isTraced = isTraced
         self.recordsLoops = isTraced || recordsLoops
         self.choices = choices
-        state = Locked(State(clock: clock, worldsTurn: worldsTurn, choices: choices))
+        state = Locked(State(clock: clock, worldsTurn: worldsTurn, choices: choices, isExplored: choices != nil))
     }
 
     var now: RunLoop.Instant { clock.now }
