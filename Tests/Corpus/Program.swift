@@ -1,3 +1,4 @@
+import RunLoopExploration
 import RunLoopSimulation
 
 /// A small program with a planted bug, and its mended twin.
@@ -11,12 +12,16 @@ struct Program: Sendable {
     let name: String
     /// What is wrong, in a sentence.
     let bug: String
+    /// What counts as a fault besides a violation.
+    var limits = Exploration.Limits()
+    /// Whether the bug ends the process, so that the program is explored in another one.
+    var traps = false
     /// Runs it in a simulation that is fresh; throws a `Violation` when what must hold does not.
     let run: @Sendable (_ simulation: Simulation, _ isMended: Bool) throws -> Void
 
     // The halves are reported each for itself.
     static let firstHalf = waiting + checkThenAct + order + time + hosts
-    static let secondHalf = faults + sharing + threads
+    static let secondHalf = faults + moments + sharing + threads + unended
     static let all = firstHalf + secondHalf
 }
 
