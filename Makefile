@@ -22,7 +22,7 @@ asan-short: TARGETS = RunLoopUnixTests RunLoopTLSTests
 SHORT_SKIPPED = ModelTests$(if $(findstring asan,$@),|StopRaceTests|PostStressTests)
 DEBUG_BIN = $$($(SWIFT) build --show-bin-path)
 
-.PHONY: same-bytes planted-faults bench check-costs record-costs bench-deps costs-deps bench-ttlstore bench-threads fuzz stress chaos kill-ttlstore
+.PHONY: same-bytes planted-faults explore-corpus bench check-costs record-costs bench-deps costs-deps bench-ttlstore bench-threads fuzz stress chaos kill-ttlstore
 .PHONY: demo test deps build lint format tsan asan tsan-short asan-short compile-checks dependent-checks check-api record-api docs help
 
 help:
@@ -42,6 +42,7 @@ help:
 	@echo "make chaos   ten minutes of connections whose peers cut, reset, drip, rest and lie; SECONDS=…"
 	@echo "make planted-faults  faults in TTLStore and Cron, and the seeds with which their tests find them"
 	@echo "make same-bytes  ten thousand runs of one simulated minute; RUNS=…"
+	@echo "make explore-corpus  how soon exploration finds planted bugs; half an hour, or SCHEDULES=…"
 	@echo "make tsan    tests under ThreadSanitizer  make asan  tests under AddressSanitizer"
 
 # Installs what a fresh Debian or Ubuntu lacks.
@@ -213,6 +214,13 @@ chaos: deps
 # Ten thousand processes, in debug and in release, on a busy machine: one trace.
 same-bytes: deps
 	RUNS=$(or $(RUNS),10000) Scripts/same-bytes
+
+# Small programs with planted bugs: how soon exploration finds each, and that it finds nothing in their mended twins, with
+# a hundred thousand schedules of each. It takes half an hour.
+explore-corpus: deps
+	$(SWIFT) build -c release --product Corpus
+	@bin=$$($(SWIFT) build -c release --show-bin-path) && $$bin/Corpus measure && \
+	  $$bin/Corpus twins --schedules $(or $(SCHEDULES),100000)
 
 # Faults planted in TTLStore and Cron, one after another: with which seed their tests in the simulated world find each.
 planted-faults: deps

@@ -10,8 +10,43 @@ struct Shrinking {
         self.kind = kind
     }
 
-    /// - Returns: a schedule that fails in the same way; without any one of its departures it would not.
+    /// - Returns: a schedule that fails in the same way; without any one of its departures it would not, and neither with
+    ///   one in the place of two.
     mutating func shrink(_ token: ScheduleToken, _ runner: inout some Runner & ~Copyable) -> ScheduleToken {
+        var shortest = takeAway(from: token, &runner)
+        while let merged = merge(shortest, &runner) { shortest = takeAway(from: merged, &runner) }
+        return shortest
+    }
+
+    /// Puts one departure in the place of two.
+    private mutating func merge(_ token: ScheduleToken, _ runner: inout some Runner & ~Copyable) -> ScheduleToken? {
+        for kept in token.departures.indices {
+            for dropped in token.departures.indices where dropped != kept {
+                let (one, other) = (token.departures[kept], token.departures[dropped])
+                var candidates = [
+                    ScheduleToken.Departure(place: one.place, step: one.step, instead: other.instead),
+                    ScheduleToken.Departure(place: other.place, step: other.step, instead: one.instead),
+                ]
+                for distance in [-1, 1, -2, 2, -3, 3] where one.step + distance >= 0 {
+                    candidates.append(.init(place: one.place, step: one.step + distance, instead: one.instead))
+                }
+                for candidate in candidates {
+                    var fewer = token
+                    fewer.departures[kept] = candidate
+                    fewer.departures.remove(at: dropped)
+                    guard let merged = attempt(fewer, &runner), merged.departures.count < token.departures.count else {
+                        continue
+                    }
+                    return merged
+                }
+            }
+        }
+        return nil
+    }
+
+    private mutating func takeAway(
+        from token: ScheduleToken, _ runner: inout some Runner & ~Copyable
+    ) -> ScheduleToken {
         var shortest = token
         // Chance first: with another seed other departures may be needed.
         for seed in [0, 1] as [UInt64] where seed < token.seed {

@@ -127,6 +127,8 @@ private final class WorkerProcess {
         }
     }
 
+    private static let longestStart = Duration.seconds(300)
+
     /// - Parameter limit: for how long it may make no progress.
     func ask(_ message: Message, within limit: Duration) -> Outcome {
         let line = Array((message.line + "\n").utf8)
@@ -139,7 +141,8 @@ private final class WorkerProcess {
             guard count > 0 else { return .ended(end()) }
             sent += count
         }
-        var (number, since) = (journal.number, ContinuousClock.now)
+        let asked = ContinuousClock.now
+        var (number, since) = (journal.number, asked)
         while true {
             if let end = received.firstIndex(of: UInt8(ascii: "\n")) {
                 let line = String(decoding: received[..<end], as: UTF8.self)
@@ -158,8 +161,10 @@ private final class WorkerProcess {
             _ = Self.read(errors, into: &said)
             said.removeFirst(max(0, said.count - 65_536))
             if polled[0].revents != 0, Self.read(answers, into: &received) == 0 { return .ended(end()) }
-            if journal.number != number { (number, since) = (journal.number, ContinuousClock.now) }
-            if ContinuousClock.now - since > limit {
+            let now = ContinuousClock.now
+            if journal.number != number || !journal.hasBegun { (number, since) = (journal.number, now) }
+            // The way to the exploration may be long.
+            if now - since > limit || !journal.hasBegun && now - asked > Self.longestStart {
                 kill(identifier, SIGKILL)
                 return .ended(Fault(.hang, "the run has not ended in \(limit)"))
             }
