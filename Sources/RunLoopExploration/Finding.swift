@@ -1,31 +1,33 @@
-/// A fault that an exploration has found, and the schedule that leads to it. A value and `Sendable`.
-public struct Finding: Sendable {
-    /// What is wrong.
-    public let fault: Fault
+extension Exploration {
+    /// A fault that an exploration has found, and the schedule that leads to it. A value and `Sendable`.
+    public struct Finding: Sendable {
+        /// What is wrong.
+        public let fault: Fault
 
-    /// The shortest schedule that was found to fail in this way.
-    public let token: ScheduleToken
+        /// The shortest schedule that was found to fail in this way.
+        public let token: ScheduleToken
 
-    /// The schedule with which it was found.
-    public let first: ScheduleToken
+        /// The schedule with which it was found.
+        public let first: ScheduleToken
 
-    /// How many schedules were tried, with the one that failed.
-    public let schedules: Int
+        /// How many schedules were tried, with the one that failed.
+        public let schedules: Int
 
-    /// How many runs it took to make the schedule short.
-    public let attempts: Int
+        /// How many runs it took to make the schedule short.
+        public let attempts: Int
 
-    /// Whether the schedule failed in the same way once more.
-    public let isReproducible: Bool
+        /// Whether the schedule failed in the same way once more.
+        public let isReproducible: Bool
 
-    /// What happened in the run that fails.
-    public let picture: String
+        /// What happened in the run that fails.
+        public let picture: String
 
-    /// What happened in a run that passes, with one departure less.
-    public let nearest: String?
+        /// What happened in a run that passes, with one departure less.
+        public let nearest: String?
+    }
 }
 
-extension Finding: CustomStringConvertible {
+extension Exploration.Finding: CustomStringConvertible {
     /// What was found, with the token that replays it.
     public var description: String {
         var lines = [

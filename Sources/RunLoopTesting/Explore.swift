@@ -17,7 +17,7 @@ public import Testing
 /// }
 /// ```
 ///
-/// A run fails if an expectation does, if the program throws an error or traps, and by all that is a `Fault`. Then the test
+/// A run fails if an expectation does, if the program throws an error or traps, and by all that is an `Exploration.Fault`. Then the test
 /// has one issue: what is wrong, the shortest schedule that was found, what happened in it, and a token. With the token in
 /// the environment variable `RUNLOOP_REPLAY`, the test runs that schedule alone, in its own process: in a debugger, for
 /// example. ``replay(_:_:sourceLocation:)`` keeps it as a test.
@@ -31,6 +31,7 @@ public import Testing
 ///
 /// - Parameters:
 ///   - exploration: how many schedules, for how long, from which seed; a thousand unless given.
+///   - sourceLocation: where the issue is reported.
 ///   - program: what is explored. It is called once for each schedule, and must do the same each time but for what its
 ///     simulation chooses.
 public func explore(
@@ -86,6 +87,7 @@ public func explore(
 /// - Parameters:
 ///   - token: of the schedule.
 ///   - program: the one that was explored.
+///   - sourceLocation: where the issue is reported.
 @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
 public func replay(
     _ token: String, _ program: (Simulation) throws -> Void, sourceLocation: SourceLocation = #_sourceLocation

@@ -71,7 +71,7 @@ struct ChoiceTests {
             #expect(simulation.choice("size", of: [3, 1, 2]) == 3)
             #expect(!simulation.mayHappen("a fault"))
         }
-        func explore(for wanted: Int) -> Finding? {
+        func explore(for wanted: Int) -> Exploration.Finding? {
             let result = Exploration(schedules: 200).run { simulation in
                 let size = simulation.choice("size", of: [3, 1, 2])
                 if simulation.mayHappen("a fault") && size == wanted { throw Broken(description: "\(size)") }

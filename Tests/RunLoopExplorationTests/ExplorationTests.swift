@@ -59,7 +59,7 @@ private func order(_ simulation: Simulation) throws {
 struct ExplorationTests {
     @Test("a check and what follows from it, with a suspension between them: found, short, and replayed")
     func checkThenAct() throws {
-        func explore() -> Finding? {
+        func explore() -> Exploration.Finding? {
             guard case .failed(let finding) = Exploration(schedules: 500).run({ try withdraw($0, isMended: false) })
             else { return nil }
             return finding
@@ -71,7 +71,9 @@ struct ExplorationTests {
         #expect(finding.token.departures.count <= 1)
         let token = try #require(ScheduleToken("\(finding.token)"))
         #expect(token == finding.token)
-        func replay(isMended: Bool) -> Fault? { Exploration().replay(token) { try withdraw($0, isMended: isMended) } }
+        func replay(isMended: Bool) -> Exploration.Fault? {
+            Exploration().replay(token) { try withdraw($0, isMended: isMended) }
+        }
         #expect(replay(isMended: false) == finding.fault)
         #expect(replay(isMended: true) == nil)
         // The same seed explores the same schedules.
@@ -89,7 +91,7 @@ struct ExplorationTests {
 
     @Test("an order that one step in many upsets")
     func rareOrder() throws {
-        func explore() -> Finding? {
+        func explore() -> Exploration.Finding? {
             guard case .failed(let finding) = Exploration(schedules: 500).run({ try order($0) }) else { return nil }
             return finding
         }

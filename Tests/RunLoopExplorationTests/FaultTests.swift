@@ -7,7 +7,7 @@ import Testing
 
 private func explore(
     _ exploration: Exploration = Exploration(), _ body: (Simulation) throws -> Void
-) -> Finding? {
+) -> Exploration.Finding? {
     guard case .failed(let finding) = exploration.run(body) else { return nil }
     return finding
 }

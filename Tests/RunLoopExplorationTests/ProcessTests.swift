@@ -13,7 +13,7 @@ private func arguments(for test: String) -> [String] {
 struct ProcessTests {
     @Test("a trap is found, shrunk and told with its words")
     func trap() throws {
-        func explore() -> Finding? {
+        func explore() -> Exploration.Finding? {
             let result = Exploration(schedules: 200).run(inProcessesFor: "trap", arguments: arguments(for: "trap")) {
                 simulation in
                 let (loop, count) = (simulation.loop, Counter())
@@ -39,7 +39,7 @@ struct ProcessTests {
 
     @Test("a run that does not end is found")
     func hang() throws {
-        func explore() -> Finding? {
+        func explore() -> Exploration.Finding? {
             var exploration = Exploration(schedules: 200)
             exploration.limits.longestRun = .milliseconds(500)
             let result = exploration.run(inProcessesFor: "hang", arguments: arguments(for: "hang")) { simulation in
