@@ -41,7 +41,7 @@ help:
 	@echo "make stress  five million calls raced by threads that stop what is called; loops that end; tasks on them"
 	@echo "make chaos   ten minutes of connections whose peers cut, reset, drip, rest and lie; SECONDS=…"
 	@echo "make planted-faults  faults in TTLStore and Cron, and the seeds with which their tests find them"
-	@echo "make same-bytes  ten thousand runs of one simulated minute; RUNS=…"
+	@echo "make same-bytes  ten thousand runs of one simulated minute, and of one exploration; RUNS=…"
 	@echo "make explore-corpus  how soon exploration finds planted bugs; half an hour, or SCHEDULES=…"
 	@echo "make tsan    tests under ThreadSanitizer  make asan  tests under AddressSanitizer"
 
@@ -211,7 +211,7 @@ chaos: deps
 	CHAOS_SECONDS=$(or $(SECONDS),600) TEST_TARGETS=RunLoopTLSTests \
 	  $(TEST) --sanitize=address --scratch-path .build-asan --filter ChaosTests
 
-# Ten thousand processes, in debug and in release, on a busy machine: one trace.
+# Ten thousand processes, in debug and in release, on a busy machine: one trace, and one finding of an exploration.
 same-bytes: deps
 	RUNS=$(or $(RUNS),10000) Scripts/same-bytes
 

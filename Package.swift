@@ -191,7 +191,7 @@ let package = Package(
         .testTarget(
             name: "RunLoopExplorationTests",
             dependencies: [
-                "RunLoopExploration", "RunLoopCore", "RunLoopKit", "RunLoopSimulation", "TestSupport",
+                "RunLoopExploration", "RunLoopCore", "RunLoopKit", "RunLoopSimulation", "TestSupport", "Corpus",
             ],
             swiftSettings: strict),
         .testTarget(

@@ -1,0 +1,30 @@
+import RunLoopExploration
+import TestSupport
+import Testing
+
+@testable import Corpus
+
+@Suite("The corpus of planted bugs")
+struct CorpusTests {
+    /// One that traps is explored in other processes: `ProcessTests` has such a program, and `make explore-corpus` this one.
+    private static let programs = Program.all.filter { !$0.traps }.map(\.name)
+
+    @Test("the bug is found, in a schedule of few departures, which fails again; the twin passes", arguments: programs)
+    func found(name: String) throws {
+        let program = try #require(Program.all.first { $0.name == name })
+        func explore(isMended: Bool, schedules: Int) -> Exploration.Result {
+            Exploration(schedules: schedules, limits: program.limits).run { try program.run($0, isMended) }
+        }
+        let result = explore(isMended: false, schedules: 5_000)
+        guard case .failed(let finding) = result else {
+            Issue.record("\(result)")
+            return
+        }
+        #expect(finding.isReproducible && finding.token.departures.count <= 6, "\(finding)")
+        let twin = explore(isMended: true, schedules: 100)
+        guard case .passed(100) = twin else {
+            Issue.record("\(twin)")
+            return
+        }
+    }
+}
