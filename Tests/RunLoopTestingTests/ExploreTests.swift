@@ -12,7 +12,7 @@ extension Trait where Self == IssueHandlingTrait {
     /// Keeps what issues say, and forgets them.
     fileprivate static var intercepted: Self {
         .compactMapIssues { issue in
-            told.append(issue.comments.map(\.rawValue).joined(separator: "\n"))
+            told.append(issue.comments.isEmpty ? "\(issue)" : issue.comments.map(\.rawValue).joined(separator: "\n"))
             return nil
         }
     }
@@ -62,9 +62,41 @@ struct ExploreTests {
         }
     }
 
+    @Test("one schedule is replayed in this process; what is no token is told", .intercepted)
+    func replays() {
+        replay("0:", transfer)
+        replay("0", transfer)
+    }
+
+    @Test("a test with arguments explores in its own process", arguments: [1, 2])
+    func several(number: Int) async {
+        for count in 1...3 {
+            await explore(Exploration(schedules: 100)) { simulation in
+                let steps = Counter()
+                for _ in 0..<count * number { Task { steps.add() } }
+                simulation.runUntilIdle()
+                #expect(steps.value == count * number)
+            }
+        }
+    }
+
+    @Test("explorations in a loop are told apart in the other process, too")
+    func loop() async {
+        for count in 1...3 {
+            await explore(Exploration(schedules: 100)) { simulation in
+                let steps = Counter()
+                for _ in 0..<count { Task { steps.add() } }
+                simulation.runUntilIdle()
+                #expect(steps.value == count)
+            }
+        }
+    }
+
     @Test("what they have said: a sentence, and a token that fails")
     func said() throws {
-        try #require(told.entries.count == 2)
+        try #require(told.entries.count == 4)
+        #expect(told.entries[2].contains("account.lowest.value → -60"))
+        #expect(told.entries[3] == "\"0\" is not the token of a schedule")
         #expect(told.entries[0].contains("(account.lowest.value → -60) >= 0"), "\(told.entries[0])")
         #expect(told.entries[1].contains("not there yet"), "\(told.entries[1])")
     }
