@@ -76,7 +76,7 @@ final class Recorder: Choices, @unchecked Sendable {
             choice = strategy.choose(
                 at: ChoicePoint(
                     kind: kind, number: pointCount, lanes: options, usual: usual, step: step,
-                    yields: options.map { lanes[$0].yield }, name: { [lanes] in lanes[$0].name }))
+                    yields: options.map { lanes[$0].yield }, name: { [unowned self] in lanes[$0].name }))
             pointCount += 1
             digest = (digest ^ UInt64(truncatingIfNeeded: choice)) &* 0x0100_0000_01b3
         }
@@ -153,9 +153,8 @@ final class Recorder: Choices, @unchecked Sendable {
         let running = tasks[thread].flatMap { $0.isRunning ? $0.lane : nil }
         guard let task = job.taskNumber else {
             // With a job of the runtime, the task that runs lets others go first, or enters an actor.
-            let lane = running ?? lane(ofThread: thread, "main")
-            letOthersGoFirst(lane)
-            laneOfJob[job.address] = lane
+            if let running { letOthersGoFirst(running) }
+            laneOfJob[job.address] = running ?? lane(ofThread: thread, "main")
             return
         }
         let lane = laneOfTask[task] ?? addTask(of: running ?? lane(ofThread: thread, "main"))
