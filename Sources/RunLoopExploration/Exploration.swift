@@ -62,7 +62,7 @@ public struct Exploration: Sendable {
         /// Whether it is a fault if a task of a loop does not end when it is cancelled at the end of the simulation.
         public var reportsLeaks: Bool
 
-        /// How much later than its date a timer of the main loop may fire; as late as it likes unless given.
+        /// How much later than its date a timer may fire, on a thread that has not ended; as late as it likes unless given.
         public var latestFire: Duration?
 
         /// How long a run may take, in real time; looked at if runs are made in other processes.

@@ -59,4 +59,9 @@ extension Simulation {
         }
         if most > 0 { loop.add(moments, forMode: .default) }
     }
+
+    /// How much later than its date the latest fire was, of the loops of all threads that have not ended.
+    package var greatestLateness: Duration {
+        timeline.stands.compactMap { $0.loop?.with { $0.statistics.lateness.maximum } }.max() ?? .zero
+    }
 }

@@ -68,6 +68,22 @@ struct FaultTests {
         #expect(finding?.fault.kind == .difference && finding?.isReproducible == false)
     }
 
+    @Test("a timer of another thread is late")
+    func lateElsewhere() throws {
+        let exploration = Exploration(limits: .init(latestFire: .seconds(1)))
+        let finding = try #require(
+            explore(exploration) { simulation in
+                let thread = LoopThread(name: "other") { loop in
+                    loop.add(Timer(timeInterval: .seconds(1), repeats: true) { _ in }, forMode: .default)
+                }
+                thread.remote.perform { _ in
+                    if simulation.mayHappen("long work") { simulation.spend(.seconds(5)) }
+                }
+                simulation.advance(by: .seconds(8))
+            })
+        #expect(finding.fault.kind == .starvation && "\(finding.token)" == "0:long work@0=1")
+    }
+
     @Test("a drag begins between two timers, and one of them is late")
     func starvation() throws {
         func run(_ simulation: Simulation) {

@@ -40,7 +40,7 @@ extension Run {
 extension Fault {
     /// What is wrong with a simulation at the end of a program.
     fileprivate init?(of simulation: Simulation, _ limits: Exploration.Limits) {
-        let lateness = simulation.loop.statistics.lateness.maximum
+        let lateness = limits.latestFire == nil ? .zero : simulation.greatestLateness
         if let escape = simulation.escapes.first {
             self.init(.escape, escape)
         } else if let late = limits.latestFire, lateness > late {
