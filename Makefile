@@ -226,9 +226,14 @@ explore-corpus: deps
 planted-faults: deps
 	Tests/planted-faults
 
-# All tests under a sanitizer.
-tsan asan: deps
+# All tests under a sanitizer. What a host holds when it crashes stays in memory, and LeakSanitizer takes a part of that for
+# lost: it does not recognise the pointers in Swift's strings, enumerations and weak references, which have marks in them.
+CRASHING = YearTests|LedgerTests|WeekTests
+tsan: deps
 	$(SANITIZED_TEST)
+asan: deps
+	$(SANITIZED_TEST) --skip '$(CRASHING)'
+	ASAN_OPTIONS=detect_leaks=0 $(SANITIZED_TEST) --skip-build --filter '$(CRASHING)'
 
 # Only these targets are built, too (see the end of Package.swift).
 tsan-short asan-short: deps
