@@ -191,7 +191,8 @@ let package = Package(
         .testTarget(
             name: "RunLoopExplorationTests",
             dependencies: [
-                "RunLoopExploration", "RunLoopCore", "RunLoopKit", "RunLoopSimulation", "TestSupport", "Corpus",
+                "RunLoopExploration", "RunLoopCore", "RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopHosts",
+                "TestSupport", "Corpus",
             ],
             swiftSettings: strict),
         .testTarget(

@@ -65,6 +65,33 @@ final class LoopChoices: CallSchedule {
 
     func callEnded() {
         choices.callEnded(on: thread)
+        timeline.occasionsCome()
         timeline.giveWay(thread)
+    }
+}
+
+/// Something that may happen at any moment.
+struct Occasion: Sendable {
+    let what: String
+    /// How often it may still happen.
+    var left: Int
+    let action: @Sendable () -> Void
+}
+
+extension Timeline {
+    /// Has happen what is chosen of what may, when the calling thread gives way.
+    func occasionsCome() {
+        guard let choices else { return }
+        for index in occasions.withLock({ $0.indices }) {
+            let occasion = occasions.withLock { $0[index] }
+            guard occasion.left > 0, choices.choose(occasion.what, of: 2) == 1 else { continue }
+            occasions.withLock { $0[index].left -= 1 }
+            // In the world's turn: what happens may end the thread that chose it.
+            let test = state.withLock { $0.lane(of: 0).name }
+            _ = schedule(at: now, "what may happen", on: test) { [unowned self] in
+                note(occasion.what, of: test)
+                occasion.action()
+            }
+        }
     }
 }

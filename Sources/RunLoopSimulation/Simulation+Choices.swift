@@ -27,6 +27,27 @@ extension Simulation {
     /// it never does. See ``choice(_:of:)``.
     public func mayHappen(_ what: String) -> Bool { choice(what, of: [false, true]) }
 
+    /// In a simulation that is explored, something may happen at any moment between two handlers or steps of tasks: a host
+    /// crashes, a link is cut, a clock is set. Elsewhere it never does.
+    ///
+    /// ```swift
+    /// simulation.mayHappen("the store crashes") {
+    ///     store.crash()
+    ///     store.start()
+    /// }
+    /// ```
+    ///
+    /// On a thread of the simulation; O(1).
+    ///
+    /// - Parameters:
+    ///   - what: what happens, for reports.
+    ///   - most: how often it may happen.
+    ///   - action: makes it happen. It belongs to no thread, and so must not run a loop or wait.
+    public func mayHappen(_ what: String, atMost most: Int = 1, _ action: @escaping @Sendable () -> Void) {
+        guard timeline.choices != nil else { return }
+        timeline.occasions.withLock { $0.append(Occasion(what: what, left: most, action: action)) }
+    }
+
     /// In a simulation that is explored, a user may drag at any moment between two things that the calling thread's loop
     /// does in the default mode: the loop then runs nested in `mode` for `duration`, as by ``drag(from:until:mode:)``.
     ///

@@ -83,6 +83,29 @@ struct ChoiceTests {
         #expect("\(try #require(explore(for: 3)).token.departures)" == "[a fault@0=1]")
     }
 
+    @Test("what may happen at any moment does, once, between two steps, and never without exploration")
+    func occasions() throws {
+        func run(_ simulation: Simulation) throws {
+            let (isClosed, isMissed) = (Flag(), Flag())
+            simulation.mayHappen("the file is closed") { isClosed.set() }
+            simulation.loop.task {
+                for _ in 0..<5 { await Task.yield() }
+                guard !isClosed.isSet else { return }
+                await Task.yield()
+                if isClosed.isSet { isMissed.set() }
+            }
+            simulation.runUntilIdle()
+            if isMissed.isSet { throw Broken(description: "it was closed in between") }
+        }
+        try withSimulation { try run($0) }
+        func explore() -> Exploration.Finding? {
+            guard case .failed(let finding) = Exploration(schedules: 500).run(run) else { return nil }
+            return finding
+        }
+        let finding = try #require(explore())
+        #expect(finding.token.departures.count == 1 && finding.token.departures[0].place == "the file is closed")
+    }
+
     @Test("schedules that failed before come first, and then others near to them")
     func former() throws {
         let token = try #require(ScheduleToken("0:size@0=5;a fault@0=1"))

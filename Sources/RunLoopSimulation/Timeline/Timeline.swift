@@ -25,6 +25,8 @@ final class Timeline: Sendable {
     let state: Locked<State>
     /// What chooses where the order is not determined, if the simulation is explored.
     let choices: (any Choices)?
+    /// What may happen between two handlers, if that is chosen.
+    let occasions = Locked<[Occasion]>([])
 
     init(isTraced: Bool, recordsLoops: Bool, choices: (any Choices)? = nil) {
         self.isTraced = isTraced
@@ -264,7 +266,11 @@ final class Timeline: Sendable {
 
     /// Lets another thread go first that has something to do, if that is chosen.
     func giveWay(_ index: Int) {
-        rest(index) { state in !state.isEnding }
+        rest(index) { state in
+            guard !state.isEnding else { return false }
+            state.participants[index].rest = .until(state.clock.now, wakeable: false)
+            return true
+        }
     }
 
     func wake(_ index: Int) {

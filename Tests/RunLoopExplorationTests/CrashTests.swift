@@ -1,0 +1,66 @@
+import RunLoopExploration
+import RunLoopHosts
+import RunLoopKit
+import RunLoopSimulation
+import RunLoopUnix
+import TestSupport
+import Testing
+
+/// A store that writes a record in one step, and syncs it in the next.
+private func store(_ simulation: Simulation, isMended: Bool) throws {
+    let (acknowledged, starts) = (Counter(), Counter())
+    let host = SimulatedNetwork(simulation).addHost("store") { loop in
+        starts.add()
+        let file = try Disk.current.open("/log", .writing)
+        var count = 0
+        loop.task(name: "writer") {
+            for _ in 0..<3 {
+                try file.write([1], at: count)
+                count += 1
+                if !isMended { acknowledged.add() }
+                await Task.yield()
+                try file.sync()
+                if isMended { acknowledged.add() }
+                try await loop.clock.sleep(for: .seconds(1))
+            }
+        }
+    }
+    host.disk.install([], at: "/log")
+    let kept = Locked<Int?>(nil)
+    simulation.mayHappen("the store crashes") {
+        let promised = acknowledged.value
+        host.crash()
+        let records = host.disk.contents(of: "/log")!.filter { $0 == 1 }.count
+        kept.withLock { $0 = records - promised }
+        host.start()
+    }
+    simulation.advance(by: .seconds(10))
+    if let kept = kept.withLock(\.self) {
+        guard kept >= 0 else { throw Broken(description: "\(-kept) records are missing") }
+        guard starts.value == 2 else { throw Broken(description: "the store has not started again") }
+    }
+}
+
+@Suite("Exploration of hosts")
+struct CrashTests {
+    private func explore(isMended: Bool) -> Exploration.Finding? {
+        let result = Exploration(schedules: 200, limits: .init(reportsLeaks: false)).run {
+            try store($0, isMended: isMended)
+        }
+        guard case .failed(let finding) = result else { return nil }
+        return finding
+    }
+
+    @Test("a host crashes between two of its own steps, and starts again")
+    func crash() throws {
+        let finding = try #require(explore(isMended: false))
+        #expect(finding.fault.description == "1 records are missing", "\(finding)")
+        #expect(finding.token.departures.allSatisfy { $0.place == "the store crashes" })
+    }
+
+    @Test("a store that acknowledges what is synced loses nothing, whenever it crashes")
+    func mended() {
+        let finding = explore(isMended: true)
+        #expect(finding == nil, "\(String(describing: finding))")
+    }
+}
