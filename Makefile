@@ -15,9 +15,9 @@ BUILD = $(SWIFT) build -debug-info-format $(DEBUG_INFO)
 TEST = $(SWIFT) test --disable-xctest -debug-info-format $(DEBUG_INFO)
 SANITIZED_TEST = $(TEST) --sanitize=$(if $(findstring tsan,$@),thread,address) --scratch-path .build-$(@:-short=)
 ROOT = $$([ "$$(id -u)" = 0 ] || echo sudo)
-# What crosses threads, and what touches C; each target is compiled for one of them. The rest, models of one thread, races
-# under AddressSanitizer and the examples are for the whole runs.
-tsan-short: TARGETS = DriverTests RunLoopKitTests RunLoopSimulationTests
+# What crosses threads, and what touches C; each target is compiled for one of them. The rest, models of one thread, the
+# simulation's threads, of which one runs at a time, races under AddressSanitizer and the examples are for the whole runs.
+tsan-short: TARGETS = DriverTests RunLoopKitTests
 asan-short: TARGETS = RunLoopUnixTests RunLoopTLSTests
 SHORT_SKIPPED = ModelTests$(if $(findstring asan,$@),|StopRaceTests|PostStressTests)
 DEBUG_BIN = $$($(SWIFT) build --show-bin-path)

@@ -21,8 +21,8 @@ struct CorpusTests {
             return
         }
         #expect(finding.isReproducible && finding.token.departures.count <= 6, "\(finding)")
-        let twin = explore(isMended: true, schedules: 100)
-        guard case .passed(100) = twin else {
+        let twin = explore(isMended: true, schedules: 32)
+        guard case .passed(32) = twin else {
             Issue.record("\(twin)")
             return
         }

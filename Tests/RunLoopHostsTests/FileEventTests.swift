@@ -120,7 +120,7 @@ struct FileEventTests {
 
     @Test("random changes of files are told in the same words")
     func random() throws {
-        for seed in 0..<60 as Range<UInt64> {
+        for seed in 0..<40 as Range<UInt64> {
             let directory = TemporaryDirectory()
             // Something is there, so that both have the directory.
             directory.write("", to: "kept")
