@@ -74,11 +74,9 @@ public final class LoopThreadPool: Sendable {
     /// Asks the threads to end, each after its present handler. Nothing is delivered after that. Returns at once. Any
     /// thread.
     public func stop() {
-        // Let go of outside of the lock: their deinits may ask the pool.
-        var dropped = Line()
         let workers = state.withLock { state in
             state.isStopped = true
-            swap(&state.waiting, &dropped)
+            state.waiting = Line()
             return state.workers
         }
         for worker in workers { worker.thread.stop() }
