@@ -173,7 +173,7 @@ struct PostStressTests {
             // However slow the other thread is, the first turn is a long one.
             post(10_000)
             let poster = PlainThread {
-                while !isOver.isSet && posted.value < 1_000_000 {
+                while !isOver.isSet && posted.value < 200_000 {
                     for _ in 0..<100 { remote.perform { _ in performed.add() } }
                     posted.add(100)
                 }
