@@ -157,7 +157,7 @@ struct PlayTests {
         return "{\"input\":\"\(input)\",\"line\":\(line),\"events\":[\(events)]}\n"
     }
 
-    private static func run(_ arguments: String, input: String = "") -> Outcome {
+    static func run(_ arguments: String, input: String = "") -> Outcome {
         let redirected = arguments.contains("<") || arguments.contains("|")
         if redirected { return shell("\(program) \(arguments)") }
         let file = TemporaryFile(input)
