@@ -43,43 +43,6 @@ public struct Exploration: Sendable {
     /// How schedules are chosen; with all strategies, by turns, unless given.
     public var strategies: Set<Strategies>
 
-    /// A kind of strategies. A value and `Sendable`.
-    public enum Strategies: Sendable, Hashable, CaseIterable {
-        /// At each place, anything.
-        case random
-        /// Tasks and threads have priorities, which are random and change at a few places.
-        case priorities
-        /// What usually happens, but for one to three places.
-        case fewDepartures
-    }
-
-    /// What counts as a fault besides an error that the program throws. A value and `Sendable`.
-    public struct Limits: Sendable, Hashable {
-        /// Whether it is a fault if nothing can happen any more and a task of a loop waits. A program whose tasks serve
-        /// until they are cancelled says `false`, or cancels them.
-        public var reportsDeadlocks: Bool
-
-        /// Whether it is a fault if a task of a loop does not end when it is cancelled at the end of the simulation.
-        public var reportsLeaks: Bool
-
-        /// How much later than its date a timer may fire, on a thread that has not ended; as late as it likes unless given.
-        public var latestFire: Duration?
-
-        /// How long a run may take, in real time; looked at if runs are made in other processes.
-        public var longestRun: Duration
-
-        /// Deadlocks and leaks are faults, late timers are not, and a run takes no more than half a minute, unless given.
-        public init(
-            reportsDeadlocks: Bool = true, reportsLeaks: Bool = true, latestFire: Duration? = nil,
-            longestRun: Duration = .seconds(30)
-        ) {
-            self.longestRun = longestRun
-            self.reportsDeadlocks = reportsDeadlocks
-            self.reportsLeaks = reportsLeaks
-            self.latestFire = latestFire
-        }
-    }
-
     /// An exploration.
     ///
     /// - Precondition: there is at least one schedule, and a strategy.
@@ -111,7 +74,7 @@ public struct Exploration: Sendable {
     @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
     public func run(_ body: (Simulation) throws -> Void) -> Result {
         withoutActuallyEscaping(body) { body in
-            var runner = LocalRunner(exploration: self, body: body)
+            var runner = LocalRunner(portfolio: portfolio, limits: limits, body: body)
             return run(&runner)
         }
     }
@@ -132,7 +95,9 @@ public struct Exploration: Sendable {
     ) -> Result {
         if let served = Worker.served {
             guard served == name else { return .passed(schedules: 0) }
-            withoutActuallyEscaping(body) { Worker.serve(self, $0) }
+            withoutActuallyEscaping(body) { body in
+                Worker.serve { LocalRunner(portfolio: portfolio, limits: limits, body: body, journal: $0) }
+            }
         }
         var runner = ProcessRunner(arguments, serving: name, longestRun: limits.longestRun)
         return run(&runner)
@@ -144,36 +109,11 @@ public struct Exploration: Sendable {
     @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
     public func replay(_ token: ScheduleToken, _ body: (Simulation) throws -> Void) -> Fault? {
         withoutActuallyEscaping(body) { body in
-            LocalRunner(exploration: self, body: body).replay(token, isDrawn: false).fault
+            LocalRunner(portfolio: portfolio, limits: limits, body: body).replay(token, isDrawn: false).fault
         }
     }
 
-    // MARK: Which schedules
-
-    func plan(_ number: Int, _ length: Int) -> (seed: UInt64, any Strategy) {
-        if number < former.count { return (former[number].seed, ReplayStrategy(former[number].departures)) }
-        // The first schedule is the usual one.
-        if number == former.count { return (seed, ReplayStrategy([])) }
-        var numbers = SeededNumbers(seed: seed, for: "schedule \(number)")
-        let worlds = numbers.next()
-        var turns: [(SeededNumbers) -> any Strategy] = []
-        for turn in 0..<3 {
-            if strategies.contains(.random), turn != 1 { turns.append { RandomStrategy(numbers: $0) } }
-            if strategies.contains(.priorities) {
-                turns.append { PriorityStrategy(depth: 2 + turn, length: length, numbers: $0) }
-            }
-            if strategies.contains(.fewDepartures) {
-                turns.append {
-                    FewDeparturesStrategy(1 + turn, length: length, takesTurns: turn == 1, numbers: $0)
-                }
-            }
-        }
-        if let failed = former.randomElement(using: &numbers) {
-            turns.append { NearbyStrategy(failed, length: length, numbers: $0) }
-        }
-        let strategy = turns[number % turns.count](numbers)
-        return (worlds, strategy)
-    }
+    private var portfolio: Portfolio { Portfolio(seed: seed, former: former, strategies: strategies) }
 
     // MARK: What is found
 

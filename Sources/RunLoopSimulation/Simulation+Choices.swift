@@ -81,6 +81,25 @@ extension Simulation {
         if most > 0 { loop.add(moments, forMode: .default) }
     }
 
+    /// What comes of chance in a part of the world that is no thread's. In a simulation that is explored the schedule says
+    /// it, which may depart from what usually does.
+    ///
+    /// - Parameters:
+    ///   - name: where.
+    ///   - what: says what happens, for example `tears a file`.
+    ///   - usual: what usually comes of it.
+    ///   - range: what may.
+    ///   - drawn: what the seed says.
+    package func draw(
+        _ name: String, _ what: @autoclosure () -> String, usual: Int, in range: ClosedRange<Int>, drawn: Int
+    ) -> Int {
+        guard let choices = timeline.choices else { return drawn }
+        let what = what()
+        let value = choices.draw("\(name) \(what)", usual: usual, in: range, drawn: drawn)
+        if value != usual { note("\(what): \(value)", of: name) }
+        return value
+    }
+
     /// How much later than its date the latest fire was, of the loops of all threads that have not ended.
     package var greatestLateness: Duration {
         timeline.stands.compactMap { $0.loop?.with { $0.statistics.lateness.maximum } }.max() ?? .zero

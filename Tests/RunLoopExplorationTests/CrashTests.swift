@@ -55,7 +55,10 @@ struct CrashTests {
     func crash() throws {
         let finding = try #require(explore(isMended: false))
         #expect(finding.fault.description == "1 records are missing", "\(finding)")
-        #expect(finding.token.departures.allSatisfy { $0.place == "the store crashes" })
+        let (crashes, loss) = (finding.token.departures.dropLast(), finding.token.departures.last)
+        #expect(!crashes.isEmpty && crashes.allSatisfy { $0.place == "the store crashes" })
+        #expect(loss?.place == "store keeps changes of /log" && loss?.instead == .possibility(0))
+        #expect(finding.nearest != nil)
     }
 
     @Test("a store that acknowledges what is synced loses nothing, whenever it crashes")

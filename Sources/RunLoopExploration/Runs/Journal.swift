@@ -17,7 +17,7 @@ final class Journal: @unchecked Sendable {
     private let departures: UnsafeMutableRawPointer
     private let steps: UnsafeMutableRawPointer
 
-    private static let room = 1 << 20
+    private static let room = 1 << 24
     private static let size = 2 * room + 4096
 
     /// - Parameter descriptor: of memory, which is made as large as a journal, and which nobody has written to.

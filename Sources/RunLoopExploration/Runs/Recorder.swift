@@ -78,15 +78,13 @@ final class Recorder: Choices, @unchecked Sendable {
                     kind: kind, number: pointCount, lanes: options, usual: usual, step: step,
                     yields: options.map { lanes[$0].yield }, name: { [unowned self] in lanes[$0].name }))
             pointCount += 1
-            digest = (digest ^ UInt64(truncatingIfNeeded: choice)) &* 0x0100_0000_01b3
+            mix(choice)
         }
         if choice != usual {
             lanes[options[usual]].delay = kind == .possibility ? 0 : pointCount + Self.longestDelay
-            let departure = ScheduleToken.Departure(
-                place: lanes[options[usual]].name, step: step,
-                instead: kind == .possibility ? .possibility(choice) : .other(lanes[options[choice]].name))
-            departures.append(departure)
-            journal?.append(departure)
+            depart(
+                lanes[options[usual]].name, step,
+                kind == .possibility ? .possibility(choice) : .other(lanes[options[choice]].name))
         }
         lanes[options[choice]].steps += 1
         if kind == .task {
@@ -99,6 +97,16 @@ final class Recorder: Choices, @unchecked Sendable {
         }
         (lanes[options[choice]].yield, lanes[options[choice]].delay) = (nil, 0)
         return choice
+    }
+
+    private func depart(_ place: String, _ step: Int, _ instead: ScheduleToken.Departure.Instead) {
+        let departure = ScheduleToken.Departure(place: place, step: step, instead: instead)
+        departures.append(departure)
+        journal?.append(departure)
+    }
+
+    private func mix(_ choice: Int) {
+        digest = (digest ^ UInt64(truncatingIfNeeded: choice)) &* 0x0100_0000_01b3
     }
 
     /// How many places a lane is held back. Without an end, one that others wait for without resting would be for ever.
@@ -197,8 +205,24 @@ final class Recorder: Choices, @unchecked Sendable {
     }
 
     func choose(_ what: String, of count: Int) -> Int {
-        let lane = laneOfPossibility[what] ?? add(what)
-        laneOfPossibility[what] = lane
-        return decide(.possibility, Array(repeating: lane, count: count), usual: 0)
+        decide(.possibility, Array(repeating: lane(ofPossibility: what), count: count), usual: 0)
+    }
+
+    func draw(_ what: String, usual: Int, in range: ClosedRange<Int>, drawn: Int) -> Int {
+        // Not a place like others: the network's are many, and would hide those of the program.
+        let lane = lane(ofPossibility: what)
+        let step = lanes[lane].steps
+        lanes[lane].steps += 1
+        var value = strategy.draw(what, step: step, drawn: drawn) ?? usual
+        if !range.contains(value) { value = usual }
+        mix(value)
+        if value != usual { depart(what, step, .possibility(value)) }
+        return value
+    }
+
+    private func lane(ofPossibility what: String) -> Int {
+        if let lane = laneOfPossibility[what] { return lane }
+        laneOfPossibility[what] = add(what)
+        return laneOfPossibility[what]!
     }
 }

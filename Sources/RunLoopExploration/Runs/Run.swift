@@ -17,7 +17,7 @@ struct Run {
 extension Run {
     /// Makes a run.
     init(
-        seed: UInt64, _ strategy: any Strategy, _ limits: Exploration.Limits, isDrawn: Bool, _ journal: Journal?,
+        seed: UInt64, _ strategy: any Strategy, _ limits: Limits, isDrawn: Bool, _ journal: Journal?,
         _ body: (Simulation) throws -> Void
     ) {
         let recorder = Recorder(strategy, journal, writesSteps: isDrawn)
@@ -39,7 +39,7 @@ extension Run {
 
 extension Fault {
     /// What is wrong with a simulation at the end of a program.
-    fileprivate init?(of simulation: Simulation, _ limits: Exploration.Limits) {
+    fileprivate init?(of simulation: Simulation, _ limits: Limits) {
         let lateness = limits.latestFire == nil ? .zero : simulation.greatestLateness
         if let escape = simulation.escapes.first {
             self.init(.escape, escape)

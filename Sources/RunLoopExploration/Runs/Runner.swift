@@ -16,14 +16,15 @@ protocol Runner: ~Copyable {
 
 /// Runs it on the calling thread.
 struct LocalRunner: Runner {
-    let exploration: Exploration
+    let portfolio: Portfolio
+    let limits: Limits
     let body: (Simulation) throws -> Void
     /// Where runs are noted that may be the last of the process.
     var journal: Journal?
 
     func explore(_ numbers: Range<Int>, length: inout Int) -> (number: Int, run: Run)? {
         for number in numbers {
-            let (seed, strategy) = exploration.plan(number, length)
+            let (seed, strategy) = portfolio.schedule(number, length: length)
             journal?.begin(number, seed: seed)
             var run = run(seed, strategy)
             length = max(length, run.pointCount)
@@ -39,7 +40,7 @@ struct LocalRunner: Runner {
     }
 
     private func run(_ seed: UInt64, _ strategy: any Strategy, isDrawn: Bool = false) -> Run {
-        Run(seed: seed, strategy, exploration.limits, isDrawn: isDrawn, journal, body)
+        Run(seed: seed, strategy, limits, isDrawn: isDrawn, journal, body)
     }
 
     /// Every so many schedules one is run twice.

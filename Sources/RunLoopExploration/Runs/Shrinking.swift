@@ -48,7 +48,7 @@ struct Shrinking {
         from token: ScheduleToken, _ runner: inout some Runner & ~Copyable
     ) -> ScheduleToken {
         var shortest = token
-        // Chance first: with another seed other departures may be needed.
+        // The seed first: with another one other departures may be needed.
         for seed in [0, 1] as [UInt64] where seed < token.seed {
             guard let shorter = attempt(ScheduleToken(seed: seed, departures: token.departures), &runner) else {
                 continue
@@ -57,6 +57,14 @@ struct Shrinking {
             break
         }
         if let shorter = attempt(ScheduleToken(seed: shortest.seed), &runner) { return shorter }
+        // Chance departs at many places of the same name.
+        var seen: Set<String> = []
+        for place in shortest.departures.map(\.place) where seen.insert(place).inserted {
+            var fewer = shortest
+            fewer.departures.removeAll { $0.place == place }
+            guard fewer.departures.count < shortest.departures.count - 1 else { continue }
+            shortest = attempt(fewer, &runner) ?? shortest
+        }
         var size = max(1, shortest.departures.count / 2)
         while attempts < Self.mostAttempts {
             var (start, hasShrunk) = (0, false)

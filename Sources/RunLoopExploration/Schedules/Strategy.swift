@@ -25,6 +25,19 @@ struct ChoicePoint {
 protocol Strategy {
     /// - Returns: which of the lanes of the place, or possibilities, it is.
     mutating func choose(at point: ChoicePoint) -> Int
+
+    /// What comes of chance.
+    ///
+    /// - Parameters:
+    ///   - name: what is drawn.
+    ///   - step: how often it was before.
+    ///   - drawn: what the seed says.
+    /// - Returns: what comes; `nil` for what usually does.
+    mutating func draw(_ name: String, step: Int, drawn: Int) -> Int?
+}
+
+extension Strategy {
+    func draw(_ name: String, step: Int, drawn: Int) -> Int? { drawn }
 }
 
 /// Chooses evenly among tasks and among threads. Of possibilities the usual one comes true, but for one time in two, in
@@ -150,6 +163,11 @@ struct ReplayStrategy: Strategy {
         departures[place]!.removeLast()
         return choice
     }
+
+    mutating func draw(_ name: String, step: Int, drawn: Int) -> Int? {
+        guard case .possibility(let value)? = departures[Place(name: name, step: step)]?.popLast() else { return nil }
+        return value
+    }
 }
 
 /// Departs nearly where a schedule says that has failed before: at a place more, at one less, or a step earlier or later.
@@ -175,4 +193,6 @@ struct NearbyStrategy: Strategy {
         let choice = replay.choose(at: point)
         return choice == point.usual ? few.choose(at: point) : choice
     }
+
+    mutating func draw(_ name: String, step: Int, drawn: Int) -> Int? { replay.draw(name, step: step, drawn: drawn) }
 }

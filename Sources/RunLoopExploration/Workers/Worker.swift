@@ -1,5 +1,4 @@
 internal import Glibc
-internal import RunLoopSimulation
 
 /// The process that runs the schedules of an exploration.
 ///
@@ -24,8 +23,10 @@ enum Worker {
     private static let mostThreads = 1000
 
     /// Serves until nobody asks any more, and ends the process.
-    static func serve(_ exploration: Exploration, _ body: @escaping (Simulation) throws -> Void) -> Never {
-        let runner = LocalRunner(exploration: exploration, body: body, journal: Journal(Descriptor.journal))
+    ///
+    /// - Parameter makeRunner: makes what runs the schedules, with where they are noted.
+    static func serve(_ makeRunner: (Journal) -> LocalRunner) -> Never {
+        let runner = makeRunner(Journal(Descriptor.journal))
         guard let requests = fdopen(Descriptor.requests, "r"), let answers = fdopen(Descriptor.answers, "w") else {
             fatalError("an exploration was begun for another process, which is not there")
         }

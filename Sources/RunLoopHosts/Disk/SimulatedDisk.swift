@@ -36,7 +36,11 @@ public final class SimulatedDisk: Sendable {
     private nonisolated(unsafe) var state = State()
     private nonisolated(unsafe) let surroundings: Surroundings
 
-    init(_ surroundings: Surroundings) {
+    /// The name of the machine.
+    private let machine: String
+
+    init(of machine: String, _ surroundings: Surroundings) {
+        self.machine = machine
         self.surroundings = surroundings
     }
 
@@ -281,7 +285,8 @@ public final class SimulatedDisk: Sendable {
     /// The host has lost its power: of what was not synced some is there, some is not, and some is there in part.
     func crash() {
         // Names change in the order of the journal.
-        for (_, change) in state.changes.prefix(surroundings.random(in: 0...state.changes.count)) {
+        let kept = outcome("keeps names", usual: state.changes.count, in: 0...state.changes.count)
+        for (_, change) in state.changes.prefix(kept) {
             Self.apply(change, to: &state.durableNames)
         }
         state.changes.removeAll()
@@ -296,13 +301,20 @@ public final class SimulatedDisk: Sendable {
         }
     }
 
+    private func outcome(
+        _ what: @autoclosure () -> String, usual: Int, in range: ClosedRange<Int>, drawn: Int? = nil
+    ) -> Int {
+        surroundings.outcome(drawn ?? surroundings.random(in: range), on: machine, what(), usual: usual, in: range)
+    }
+
     private func settle(_ node: FileNode) {
-        let kept = surroundings.random(in: 0...node.changes.count)
+        let kept = outcome("keeps changes of \(node.path)", usual: node.changes.count, in: 0...node.changes.count)
         for change in node.changes.prefix(kept) { Self.apply(change, to: &node.durable) }
         if kept < node.changes.count, case .write(let bytes, let offset) = node.changes[kept], !bytes.isEmpty {
             // The length may be on the disk before the bytes are.
-            let torn = surroundings.random(in: 0...(bytes.count - 1))
-            let isLong = surroundings.chance(of: 2)
+            let torn = outcome("tears \(node.path)", usual: 0, in: 0...(bytes.count - 1))
+            let isLong = outcome(
+                "makes \(node.path) longer", usual: 0, in: 0...1, drawn: surroundings.chance(of: 2) ? 1 : 0) == 1
             let rest = [UInt8](repeating: 0, count: isLong ? bytes.count - torn : 0)
             if torn > 0 || isLong { Self.write(Array(bytes.prefix(torn)) + rest, to: &node.durable, at: offset) }
         }

@@ -23,7 +23,7 @@ final class Machine {
     init(_ name: String, addresses: [String], _ clock: MachineClock, _ surroundings: Surroundings) {
         self.clock = clock
         (self.name, self.addresses, self.surroundings) = (name, addresses, surroundings)
-        disk = SimulatedDisk(surroundings)
+        disk = SimulatedDisk(of: name, surroundings)
     }
 
     // MARK: Where sockets listen
@@ -73,7 +73,10 @@ final class Machine {
         guard let place = Place(address) else { return nil }
         let listening = bound(at: place).filter { $0.isListening && $0.covers(address) }
         guard listening.count > 1 else { return listening.first }
-        return listening[surroundings.random(in: 0...(listening.count - 1))]
+        let range = 0...(listening.count - 1)
+        let number = surroundings.outcome(
+            surroundings.random(in: range), on: name, "chooses a listener", usual: 0, in: range)
+        return listening[number]
     }
 
     func choosePort() -> UInt16 {

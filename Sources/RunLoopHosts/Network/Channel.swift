@@ -63,7 +63,10 @@ final class Channel {
         let most = min(room, new.count)
         guard most > 0 else { return 0 }
         // Now and then the system takes less than it could.
-        let count = network.surroundings.chance(of: 16) ? network.surroundings.random(in: 1...most) : most
+        let surroundings = network.surroundings
+        let count = surroundings.outcome(
+            surroundings.chance(of: 16) ? surroundings.random(in: 1...most) : most, on: path.from.name,
+            "writes to \(path.to.name)", usual: most, in: 1...most)
         bytes.append(UnsafeRawBufferPointer(rebasing: new.prefix(count)))
         send()
         return count
@@ -89,11 +92,12 @@ final class Channel {
                 }
                 return
             }
-            let isOdd = network.surroundings.chance(of: 8)
-            launch(
-                isOdd
-                    ? network.surroundings.random(in: 1...(network.surroundings.chance(of: 2) ? min(most, 8) : most))
-                    : most, isEnd: false)
+            let surroundings = network.surroundings
+            let isOdd = surroundings.chance(of: 8)
+            let drawn = isOdd ? surroundings.random(in: 1...(surroundings.chance(of: 2) ? min(most, 8) : most)) : most
+            let count = surroundings.outcome(
+                drawn, on: path.from.name, "sends to \(path.to.name)", usual: most, in: 1...most)
+            launch(count, isEnd: false)
         }
     }
 

@@ -60,21 +60,29 @@ final class Network: @unchecked Sendable {
         path.isLoopback || (!cuts.contains(path) && path.to.isUp)
     }
 
+    /// After 102 s something gets through.
+    private static let mostLosses = 9
+
     /// How long so many bytes take.
     func delay(of count: Int, on path: NetworkPath) -> Duration {
         let link = link(path)
         var delay = link.latency
         if link.jitter > .zero {
-            delay += .nanoseconds(surroundings.random(in: 0...Int(clamping: link.jitter.saturatedNanoseconds)))
+            let range = 0...Int(clamping: link.jitter.saturatedNanoseconds)
+            let jitter = surroundings.outcome(
+                surroundings.random(in: range), on: path.from.name, "is delayed on the way to \(path.to.name)", usual: 0,
+                in: range)
+            delay += .nanoseconds(jitter)
         }
         if let bandwidth = link.bandwidth { delay += .seconds(1) / bandwidth * count }
-        // What is lost is sent again, and what comes behind it waits.
-        var pause = Duration.milliseconds(200)
-        while pause < .seconds(60), surroundings.chance(at: link.lossRate) {
-            delay += pause
-            pause = pause * 2
-        }
-        return delay
+        guard link.lossRate > 0 else { return delay }
+        // What is lost is sent again, and what comes behind it waits: 200 ms, then twice as long, each time.
+        var losses = 0
+        while losses < Self.mostLosses, surroundings.chance(at: link.lossRate) { losses += 1 }
+        let fewest = link.lossRate < 1 ? 0 : Self.mostLosses
+        losses = surroundings.outcome(
+            losses, on: path.from.name, "loses on the way to \(path.to.name)", usual: fewest, in: fewest...Self.mostLosses)
+        return delay + .milliseconds(200) * ((1 << losses) - 1)
     }
 
     /// Has something happen when a word has gone along a way.

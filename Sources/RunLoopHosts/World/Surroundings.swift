@@ -35,6 +35,20 @@ final class Surroundings {
 
     func random(in range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &numbers) }
 
+    /// What comes of chance, unless the simulation is explored and its schedule says otherwise.
+    ///
+    /// - Parameters:
+    ///   - drawn: what chance says.
+    ///   - machine: where.
+    ///   - what: says what is done, for example `tears a file`.
+    ///   - usual: what comes without chance.
+    ///   - range: what may come.
+    func outcome(
+        _ drawn: Int, on machine: String, _ what: @autoclosure () -> String, usual: Int, in range: ClosedRange<Int>
+    ) -> Int {
+        simulation.draw(machine, what(), usual: usual, in: range, drawn: drawn)
+    }
+
     // MARK: What happens
 
     func note(_ machine: String, _ text: String) {

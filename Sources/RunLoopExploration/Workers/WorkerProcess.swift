@@ -1,0 +1,147 @@
+internal import CShims
+internal import Glibc
+internal import RunLoopCore
+
+/// A process that runs schedules.
+final class WorkerProcess {
+    enum Outcome {
+        /// After the last answer the process ends.
+        case answer(Message, isLast: Bool)
+        /// The process has ended before it has answered, or was killed.
+        case ended(Fault)
+    }
+
+    let journal: Journal
+    private let identifier: pid_t
+    private let requests: Int32
+    private let answers: Int32
+    private let errors: Int32
+    private var hasEnded = false
+    private var received: [UInt8] = []
+    /// The end of what the process has said of errors.
+    private var said: [UInt8] = []
+
+    init(_ command: [String], serving name: String) {
+        // Not pipes: writing to a process that has ended would end this one too.
+        func makePair() -> (own: Int32, other: Int32) {
+            var ends = [Int32](repeating: 0, count: 2)
+            let status = socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends)
+            require(status == 0, "an exploration needs sockets to a process: errno \(errno)")
+            return (ends[0], ends[1])
+        }
+        let (requests, answers, errors) = (makePair(), makePair(), makePair())
+        let memory = rlk_make_memory()
+        require(memory >= 0, "an exploration needs memory that it shares with a process: errno \(errno)")
+        journal = Journal(memory)
+
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        // Above those that they become.
+        let sources = [requests.other, answers.other, memory].map { fcntl($0, F_DUPFD_CLOEXEC, 16) }
+        let targets = [Worker.Descriptor.requests, Worker.Descriptor.answers, Worker.Descriptor.journal]
+        for (source, target) in zip(sources, targets) { posix_spawn_file_actions_adddup2(&actions, source, target) }
+        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0)
+        posix_spawn_file_actions_adddup2(&actions, errors.other, 2)
+        let inherited = Array(UnsafeBufferPointer(start: environ, count: Self.environmentCount)).compactMap { entry in
+            entry.map { String(cString: $0) }
+        }
+        // A trap is found, and nobody reads where it was.
+        let own = ["\(Worker.variable)=\(name)", "SWIFT_BACKTRACE=enable=no"]
+        let others = inherited.filter { !$0.hasPrefix("\(Worker.variable)=") && !$0.hasPrefix("SWIFT_BACKTRACE=") }
+        let arguments = command.map { strdup($0) } + [nil]
+        let environment = (others + own).map { strdup($0) } + [nil]
+        var identifier = pid_t()
+        let status = posix_spawn(&identifier, "/proc/self/exe", &actions, nil, arguments, environment)
+        require(status == 0, "an exploration could not call its program again: errno \(status)")
+        self.identifier = identifier
+        (self.requests, self.answers, self.errors) = (requests.own, answers.own, errors.own)
+        posix_spawn_file_actions_destroy(&actions)
+        for text in arguments + environment { free(text) }
+        for descriptor in sources + [requests.other, answers.other, errors.other, memory] { close(descriptor) }
+        _ = fcntl(errors.own, F_SETFL, O_NONBLOCK)
+    }
+
+    private static var environmentCount: Int {
+        var count = 0
+        while environ[count] != nil { count += 1 }
+        return count
+    }
+
+    deinit {
+        for descriptor in [requests, answers, errors] { close(descriptor) }
+        if !hasEnded {
+            kill(identifier, SIGKILL)
+            waitpid(identifier, nil, 0)
+        }
+    }
+
+    private static let longestStart = Duration.seconds(300)
+
+    /// - Parameter limit: for how long it may make no progress.
+    func ask(_ message: Message, within limit: Duration) -> Outcome {
+        let line = Array((message.line + "\n").utf8)
+        var sent = 0
+        // The process reads all before it answers, so this does not block for long.
+        while sent < line.count {
+            let count = line[sent...].withUnsafeBytes {
+                send(requests, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+            }
+            guard count > 0 else { return .ended(end()) }
+            sent += count
+        }
+        let asked = ContinuousClock.now
+        var (number, since) = (journal.number, asked)
+        while true {
+            if let end = received.firstIndex(of: UInt8(ascii: "\n")) {
+                let line = String(decoding: received[..<end], as: UTF8.self)
+                received.removeFirst(end + 1)
+                let isLast = line.hasPrefix(Worker.lastMark)
+                guard let answer = Message(isLast ? line.dropFirst(Worker.lastMark.count) : line[...]) else {
+                    fatalError("the process of an exploration said: \(line)")
+                }
+                return .answer(answer, isLast: isLast)
+            }
+            var polled = [
+                pollfd(fd: answers, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: errors, events: Int16(POLLIN), revents: 0),
+            ]
+            poll(&polled, 2, 100)
+            _ = Self.read(errors, into: &said)
+            said.removeFirst(max(0, said.count - 65_536))
+            if polled[0].revents != 0, Self.read(answers, into: &received) == 0 { return .ended(end()) }
+            let now = ContinuousClock.now
+            if journal.number != number || !journal.hasBegun { (number, since) = (journal.number, now) }
+            // The way to the exploration may be long.
+            if now - since > limit || !journal.hasBegun && now - asked > Self.longestStart {
+                kill(identifier, SIGKILL)
+                return .ended(Fault(.hang, "the run has not ended in \(limit)"))
+            }
+        }
+    }
+
+    private static func read(_ descriptor: Int32, into bytes: inout [UInt8]) -> Int {
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        let count = Glibc.read(descriptor, &buffer, buffer.count)
+        if count > 0 { bytes += buffer[..<count] }
+        return count
+    }
+
+    /// What a line has that says why a process traps.
+    private static let trapWords = ["Fatal error: ", "Precondition failed: ", "Assertion failed: "]
+
+    /// The process has ended: why.
+    private func end() -> Fault {
+        var status: Int32 = 0
+        waitpid(identifier, &status, 0)
+        hasEnded = true
+        while Self.read(errors, into: &said) > 0 {}
+        let lines = String(decoding: said, as: UTF8.self).split(separator: "\n")
+        guard journal.hasBegun else {
+            return Fault(.trap, "the program, called again, has ended and has not come to the exploration")
+        }
+        let (signal, words) = (status & 0x7f, lines.last { line in Self.trapWords.contains { line.contains($0) } })
+        let end = signal == 0 ? "with status \(status >> 8 & 0xff)" : "by signal \(signal)"
+        return Fault(.trap, words.map(String.init) ?? "the process that ran it has ended \(end)")
+    }
+}

@@ -1,0 +1,53 @@
+internal import RunLoopCore
+
+/// What chooses for one loop of an explored simulation.
+final class LoopChoices: CallSchedule {
+    private unowned let timeline: Timeline
+    private let choices: any Choices
+    private let thread: Int
+
+    init(_ choices: any Choices, of thread: Int, on timeline: Timeline) {
+        self.choices = choices
+        self.thread = thread
+        self.timeline = timeline
+    }
+
+    func taskBegins(named name: String?, at origin: RunLoop.Origin) -> () -> Void {
+        let number = choices.taskBegins(named: name, at: origin, on: thread)
+        return { [choices] in choices.taskEnded(number) }
+    }
+
+    func jobCame(_ job: UnownedJob) {
+        choices.jobCame(job, from: thread)
+    }
+
+    func nextJob(of jobs: [UnownedJob]) -> Int {
+        let index = choices.nextJob(of: jobs, on: thread)
+        if timeline.isTraced { timeline.note(choices.lastStep.words, of: choices.lastStep.lane) }
+        return index
+    }
+
+    func callEnded() {
+        choices.callEnded(on: thread)
+        timeline.occasionsCome()
+        timeline.giveWay(thread)
+    }
+}
+
+extension Timeline {
+    /// Has happen what is chosen of what may, when the calling thread gives way.
+    func occasionsCome() {
+        guard let choices else { return }
+        for index in occasions.withLock({ $0.indices }) {
+            let occasion = occasions.withLock { $0[index] }
+            guard occasion.left > 0, choices.choose(occasion.what, of: 2) == 1 else { continue }
+            occasions.withLock { $0[index].left -= 1 }
+            // In the world's turn: what happens may end the thread that chose it.
+            let test = state.withLock { $0.lane(of: 0).name }
+            _ = schedule(at: now, "what may happen", on: test) { [unowned self] in
+                note(occasion.what, of: test)
+                occasion.action()
+            }
+        }
+    }
+}
