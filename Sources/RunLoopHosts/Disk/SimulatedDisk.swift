@@ -313,8 +313,9 @@ public final class SimulatedDisk: Sendable {
         if kept < node.changes.count, case .write(let bytes, let offset) = node.changes[kept], !bytes.isEmpty {
             // The length may be on the disk before the bytes are.
             let torn = outcome("tears \(node.path)", usual: 0, in: 0...(bytes.count - 1))
-            let isLong = outcome(
-                "makes \(node.path) longer", usual: 0, in: 0...1, drawn: surroundings.chance(of: 2) ? 1 : 0) == 1
+            let isLong =
+                outcome(
+                    "makes \(node.path) longer", usual: 0, in: 0...1, drawn: surroundings.chance(of: 2) ? 1 : 0) == 1
             let rest = [UInt8](repeating: 0, count: isLong ? bytes.count - torn : 0)
             if torn > 0 || isLong { Self.write(Array(bytes.prefix(torn)) + rest, to: &node.durable, at: offset) }
         }

@@ -70,7 +70,8 @@ final class Network: @unchecked Sendable {
         if link.jitter > .zero {
             let range = 0...Int(clamping: link.jitter.saturatedNanoseconds)
             let jitter = surroundings.outcome(
-                surroundings.random(in: range), on: path.from.name, "is delayed on the way to \(path.to.name)", usual: 0,
+                surroundings.random(in: range), on: path.from.name, "is delayed on the way to \(path.to.name)",
+                usual: 0,
                 in: range)
             delay += .nanoseconds(jitter)
         }
@@ -81,7 +82,8 @@ final class Network: @unchecked Sendable {
         while losses < Self.mostLosses, surroundings.chance(at: link.lossRate) { losses += 1 }
         let fewest = link.lossRate < 1 ? 0 : Self.mostLosses
         losses = surroundings.outcome(
-            losses, on: path.from.name, "loses on the way to \(path.to.name)", usual: fewest, in: fewest...Self.mostLosses)
+            losses, on: path.from.name, "loses on the way to \(path.to.name)", usual: fewest,
+            in: fewest...Self.mostLosses)
         return delay + .milliseconds(200) * ((1 << losses) - 1)
     }
 
