@@ -109,7 +109,7 @@ public struct Exploration: Sendable {
     @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
     public func replay(_ token: ScheduleToken, _ body: (Simulation) throws -> Void) -> Fault? {
         withoutActuallyEscaping(body) { body in
-            LocalRunner(portfolio: portfolio, limits: limits, body: body).replay(token, isDrawn: false).fault
+            LocalRunner(portfolio: portfolio, limits: limits, body: body).replay(token, isDrawn: true).fault
         }
     }
 

@@ -40,6 +40,9 @@ package protocol Choices: AnyObject, Sendable {
     ///   - drawn: what the seed says.
     func draw(_ what: String, usual: Int, in range: ClosedRange<Int>, drawn: Int) -> Int
 
+    /// Is told of everything that happens, in a line each; see ``picture(ofSimulation:seed:)``.
+    var listener: (@Sendable (String) -> Void)? { get }
+
     /// What was chosen last of tasks or possibilities: whose that is, and what it does.
     var lastStep: (lane: String, words: String) { get }
 }

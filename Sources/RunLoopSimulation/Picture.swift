@@ -17,6 +17,13 @@ extension Simulation {
     }
 }
 
+/// What a simulation in another process has told of its events, as a picture.
+package func picture(ofSimulation lines: some Sequence<Substring>, seed: UInt64) -> String {
+    let history = History(lines)
+    let end = history.contents.events.last?.date ?? RunLoop.Instant(nanoseconds: 0)
+    return (["seed \(seed), at \(end)"] + Picture(history).lines).joined(separator: "\n")
+}
+
 /// The last events of a history, drawn.
 private struct Picture {
     private let lanes: [History.Lane]
@@ -117,22 +124,10 @@ private struct Picture {
     }
 
     private func text(_ event: History.Event) -> String {
-        var (text, thread) = ("", nil as String?)
-        switch event.what {
-        case .began, .ended: break
-        case .note(let words, let label): (text, thread) = (words, label)
-        case .loop(.called(let kind, let name, let origin, _), let label):
-            (text, thread) = ("\(kind)\(name.map { " \(quoted($0))" } ?? "") (\(origin))", label)
-        case .loop(let event, let label): (text, thread) = (event.description, label)
-        case .message(.bytes(let count), _): text = count == 1 ? "1 byte" : "\(count) bytes"
-        case .message(.end, _): text = "end"
-        case .message(.lost(let count), _): text = count == 0 ? "end, lost" : "\(count) bytes, lost"
-        }
-        if let thread { text = "\(thread): \(text)" }
         // What has no lane says where it was.
         let isSeen = event.lanes.allSatisfy { name in lanes.contains { $0.name == name } }
         let place = isSeen ? "" : "\(event.lanes.joined(separator: " to ")): "
-        return place + text.map { $0.isNewline ? " " : String($0) }.joined()
+        return place + event.words
     }
 }
 

@@ -100,8 +100,11 @@ extension Simulation {
         return value
     }
 
-    /// How much later than its date the latest fire was, of the loops of all threads that have not ended.
-    package var greatestLateness: Duration {
-        timeline.stands.compactMap { $0.loop?.with { $0.statistics.lateness.maximum } }.max() ?? .zero
+    /// How much later than its date the latest fire was, of the loops of all threads that have not ended; and, if the
+    /// simulation is traced, whose that was.
+    package var latestFire: (lateness: Duration, item: String?) {
+        let lateness = timeline.stands.compactMap { $0.loop?.with { $0.statistics.lateness.maximum } }.max() ?? .zero
+        let named = timeline.latestFire.withLock(\.self)
+        return (lateness, named?.lateness == lateness ? named?.item : nil)
     }
 }

@@ -91,6 +91,7 @@ struct FaultTests {
             let modes: [RunLoop.Modes] = [.common, .default]
             for (interval, modes) in zip([1, 3.5], modes) {
                 let timer = Timer(timeInterval: .seconds(interval), repeats: true) { _ in }
+                timer.name = "every \(interval) s"
                 simulation.loop.add(timer, forMode: modes)
             }
             simulation.loop.addCommonMode(.tracking)
@@ -100,6 +101,10 @@ struct FaultTests {
         let finding = try #require(explore(exploration) { run($0) })
         #expect(finding.fault.kind == .starvation && finding.token.departures.count == 1)
         #expect(finding.token.departures.first?.place == "a drag begins")
+        let sentence = finding.fault.description
+        #expect(
+            sentence.hasPrefix(#"timer "every 3.5 s" ("#) && sentence.contains(" seconds after it was due"),
+            "\(sentence)")
         #expect(explore(Exploration(limits: .init(latestFire: .seconds(2)))) { run($0) } == nil)
     }
 }

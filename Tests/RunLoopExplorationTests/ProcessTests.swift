@@ -1,4 +1,6 @@
+import Glibc
 import RunLoopExploration
+import RunLoopHosts
 import RunLoopKit
 import RunLoopSimulation
 import TestSupport
@@ -35,6 +37,39 @@ struct ProcessTests {
         #expect(finding.fault.kind == .trap)
         #expect(finding.fault.description.contains("the first is not there"))
         #expect(finding.isReproducible && finding.token.departures.count == 1)
+        let lines = finding.picture.split(separator: "\n")
+        #expect(lines.first == "seed 0, at 0.000000000" && lines.last == "Here the process has ended.")
+        #expect(lines.contains { $0.contains("← instead of first") }, "\(finding)")
+        #expect(lines.dropFirst().first?.split(separator: " ") == ["time", "second"], "\(finding)")
+    }
+
+    @Test("a process that has the threads of many crashed hosts is replaced by another one")
+    func renewed() {
+        func explore() -> Exploration.Result {
+            let exploration = Exploration(schedules: 300, limits: .init(reportsDeadlocks: false, reportsLeaks: false))
+            return exploration.run(inProcessesFor: "renewed", arguments: arguments(for: "renewed")) { simulation in
+                let host = SimulatedNetwork(simulation).addHost("store") { loop in
+                    let threads = (1...3).map { number in
+                        LoopThread(name: "worker \(number)") { $0.add(CustomSource(), forMode: .default) }
+                    }
+                    loop.perform(afterDelay: .seconds(100)) { withExtendedLifetime(threads) {} }
+                }
+                simulation.advance(by: .seconds(1))
+                host.crash()
+                var status = stat()
+                stat("/proc/self/task", &status)
+                if status.st_nlink > 800 { throw TooMany(threads: Int(status.st_nlink)) }
+            }
+        }
+        let result = explore()
+        guard case .passed(300) = result else {
+            Issue.record("\(result)")
+            return
+        }
+    }
+
+    private struct TooMany: Error {
+        let threads: Int
     }
 
     @Test("a run that does not end is found")

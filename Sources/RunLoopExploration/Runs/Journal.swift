@@ -1,5 +1,6 @@
 internal import Glibc
 internal import RunLoopCore
+internal import RunLoopSimulation
 
 /// The schedule of the present run, in memory that outlives the process.
 final class Journal: @unchecked Sendable {
@@ -10,12 +11,12 @@ final class Journal: @unchecked Sendable {
         var number = 0
         var seed: UInt64 = 0
         var hasBegun = false
-        var lengths: (departures: Int, steps: Int) = (0, 0)
+        var lengths: (departures: Int, events: Int) = (0, 0)
     }
 
     private let header: UnsafeMutablePointer<Header>
     private let departures: UnsafeMutableRawPointer
-    private let steps: UnsafeMutableRawPointer
+    private let events: UnsafeMutableRawPointer
 
     private static let room = 1 << 24
     private static let size = 2 * room + 4096
@@ -27,7 +28,7 @@ final class Journal: @unchecked Sendable {
         require(memory != MAP_FAILED, "the journal of an exploration has no memory: errno \(errno)")
         header = memory!.assumingMemoryBound(to: Header.self)
         departures = memory! + 4096
-        steps = departures + Self.room
+        events = departures + Self.room
     }
 
     deinit {
@@ -43,8 +44,8 @@ final class Journal: @unchecked Sendable {
         Self.append("\(departure);", to: departures, &header.pointee.lengths.departures)
     }
 
-    func append(step: String) {
-        Self.append(step + "\n", to: steps, &header.pointee.lengths.steps)
+    func append(event: String) {
+        Self.append(event + "\n", to: events, &header.pointee.lengths.events)
     }
 
     private static func append(_ words: String, to memory: UnsafeMutableRawPointer, _ length: inout Int) {
@@ -65,8 +66,11 @@ final class Journal: @unchecked Sendable {
         ScheduleToken("\(header.pointee.seed):\(Self.text(departures, header.pointee.lengths.departures))")
     }
 
-    /// What was done, a line for each step.
-    var story: String { Self.text(steps, header.pointee.lengths.steps) }
+    /// What has happened, as a picture.
+    var picture: String {
+        let lines = Self.text(events, header.pointee.lengths.events).split(separator: "\n")
+        return RunLoopSimulation.picture(ofSimulation: lines, seed: header.pointee.seed)
+    }
 
     private static func text(_ memory: UnsafeMutableRawPointer, _ length: Int) -> String {
         String(decoding: UnsafeRawBufferPointer(start: memory, count: length), as: UTF8.self)

@@ -46,13 +46,13 @@ final class Recorder: Choices, @unchecked Sendable {
 
     private let journal: Journal?
 
-    private let writesSteps: Bool
+    let listener: (@Sendable (String) -> Void)?
 
-    /// - Parameter writesSteps: whether each step is written to the journal.
-    init(_ strategy: any Strategy, _ journal: Journal?, writesSteps: Bool) {
+    /// - Parameter tellsAll: whether the journal is told of everything that happens.
+    init(_ strategy: any Strategy, _ journal: Journal?, tellsAll: Bool) {
         self.strategy = strategy
         self.journal = journal
-        self.writesSteps = writesSteps
+        listener = if tellsAll, let journal { { journal.append(event: $0) } } else { nil }
     }
 
     private func add(_ name: String) -> Int {
@@ -93,7 +93,6 @@ final class Recorder: Choices, @unchecked Sendable {
                 lanes[options[choice]].name,
                 choice == usual ? step : "\(step) ← instead of \(lanes[options[usual]].name)"
             )
-            if writesSteps { journal?.append(step: "\(lastStep.lane): \(lastStep.words)") }
         }
         (lanes[options[choice]].yield, lanes[options[choice]].delay) = (nil, 0)
         return choice

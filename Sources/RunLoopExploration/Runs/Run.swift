@@ -20,7 +20,7 @@ extension Run {
         seed: UInt64, _ strategy: any Strategy, _ limits: Limits, isDrawn: Bool, _ journal: Journal?,
         _ body: (Simulation) throws -> Void
     ) {
-        let recorder = Recorder(strategy, journal, writesSteps: isDrawn)
+        let recorder = Recorder(strategy, journal, tellsAll: isDrawn)
         var (fault, end, picture) = withSimulation(seed: seed, traced: isDrawn, choices: recorder) { simulation in
             var fault: Fault?
             do { try body(simulation) } catch { fault = Fault(.expectation, "\(error)") }
@@ -40,11 +40,10 @@ extension Run {
 extension Fault {
     /// What is wrong with a simulation at the end of a program.
     fileprivate init?(of simulation: Simulation, _ limits: Limits) {
-        let lateness = limits.latestFire == nil ? .zero : simulation.greatestLateness
         if let escape = simulation.escapes.first {
             self.init(.escape, escape)
-        } else if let late = limits.latestFire, lateness > late {
-            self.init(.starvation, "a timer fired \(lateness) after it was due")
+        } else if let most = limits.latestFire, case let late = simulation.latestFire, late.lateness > most {
+            self.init(.starvation, "\(late.item ?? "a timer") fired \(late.lateness) after it was due")
         } else if limits.reportsDeadlocks, case .stuck(let waits) = simulation.standing,
             let wait = waits.first(where: { $0.what.hasPrefix("task ") })
         {

@@ -43,7 +43,7 @@ struct ProcessRunner: ~Copyable, Runner {
             let journal = process.journal
             let run = Run(
                 token: journal.token ?? ScheduleToken(seed: 0), fault: fault, pointCount: 0, digest: 0,
-                picture: journal.story + "there the process has ended")
+                picture: journal.picture + "\nHere the process has ended.")
             return .run(run, number: journal.number, length: 0)
         }
     }

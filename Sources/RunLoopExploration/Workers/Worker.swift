@@ -20,7 +20,7 @@ enum Worker {
     static let lastMark = "last "
 
     /// With more threads than that a process ends, and another one goes on: those of hosts that have crashed stay.
-    private static let mostThreads = 1000
+    private static let mostThreads = 500
 
     /// Serves until nobody asks any more, and ends the process.
     ///

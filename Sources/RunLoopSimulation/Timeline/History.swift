@@ -48,8 +48,15 @@ final class History: Sendable {
 
     private static let capacity = 256
     private let state = Locked(State())
+    /// Is told of each event in a line.
+    private let listener: (@Sendable (String) -> Void)?
+
+    init(_ listener: (@Sendable (String) -> Void)? = nil) {
+        self.listener = listener
+    }
 
     private func record(_ event: Event, _ state: inout State) {
+        if let listener { listener(event.line) }
         guard state.ring.count == Self.capacity else { return state.ring.append(event) }
         if state.ring[state.first].hasRow { state.forgotten += 1 }
         state.ring[state.first] = event
@@ -79,6 +86,7 @@ final class History: Sendable {
     func rename(_ lane: String, to name: String) {
         state.withLock { state in
             state.lanes = state.lanes.map { $0.name == lane ? Lane(name: name, isAlive: $0.isAlive) : $0 }
+            if let listener { listener(Self.line(renaming: lane, to: name)) }
         }
     }
 

@@ -20,7 +20,15 @@ extension Timeline {
             switch event {
             case .runBegan(Self.asleep), .runEnded(Self.asleep, _): break
             case .runBegan, .runEnded: writeLine(event.description, loop)
-            case .called, .ignored:
+            case .called(let kind, let name, let origin, _):
+                // How late a fire is was counted just before the call.
+                let lateness = loop.statistics.lateness.maximum
+                latestFire.withLock { latest in
+                    guard lateness > latest?.lateness ?? .zero else { return }
+                    latest = (lateness, RunLoop.words(kind, name, origin))
+                }
+                fallthrough
+            case .ignored:
                 writeLine(event.description, loop)
                 record(index) { .loop(event, thread: $0) }
             }

@@ -12,7 +12,7 @@ final class Timeline: Sendable {
     let isTraced: Bool
     /// Whether the history has what loops do.
     let recordsLoops: Bool
-    let history = History()
+    let history: History
     /// The simulation, which outlives its threads.
     // Unsafe, but set before it has a thread. Not weak: all counting of its references would go through a side table, and
     // a callback that asks it for something would take 125 instructions more.
@@ -27,11 +27,14 @@ final class Timeline: Sendable {
     let choices: (any Choices)?
     /// What may happen between two handlers, if that is chosen.
     let occasions = Locked<[Occasion]>([])
+    /// By how much a fire was late that was later than all before, and whose that was; of loops whose events are recorded.
+    let latestFire = Locked<(lateness: Duration, item: String)?>(nil)
 
     init(isTraced: Bool, recordsLoops: Bool, choices: (any Choices)? = nil) {
         self.isTraced = isTraced
         self.recordsLoops = isTraced || recordsLoops
         self.choices = choices
+        history = History(choices?.listener)
         state = Locked(State(clock: clock, worldsTurn: worldsTurn, choices: choices, isExplored: choices != nil))
     }
 
