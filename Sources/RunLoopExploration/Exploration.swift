@@ -126,7 +126,7 @@ public struct Exploration: Sendable {
         while number < schedules {
             let batch = number..<min(number + Self.batch, schedules)
             if let (failed, run) = runner.explore(batch, length: &length) {
-                return .failed(finding(run, failed + 1, &runner))
+                return .failed(finding(run, failed, &runner))
             }
             number = batch.upperBound
             if let end, ContinuousClock.now >= end { break }
@@ -146,8 +146,9 @@ public struct Exploration: Sendable {
         }
         let isSame = failing.fault?.kind == fault.kind
         return Finding(
-            fault: isSame ? failing.fault! : fault, token: token, first: run.token, schedules: number,
-            attempts: shrinking.attempts, isReproducible: isSame, picture: failing.picture,
+            fault: isSame ? failing.fault! : fault, token: token, first: run.token, schedules: number + 1,
+            strategy: portfolio.schedule(number, length: 1).1.name, attempts: shrinking.attempts,
+            isReproducible: isSame, picture: failing.picture,
             nearest: nearest?.fault == nil ? nearest?.picture : nil)
     }
 }

@@ -13,6 +13,9 @@ extension Exploration {
         /// How many schedules were tried, with the one that failed.
         public let schedules: Int
 
+        /// What chose the schedule that failed.
+        let strategy: String
+
         /// How many runs it took to make the schedule short.
         public let attempts: Int
 
@@ -32,7 +35,7 @@ extension Exploration.Finding: CustomStringConvertible {
     public var description: String {
         var lines = [
             "\(fault)",
-            "Found with schedule \(schedules); \(departures) left of \(first.departures.count) after \(attempts) runs.",
+            "Found with schedule \(schedules) (\(strategy)); \(departures) left of \(first.departures.count) after \(attempts) runs.",
         ]
         if !isReproducible { lines.append("The schedule does not fail each time.") }
         lines += token.departures.map { "  \(Self.sentence($0))" }

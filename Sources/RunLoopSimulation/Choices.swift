@@ -11,6 +11,11 @@ package protocol Choices: AnyObject, Sendable {
     ///   - name: the name of a thread.
     func nextThread(of ready: [Int], _ name: (Int) -> String) -> Int
 
+    /// Which of the things happens first that the world does by itself at the same time.
+    ///
+    /// - Parameter lanes: what each of them belongs to, in their usual order; at least two.
+    func nextEvent(of lanes: [String]) -> Int
+
     /// A thread is about to start a task of its loop.
     ///
     /// - Returns: a number for ``taskEnded(_:)``.

@@ -291,11 +291,13 @@ public final class Simulation: Sendable {
     ///
     /// - Parameters:
     ///   - what: says what happens, for example `bytes arrive`.
+    ///   - sender: where it comes from, if it comes from a host.
     ///   - host: where.
     package func schedule(
-        at date: RunLoop.Instant, _ what: StaticString, on host: String, _ action: @escaping () -> Void
+        at date: RunLoop.Instant, _ what: StaticString, from sender: String?, on host: String,
+        _ action: @escaping () -> Void
     ) -> Appointment {
-        timeline.schedule(at: date, what, on: host, action)
+        timeline.schedule(at: date, what, from: sender, on: host, action)
     }
 
     // MARK: What happened

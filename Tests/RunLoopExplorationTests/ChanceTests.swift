@@ -3,6 +3,7 @@ import RunLoopHosts
 import RunLoopKit
 import RunLoopSimulation
 import RunLoopUnix
+import TestSupport
 import Testing
 
 private struct Violation: Error, CustomStringConvertible {
@@ -97,6 +98,57 @@ struct ChanceTests {
         var times: [Duration] = []
         let fault = replay(ScheduleToken(seed: 0), over: link(lossRate: 1)) { _, time in times.append(time) }
         #expect(fault == nil && times.count == 3 && times.allSatisfy { $0 > .seconds(200) })
+    }
+
+    /// Two hosts send at different times what arrives at a third at the same time, in two messages each.
+    private func race(_ simulation: Simulation) throws {
+        let network = SimulatedNetwork(simulation)
+        let address = try Endpoint("10.1.0.9", port: 7)
+        let received = Log<UInt8>()
+        let receiver = network.addHost("receiver", addresses: ["10.1.0.9"]) { loop in
+            // Not tasks, which have no order either.
+            _ = try Listener(address: address, on: loop) { _, descriptor, _ in
+                let connection = Connection(adopting: descriptor, on: loop) { _, bytes in
+                    bytes.withUnsafeBufferPointer { for byte in $0 { received.append(byte) } }
+                    return bytes.count
+                }
+                try? connection.start()
+            }
+        }
+        for (number, latency) in [(1, 20), (2, 10)] {
+            let host = network.addHost("sender \(number)", addresses: ["10.1.0.\(number)"]) { loop in
+                loop.task {
+                    let connection = try await Connection.connect(to: address, on: loop)
+                    try await loop.clock.sleep(until: RunLoop.Instant(nanoseconds: 0) + .milliseconds(1000 - latency))
+                    try await connection.write([UInt8(10 * number)])
+                    try await loop.clock.sleep(for: .milliseconds(5))
+                    try await connection.write([UInt8(10 * number + 1)])
+                }
+            }
+            var link = NetworkLink()
+            link.latency = .milliseconds(latency)
+            network.setLink(link, between: host, and: receiver)
+        }
+        simulation.advance(by: .seconds(2))
+        let order = received.entries
+        for number in [10, 20] as [UInt8] where order.filter({ $0 / 10 == number / 10 }) != [number, number + 1] {
+            throw Violation(description: "the bytes of one sender came as \(order)")
+        }
+        if order.first != 10 { throw Violation(description: "the second came first") }
+    }
+
+    @Test("what two hosts send arrives at the same time in any order, and that of each in its own")
+    func arrivals() throws {
+        let exploration = Exploration(limits: .init(reportsDeadlocks: false, reportsLeaks: false))
+        guard case .failed(let finding) = exploration.run({ try race($0) }) else {
+            Issue.record("no other order was tried")
+            return
+        }
+        #expect(finding.fault.description == "the second came first", "\(finding)")
+        let departures = finding.token.departures.map { "\($0)" }
+        let departure = try #require(departures.first)
+        #expect(departures.count == 1 && departure.hasPrefix("sender 1 to receiver@"), "\(finding)")
+        #expect(departure.hasSuffix(">sender 2 to receiver"), "\(finding)")
     }
 
     @Test("a delay that varies")

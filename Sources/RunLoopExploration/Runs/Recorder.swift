@@ -140,6 +140,11 @@ final class Recorder: Choices, @unchecked Sendable {
         return choice
     }
 
+    func nextEvent(of lanes: [String]) -> Int {
+        let options = lanes.map { lane(ofPossibility: $0) }
+        return decide(.event, options, usual: 0)
+    }
+
     func taskBegins(named name: String?, at origin: RunLoop.Origin, on thread: Int) -> Int {
         taskCount += 1
         newTask = taskCount

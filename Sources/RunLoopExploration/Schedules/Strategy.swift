@@ -3,7 +3,7 @@ internal import RunLoopSimulation
 /// A place in a run where more than one thing may happen next.
 struct ChoicePoint {
     enum Kind {
-        case task, thread, possibility
+        case task, thread, event, possibility
     }
 
     let kind: Kind
@@ -23,6 +23,9 @@ struct ChoicePoint {
 
 /// Chooses at each place of one run.
 protocol Strategy {
+    /// What it does, in a word or two.
+    var name: String { get }
+
     /// - Returns: which of the lanes of the place, or possibilities, it is.
     mutating func choose(at point: ChoicePoint) -> Int
 
@@ -43,6 +46,7 @@ extension Strategy {
 /// Chooses evenly among tasks and among threads. Of possibilities the usual one comes true, but for one time in two, in
 /// eight, or in sixty-four: what may happen often is to happen seldom in some runs.
 struct RandomStrategy: Strategy {
+    let name = "random"
     private var numbers: SeededNumbers
     private let rarity: Int
 
@@ -61,6 +65,7 @@ struct RandomStrategy: Strategy {
 /// Goes on with whoever is ahead in a random order, which changes at a few random places: PCT, by Burckhardt and others,
 /// "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs".
 struct PriorityStrategy: Strategy {
+    let name = "priorities"
     private var numbers: SeededNumbers
     private var priorities: [Int: UInt64] = [:]
     /// Where whoever is ahead falls behind all others.
@@ -104,6 +109,7 @@ struct PriorityStrategy: Strategy {
 
 /// Does what is usual but at a few random places.
 struct FewDeparturesStrategy: Strategy {
+    let name = "few departures"
     private var numbers: SeededNumbers
     private let places: Set<Int>
     /// Whether, instead of going on with one as long as it can, each has its turn after the others.
@@ -136,6 +142,7 @@ struct FewDeparturesStrategy: Strategy {
 
 /// Departs where a schedule says.
 struct ReplayStrategy: Strategy {
+    var name: String { departures.isEmpty ? "what usually happens" : "a former schedule" }
     private struct Place: Hashable {
         let name: String
         let step: Int
@@ -172,6 +179,7 @@ struct ReplayStrategy: Strategy {
 
 /// Departs nearly where a schedule says that has failed before: at a place more, at one less, or a step earlier or later.
 struct NearbyStrategy: Strategy {
+    let name = "near to a failure"
     private var replay: ReplayStrategy
     private var few: FewDeparturesStrategy
 

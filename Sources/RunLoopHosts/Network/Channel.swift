@@ -113,7 +113,9 @@ final class Channel {
     // MARK: Under way
 
     private func expect(at date: RunLoop.Instant) {
-        arrival = network.surroundings.schedule(at: date, "bytes arrive", on: path.to.name) { [self] in arrive() }
+        arrival = network.surroundings.schedule(at: date, "bytes arrive", from: path.from.name, on: path.to.name) {
+            [self] in arrive()
+        }
     }
 
     /// The first piece has come to the other host, if it gets there.

@@ -90,7 +90,8 @@ final class Network: @unchecked Sendable {
     /// Has something happen when a word has gone along a way.
     func after(_ path: NetworkPath, _ action: @escaping () -> Void) {
         surroundings.schedule(
-            at: surroundings.now + delay(of: 0, on: path), "a packet arrives", on: path.to.name, action)
+            at: surroundings.now + delay(of: 0, on: path), "a packet arrives", from: path.from.name, on: path.to.name,
+            action)
     }
 
     // MARK: Names

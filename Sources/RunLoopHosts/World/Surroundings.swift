@@ -17,12 +17,15 @@ final class Surroundings {
 
     /// Has something happen on a machine at a date, or as soon as the running thread rests.
     ///
-    /// - Parameter what: says what happens, for example `bytes arrive`.
+    /// - Parameters:
+    ///   - what: says what happens, for example `bytes arrive`.
+    ///   - sender: the machine it comes from. What comes from one to another at the same time comes in order.
     @discardableResult
     func schedule(
-        at date: RunLoop.Instant, _ what: StaticString, on machine: String, _ action: @escaping () -> Void
+        at date: RunLoop.Instant, _ what: StaticString, from sender: String? = nil, on machine: String,
+        _ action: @escaping () -> Void
     ) -> Appointment {
-        simulation.schedule(at: date, what, on: machine, action)
+        simulation.schedule(at: date, what, from: sender, on: machine, action)
     }
 
     // MARK: Chance

@@ -48,6 +48,23 @@ struct Agenda {
         return heap[0].appointment
     }
 
+    /// Takes out one of those that happen next, if they do by then: of each lane the first one may.
+    ///
+    /// - Parameter choose: which of the lanes it is, of several.
+    mutating func takeAny(until date: RunLoop.Instant, _ choose: ([String]) -> Int) -> Appointment? {
+        guard let firstDate, firstDate <= date else { return nil }
+        let equal = heap.filter { $0.date == firstDate && !$0.appointment.isOff }.sorted(by: <)
+        var firsts: [Entry] = []
+        for entry in equal where !firsts.contains(where: { $0.appointment.lane == entry.appointment.lane }) {
+            firsts.append(entry)
+        }
+        guard firsts.count > 1 else { return takeFirst(until: date) }
+        let chosen = firsts[choose(firsts.map(\.appointment.lane))]
+        heap.removeAll { $0.order == chosen.order }
+        heap.sort(by: <)
+        return chosen.appointment
+    }
+
     private mutating func removeFirst() {
         let last = heap.removeLast()
         guard !heap.isEmpty else { return }
@@ -76,10 +93,15 @@ package final class Appointment: Sendable, CustomStringConvertible {
     private nonisolated(unsafe) var action: (() -> Void)?
     private let what: StaticString
     private let host: String
+    private let sender: String?
 
-    init(_ what: StaticString, _ host: String, _ action: @escaping () -> Void) {
-        (self.what, self.host, self.action) = (what, host, action)
+    /// - Parameter sender: where it comes from, if it comes from another host.
+    init(_ what: StaticString, from sender: String? = nil, _ host: String, _ action: @escaping () -> Void) {
+        (self.what, self.sender, self.host, self.action) = (what, sender, host, action)
     }
+
+    /// Of what has equal dates, only that of one lane comes in order.
+    var lane: String { sender.map { "\($0) to \(host)" } ?? description }
 
     /// For example `bytes arrive on server`.
     package var description: String { "\(what) on \(host)" }

@@ -189,7 +189,10 @@ extension Timeline {
         /// - Returns: the world's turn, if something happens by then.
         private mutating func takeEvent(until date: RunLoop.Instant) -> Turn? {
             guard nextEvent <= date else { return nil }
-            let appointment = agenda.takeFirst(until: date)
+            let appointment =
+                if let choices, !isEnding { agenda.takeAny(until: date, choices.nextEvent) } else {
+                    agenda.takeFirst(until: date)
+                }
             nextEvent = agenda.firstDate ?? .distantFuture
             guard let appointment else { return nil }
             event = appointment

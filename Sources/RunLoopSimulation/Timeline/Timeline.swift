@@ -390,9 +390,10 @@ final class Timeline: Sendable {
     /// Has something happen at a date, or as soon as the running thread rests if the date has come. It runs on the thread
     /// that rests, and calls no code of the user's.
     func schedule(
-        at date: RunLoop.Instant, _ what: StaticString, on host: String, _ action: @escaping () -> Void
+        at date: RunLoop.Instant, _ what: StaticString, from sender: String? = nil, on host: String,
+        _ action: @escaping () -> Void
     ) -> Appointment {
-        let appointment = Appointment(what, host, action)
+        let appointment = Appointment(what, from: sender, host, action)
         let isTooLate = change { state in
             guard !state.isClosing else { return true }
             state.agenda.insert(appointment, at: date)
