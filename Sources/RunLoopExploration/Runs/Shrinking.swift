@@ -59,9 +59,10 @@ struct Shrinking {
         if let shorter = attempt(ScheduleToken(seed: shortest.seed), &runner) { return shorter }
         // Chance departs at many places of the same name.
         var seen: Set<String> = []
-        for place in shortest.departures.map(\.place) where seen.insert(place).inserted {
+        for departure in shortest.departures where seen.insert(departure.place).inserted {
+            guard case .possibility = departure.instead else { continue }
             var fewer = shortest
-            fewer.departures.removeAll { $0.place == place }
+            fewer.departures.removeAll { $0.place == departure.place }
             guard fewer.departures.count < shortest.departures.count - 1 else { continue }
             shortest = attempt(fewer, &runner) ?? shortest
         }
