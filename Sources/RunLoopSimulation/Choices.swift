@@ -48,8 +48,11 @@ package protocol Choices: AnyObject, Sendable {
     /// Is told of everything that happens, in a line each; see ``picture(ofSimulation:seed:)``.
     var listener: (@Sendable (String) -> Void)? { get }
 
-    /// What was chosen last of tasks or possibilities: whose that is, and what it does.
-    var lastStep: (lane: String, words: String) { get }
+    /// Which task was chosen last, and which step of it that is.
+    var lastStep: (task: String, step: String) { get }
+
+    /// What would usually have been chosen last of tasks, threads or what the world does; `nil` if it was.
+    var lastDeparture: String? { get }
 }
 
 /// Something that may happen at any moment.

@@ -149,6 +149,7 @@ struct ChanceTests {
         let departure = try #require(departures.first)
         #expect(departures.count == 1 && departure.hasPrefix("sender 1 to receiver@"), "\(finding)")
         #expect(departure.hasSuffix(">sender 2 to receiver"), "\(finding)")
+        #expect(finding.picture.contains("comes first ← instead of sender 1 to receiver"), "\(finding)")
     }
 
     @Test("a delay that varies")

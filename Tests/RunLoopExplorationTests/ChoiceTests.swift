@@ -26,20 +26,32 @@ struct ChoiceTests {
         #expect(orders == ["aabb", "abab", "abba", "baab", "baba", "bbaa"])
     }
 
+    /// What two threads do that are told to do something twice.
+    private func order(_ simulation: Simulation) -> String {
+        let log = Log<String>()
+        let threads = ["a", "b"].map { name in LoopThread(name: name) { $0.add(CustomSource(), forMode: .default) } }
+        for (name, thread) in zip(["a", "b"], threads) {
+            for _ in 0..<2 { thread.remote.perform { _ in log(name) } }
+        }
+        simulation.runUntilIdle()
+        return log.entries.joined()
+    }
+
     @Test("threads have their turns in any order, and between the handlers of another")
     func threads() {
         var orders: Set<String> = []
-        _ = Exploration(schedules: 500).run { simulation in
-            let log = Log<String>()
-            let threads = ["a", "b"].map { name in LoopThread(name: name) { $0.add(CustomSource(), forMode: .default) }
-            }
-            for (name, thread) in zip(["a", "b"], threads) {
-                for _ in 0..<2 { thread.remote.perform { _ in log(name) } }
-            }
-            simulation.runUntilIdle()
-            orders.insert(log.entries.joined())
-        }
+        _ = Exploration(schedules: 500).run { orders.insert(order($0)) }
         #expect(orders == ["aabb", "abab", "abba", "baab", "baba", "bbaa"])
+    }
+
+    @Test("a picture says where another thread goes on than usually does")
+    func marked() throws {
+        struct Unusual: Error {}
+        let result = Exploration(schedules: 500).run { if order($0) == "bbaa" { throw Unusual() } }
+        guard case .failed(let finding) = result else { return #expect(Bool(false), "\(result)") }
+        #expect(finding.token.departures.contains { $0.place == "*a" }, "\(finding)")
+        #expect(finding.picture.contains("goes on ← instead of a"), "\(finding)")
+        #expect(finding.nearest != nil, "\(finding)")
     }
 
     @Test("posts of one thread keep their order, and so do timers of one loop with equal dates")

@@ -20,7 +20,8 @@ final class Recorder: Choices, @unchecked Sendable {
     /// How many places there were with more than one possibility.
     private(set) var pointCount = 0
     private(set) var departures: [ScheduleToken.Departure] = []
-    private(set) var lastStep = (lane: "", words: "")
+    private(set) var lastStep = (task: "", step: "")
+    private(set) var lastDeparture: String?
     /// Tasks of loops that have begun and not ended, by their numbers: their lanes' names, and where they were started.
     private var openTasks: [Int: (name: String, origin: RunLoop.Origin)] = [:]
     private var taskCount = 0
@@ -87,12 +88,10 @@ final class Recorder: Choices, @unchecked Sendable {
                 kind == .possibility ? .possibility(choice) : .other(lanes[options[choice]].name))
         }
         lanes[options[choice]].steps += 1
-        if kind == .task {
-            let step = "step \(lanes[options[choice]].steps)"
-            lastStep = (
-                lanes[options[choice]].name,
-                choice == usual ? step : "\(step) ← instead of \(lanes[options[usual]].name)"
-            )
+        if kind == .task { lastStep = (lanes[options[choice]].name, "step \(lanes[options[choice]].steps)") }
+        if kind != .possibility {
+            let name = lanes[options[usual]].name
+            lastDeparture = choice == usual ? nil : name.first == "*" ? String(name.dropFirst()) : name
         }
         (lanes[options[choice]].yield, lanes[options[choice]].delay) = (nil, 0)
         return choice

@@ -92,7 +92,7 @@ package final class Appointment: Sendable, CustomStringConvertible {
     // Unsafe, but only the thread whose turn it is gets here.
     private nonisolated(unsafe) var action: (() -> Void)?
     private let what: StaticString
-    private let host: String
+    let host: String
     private let sender: String?
 
     /// - Parameter sender: where it comes from, if it comes from another host.

@@ -23,7 +23,10 @@ final class LoopChoices: CallSchedule {
 
     func nextJob(of jobs: [UnownedJob]) -> Int {
         let index = choices.nextJob(of: jobs, on: thread)
-        if timeline.isTraced { timeline.note(choices.lastStep.words, of: choices.lastStep.lane) }
+        if timeline.isTraced {
+            let departure = choices.lastDeparture.map { " ← instead of \($0)" }
+            timeline.note(choices.lastStep.step + (departure ?? ""), of: choices.lastStep.task)
+        }
         return index
     }
 

@@ -62,6 +62,8 @@ extension Timeline {
         var isActing = false
         let worldsTurn: Turn
         let choices: (any Choices)?
+        /// Where a choice is noted that is not the usual one, in a simulation that is explored and traced.
+        let history: History?
         let isExplored: Bool
         /// What keeps the time where it is, in the order in which it was taken.
         var holds: [HeldTime] = []
@@ -132,7 +134,16 @@ extension Timeline {
             }
             let chosen = ready[choices.nextThread(of: ready) { participants[$0].name }]
             if case .until(_, wakeable: true) = participants[chosen].rest { participants[chosen].isWoken = false }
+            let lane = lane(of: chosen)
+            noteDeparture("goes on", in: lane.name, lane.thread)
             return begin(chosen, .woke)
+        }
+
+        private mutating func noteDeparture(_ what: String, in lane: String, _ thread: String? = nil) {
+            guard let history, let usual = choices?.lastDeparture else { return }
+            let words = "\(what) ← instead of \(usual)"
+            lines.append("\(clock.now) \(thread ?? lane) - \(words)")
+            history.record(.note(words, thread: thread), in: lane, at: clock.now)
         }
 
         @inline(__always)
@@ -190,14 +201,23 @@ extension Timeline {
         private mutating func takeEvent(until date: RunLoop.Instant) -> Turn? {
             guard nextEvent <= date else { return nil }
             let appointment =
-                if let choices, !isEnding { agenda.takeAny(until: date, choices.nextEvent) } else {
-                    agenda.takeFirst(until: date)
-                }
+                isExplored && !isEnding ? takeAnyEvent(until: date) : agenda.takeFirst(until: date)
             nextEvent = agenda.firstDate ?? .distantFuture
             guard let appointment else { return nil }
             event = appointment
             isActing = true
             return worldsTurn
+        }
+
+        @inline(never)
+        private mutating func takeAnyEvent(until date: RunLoop.Instant) -> Appointment? {
+            var isChosen = false
+            let appointment = agenda.takeAny(until: date) { [choices] in
+                isChosen = true
+                return choices!.nextEvent(of: $0)
+            }
+            if isChosen, let appointment { noteDeparture("comes first", in: appointment.host) }
+            return appointment
         }
 
         /// The first of the waiting threads whose horizon is before the date: nothing happens until then.

@@ -35,7 +35,10 @@ final class Timeline: Sendable {
         self.recordsLoops = isTraced || recordsLoops
         self.choices = choices
         history = History(choices?.listener)
-        state = Locked(State(clock: clock, worldsTurn: worldsTurn, choices: choices, isExplored: choices != nil))
+        state = Locked(
+            State(
+                clock: clock, worldsTurn: worldsTurn, choices: choices,
+                history: isTraced && choices != nil ? history : nil, isExplored: choices != nil))
     }
 
     var now: RunLoop.Instant { clock.now }
