@@ -190,7 +190,7 @@ struct PictureTests {
             network.addHost("server") { loop in
                 loop.add(CustomSource(), forMode: .default)
                 loop.task {
-                    try? await Task.sleep(for: .milliseconds(1))
+                    try? await Task.sleep(for: .milliseconds(50))
                     isOver.set()
                 }
             }

@@ -8,7 +8,7 @@ struct EscapeTests {
     @Test("a task that waits on real time is reported when it comes back")
     func defaultClock() {
         withSimulation(traced: true) { simulation in
-            leave(simulation) { try? await Task.sleep(for: .milliseconds(1)) }
+            leave(simulation) { try? await Task.sleep(for: .milliseconds(50)) }
             let escape = simulation.escapes.first ?? ""
             #expect(escape.hasPrefix("task "), "\(escape)")
             #expect(
@@ -26,7 +26,7 @@ struct EscapeTests {
                 thread = PlainThread {
                     withSimulation { simulation in
                         leave(simulation) {
-                            _ = await Task.detached { try? await Task.sleep(for: .milliseconds(1)) }.value
+                            _ = await Task.detached { try? await Task.sleep(for: .milliseconds(50)) }.value
                         }
                         #expect(!simulation.escapes.isEmpty)
                     }

@@ -174,7 +174,7 @@ struct StandingTests {
             let isOver = Flag()
             simulation.loop.add(CustomSource(), forMode: .default)
             simulation.loop.task {
-                try? await Task.sleep(for: .milliseconds(1))
+                try? await Task.sleep(for: .milliseconds(50))
                 isOver.set()
             }
             simulation.settle { isOver.isSet && !simulation.escapes.isEmpty }
