@@ -235,7 +235,8 @@ let package = Package(
         .testTarget(
             name: "TTLStoreTests",
             dependencies: [
-                "TTLStore", "RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopHosts", "TestSupport",
+                "TTLStore", "RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopHosts", "RunLoopExploration",
+                "RunLoopTesting", "TestSupport",
                 product("Logging", of: "swift-log", if: "Logging"),
                 product("ArgumentParser", of: "swift-argument-parser", if: "Programs"),
             ],
@@ -244,7 +245,7 @@ let package = Package(
             name: "CronTests",
             dependencies: [
                 "Cron", "RunLoopKit", "RunLoopUnix", "RunLoopCalendar", "RunLoopSimulation", "RunLoopHosts",
-                "TestSupport",
+                "RunLoopExploration", "RunLoopTesting", "TestSupport",
                 product("Logging", of: "swift-log", if: "Logging"),
                 product("ArgumentParser", of: "swift-argument-parser", if: "Programs"),
             ],

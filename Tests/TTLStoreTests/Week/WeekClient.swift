@@ -3,26 +3,16 @@ import RunLoopUnix
 
 /// One of the clients of the week: it sets numbers, and looks for what it has set. One request is under way at a time.
 final class WeekClient {
-    /// What it knows of a key that it alone sets.
-    struct Known {
-        /// The number that was acknowledged last, and when.
-        var safe: (number: Int, at: RunLoop.Instant)?
-        /// The number that was sent last, whether it arrived or not, and when.
-        var sent = (number: 0, at: RunLoop.Instant.distantPast)
-        /// How long that is to live, if not for ever.
-        var life: Duration?
-    }
-
     private enum Request {
         case set(key: Int, number: Int)
-        case get(key: Int)
+        case get(key: Int, asked: RunLoop.Instant)
     }
 
     private let loop: RunLoop
     private let name: String
     private let week: Week
     private var random: RunLoop.RandomNumbers
-    private var keys = [Known](repeating: Known(), count: 4)
+    private var keys = [KnownKey](repeating: KnownKey(), count: 4)
     private var next = 1
     private var connection: Connection?
     private var underWay: Request?
@@ -70,12 +60,12 @@ final class WeekClient {
         guard let connection, connection.isOpen, underWay == nil else { return }
         let key = Int.random(in: 0..<keys.count, using: &random)
         guard Bool.random(using: &random) else {
-            underWay = .get(key: key)
+            underWay = .get(key: key, asked: loop.now)
             return connection.write("GET \(name):\(key)\r\n")
         }
         // Keys of even numbers expire.
         let life = key % 2 == 0 ? Int.random(in: 1...7_200, using: &random) : nil
-        (keys[key].sent, keys[key].life) = ((next, loop.now), life.map { .seconds($0) })
+        keys[key].send(next, life: life.map { .seconds($0) }, at: loop.now)
         underWay = .set(key: key, number: next)
         connection.write("SET \(name):\(key) \(next)\(life.map { " EX \($0)" } ?? "")\r\n")
         next += 1
@@ -97,10 +87,12 @@ final class WeekClient {
         case .set(let key, let number):
             // A full disk refuses.
             if line == "+OK" {
-                keys[key].safe = (number, loop.now)
+                keys[key].acknowledge(number, at: loop.now)
                 week.hasAcknowledged()
+            } else {
+                keys[key].refuse(number)
             }
-        case .get(let key): check(key, value)
+        case .get(let key, let asked): check(key, value, asked: asked)
         case nil: week.fail("\(name) got a reply that it has not asked for: \(line)")
         }
         underWay = nil
@@ -108,19 +100,11 @@ final class WeekClient {
         return used
     }
 
-    private func check(_ key: Int, _ value: Int?) {
-        let known = keys[key]
-        if let value, value > known.sent.number { week.fail("\(name):\(key) is \(value), which was never sent") }
-        guard let safe = known.safe else { return }
-        // Whether what was sent last has come is known if it was acknowledged.
-        let life = known.sent.number == safe.number ? known.life : nil
-        if let life, value == safe.number, loop.now > safe.at + life + week.allowance {
-            week.fail("\(name):\(key) is \(safe.number), for \(life) from \(safe.at) on; it is \(loop.now)")
-        }
-        // A number that came later, and was not acknowledged, may be gone already.
-        let mustLive = known.life == nil || life.map { loop.now < known.sent.at + $0 - week.allowance } ?? false
-        if mustLive, week.isSafe(safe.at), (value ?? 0) < safe.number {
-            week.fail("\(name):\(key) is \(value ?? 0), but \(safe.number) was acknowledged at \(safe.at)")
+    private func check(_ key: Int, _ value: Int?, asked: RunLoop.Instant) {
+        let mayBe = keys[key].mayBe(
+            value, asked: asked, answered: loop.now, allowance: week.allowance, isSafe: week.isSafe)
+        if !mayBe {
+            week.fail("\(name):\(key) is \(value.map { "\($0)" } ?? "gone") at \(loop.now), and was \(keys[key])")
         }
     }
 }

@@ -1,0 +1,121 @@
+import ArgumentParser
+import Logging
+import RunLoopHosts
+import RunLoopKit
+import RunLoopSimulation
+import RunLoopUnix
+
+@testable import TTLStore
+
+/// A store and two clients for a few seconds.
+///
+/// What the clients send is open, and whether they wait for the replies; so are when the store's host crashes or is cut off,
+/// when the store is stopped or is to write its log anew, on how many loops it serves, and how safe its log is.
+///
+/// Unchecked: in a simulation only the thread whose turn it is gets here.
+final class ExploredStore: @unchecked Sendable {
+    /// By its name. It is set over one connection: what was sent over another, which was given up, may come later.
+    var keys: [String: KnownKey] = [:]
+    private let simulation: Simulation
+    private let loop: RunLoop
+    private let network: SimulatedNetwork
+    private let store: SimulatedHost
+    private let sync: String
+    private var crashes: [RunLoop.Instant] = []
+    private var failures: [String] = []
+
+    /// The store has broken a promise.
+    struct Broken: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    init(_ simulation: Simulation) {
+        self.simulation = simulation
+        loop = simulation.loop
+        network = SimulatedNetwork(simulation)
+        sync = simulation.choice("when changes are safe", of: ["always", "everysec"])
+        let loops = simulation.choice("loops", of: [1, 2])
+        let arguments = ["--bind", "0.0.0.0", "--log", "/data/log", "--fsync", sync, "--loops", "\(loops)"]
+        store = network.addHost("store", addresses: ["10.1.0.1"]) { _ in
+            let log = Logger(label: "ttlstore", factory: { _ in SwiftLogNoOpLogHandler() })
+            let status = try StoreDaemon(try TTLStore.parse(arguments), log).run()
+            if status != 0 { throw ExitCode(status) }
+        }
+        store.disk.slow(.sync, by: .milliseconds(5))
+    }
+
+    func run() throws {
+        let pause: Duration = simulation.choice("how long a repair takes", of: [.milliseconds(300), .seconds(2)])
+        mayBeTroubled()
+        for number in 1...2 {
+            loop.task(name: "client \(number)") { [self] in
+                for visit in 1...2 {
+                    try? await send(of: "c\(number).\(visit)")
+                    try await loop.clock.sleep(for: .milliseconds(100))
+                }
+            }
+        }
+        for _ in 0..<4 { advance(by: pause) }
+        simulation.advance(by: .seconds(5))
+        var hasLooked = false
+        loop.task(name: "audit") { [self] in
+            // Again if there was trouble.
+            while (try? await look()) == nil { try await loop.clock.sleep(for: .milliseconds(100)) }
+            hasLooked = true
+        }
+        for _ in 0..<40 where !hasLooked { advance(by: pause) }
+        if !hasLooked { fail("nobody answers") }
+        if let failure = failures.first { throw Broken(description: failure) }
+    }
+
+    /// Then somebody starts the store again if it does not run, and mends its link.
+    private func advance(by duration: Duration) {
+        simulation.advance(by: duration)
+        if case .failed(let error)? = store.ending { fail("the store has failed: \(error)") }
+        store.start()
+        network.heal()
+    }
+
+    func fail(_ text: String) {
+        failures.append(text)
+    }
+
+    /// Whether what was acknowledged then has to be there.
+    func isSafe(_ instant: RunLoop.Instant) -> Bool {
+        sync == "always" || crashes.allSatisfy { $0 < instant || instant + .seconds(2) < $0 }
+    }
+
+    // MARK: Trouble
+
+    private func mayBeTroubled() {
+        simulation.mayHappen("the store crashes") { [self] in
+            crashes.append(simulation.now)
+            store.crash()
+        }
+        simulation.mayHappen("the store is stopped") { [store] in store.send(.terminate) }
+        simulation.mayHappen("the log is to be written anew") { [store] in store.send(.hangUp) }
+        simulation.mayHappen("the store is cut off") { [network, store] in network.partition([store]) }
+    }
+
+    // MARK: Clients
+
+    private nonisolated(nonsending) func send(of key: String) async throws {
+        let client = try await ExploredClient(on: loop, of: self)
+        defer { client.close() }
+        keys[key] = KnownKey()
+        for number in 1...3 {
+            let requests: [ExploredClient.Request] = [.set(number), .set(number, seconds: 1), .get]
+            try await client.send(simulation.choice("\(key) asks for", of: requests), key)
+            if !simulation.mayHappen("\(key) does not wait") { try await client.takeReplies() }
+        }
+        try await client.end()
+    }
+
+    /// Looks for all that was set.
+    private nonisolated(nonsending) func look() async throws {
+        let client = try await ExploredClient(on: loop, of: self)
+        defer { client.close() }
+        for key in keys.keys.sorted() { try await client.send(.get, key) }
+        try await client.end()
+    }
+}

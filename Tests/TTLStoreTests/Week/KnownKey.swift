@@ -1,0 +1,67 @@
+import RunLoopKit
+
+/// What a client knows of a key that it alone sets: to which numbers, for how long, and which of that was acknowledged.
+struct KnownKey {
+    private struct Setting {
+        let number: Int
+        /// How long it is to live, if not for ever.
+        let life: Duration?
+        let sent: RunLoop.Instant
+        var acknowledged: RunLoop.Instant?
+
+        func mayBeThere(_ asked: RunLoop.Instant, _ allowance: Duration) -> Bool {
+            // Nobody knows when it came if that was not acknowledged.
+            guard let life, let acknowledged else { return true }
+            return asked <= acknowledged + life + allowance
+        }
+
+        func mayBeGone(_ answered: RunLoop.Instant, _ allowance: Duration) -> Bool {
+            life.map { answered >= sent + $0 - allowance } ?? false
+        }
+    }
+
+    // Requests come in the order in which they were sent, if they come.
+    private var settings: [Setting] = []
+
+    mutating func send(_ number: Int, life: Duration?, at instant: RunLoop.Instant) {
+        settings.append(Setting(number: number, life: life, sent: instant))
+    }
+
+    mutating func acknowledge(_ number: Int, at instant: RunLoop.Instant) {
+        if let index = settings.lastIndex(where: { $0.number == number }) { settings[index].acknowledged = instant }
+    }
+
+    /// It was not set.
+    mutating func refuse(_ number: Int) {
+        settings.removeAll { $0.number == number }
+    }
+
+    /// Whether a store that loses and forgets nothing may give this answer.
+    ///
+    /// - Parameters:
+    ///   - asked: when the question was sent; all that was set before is known.
+    ///   - answered: when the answer came.
+    ///   - allowance: how much earlier or later the end of a life may be.
+    ///   - isSafe: whether what was acknowledged then has to be there.
+    func mayBe(
+        _ value: Int?, asked: RunLoop.Instant, answered: RunLoop.Instant, allowance: Duration,
+        isSafe: (RunLoop.Instant) -> Bool
+    ) -> Bool {
+        let safe = settings.lastIndex { $0.acknowledged.map(isSafe) ?? false }
+        if safe == nil, value == nil { return true }
+        return settings[(safe ?? 0)...].contains { setting in
+            if let value { return setting.number == value && setting.mayBeThere(asked, allowance) }
+            return setting.mayBeGone(answered, allowance)
+        }
+    }
+}
+
+extension KnownKey: CustomStringConvertible {
+    /// For example `1 for ever, sent at 0.5 and acknowledged at 0.6`.
+    var description: String {
+        settings.suffix(3).map { setting in
+            let end = setting.acknowledged.map { "acknowledged at \($0)" } ?? "not acknowledged"
+            return "\(setting.number) for \(setting.life.map { "\($0)" } ?? "ever"), sent at \(setting.sent) and \(end)"
+        }.joined(separator: "; ")
+    }
+}
