@@ -25,7 +25,7 @@ final class Recorder: Choices, @unchecked Sendable {
     /// Tasks of loops that have begun and not ended, by their numbers: their lanes' names, and where they were started.
     private var openTasks: [Int: (name: String, origin: RunLoop.Origin)] = [:]
     private var taskCount = 0
-    /// How many tasks have had a name.
+    /// How many tasks or threads have had a name: those of a host that starts again have the same.
     private var sameNames: [String: Int] = [:]
     /// The next new task is that one of a loop.
     private var newTask: Int?
@@ -61,9 +61,14 @@ final class Recorder: Choices, @unchecked Sendable {
         return lanes.count - 1
     }
 
+    private func unique(_ name: String) -> String {
+        sameNames[name, default: 0] += 1
+        return sameNames[name] == 1 ? name : "\(name) \(sameNames[name]!)"
+    }
+
     private func lane(ofThread index: Int, _ name: @autoclosure () -> String) -> Int {
         if let lane = laneOfThread[index] { return lane }
-        laneOfThread[index] = add("*" + name())
+        laneOfThread[index] = add(unique("*" + name()))
         return laneOfThread[index]!
     }
 
@@ -179,10 +184,7 @@ final class Recorder: Choices, @unchecked Sendable {
         var name = lanes[parent].name + ".\(lanes[parent].children)"
         if name.first == "*" { name.removeFirst() }
         if let task = newTask.take(), let open = openTasks[task] {
-            if !open.name.isEmpty {
-                sameNames[open.name, default: 0] += 1
-                name = sameNames[open.name] == 1 ? open.name : "\(open.name) \(sameNames[open.name]!)"
-            }
+            if !open.name.isEmpty { name = unique(open.name) }
             openTasks[task]!.name = name
         }
         return add(name)
