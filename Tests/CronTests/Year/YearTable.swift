@@ -1,7 +1,3 @@
-import FoundationEssentials
-
-@testable import Cron
-
 /// The table of a year: jobs that stay, and some that come, change and go.
 struct YearTable {
     /// How often it has changed.
@@ -40,23 +36,10 @@ struct YearTable {
         return text
     }
 
-    /// What the daemon is to read in it.
-    private(set) var parsed = JobTable.empty
-    var jobs: [Job] { parsed.jobs }
-
-    init() {
-        parse()
-    }
-
-    private mutating func parse() {
-        parsed = try! JobTable(text.utf8, of: Year.path, in: Year.zone)
-    }
-
     mutating func change(using random: inout any RandomNumberGenerator) {
         changes += 1
         if Bool.random(using: &random) { hasWeekly.toggle() }
         if Bool.random(using: &random) { isMoved.toggle() }
         isLong.toggle()
-        parse()
     }
 }

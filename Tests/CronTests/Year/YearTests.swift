@@ -11,7 +11,8 @@ struct YearTests {
         let year = Year(seed: UInt64(seed))
         _ = year.run()
         #expect(
-            year.failures.isEmpty && year.diary.runs.count > 2_000, "seed \(seed): \(year.failures)\n\(year.picture)")
+            year.cron.failures.isEmpty && year.cron.diary.runs.count > 2_000,
+            "seed \(seed): \(year.cron.failures)\n\(year.cron.picture)")
     }
 
     @Test("the same seed gives the same year")

@@ -45,7 +45,7 @@ final class ExploredStore: @unchecked Sendable {
     }
 
     func run() throws {
-        let pause: Duration = simulation.choice("how long a repair takes", of: [.milliseconds(300), .seconds(2)])
+        let pause: Duration = simulation.choice("how long a repair takes", of: [.seconds(2), .milliseconds(300)])
         mayBeTroubled()
         for number in 1...2 {
             loop.task(name: "client \(number)") { [self] in

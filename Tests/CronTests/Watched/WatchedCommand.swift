@@ -5,13 +5,13 @@ import RunLoopUnix
 
 /// A command of the table in its process: `work 10 60` takes 10 to 60 seconds, `stubborn 10 60` does not end when it is asked
 /// to, and `ask` asks the daemon.
-final class YearCommand {
+final class WatchedCommand {
     private let process: SimulatedProcess
-    private let year: Year
+    private let cron: WatchedCron
     private var number = 0
 
-    init(_ process: SimulatedProcess, _ year: Year) {
-        (self.process, self.year) = (process, year)
+    init(_ process: SimulatedProcess, _ cron: WatchedCron) {
+        (self.process, self.cron) = (process, cron)
     }
 
     func start() throws {
@@ -20,27 +20,26 @@ final class YearCommand {
             begin(duration: .zero, isStubborn: false)
             process.loop.task { [self] in try await ask() }
         } else {
-            var random = process.loop.randomNumbers
-            let duration = Duration.seconds(Int.random(in: Int(words[1])!...Int(words[2])!, using: &random))
-            try work(for: duration, isStubborn: words[0] == "stubborn")
+            let seconds = cron.chooseSeconds(process, Int(words[1])!...Int(words[2])!)
+            try work(for: .seconds(seconds), isStubborn: words[0] == "stubborn")
         }
     }
 
     private func begin(duration: Duration, isStubborn: Bool) {
         let now = process.loop.now
-        number = year.commandBegan(
+        number = cron.commandBegan(
             Diary.Run(
                 name: process.environment["CRON_JOB"] ?? "", date: time(process.environment["CRON_DATE"] ?? ""),
                 start: now, planned: now + duration, isStubborn: isStubborn))
     }
 
     private func end() {
-        year.commandEnded(number, at: process.loop.now)
+        cron.commandEnded(number, at: process.loop.now)
     }
 
     private func work(for duration: Duration, isStubborn: Bool) throws {
         let source = try SignalSource(signal: .terminate) { [self] _ in
-            year.commandWasAsked(number, at: process.loop.now)
+            cron.commandWasAsked(number, at: process.loop.now)
             if !isStubborn { process.exit(143) }
         }
         try process.loop.add(source, forMode: .common)
@@ -54,21 +53,21 @@ final class YearCommand {
 
     /// Asks the daemon what it has counted.
     private nonisolated(nonsending) func ask() async throws {
-        let connection = try await Connection.connect(to: Endpoint(path: Year.control), on: process.loop)
+        let connection = try await Connection.connect(to: Endpoint(path: WatchedCron.control), on: process.loop)
         try await connection.write("list\n")
         var answer: [String] = []
         for try await line in connection.lines() {
             answer.append(line)
             if line == "OK" { break }
         }
-        year.check(answer, at: process.loop.now)
+        cron.check(answer, at: process.loop.now)
         connection.close()
         end()
     }
 }
 
 /// The time that is written so: `2026-03-29T01:00:00Z`.
-private func time(_ text: String) -> RunLoop.WallTime {
+func time(_ text: String) -> RunLoop.WallTime {
     let numbers = text.split { !$0.isNumber }.compactMap { Int32($0) }
     guard numbers.count == 6 else { return .distantPast }
     var parts = tm()

@@ -2,7 +2,7 @@ import RunLoopKit
 
 @testable import Cron
 
-/// What has happened in a year.
+/// What has happened to a daemon and its commands.
 struct Diary {
     /// A command that has begun.
     struct Run {

@@ -2,9 +2,9 @@ import RunLoopKit
 
 @testable import Cron
 
-/// Whether what has happened in a year is what was to happen: each date has its run or a reason for none, and no run is there
-/// that should not be.
-final class YearCheck {
+/// Whether what has happened is what was to happen: each date has its run or a reason for none, and no run is there that
+/// should not be.
+final class DiaryCheck {
     private(set) var failures: [String] = []
     private let diary: Diary
     private let periods: [Period]
@@ -41,7 +41,6 @@ final class YearCheck {
         releases.sort()
         for runs in runs.values { checkOverlaps(runs) }
         for period in periods { check(period) }
-        checkNights()
     }
 
     private func fail(_ text: String) {
@@ -92,12 +91,12 @@ final class YearCheck {
             return run.start
         }
         // What runs at a stop may go on for a while.
-        let lifeEnd = life.time.upperBound + (life.hasStopped ? Year.drain : .zero)
+        let lifeEnd = life.time.upperBound + (life.hasStopped ? WatchedCron.drain : .zero)
         let limits = limits(of: run).map { run.start + $0 }
         if let asked = run.asked, !limits.contains(asked), !life.hasStopped || asked < lifeEnd {
             fail("\(what) was asked to end at \(asked), for no reason")
         }
-        let grace = run.isStubborn ? Year.grace : .zero
+        let grace = run.isStubborn ? WatchedCron.grace : .zero
         let latest = min(limits.max().map { $0 + grace } ?? .distantFuture, lifeEnd + grace)
         if let end = run.end {
             if end > latest { fail("\(what) has lived too long, until \(end)") }
@@ -200,37 +199,5 @@ final class YearCheck {
     private func lateness(_ date: RunLoop.WallTime, _ due: RunLoop.Instant) -> Duration {
         let seen = diary.lives.map(\.time).first { due <= $0.upperBound }.map { max(due, $0.lowerBound) } ?? due
         return diary.time(at: seen) - date
-    }
-
-    // MARK: Nights
-
-    /// When the clocks of Berlin show summer time.
-    private static let summer: Range<Int64> = 1_774_746_000..<1_792_890_000
-
-    /// The dates of every night at half past two, and of every hour, found without a calendar: 02:30 is 01:00Z in the night
-    /// that has none, and comes first at 00:30Z in the night that has two.
-    private func checkNights() {
-        let midnight = Year.start.secondsSince1970
-        let nights = (0..<365).map { day in
-            let date = midnight + Int64(day) * 86_400
-            if Self.summer.contains(date + 5_400), !Self.summer.contains(date) { return date + 3_600 }
-            return date + (Self.summer.contains(date) ? 1_800 : 5_400)
-        }
-        compare("gap", nights, Self.summer.lowerBound - 40 * 86_400..<Self.summer.upperBound + 40 * 86_400)
-        let hours = (0..<365 * 24).map { midnight + Int64($0) * 3_600 + 17 * 60 }
-        for change in [Self.summer.lowerBound, Self.summer.upperBound] {
-            compare("hourly", hours, change - 86_400..<change + 86_400)
-        }
-    }
-
-    private func compare(_ name: String, _ dates: [Int64], _ range: Range<Int64>) {
-        guard let job = periods.first(where: { $0.job.name == name })?.job else { return }
-        var date = RunLoop.WallTime(secondsSince1970: range.lowerBound)
-        var own: [Int64] = []
-        while let next = job.dates.next(after: date), next.secondsSince1970 < range.upperBound {
-            own.append(next.secondsSince1970)
-            date = next
-        }
-        if own != dates.filter({ range.contains($0) && $0 != range.lowerBound }) { fail("\(name) has other dates") }
     }
 }
