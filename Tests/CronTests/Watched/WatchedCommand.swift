@@ -17,7 +17,8 @@ final class WatchedCommand {
     func start() throws {
         let words = process.arguments[1].split(separator: " ")
         if words[0] == "ask" {
-            begin(duration: .zero, isStubborn: false)
+            // At most.
+            begin(duration: .seconds(1), isStubborn: false)
             process.loop.task { [self] in try await ask() }
         } else {
             let seconds = cron.chooseSeconds(process, Int(words[1])!...Int(words[2])!)

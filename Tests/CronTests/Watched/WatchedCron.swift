@@ -145,7 +145,9 @@ final class WatchedCron: @unchecked Sendable {
             let counted = Int(words[3].dropFirst(5))! + (words[1] == "running" ? 1 : 0)
             if counted != begun { fail("it has counted \(counted) of \(begun) runs at \(instant): \(line)") }
         }
-        if answer.last != "OK" || answer.count < table.jobs.count { fail("an odd answer at \(instant): \(answer)") }
+        // While it stops, it forgets jobs that do not run, and answers nobody who comes.
+        let isWhole = answer.last == "OK" && answer.count >= table.jobs.count
+        if isServing, !isWhole { fail("an odd answer at \(instant): \(answer)") }
     }
 
     /// It was asked to end.
