@@ -40,7 +40,7 @@ help:
 	@echo "make kill-ttlstore  TTLStore killed two hundred times under load"
 	@echo "make stress  five million calls raced by threads that stop what is called; loops that end; tasks on them"
 	@echo "make chaos   ten minutes of connections whose peers cut, reset, drip, rest and lie; SECONDS=…"
-	@echo "make planted-faults  faults in TTLStore and Cron, and the seeds with which their tests find them"
+	@echo "make planted-faults  faults in TTLStore and Cron, and the seeds and schedules that find them"
 	@echo "make same-bytes  ten thousand runs of one simulated minute, and of one exploration; RUNS=…"
 	@echo "make explore-corpus  how soon exploration finds planted bugs; half an hour, or SCHEDULES=…"
 	@echo "make tsan    tests under ThreadSanitizer  make asan  tests under AddressSanitizer"
@@ -222,7 +222,8 @@ explore-corpus: deps
 	@bin=$$($(SWIFT) build -c release --show-bin-path) && $$bin/Corpus measure && \
 	  $$bin/Corpus twins --schedules $(or $(SCHEDULES),100000)
 
-# Faults planted in TTLStore and Cron, one after another: with which seed their tests in the simulated world find each.
+# Faults planted in TTLStore and Cron, one after another: with which seed a long life finds each, and with which schedule an
+# exploration of a short one.
 planted-faults: deps
 	Tests/planted-faults
 

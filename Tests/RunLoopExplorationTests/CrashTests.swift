@@ -66,4 +66,22 @@ struct CrashTests {
         let finding = explore(isMended: true)
         #expect(finding == nil, "\(String(describing: finding))")
     }
+
+    @Test("what runs in a host's second life has other names: a schedule departs in the life that it says")
+    func lives() throws {
+        let result = Exploration(schedules: 100, limits: .init(reportsLeaks: false)).run { simulation in
+            let (log, starts) = (Log<String>(), Counter())
+            let host = SimulatedNetwork(simulation).addHost("store") { loop in
+                starts.add()
+                let life = starts.value
+                for name in ["a", "b"] { loop.task { log("\(name)\(life)") } }
+            }
+            simulation.advance(by: .seconds(1))
+            host.start()
+            simulation.advance(by: .seconds(1))
+            if log.entries == ["a1", "b1", "b2", "a2"] { throw Broken(description: "b was first, in the second life") }
+        }
+        guard case .failed(let finding) = result else { return #expect(Bool(false), "\(result)") }
+        #expect(finding.isReproducible && "\(finding.token)" == "0:store 2.1@0>store 2.2", "\(finding)")
+    }
 }
