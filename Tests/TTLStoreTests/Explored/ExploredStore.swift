@@ -105,7 +105,9 @@ final class ExploredStore: @unchecked Sendable {
         keys[key] = KnownKey()
         for number in 1...3 {
             let requests: [ExploredClient.Request] = [.set(number), .set(number, seconds: 1), .get]
-            try await client.send(simulation.choice("\(key) asks for", of: requests), key)
+            // Usually one of each.
+            let rotated = Array(requests[(number - 1)...] + requests[..<(number - 1)])
+            try await client.send(simulation.choice("\(key) asks for", of: rotated), key)
             if !simulation.mayHappen("\(key) does not wait") { try await client.takeReplies() }
         }
         try await client.end()
