@@ -198,7 +198,7 @@ let package = Package(
         .testTarget(
             name: "RunLoopTestingTests",
             dependencies: [
-                "RunLoopTesting", "RunLoopKit", "RunLoopSimulation", "RunLoopExploration", "TestSupport",
+                "RunLoopTesting", "RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopExploration", "TestSupport",
                 product("AsyncAlgorithms", of: "swift-async-algorithms", if: "Programs"),
             ],
             swiftSettings: strict),

@@ -23,8 +23,8 @@ public import Testing
 /// example. ``replay(_:_:sourceLocation:)`` keeps it as a test.
 ///
 /// Swift's default executor and the main actor are parts of each simulation. The schedules are run by another process, the
-/// test's program called again for this test alone; in a test with arguments, and outside of tests, they are run here,
-/// where a trap ends the tests.
+/// test's program called again for this test alone; outside of tests they are run here, where a trap ends the program. The
+/// arguments of a test have to describe themselves in the same way in each process: a `Set`, for example, does not.
 ///
 /// Expectations count on the test's thread and in tasks that come from there. In threads and detached tasks throw, or keep
 /// what is wrong for the end of the program.
@@ -42,8 +42,7 @@ public func explore(
         return replay(text, exploration, program, sourceLocation: sourceLocation)
     }
     let test = Test.current
-    let isParameterized = Test.Case.current?.isParameterized ?? false
-    let name = name(at: sourceLocation)
+    let name = name(at: sourceLocation, in: Test.Case.current)
     let issues = Locked<[Issue]>([])
     let interception = IssueHandlingTrait.compactMapIssues { issue in
         issues.withLock { $0.append(issue) }
@@ -56,9 +55,8 @@ public func explore(
             try program(simulation)
             if let issue = issues.withLock({ $0.first }) { throw Unmet(issue) }
         }
-        guard let test, !isParameterized else { return exploration.run(body) }
-        return exploration.run(
-            inProcessesFor: name, arguments: arguments(for: test), body)
+        guard let test, let name else { return exploration.run(body) }
+        return exploration.run(inProcessesFor: name, arguments: arguments(for: test), body)
     }
     let result = Locked<Exploration.Result?>(nil)
     let scope = test.map { test in
@@ -113,14 +111,41 @@ private func replay(
 private let calls = Locked<[String: Int]>([:])
 
 /// The name of an exploration: a process that is to run its schedules has to come to the same one, which may be in a loop.
-private func name(at place: SourceLocation) -> String {
-    let place = "\(place.fileID):\(place.line):\(place.column)"
-    let task = withUnsafeCurrentTask { $0.map { "\($0.hashValue)" } ?? "" }
+///
+/// - Returns: `nil` if no other process would find it.
+private func name(at place: SourceLocation, in testCase: Test.Case?) -> String? {
+    var place = "\(place.fileID):\(place.line):\(place.column)"
+    if let testCase, testCase.isParameterized {
+        guard let identifier = identifier(of: testCase) else { return nil }
+        place += " " + identifier
+    }
+    // By its number: where one task has ended, another one may be, and a test may be repeated.
+    let task = withUnsafeCurrentTask { $0.map { "\(unsafeBitCast($0, to: UnownedJob.self))" } ?? "" }
     let number = calls.withLock { calls in
         calls["\(place) \(task)", default: 0] += 1
         return calls["\(place) \(task)"]!
     }
     return "\(place) \(number)"
+}
+
+/// What tells a case of a test from its others, in any process; `nil` if this version of Swift Testing keeps it elsewhere.
+///
+/// It is not public: how each argument is encoded or describes itself, and a number for those that do so in the same way.
+private func identifier(of testCase: Test.Case) -> String? {
+    let mirror = Mirror(reflecting: testCase)
+    guard let arguments = mirror.descendant("_kind", "parameterized", "arguments"),
+        let number = mirror.descendant("_kind", "parameterized", "discriminator") as? Int
+    else { return nil }
+    // A hash (FNV-1a): an environment takes no long names.
+    var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+    for argument in Mirror(reflecting: arguments).children {
+        guard let bytes = Mirror(reflecting: argument.value).descendant("id", "bytes") as? [UInt8] else { return nil }
+        // Names of private types have an address in them, which is another one in each process.
+        let text = String(decoding: bytes, as: UTF8.self).replacing(/at \$[0-9a-f]+/, with: "")
+        // No text has a byte of 255: it ends one.
+        for byte in Array(text.utf8) + [255] { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+    }
+    return "\(hash).\(number)"
 }
 
 /// What calls this program again for one test.

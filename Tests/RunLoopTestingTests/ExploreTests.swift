@@ -2,6 +2,7 @@ import RunLoopExploration
 import RunLoopKit
 import RunLoopSimulation
 import RunLoopTesting
+import RunLoopUnix
 import TestSupport
 import Testing
 
@@ -37,6 +38,13 @@ private func transfer(_ simulation: Simulation) {
     #expect(account.lowest.value >= 0)
 }
 
+/// One is described like the other.
+private final class Duty: Sendable {
+    let number: Int
+
+    init(_ number: Int) { self.number = number }
+}
+
 @Suite("Exploration in a test", .serialized)
 struct ExploreTests {
     @Test("an expectation that some schedule does not meet", .intercepted)
@@ -62,13 +70,20 @@ struct ExploreTests {
         }
     }
 
+    @Test("a trap with one of a test's arguments", .intercepted, arguments: [1, 2, 3].map(Duty.init))
+    fileprivate func trapOfOne(duty: Duty) async {
+        await explore(Exploration(schedules: 50)) { _ in
+            precondition(duty.number != 2, "duty 2 is impossible")
+        }
+    }
+
     @Test("one schedule is replayed in this process; what is no token is told", .intercepted)
     func replays() {
         replay("0:", transfer)
         replay("0", transfer)
     }
 
-    @Test("a test with arguments explores in its own process", arguments: [1, 2])
+    @Test("explorations with a test's arguments are told apart in the other process, too", arguments: [1, 2])
     func several(number: Int) async {
         for count in 1...3 {
             await explore(Exploration(schedules: 100)) { simulation in
@@ -92,11 +107,23 @@ struct ExploreTests {
         }
     }
 
+    @Test("tests that are repeated explore again", arguments: ["loop", "several"])
+    func again(test: String) async throws {
+        let arguments = ["--filter", "ExploreTests/\(test)", "--repetitions", "3"]
+        try await withLoop { _ in
+            let child = try ChildProcess.spawn(
+                .path("/proc/self/exe"), arguments: ["--testing-library", "swift-testing"] + arguments,
+                standardOutput: .null, standardError: .null)
+            #expect(try await child.exit() == .exited(0))
+        }
+    }
+
     @Test("what they have said: a sentence, and a token that fails")
     func said() throws {
-        try #require(told.entries.count == 4)
-        #expect(told.entries[2].contains("account.lowest.value → -60"))
-        #expect(told.entries[3] == "\"0\" is not the token of a schedule")
+        try #require(told.entries.count == 5, "\(told.entries)")
+        #expect(told.entries[2].contains("duty 2 is impossible"), "\(told.entries[2])")
+        #expect(told.entries[3].contains("account.lowest.value → -60"))
+        #expect(told.entries[4] == "\"0\" is not the token of a schedule")
         #expect(told.entries[0].contains("(account.lowest.value → -60) >= 0"), "\(told.entries[0])")
         #expect(told.entries[1].contains("not there yet"), "\(told.entries[1])")
     }
