@@ -44,6 +44,55 @@ struct ChoiceTests {
         #expect(orders == ["aabb", "abab", "abba", "baab", "baba", "bbaa"])
     }
 
+    @Test("usually threads that have rested go on in the order in which they were started, as without exploration")
+    func usualThreads() {
+        func order(_ simulation: Simulation) -> [String] {
+            let log = Log<String>()
+            let threads = ["a", "b", "c"].map { name in
+                LoopThread(name: name) { loop in
+                    loop.add(Timer(timeInterval: .seconds(1), repeats: true) { _ in log(name) }, forMode: .default)
+                }
+            }
+            simulation.advance(by: .seconds(2))
+            return withExtendedLifetime(threads) { log.entries }
+        }
+        var usual: [String] = []
+        _ = Exploration(schedules: 1).run { usual = order($0) }
+        #expect(usual == ["a", "b", "c", "a", "b", "c"])
+        #expect(usual == withSimulation { order($0) })
+    }
+
+    private actor Room {
+        private let home: RunLoop.Executor
+        nonisolated var unownedExecutor: UnownedSerialExecutor { home.serial.asUnownedSerialExecutor() }
+
+        init(on home: RunLoop.Executor) { self.home = home }
+
+        func visit() {}
+    }
+
+    @Test("a task that is held back stays so while another one goes from thread to thread")
+    func held() {
+        let result = Exploration(schedules: 500).run { simulation in
+            let (loop, count) = (simulation.loop, Counter())
+            let thread = LoopThread(name: "other") { $0.add(CustomSource(), forMode: .default) }
+            let room = Room(on: thread.remote.executor())
+            loop.task(name: "slow") {
+                let former = count.value
+                await Task.yield()
+                count.add(former + 1 - count.value)
+            }
+            loop.task(name: "fast") {
+                for _ in 0..<10 { await room.visit() }
+                count.add()
+            }
+            simulation.runUntilIdle()
+            guard count.value == 2 else { throw Broken(description: "one is lost") }
+        }
+        guard case .failed(let finding) = result else { return #expect(Bool(false), "\(result)") }
+        #expect(finding.token.departures.count == 1, "\(finding)")
+    }
+
     @Test("a picture says where another thread goes on than usually does")
     func marked() throws {
         struct Unusual: Error {}
@@ -116,6 +165,23 @@ struct ChoiceTests {
         }
         let finding = try #require(explore())
         #expect(finding.token.departures.count == 1 && finding.token.departures[0].place == "the file is closed")
+    }
+
+    @Test("it may happen when a thread has just been set up")
+    func occasionAfterSetUp() throws {
+        let result = Exploration(schedules: 200).run { simulation in
+            let (isSetUp, hasBegun, isBetween) = (Flag(), Flag(), Flag())
+            simulation.mayHappen("a look") { if isSetUp.isSet && !hasBegun.isSet { isBetween.set() } }
+            let thread = LoopThread(name: "a") { loop in
+                loop.perform { hasBegun.set() }
+                isSetUp.set()
+            }
+            simulation.runUntilIdle()
+            thread.join()
+            if isBetween.isSet { throw Broken(description: "it has not begun") }
+        }
+        guard case .failed(let finding) = result else { return #expect(Bool(false), "\(result)") }
+        #expect(finding.token.departures.map(\.place) == ["a look"])
     }
 
     @Test("schedules that failed before come first, and then others near to them")

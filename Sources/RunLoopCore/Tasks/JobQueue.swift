@@ -66,14 +66,17 @@ extension RunLoop {
 
         @inline(__always)
         private func takeNext(in loop: RunLoop) -> Entry? {
-            if loop.isWatched && !jobs.isEmpty { moveChosenFirst(in: loop) }
+            if loop.isWatched && !jobs.isEmpty && !moveChosenFirst(in: loop) { return nil }
             return jobs.popFirst()
         }
 
+        /// - Returns: `false` if none of them is to be run in this turn.
         @inline(never)
-        private func moveChosenFirst(in loop: RunLoop) {
-            guard let schedule = loop.schedule else { return }
-            jobs.moveFirst(from: schedule.nextJob(of: (0..<jobs.count).map { jobs[$0].job }))
+        private func moveChosenFirst(in loop: RunLoop) -> Bool {
+            guard let schedule = loop.schedule else { return true }
+            guard let place = schedule.nextJob(of: (0..<jobs.count).map { jobs[$0].job }) else { return false }
+            jobs.moveFirst(from: place)
+            return true
         }
 
         /// Runs all of them, in whatever mode, for the loop has ended.

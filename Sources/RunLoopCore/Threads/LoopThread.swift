@@ -56,6 +56,7 @@ public final class LoopThread: Sendable {
                 RunLoop.install(loop)
                 RunLoop.preparations[seat.world](loop)
                 setUp?(loop)
+                loop.schedule?.callEnded()
                 var isClosed = false
                 repeat {
                     runOnce(loop)

@@ -8,8 +8,8 @@ package protocol CallSchedule: AnyObject {
     /// A job waits for its turn.
     func jobCame(_ job: UnownedJob)
 
-    /// Which of the jobs that wait, at least one, is run next.
-    func nextJob(of jobs: [UnownedJob]) -> Int
+    /// Which of the jobs that wait, at least one, is run next; `nil` if first the loop has to take in what was posted.
+    func nextJob(of jobs: [UnownedJob]) -> Int?
 
     /// A handler or a job has returned; other threads may have their turn.
     func callEnded()

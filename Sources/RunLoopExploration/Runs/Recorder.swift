@@ -8,14 +8,14 @@ final class Recorder: Choices, @unchecked Sendable {
     private var strategy: any Strategy
     private var lanes: [Lane] = []
     private var laneOfTask: [Int: Int] = [:]
-    /// By the addresses of jobs that wait.
-    private var laneOfJob: [UInt: Int] = [:]
+    /// The lanes of the jobs that wait on a thread, or are on their way there, by the addresses of these.
+    private var waiting: [Int: [UInt: Int]] = [:]
+    /// Threads that were told to take in what is on its way, and have run no job since.
+    private var takingIn: Set<Int> = []
     private var laneOfThread: [Int: Int] = [:]
     private var laneOfPossibility: [String: Int] = [:]
     /// The task whose job runs on a thread, or ran last.
     private var tasks: [Int: (lane: Int, isRunning: Bool)] = [:]
-    /// The thread whose turn it is.
-    private var thread = 0
     private var yieldCount = 0
     /// How many places there were with more than one possibility.
     private(set) var pointCount = 0
@@ -35,6 +35,8 @@ final class Recorder: Choices, @unchecked Sendable {
     /// A task, a thread, or something that is chosen.
     private struct Lane {
         let name: String
+        /// Its number, if it is a thread.
+        let thread: Int?
         /// How often it went on.
         var steps = 0
         /// How many tasks it has started.
@@ -56,8 +58,8 @@ final class Recorder: Choices, @unchecked Sendable {
         listener = if tellsAll, let journal { { journal.append(event: $0) } } else { nil }
     }
 
-    private func add(_ name: String) -> Int {
-        lanes.append(Lane(name: name))
+    private func add(_ name: String, thread: Int? = nil) -> Int {
+        lanes.append(Lane(name: name, thread: thread))
         return lanes.count - 1
     }
 
@@ -68,7 +70,7 @@ final class Recorder: Choices, @unchecked Sendable {
 
     private func lane(ofThread index: Int, _ name: @autoclosure () -> String) -> Int {
         if let lane = laneOfThread[index] { return lane }
-        laneOfThread[index] = add(unique("*" + name()))
+        laneOfThread[index] = add(unique("*" + name()), thread: index)
         return laneOfThread[index]!
     }
 
@@ -87,7 +89,7 @@ final class Recorder: Choices, @unchecked Sendable {
             mix(choice)
         }
         if choice != usual {
-            lanes[options[usual]].delay = kind == .possibility ? 0 : pointCount + Self.longestDelay
+            if kind != .possibility { holdBack(options[usual]) }
             depart(
                 lanes[options[usual]].name, step,
                 kind == .possibility ? .possibility(choice) : .other(lanes[options[choice]].name))
@@ -112,13 +114,19 @@ final class Recorder: Choices, @unchecked Sendable {
         digest = (digest ^ UInt64(truncatingIfNeeded: choice)) &* 0x0100_0000_01b3
     }
 
+    /// Has others go first: of a thread on which tasks wait, what holds them back, and not what comes later.
+    private func holdBack(_ lane: Int) {
+        let tasks = lanes[lane].thread.flatMap { waiting[$0].map { Array($0.values) } } ?? []
+        for lane in tasks.isEmpty ? [lane] : tasks { lanes[lane].delay = pointCount + Self.longestDelay }
+    }
+
     /// How many places a lane is held back. Without an end, one that others wait for without resting would be for ever.
-    private static let longestDelay = 64
+    private static let longestDelay = 256
 
     /// Who usually goes on: whoever did last, unless it lets others go first or is held back.
     private func usual(of options: [Int], last: Int?) -> Int {
         func isFree(_ index: Int) -> Bool {
-            lanes[options[index]].yield == nil && lanes[options[index]].delay <= pointCount
+            lanes[options[index]].yield == nil && delay(of: options[index]) <= pointCount
         }
         if let last, isFree(last) { return last }
         return options.indices.first(where: isFree)
@@ -127,7 +135,13 @@ final class Recorder: Choices, @unchecked Sendable {
 
     /// Of those that are held back or let others go first, the one with the lowest goes on.
     private func rank(of lane: Int) -> (delay: Int, yield: Int) {
-        (max(0, lanes[lane].delay - pointCount), lanes[lane].yield ?? 0)
+        (max(0, delay(of: lane) - pointCount), lanes[lane].yield ?? 0)
+    }
+
+    /// A thread that has jobs of tasks that are held back, and no others, is held back with them.
+    private func delay(of lane: Int) -> Int {
+        let tasks = lanes[lane].thread.flatMap { waiting[$0]?.values }
+        return max(lanes[lane].delay, tasks?.lazy.map { [lanes] in lanes[$0].delay }.min() ?? 0)
     }
 
     private func letOthersGoFirst(_ lane: Int) {
@@ -137,11 +151,10 @@ final class Recorder: Choices, @unchecked Sendable {
 
     // MARK: What is asked
 
-    func nextThread(of ready: [Int], _ name: (Int) -> String) -> Int {
+    func nextThread(of ready: [Int], last: Int?, _ name: (Int) -> String) -> Int {
         let options = ready.map { lane(ofThread: $0, name($0)) }
-        let choice = decide(.thread, options, usual: usual(of: options, last: ready.firstIndex(of: thread)))
-        thread = ready[choice]
-        return choice
+        let last = last.flatMap { ready.firstIndex(of: $0) }
+        return decide(.thread, options, usual: usual(of: options, last: last))
     }
 
     func nextEvent(of lanes: [String]) -> Int {
@@ -165,43 +178,52 @@ final class Recorder: Choices, @unchecked Sendable {
         openTasks.min { $0.key < $1.key }.map { "task \($0.value.name), which was started at \($0.value.origin)" }
     }
 
-    func jobCame(_ job: UnownedJob, from thread: Int) {
-        let running = tasks[thread].flatMap { $0.isRunning ? $0.lane : nil }
-        guard let task = job.taskNumber else {
-            // With a job of the runtime, the task that runs lets others go first, or enters an actor.
-            if let running { letOthersGoFirst(running) }
-            laneOfJob[job.address] = running ?? lane(ofThread: thread, "main")
-            return
-        }
-        let lane = laneOfTask[task] ?? addTask(of: running ?? lane(ofThread: thread, "main"))
+    func jobCame(_ job: UnownedJob, from sender: Int, to thread: Int) {
+        // Another thread's is told of twice.
+        guard waiting[thread]?[job.address] == nil else { return }
+        let running = tasks[sender].flatMap { $0.isRunning ? $0.lane : nil }
+        let known = if let task = job.taskNumber { laneOfTask[task] } else { running }
+        let lane = known ?? self.lane(of: job, startedBy: running ?? self.lane(ofThread: sender, "main"))
+        // With a job of its own, or one of the runtime, the task that runs lets others go first, or enters an actor.
         if lane == running { letOthersGoFirst(lane) }
-        laneOfTask[task] = lane
-        laneOfJob[job.address] = lane
+        waiting[thread, default: [:]][job.address] = lane
     }
 
-    private func addTask(of parent: Int) -> Int {
+    /// - Returns: a new one for a task; for a job of the runtime that of whoever started it.
+    private func lane(of job: UnownedJob, startedBy parent: Int) -> Int {
+        guard let task = job.taskNumber else { return parent }
         lanes[parent].children += 1
         var name = lanes[parent].name + ".\(lanes[parent].children)"
         if name.first == "*" { name.removeFirst() }
-        if let task = newTask.take(), let open = openTasks[task] {
+        if let number = newTask.take(), let open = openTasks[number] {
             if !open.name.isEmpty { name = unique(open.name) }
-            openTasks[task]!.name = name
+            openTasks[number]!.name = name
         }
-        return add(name)
+        let lane = add(name)
+        laneOfTask[task] = lane
+        return lane
     }
 
-    func nextJob(of jobs: [UnownedJob], on thread: Int) -> Int {
+    func nextJob(of jobs: [UnownedJob], on thread: Int) -> Int? {
         // Of several jobs of a lane the first one is next.
         var (options, places) = ([Int](), [Int]())
         for (place, job) in jobs.enumerated() {
-            let lane = laneOfJob[job.address]!
+            let lane = waiting[thread]![job.address]!
             guard !options.contains(lane) else { continue }
             options.append(lane)
             places.append(place)
         }
+        func isHeldBack(_ lane: Int) -> Bool { lanes[lane].delay > pointCount }
+        if options.allSatisfy(isHeldBack), !waiting[thread]!.values.allSatisfy(isHeldBack),
+            takingIn.insert(thread).inserted
+        {
+            return nil
+        }
+        takingIn.remove(thread)
         let last = tasks[thread].flatMap { options.firstIndex(of: $0.lane) }
         let choice = decide(.task, options, usual: usual(of: options, last: last))
         tasks[thread] = (options[choice], true)
+        waiting[thread]![jobs[places[choice]].address] = nil
         return places[choice]
     }
 

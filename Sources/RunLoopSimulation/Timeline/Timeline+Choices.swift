@@ -18,11 +18,11 @@ final class LoopChoices: CallSchedule {
     }
 
     func jobCame(_ job: UnownedJob) {
-        choices.jobCame(job, from: thread)
+        choices.jobCame(job, from: thread, to: thread)
     }
 
-    func nextJob(of jobs: [UnownedJob]) -> Int {
-        let index = choices.nextJob(of: jobs, on: thread)
+    func nextJob(of jobs: [UnownedJob]) -> Int? {
+        guard let index = choices.nextJob(of: jobs, on: thread) else { return nil }
         if timeline.isTraced {
             let departure = choices.lastDeparture.map { " ← instead of \($0)" }
             timeline.note(choices.lastStep.step + (departure ?? ""), of: choices.lastStep.task)

@@ -65,6 +65,8 @@ extension Timeline {
         /// Where a choice is noted that is not the usual one, in a simulation that is explored and traced.
         let history: History?
         let isExplored: Bool
+        /// The thread that would go on, and asks whether it may.
+        var givesWay: Int?
         /// What keeps the time where it is, in the order in which it was taken.
         var holds: [HeldTime] = []
         /// How many there were.
@@ -132,7 +134,7 @@ extension Timeline {
                 case .calm, .join, .latch, .ended: false
                 }
             }
-            let chosen = ready[choices.nextThread(of: ready) { participants[$0].name }]
+            let chosen = ready[choices.nextThread(of: ready, last: givesWay.take()) { participants[$0].name }]
             if case .until(_, wakeable: true) = participants[chosen].rest { participants[chosen].isWoken = false }
             let lane = lane(of: chosen)
             noteDeparture("goes on", in: lane.name, lane.thread)

@@ -275,6 +275,7 @@ final class Timeline: Sendable {
         rest(index) { state in
             guard !state.isEnding else { return false }
             state.participants[index].rest = .until(state.clock.now, wakeable: false)
+            state.givesWay = index
             return true
         }
     }
