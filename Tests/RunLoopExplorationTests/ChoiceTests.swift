@@ -93,6 +93,24 @@ struct ChoiceTests {
         #expect(finding.token.departures.count == 1, "\(finding)")
     }
 
+    @Test("a task that comes back from another thread may go on before one that has waited")
+    func returning() {
+        var orders: Set<String> = []
+        _ = Exploration(schedules: 200).run { simulation in
+            let log = Log<String>()
+            let thread = LoopThread(name: "other") { $0.add(CustomSource(), forMode: .default) }
+            let room = Room(on: thread.remote.executor())
+            simulation.loop.task(name: "a") {
+                await room.visit()
+                log("a")
+            }
+            simulation.loop.task(name: "b") { log("b") }
+            simulation.runUntilIdle()
+            orders.insert(log.entries.joined())
+        }
+        #expect(orders == ["ab", "ba"])
+    }
+
     @Test("a picture says where another thread goes on than usually does")
     func marked() throws {
         struct Unusual: Error {}

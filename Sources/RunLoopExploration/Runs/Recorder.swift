@@ -205,6 +205,8 @@ final class Recorder: Choices, @unchecked Sendable {
     }
 
     func nextJob(of jobs: [UnownedJob], on thread: Int) -> Int? {
+        if jobs.count < waiting[thread]!.count, takingIn.insert(thread).inserted { return nil }
+        takingIn.remove(thread)
         // Of several jobs of a lane the first one is next.
         var (options, places) = ([Int](), [Int]())
         for (place, job) in jobs.enumerated() {
@@ -213,13 +215,6 @@ final class Recorder: Choices, @unchecked Sendable {
             options.append(lane)
             places.append(place)
         }
-        func isHeldBack(_ lane: Int) -> Bool { lanes[lane].delay > pointCount }
-        if options.allSatisfy(isHeldBack), !waiting[thread]!.values.allSatisfy(isHeldBack),
-            takingIn.insert(thread).inserted
-        {
-            return nil
-        }
-        takingIn.remove(thread)
         let last = tasks[thread].flatMap { options.firstIndex(of: $0.lane) }
         let choice = decide(.task, options, usual: usual(of: options, last: last))
         tasks[thread] = (options[choice], true)
