@@ -62,6 +62,12 @@ extension RunLoop {
                 if !jobs.isEmpty && turn.isOver(in: loop) { break }
             }
             if !jobs.isEmpty { schedule(in: loop) }
+            if loop.isWatched { tellScheduleOfEnd(in: loop) }
+        }
+
+        @inline(never)
+        private func tellScheduleOfEnd(in loop: RunLoop) {
+            loop.schedule?.turnEnds()
         }
 
         @inline(__always)

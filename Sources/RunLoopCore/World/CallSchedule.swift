@@ -13,4 +13,7 @@ package protocol CallSchedule: AnyObject {
 
     /// A handler or a job has returned; other threads may have their turn.
     func callEnded()
+
+    /// The block that runs jobs is about to return, and has done nothing since the last one.
+    func turnEnds()
 }

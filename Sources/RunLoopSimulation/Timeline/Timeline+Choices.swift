@@ -5,6 +5,8 @@ final class LoopChoices: CallSchedule {
     private unowned let timeline: Timeline
     private let choices: any Choices
     private let thread: Int
+    /// The call that ends next has done nothing since the last one ended.
+    private var isOver = false
 
     init(_ choices: any Choices, of thread: Int, on timeline: Timeline) {
         self.choices = choices
@@ -30,7 +32,12 @@ final class LoopChoices: CallSchedule {
         return index
     }
 
+    func turnEnds() {
+        isOver = true
+    }
+
     func callEnded() {
+        guard !isOver else { return isOver = false }
         choices.callEnded(on: thread)
         timeline.occasionsCome()
         timeline.giveWay(thread)
