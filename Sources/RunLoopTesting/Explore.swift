@@ -136,16 +136,16 @@ private func identifier(of testCase: Test.Case) -> String? {
     guard let arguments = mirror.descendant("_kind", "parameterized", "arguments"),
         let number = mirror.descendant("_kind", "parameterized", "discriminator") as? Int
     else { return nil }
-    // A hash (FNV-1a): an environment takes no long names.
-    var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+    var name = ""
     for argument in Mirror(reflecting: arguments).children {
         guard let bytes = Mirror(reflecting: argument.value).descendant("id", "bytes") as? [UInt8] else { return nil }
         // Names of private types have an address in them, which is another one in each process.
         let text = String(decoding: bytes, as: UTF8.self).replacing(/at \$[0-9a-f]+/, with: "")
-        // No text has a byte of 255: it ends one.
-        for byte in Array(text.utf8) + [255] { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+        name += "\(text.utf8.count) \(text) "
     }
-    return "\(hash).\(number)"
+    // An environment takes no long names.
+    var hash = SeededNumbers(seed: 0, for: name)
+    return "\(hash.next()).\(number)"
 }
 
 /// What calls this program again for one test.

@@ -2,117 +2,150 @@ import Glibc
 import RunLoopExploration
 import RunLoopSimulation
 
-/// Small programs with planted bugs, and their mended twins: `Corpus list`, `Corpus check`, `Corpus run NAME` with
-/// `--mended` and `--seed N`, `Corpus explore NAME` with `--mended` and `--schedules N`, `Corpus replay NAME TOKEN`,
-/// `Corpus measure`, which explores all of them, and `Corpus twins` with `--schedules N`, which does the same to the twins.
+/// Small programs with planted bugs, and their mended twins: `Corpus list`, `Corpus check`, `Corpus run NAME`, `Corpus explore
+/// NAME`, `Corpus replay NAME TOKEN`, `Corpus measure`, which explores all of them, and `Corpus twins`, which does the same to
+/// the twins. Options are `--seed N`, `--schedules N`, `--mended`, and `--chance`, which has nothing but chance choose.
 @main
 enum Corpus {
     static func main() {
-        var arguments = Array(CommandLine.arguments.dropFirst())
-        switch arguments.isEmpty ? "" : arguments.removeFirst() {
-        case "list":
+        var options = Options()
+        var words: [String] = []
+        var arguments = CommandLine.arguments.dropFirst().makeIterator()
+        while let argument = arguments.next() {
+            guard argument.hasPrefix("--") else {
+                words.append(argument)
+                continue
+            }
+            guard options.take(argument, &arguments) else { return printUsage() }
+        }
+        let program = words.dropFirst().first.flatMap { name in Program.all.first { $0.name == name } }
+        switch (words.first, words.count, program) {
+        case ("list", 1, _):
             for program in Program.all { print("\(padded(program.name))\(program.bug)") }
-        case "check":
+        case ("check", 1, _):
             for program in Program.all {
                 print("\(padded(program.name))\(word(program, false)), mended: \(word(program, true))")
             }
-        case "run":
-            let isMended = arguments.contains("--mended")
-            arguments.removeAll { $0 == "--mended" }
-            let seed = arguments.dropFirst(2).first ?? "0"
-            guard let program = Program.all.first(where: { $0.name == arguments.first }), let seed = UInt64(seed),
-                arguments.count == 1 || arguments.count == 3 && arguments[1] == "--seed"
-            else { return printUsage() }
-            print(violation(of: program, isMended: isMended, seed: seed) ?? "passed")
-        case "explore":
-            let isMended = arguments.contains("--mended")
-            arguments.removeAll { $0 == "--mended" }
-            guard let program = Program.all.first(where: { $0.name == arguments.first }),
-                let schedules = schedules(in: arguments.dropFirst())
-            else { return printUsage() }
-            switch explore(program, isMended: isMended, schedules: schedules) {
+        case ("run", 2, let program?):
+            print(violation(of: program, isMended: options.isMended, seed: options.seed) ?? "passed")
+        case ("explore", 2, let program?):
+            switch explore(program, options) {
             case .passed(let schedules): print("passed \(schedules) schedules")
             case .failed(let finding): print(finding)
             }
-        case "replay":
-            guard arguments.count == 2, let program = Program.all.first(where: { $0.name == arguments[0] }),
-                let token = ScheduleToken(arguments[1])
-            else { return printUsage() }
+        case ("replay", 3, let program?):
+            guard let token = ScheduleToken(words[2]) else { return printUsage() }
             let fault = Exploration(limits: program.limits).replay(token) { try program.run($0, false) }
             print(fault.map { "\($0)" } ?? "passed")
-        case "measure": measure()
-        case "twins":
-            guard let schedules = schedules(in: arguments[...]) else { return printUsage() }
-            checkTwins(schedules: schedules)
+        case ("measure", 1, _): measure()
+        case ("twins", 1, _): checkTwins(options)
         default: printUsage()
         }
     }
 
-    /// - Returns: what `--schedules` says; a great many without it.
-    private static func schedules(in arguments: ArraySlice<String>) -> Int? {
-        guard let first = arguments.first else { return 10_000_000 }
-        return arguments.count == 2 && first == "--schedules" ? Int(arguments.last!) : nil
+    private struct Options {
+        var seed: UInt64 = 0
+        var schedules = 10_000_000
+        var isMended = false
+        var isByChance = false
+
+        mutating func take(_ name: String, _ values: inout some IteratorProtocol<String>) -> Bool {
+            switch name {
+            case "--mended": isMended = true
+            case "--chance": isByChance = true
+            case "--seed", "--schedules":
+                guard let number = values.next().flatMap({ Int($0) }), number >= 0 else { return false }
+                if name == "--seed" { seed = UInt64(number) } else { schedules = number }
+            default: return false
+            }
+            return true
+        }
+
+        /// What says the same to another process.
+        var arguments: [String] {
+            ["--seed", "\(seed)"] + (isMended ? ["--mended"] : []) + (isByChance ? ["--chance"] : [])
+        }
     }
 
     /// Explores a program for a minute at most.
-    private static func explore(
-        _ program: Program, isMended: Bool, schedules: Int,
-        strategies: Set<Exploration.Strategies> = Set(Exploration.Strategies.allCases)
-    ) -> Exploration.Result {
+    private static func explore(_ program: Program, _ options: Options) -> Exploration.Result {
         let exploration = Exploration(
-            schedules: schedules, for: .seconds(60), limits: program.limits, strategies: strategies)
-        guard program.traps else { return exploration.run { try program.run($0, isMended) } }
-        let arguments = [CommandLine.arguments[0], "explore", program.name] + (isMended ? ["--mended"] : [])
-        return exploration.run(inProcessesFor: program.name, arguments: arguments) { try program.run($0, isMended) }
+            schedules: options.schedules, for: .seconds(60), seed: options.seed, limits: program.limits,
+            strategies: options.isByChance ? [.random] : Set(Exploration.Strategies.allCases))
+        guard program.traps else { return exploration.run { try program.run($0, options.isMended) } }
+        let arguments = [CommandLine.arguments[0], "explore", program.name] + options.arguments
+        return exploration.run(inProcessesFor: program.name, arguments: arguments) {
+            try program.run($0, options.isMended)
+        }
     }
 
     // MARK: Figures
 
-    /// Prints how soon each bug is found, and how short its schedule becomes.
+    /// Prints how soon each bug is found, and how short its schedule becomes: the middle one of what five seeds give, and the
+    /// last of what they do.
     private static func measure() {
         for (name, half) in [
             ("written before the strategies", Program.firstHalf), ("written after", Program.secondHalf),
         ] {
-            print("| \(name) | schedules | milliseconds | departures | by chance alone |\n|---|---:|---:|---:|---:|")
+            print("| \(name) | schedule | at most | milliseconds | departures | by chance alone |")
+            print("|---|---:|---:|---:|---:|---:|")
             var (found, short, byChance) = (0, 0, 0)
             for program in half {
-                let begin = ContinuousClock.now
-                let all = explore(program, isMended: false, schedules: 10_000_000)
-                let milliseconds = ((ContinuousClock.now - begin) / .milliseconds(1)).rounded(.up)
-                let chance = explore(program, isMended: false, schedules: 10_000_000, strategies: [.random])
-                if case .failed(let finding) = all {
-                    found += 1
-                    if finding.token.departures.count <= 6 { short += 1 }
-                }
-                if case .failed = chance { byChance += 1 }
-                print("| \(program.name) | \(words(all, Int(milliseconds))) | \(count(chance)) |")
+                let (all, chance) = (Figures(of: program, isByChance: false), Figures(of: program, isByChance: true))
+                if all.last != nil { found += 1 }
+                if let departures = all.departures, departures <= 6 { short += 1 }
+                if chance.middle != nil { byChance += 1 }
+                let columns = [
+                    program.name, word(all.middle), word(all.last), "\(all.milliseconds)", word(all.departures),
+                    word(chance.middle),
+                ]
+                print("| \(columns.joined(separator: " | ")) |")
+                fflush(nil)
             }
-            print("\n\(found) of \(half.count) found, \(short) of them with six departures or fewer; ", terminator: "")
-            print("by chance alone \(byChance)\n")
+            print(
+                "\n\(found) of \(half.count) found with each seed, \(short) of them with six departures or fewer; ",
+                terminator: "")
+            print("by chance alone \(byChance) with most of the seeds\n")
         }
     }
 
-    private static func words(_ result: Exploration.Result, _ milliseconds: Int) -> String {
-        guard case .failed(let finding) = result else { return "not found in \(count(result)) | \(milliseconds) | " }
-        return "\(finding.schedules) | \(milliseconds) | \(finding.token.departures.count)"
-    }
+    private static func word(_ figure: Int?) -> String { figure.map { "\($0)" } ?? "not found" }
 
-    private static func count(_ result: Exploration.Result) -> String {
-        switch result {
-        case .passed(let schedules): "not in \(schedules)"
-        case .failed(let finding): "\(finding.schedules)"
+    private struct Figures {
+        /// With which schedule it was found, and with which one at most; `nil` if it was not.
+        let middle: Int?
+        let last: Int?
+        let milliseconds: Int
+        /// How many are left at most.
+        let departures: Int?
+
+        init(of program: Program, isByChance: Bool) {
+            var (counts, times, departures): ([Int?], [Int], [Int]) = ([], [], [])
+            for seed in UInt64(0)..<5 {
+                let begin = ContinuousClock.now
+                let result = explore(program, Options(seed: seed, isByChance: isByChance))
+                times.append(Int(((ContinuousClock.now - begin) / .milliseconds(1)).rounded(.up)))
+                guard case .failed(let finding) = result else {
+                    counts.append(nil)
+                    continue
+                }
+                counts.append(finding.schedules)
+                departures.append(finding.token.departures.count)
+            }
+            counts.sort { ($0 ?? .max) < ($1 ?? .max) }
+            (middle, last, milliseconds, self.departures) = (counts[2], counts[4], times.sorted()[2], departures.max())
         }
     }
 
     /// Prints what is found in mended programs, which is to be nothing.
-    private static func checkTwins(schedules: Int) {
+    private static func checkTwins(_ options: Options) {
         for program in Program.all {
-            let exploration = Exploration(schedules: schedules, limits: program.limits)
+            let exploration = Exploration(schedules: options.schedules, seed: options.seed, limits: program.limits)
             let begin = ContinuousClock.now
             let result = exploration.run { try program.run($0, true) }
-            let rate = Double(schedules) / ((ContinuousClock.now - begin) / .seconds(1))
+            let rate = Double(options.schedules) / ((ContinuousClock.now - begin) / .seconds(1))
             switch result {
-            case .passed: print("\(padded(program.name))passed \(schedules) schedules, \(Int(rate)) a second")
+            case .passed: print("\(padded(program.name))passed \(options.schedules) schedules, \(Int(rate)) a second")
             case .failed(let finding): print("\(padded(program.name))\(finding)")
             }
             fflush(nil)
@@ -121,8 +154,8 @@ enum Corpus {
 
     private static func printUsage() {
         print(
-            "usage: Corpus list | check | run NAME [--mended] [--seed N] | explore NAME [--mended] "
-                + "[--schedules N] | replay NAME TOKEN | measure | twins [--schedules N]")
+            "usage: Corpus list | check | run NAME | explore NAME | replay NAME TOKEN | measure | twins "
+                + "[--seed N] [--schedules N] [--mended] [--chance]")
     }
 
     /// - Returns: what does not hold; `nil` if all does.
