@@ -42,7 +42,7 @@ help:
 	@echo "make chaos   ten minutes of connections whose peers cut, reset, drip, rest and lie; SECONDS=…"
 	@echo "make planted-faults  faults in TTLStore and Cron, and the seeds and schedules that find them"
 	@echo "make same-bytes  ten thousand runs of one simulated minute, and of one exploration; RUNS=…"
-	@echo "make explore-corpus  how soon exploration finds planted bugs; half an hour, or SCHEDULES=…"
+	@echo "make explore-corpus  how soon exploration finds planted bugs; forty minutes, or SCHEDULES=…"
 	@echo "make tsan    tests under ThreadSanitizer  make asan  tests under AddressSanitizer"
 
 # Installs what a fresh Debian or Ubuntu lacks.
@@ -216,7 +216,7 @@ same-bytes: deps
 	RUNS=$(or $(RUNS),10000) Scripts/same-bytes
 
 # Small programs with planted bugs: how soon exploration finds each, and that it finds nothing in their mended twins, with
-# a hundred thousand schedules of each. It takes half an hour.
+# a hundred thousand schedules of each. It takes forty minutes.
 explore-corpus: deps
 	$(SWIFT) build -c release --product Corpus
 	@bin=$$($(SWIFT) build -c release --show-bin-path) && $$bin/Corpus measure && \
