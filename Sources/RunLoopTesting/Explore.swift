@@ -119,7 +119,8 @@ private func name(at place: SourceLocation, in testCase: Test.Case?) -> String? 
         guard let identifier = identifier(of: testCase) else { return nil }
         place += " " + identifier
     }
-    // By its number: where one task has ended, another one may be, and a test may be repeated.
+    // By its number: where one task has ended, another one may be, and a test may be repeated. Unsafe, but the runtime's
+    // tasks are jobs, and both types are a pointer to one; only a job tells its number.
     let task = withUnsafeCurrentTask { $0.map { "\(unsafeBitCast($0, to: UnownedJob.self))" } ?? "" }
     let number = calls.withLock { calls in
         calls["\(place) \(task)", default: 0] += 1

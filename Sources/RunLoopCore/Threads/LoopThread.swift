@@ -56,6 +56,7 @@ public final class LoopThread: Sendable {
                 RunLoop.install(loop)
                 RunLoop.preparations[seat.world](loop)
                 setUp?(loop)
+                // In a simulation that is explored, others may have their turn now, as behind a handler.
                 loop.schedule?.callEnded()
                 var isClosed = false
                 repeat {
