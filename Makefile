@@ -10,15 +10,20 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH := $(shell echo $$((2 * $$
 SOURCES := Package.swift Sources Tests Examples Scripts Benchmarks/Package.swift Benchmarks/Sources
 # Lines for debuggers would take a sixth of the time of a build; with DEBUG_INFO=dwarf they are there.
 DEBUG_INFO ?= none
-BUILD = $(SWIFT) build -debug-info-format $(DEBUG_INFO)
+# The adapters are built and tested only with their trait.
+TRAITS = --traits Adapters
+OPTIONS = -debug-info-format $(DEBUG_INFO) $(TRAITS)
+BUILD = $(SWIFT) build $(OPTIONS)
 # There are no XCTest cases; the empty run of XCTest would leak, and LeakSanitizer would say so.
-TEST = $(SWIFT) test --disable-xctest -debug-info-format $(DEBUG_INFO)
-SANITIZED_TEST = $(TEST) --sanitize=$(if $(findstring tsan,$@),thread,address) --scratch-path .build-$(@:-short=)
+TEST = $(SWIFT) test --disable-xctest $(OPTIONS)
+SANITIZED_TEST = $(TEST) --sanitize=$(if $(findstring tsan,$@),thread,address) --scratch-path .build-$@
 ROOT = $$([ "$$(id -u)" = 0 ] || echo sudo)
 # What crosses threads, and what touches C; each target is compiled for one of them. The rest, models of one thread, the
 # simulation's threads, of which one runs at a time, races under AddressSanitizer and the examples are for the whole runs.
 tsan-short: TARGETS = DriverTests RunLoopKitTests
-asan-short: TARGETS = RunLoopUnixTests RunLoopTLSTests
+asan-short: TARGETS = RunLoopUnixTests RunLoopTLSTests AdapterTests
+# Without the trait, as a build by hand: there are no adapters to test, but they must compile.
+asan-short: TRAITS =
 SHORT_SKIPPED = ModelTests$(if $(findstring asan,$@),|StopRaceTests|PostStressTests)
 DEBUG_BIN = $$($(SWIFT) build --show-bin-path)
 
@@ -31,13 +36,14 @@ help:
 	@echo "             what a dependent fetches, examples, short sanitizer runs, costs"
 	@echo "make format  formats the sources        make lint  checks the format"
 	@echo "make bench   RunLoopKit beside other event loops; QUICK=1 PEERS=… WORKLOADS=… REPETITIONS=…"
-	@echo "make docs    the reference of all products, to .build/docs"
+	@echo "make docs    the reference of all products, to .build/docs    make docs-serve  shows it"
+	@echo "make beside-checks  programs beside SwiftNIO and async-http-client, and what a way between threads costs"
 	@echo "make check-api    compares the public interface with the folder API    make record-api  records it"
 	@echo "make check-costs  counts instructions, allocations and system calls   make record-costs  records them"
 	@echo "make bench-ttlstore  TTLStore beside redis-server; CPUS=0 has them share a processor; ROUNDS=…"
 	@echo "make bench-threads   EchoServer and TTLStore beside others, with one thread and with two; ROUNDS=…"
 	@echo "make fuzz    four minutes of fuzzing of TTLStore's parser and loaders, of framings and of PEM"
-	@echo "make kill-ttlstore  TTLStore killed two hundred times under load"
+	@echo "make kill-ttlstore  TTLStore killed six hundred times under load"
 	@echo "make stress  five million calls raced by threads that stop what is called; loops that end; tasks on them"
 	@echo "make chaos   ten minutes of connections whose peers cut, reset, drip, rest and lie; SECONDS=…"
 	@echo "make planted-faults  faults in TTLStore and Cron, and the seeds and schedules that find them"
@@ -74,27 +80,48 @@ test: deps costs-deps lint
 # What looks at what has been built; one after the other, for they share the build.
 .PHONY: checks
 checks:
-	@set -e; for check in compile-checks docs check-api dependent-checks examples; do \
+	@set -e; for check in compile-checks "docs check-api" dependent-checks examples; do \
 	  $(MAKE) --no-print-directory $$check; done
 
 compile-checks:
 	Tests/compile-checks $(DEBUG_BIN)
 
 # The public interface of every product, beside what is recorded in the folder API.
-check-api record-api:
-	$(BUILD)
+check-api record-api: products
 	@Scripts/symbol-graphs $(DEBUG_BIN) .build/symbol-graphs > /dev/null
 	@$(SWIFT) Scripts/list-api.swift .build/symbol-graphs $(if $(findstring record,$@),API,.build/API)
 	@$(if $(findstring record,$@),,diff -rU0 API .build/API || { echo "make record-api records the change"; exit 1; })
 
+# What the products consist of, without programs and tests.
+PRODUCTS = $(shell awk -F'"' '/[.]library/ { print $$2 }' Package.swift)
+.PHONY: products
+products:
+	@set -e; for product in $(PRODUCTS); do $(BUILD) --target $$product; done
+
 # The site of all products, for any server of files: guides, and every public symbol.
-docs:
-	$(BUILD)
+docs: products
 	Scripts/docs $(DEBUG_BIN) .build/docs
+	@echo "The reference is in .build/docs. Its pages are loaded over HTTP: make docs-serve shows them."
+
+# To this machine only.
+PORT ?= 8080
+.PHONY: docs-serve
+docs-serve: URL = http://127.0.0.1:$(PORT)/
+docs-serve:
+	@[ -e .build/docs/index.html ] || $(MAKE) --no-print-directory docs
+	@command -v python3 > /dev/null || $(ROOT) apt-get install -y -qq python3
+	@echo "The reference is at $(URL); Ctrl-C ends this."
+	@{ sleep 1; xdg-open $(URL); } > /dev/null 2>&1 & \
+	python3 -m http.server --bind 127.0.0.1 --directory .build/docs $(PORT)
 
 # A package that depends on this one fetches and builds only what it uses.
 dependent-checks:
 	Tests/dependent-checks
+
+# The programs that share a process with SwiftNIO and async-http-client, which take minutes to compile.
+.PHONY: beside-checks
+beside-checks:
+	Tests/beside-checks
 
 # Every example runs to its end; HelloTimer is as light as promised.
 .PHONY: examples
@@ -119,6 +146,8 @@ lint:
 	$(SWIFT) format lint --strict --parallel --recursive $(SOURCES)
 	@! grep -rl '@_spi' Sources Examples | grep -v '^Sources/RunLoopTesting/' || { \
 	  echo "only RunLoopTesting uses interfaces that are not public"; exit 1; }
+	@diff <(printf '%s\n' $(PRODUCTS) | sort) <(sed -n 's/^        - //p' .spi.yml | sort) || { \
+	  echo ".spi.yml does not list the products of Package.swift"; exit 1; }
 
 format:
 	$(SWIFT) format --in-place --parallel --recursive $(SOURCES)
@@ -186,21 +215,22 @@ fuzz:
 	  .build/fuzzing/$$fuzzer -max_total_time=60 -max_len=1024 -print_final_stats=1 \
 	    $$([ $$fuzzer != pem ] || echo .build/fuzzing/inputs); done
 
-# TTLStore killed two hundred times while clients write; nothing that it has acknowledged may be missing afterwards.
+# TTLStore killed six hundred times while clients write; nothing that it has acknowledged may be missing afterwards.
 kill-ttlstore: deps
 	$(BUILD) --build-tests
 	KILLS=100 $(TEST) --skip-build --filter TTLStoreTests.KillTests
 
 # Five kinds of items, a million calls of each; ten thousand loops that end with tasks on them; a gigabyte each way
 # between a task and a peer of which one rests; ten thousand cancelled waits of each kind; and ten seconds of everything
-# that tasks do, under each sanitizer. Ten thousand marble diagrams for each algorithm of others, and many more scenarios
-# and lives of timer sources than the tests usually have.
+# that tasks do, under each sanitizer. Ten thousand marble diagrams for each algorithm of others, fifteen thousand lives of
+# connections, and many more scenarios and lives of timer sources than the tests usually have.
 stress:
 	RACED_CALLS=1000000 $(TEST) --filter StopRaceTests/race
 	ENDED_LOOPS=10000 $(TEST) --filter ExecutorTests/manyLoops
 	MOVED_MEBIBYTES=1024 $(TEST) --filter RestingPeerTests
 	MARBLES=10000 $(TEST) --filter MarbleTests
 	SCENARIOS=50000 LIVES=50000 $(TEST) --filter 'ScenarioPlayerTests|TimerSourceModelTests'
+	CONNECTION_LIVES=15000 $(TEST) --filter ConnectionLifeTests
 	CANCELLED_WAITS=10000 $(TEST) --filter 'CancelledWaitTests|ChildTaskTests/nothingLeft'
 	for sanitizer in thread address; do \
 	  STRESS_SECONDS=10 TEST_TARGETS=RunLoopUnixTests $(TEST) --sanitize=$$sanitizer \

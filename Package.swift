@@ -1,6 +1,5 @@
 // swift-tools-version: 6.2
 
-import Foundation
 import PackageDescription
 
 let strict: [SwiftSetting] = [
@@ -15,19 +14,10 @@ func example(_ name: String, _ dependencies: Target.Dependency...) -> Target {
         name: name, dependencies: ["RunLoopKit"] + dependencies, path: "Examples/\(name)", swiftSettings: strict)
 }
 
-// A package that depends on this one fetches what the traits ask for. By itself, this package is built whole. It is a
-// dependency if it lies among a package's checkouts, or if SwiftPM was called in another package's directory. Traits that
-// are on by default would do the same, but SwiftPM passes them to the compiler in an order that changes, so that a build
-// that is planned again could compile everything again.
-let caller = URL(filePath: Context.environment["PWD"] ?? "/").resolvingSymlinksInPath()
-let isDependency =
-    Context.packageDirectory.contains("/checkouts/")
-    || (caller.path != Context.packageDirectory
-        && FileManager.default.fileExists(atPath: caller.appending(path: "Package.swift").path))
-
-/// A product of another package, for the targets of a trait.
-func product(_ name: String, of package: String, if trait: String) -> Target.Dependency {
-    .product(name: name, package: package, condition: isDependency ? .when(traits: [trait]) : nil)
+/// A product that an adapter is for. A dependent fetches what the targets of the products below need, used or not: so these
+/// have a condition, and no program, whose packages have none, is among the products.
+func adapted(_ name: String, from package: String) -> Target.Dependency {
+    .product(name: name, package: package, condition: .when(traits: ["Adapters"]))
 }
 
 let package = Package(
@@ -45,13 +35,11 @@ let package = Package(
         .library(name: "RunLoopLogging", targets: ["RunLoopLogging"]),
         .library(name: "RunLoopMetrics", targets: ["RunLoopMetrics"]),
         .library(name: "RunLoopServiceLifecycle", targets: ["RunLoopServiceLifecycle"]),
-        .executable(name: "experiments", targets: ["experiments"]),
     ],
+    // One for all adapters: SwiftPM gives several to the compiler in an order that changes from plan to plan, and each
+    // change compiles everything.
     traits: [
-        .trait(name: "Logging", description: "RunLoopLogging, for swift-log"),
-        .trait(name: "Metrics", description: "RunLoopMetrics, for swift-metrics"),
-        .trait(name: "ServiceLifecycle", description: "RunLoopServiceLifecycle, for swift-service-lifecycle"),
-        .trait(name: "Programs", description: "The experiments, TTLStore and Cron", enabledTraits: ["Logging"]),
+        .trait(name: "Adapters", description: "RunLoopLogging, RunLoopMetrics and RunLoopServiceLifecycle")
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.5.0"),
@@ -91,17 +79,17 @@ let package = Package(
 
         // Beside it, for those who use these packages: nobody else depends on them.
         .target(
-            name: "RunLoopLogging", dependencies: ["RunLoopKit", product("Logging", of: "swift-log", if: "Logging")],
+            name: "RunLoopLogging", dependencies: ["RunLoopKit", adapted("Logging", from: "swift-log")],
             swiftSettings: strict),
         .target(
             name: "RunLoopMetrics",
-            dependencies: ["RunLoopKit", product("CoreMetrics", of: "swift-metrics", if: "Metrics")],
+            dependencies: ["RunLoopKit", adapted("CoreMetrics", from: "swift-metrics")],
             swiftSettings: strict),
         .target(
             name: "RunLoopServiceLifecycle",
             dependencies: [
                 "RunLoopKit", "RunLoopUnix",
-                product("ServiceLifecycle", of: "swift-service-lifecycle", if: "ServiceLifecycle"),
+                adapted("ServiceLifecycle", from: "swift-service-lifecycle"),
             ],
             swiftSettings: strict),
 
@@ -113,7 +101,7 @@ let package = Package(
             name: "experiments",
             dependencies: [
                 "RunLoopKit", "Scenarios", "RunLoopExploration",
-                product("ArgumentParser", of: "swift-argument-parser", if: "Programs"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             resources: [.embedInCode("Data")],
             swiftSettings: strict),
@@ -141,8 +129,8 @@ let package = Package(
             name: "TTLStore",
             dependencies: [
                 "RunLoopKit", "RunLoopUnix",
-                product("ArgumentParser", of: "swift-argument-parser", if: "Programs"),
-                product("Logging", of: "swift-log", if: "Logging"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
             ],
             path: "Examples/TTLStore", exclude: ["README.md", "ttlstore.service", "demo"],
             swiftSettings: strict),
@@ -150,8 +138,8 @@ let package = Package(
             name: "Cron",
             dependencies: [
                 "RunLoopKit", "RunLoopUnix", "RunLoopCalendar",
-                product("ArgumentParser", of: "swift-argument-parser", if: "Programs"),
-                product("Logging", of: "swift-log", if: "Logging"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
             ],
             path: "Examples/Cron", exclude: ["README.md", "cron.service"],
             swiftSettings: strict),
@@ -198,8 +186,9 @@ let package = Package(
         .testTarget(
             name: "RunLoopTestingTests",
             dependencies: [
-                "RunLoopTesting", "RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopExploration", "TestSupport",
-                product("AsyncAlgorithms", of: "swift-async-algorithms", if: "Programs"),
+                "RunLoopTesting", "RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopHosts",
+                "RunLoopExploration", "TestSupport",
+                .product(name: "AsyncAlgorithms", package: "swift-async-algorithms"),
             ],
             swiftSettings: strict),
         .testTarget(
@@ -237,8 +226,8 @@ let package = Package(
             dependencies: [
                 "TTLStore", "RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopHosts", "RunLoopExploration",
                 "RunLoopTesting", "TestSupport",
-                product("Logging", of: "swift-log", if: "Logging"),
-                product("ArgumentParser", of: "swift-argument-parser", if: "Programs"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             exclude: ["Commands/record-transcript", "Commands/redis-7.0.transcript"], swiftSettings: strict),
         .testTarget(
@@ -246,19 +235,23 @@ let package = Package(
             dependencies: [
                 "Cron", "RunLoopKit", "RunLoopUnix", "RunLoopCalendar", "RunLoopSimulation", "RunLoopHosts",
                 "RunLoopExploration", "RunLoopTesting", "TestSupport",
-                product("Logging", of: "swift-log", if: "Logging"),
-                product("ArgumentParser", of: "swift-argument-parser", if: "Programs"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "ProxyTests",
+            dependencies: ["Proxy", "RunLoopKit", "RunLoopUnix", "RunLoopTLS", "TestSupport", "TLSTestSupport"],
             swiftSettings: strict),
         .testTarget(
             name: "AdapterTests",
             dependencies: [
                 "RunLoopKit", "RunLoopUnix", "RunLoopLibevent", "RunLoopSimulation", "RunLoopLogging", "RunLoopMetrics",
                 "RunLoopServiceLifecycle", "TestSupport",
-                product("Logging", of: "swift-log", if: "Logging"),
-                product("MetricsTestKit", of: "swift-metrics", if: "Metrics"),
-                product("ServiceLifecycle", of: "swift-service-lifecycle", if: "ServiceLifecycle"),
-                product("ServiceLifecycleTestKit", of: "swift-service-lifecycle", if: "ServiceLifecycle"),
+                adapted("Logging", from: "swift-log"),
+                adapted("MetricsTestKit", from: "swift-metrics"),
+                adapted("ServiceLifecycle", from: "swift-service-lifecycle"),
+                adapted("ServiceLifecycleTestKit", from: "swift-service-lifecycle"),
             ],
             swiftSettings: strict),
         .testTarget(
@@ -268,9 +261,9 @@ let package = Package(
 )
 
 // Test targets named in this variable are all that a build has, with what they need: `make tsan-short` and `asan-short`
-// compile nothing that they do not run.
-if let chosen = Context.environment["TEST_TARGETS"]?.split(separator: " ").map(String.init) {
-    var names = Set(chosen)
+// compile nothing that they do not run. Names of other packages' targets mean nothing here.
+var names = Set((Context.environment["TEST_TARGETS"] ?? "").split(separator: " ").map(String.init))
+if !names.isDisjoint(with: package.targets.map(\.name)) {
     var found = 0
     while found < names.count {
         found = names.count
@@ -287,6 +280,6 @@ if let chosen = Context.environment["TEST_TARGETS"]?.split(separator: " ").map(S
     }
     package.dependencies.removeAll {
         guard case .sourceControl(_, let location, _) = $0.kind else { return false }
-        return !packages.contains(URL(filePath: location).deletingPathExtension().lastPathComponent)
+        return !packages.contains { location.hasSuffix("/\($0).git") }
     }
 }

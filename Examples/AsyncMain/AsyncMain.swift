@@ -17,9 +17,10 @@ final class Dashboard {
 struct AsyncMain {
     static func main() throws {
         let loop = RunLoop.main
-        guard CommandLine.arguments.count == 1 else { return forgetTheMainActor(loop) }
+        if CommandLine.arguments.contains("unserved") { return forgetTheMainActor(loop) }
         loop.serveMainActor()
-        try loop.run { try await work(clock: loop.clock) }
+        if CommandLine.arguments.contains("nested") { return waitForLaterJob(loop) }
+        try loop.run { try await work(on: loop) }
     }
 
     /// What happens without that line: the loop says once that nobody runs the tasks.
@@ -29,18 +30,46 @@ struct AsyncMain {
         loop.run()
     }
 
+    /// A job of the main actor that runs the loop until another one has ended, which comes after it: a sentence says so,
+    /// and the process ends.
+    static func waitForLaterJob(_ loop: RunLoop) {
+        Task { @MainActor in runAnotherJob() }
+        loop.run()
+    }
+
     @MainActor
-    static func work(clock: RunLoop.Clock) async throws {
+    static func runAnotherJob() {
+        try? RunLoop.main.run { @MainActor in print("never") }
+    }
+
+    @MainActor
+    static func work(on loop: RunLoop) async throws {
         let dashboard = Dashboard()
         // A callback of the main loop is on the main actor's thread, and may say so.
         let timer = LoopBound(every: .milliseconds(10)) {
             MainActor.assumeIsolated { dashboard.show("tick \(dashboard.lines.count)") }
         }
-        while dashboard.lines.count < 3 { try await clock.sleep(for: .milliseconds(1)) }
+        // What a scope runs is isolated as its caller, to the main actor.
+        try await loop.withTimeout(.seconds(60)) {
+            while dashboard.lines.count < 3 { try await loop.clock.sleep(for: .milliseconds(1)) }
+            MainActor.preconditionIsolated()
+        }
         timer.value.invalidate()
 
         // Work elsewhere comes back to the main actor.
-        dashboard.show("sum \(await sum(of: 1...1_000))")
+        let total = try await loop.withTasks { tasks in
+            let halves = [1...500, 501...1_000].map { numbers in
+                tasks.start {
+                    let half = await sum(of: numbers)
+                    MainActor.preconditionIsolated()
+                    return half
+                }
+            }
+            var total = 0
+            for half in halves { total += try await half.value }
+            return total
+        }
+        dashboard.show("sum \(total)")
     }
 
     @concurrent

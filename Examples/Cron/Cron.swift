@@ -44,7 +44,9 @@ struct Cron: ParsableCommand {
     var schedulerSettings: Scheduler.Settings { Scheduler.Settings(atOnce: atOnce, grace: grace.duration) }
 
     func run() throws {
-        var log = Logger(label: "cron", factory: { StreamLogHandler.standardError(label: $0) })
+        // Logging never waits for a reader.
+        var log = Logger(label: "cron", factory: { StreamLogHandler(label: $0, stream: StandardError.shared) })
+        defer { StandardError.shared.flush(within: .seconds(1)) }
         log.logLevel = Logger.Level(rawValue: logLevel) ?? .info
         do {
             throw ExitCode(try CronDaemon(self, log).run())

@@ -1,6 +1,6 @@
 // A proxy for TCP: `Proxy port host upstreamPort [chain.pem key.pem]` passes each connection on to a host, which it looks up
 // by name and tries again if it does not answer. With a certificate its own side speaks TLS. Without arguments it passes a
-// greeting on to an echo server of its own, and ends.
+// greeting on to an echo server of its own, and ends. Its messages go to standard error and wait for no reader.
 
 import Glibc
 import RunLoopKit
@@ -14,24 +14,32 @@ struct Proxy {
     let port: UInt16
     let tls: TLSServerContext?
 
+    /// How many bytes of a client wait at most until the host is connected; the others wait at the client.
+    private static let mostWaiting = 64 * 1024
+
     func listen(on address: Endpoint) throws -> Listener {
         try Listener(address: address, on: loop) { _, descriptor, peer in serve(descriptor, peer) }
     }
 
     private func serve(_ descriptor: Int32, _ peer: Endpoint) {
         let client: Connection
+        // The client's bytes wait until there is somebody to send them to.
+        var waiting = 0
+        let receive: Connection.ReceiveHandler = { client, bytes in
+            waiting = bytes.count
+            if waiting >= Proxy.mostWaiting { client.pauseReading() }
+            return 0
+        }
         do {
-            // What the client sends waits until there is somebody to send it to.
             client =
                 if let tls {
-                    try Connection(adopting: descriptor, on: loop, tls: tls) { _, _ in 0 }
+                    try Connection(adopting: descriptor, on: loop, tls: tls, receive: receive)
                 } else {
-                    Connection(adopting: descriptor, on: loop) { _, _ in 0 }
+                    Connection(adopting: descriptor, on: loop, receive: receive)
                 }
-            client.pauseReading()
             try client.start()
         } catch {
-            return print("\(peer): \(error)")
+            return say("\(peer): \(error)")
         }
         var retry = Connection.Retry()
         retry.totalTimeout = .seconds(10)
@@ -42,15 +50,22 @@ struct Proxy {
             case .success(let upstream):
                 client.closeHandler = nil
                 Relay(between: client, and: upstream, idleTimeout: .seconds(300)) { relay, reason in
-                    print("\(relay.bytesFromFirst) bytes there, \(relay.bytesFromSecond) back: \(reason)")
+                    say("\(relay.bytesFromFirst) bytes there, \(relay.bytesFromSecond) back: \(reason)")
                 }
             case .failure(let error):
-                print("\(host): \(error)")
-                client.close()
+                say("\(host): \(error)")
+                // An end would look like an answer without bytes.
+                client.reset()
             }
         }
         client.closeHandler = { _, _ in attempt.cancel() }
+        // A client that ends after it has sent something may wait for the answer. Any other has left.
+        client.endHandler = { client in if waiting == 0 { client.close() } }
     }
+}
+
+func say(_ text: String) {
+    StandardError.shared.write(text + "\n")
 }
 
 /// An echo server, and a client that says hello to it through the proxy.
@@ -66,7 +81,7 @@ func demonstrate(on loop: RunLoop) throws {
     Connection.connect(
         to: listener.address, on: loop,
         receive: Framing.lines { connection, line in
-            print("echoed: \(line.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) })")
+            say("echoed: \(line.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) })")
             connection.finish()
             listener.close()
             echo.close()
@@ -89,13 +104,13 @@ do {
             try arguments.count == 6
             ? TLSServerContext(identity: TLSIdentity(chain: .file(arguments[4]), key: .file(arguments[5]))) : nil
         let proxy = Proxy(loop: loop, host: arguments[2], port: upstreamPort, tls: tls)
-        print("listening on \(try proxy.listen(on: Endpoint("127.0.0.1", port: port)).address)")
+        say("listening on \(try proxy.listen(on: Endpoint("127.0.0.1", port: port)).address)")
     } else {
-        print("usage: Proxy port host upstreamPort [chain.pem key.pem]")
+        say("usage: Proxy port host upstreamPort [chain.pem key.pem]")
         exit(EX_USAGE)
     }
     loop.run()  // until nothing is left to listen on
 } catch {
-    print(error)
+    say("\(error)")
     exit(EX_CONFIG)
 }

@@ -95,8 +95,8 @@ struct RollingEcho {
                 "-c", "LISTEN_PID=$$ LISTEN_FDS=1 exec \"$0\" serve 3<&0 0</dev/null", CommandLine.arguments[0],
             ], standardInput: .descriptor(socket), standardOutput: .pipe)
         let output = Connection(reading: server.standardOutput, writing: nil, on: loop)
+        defer { output.close() }
         for try await line in output.lines() {
-            output.close()
             return (server, UInt16(line.split(separator: ":").last ?? "")!)
         }
         throw SystemError("start the server", errno: ECHILD)

@@ -79,7 +79,9 @@ struct TTLStore: ParsableCommand {
     }
 
     func run() throws {
-        var log = Logger(label: "ttlstore", factory: { StreamLogHandler.standardError(label: $0) })
+        // Logging never waits for a reader.
+        var log = Logger(label: "ttlstore", factory: { StreamLogHandler(label: $0, stream: StandardError.shared) })
+        defer { StandardError.shared.flush(within: .seconds(1)) }
         log.logLevel = Logger.Level(rawValue: logLevel) ?? .info
         do {
             throw ExitCode(try StoreDaemon(self, log).run())

@@ -31,6 +31,7 @@ extension RunLoop {
 
     /// Runs the loop in `mode` until a source was handled, or until the date; see
     /// ``/RunLoopKit/RunLoop/run(mode:before:)``.
+    @available(*, noasync, message: "a run loop blocks its thread; await withLoop, or run it on a LoopThread")
     @discardableResult
     public func run(mode: Mode, before limit: Date) -> Bool {
         run(mode: mode, before: instant(of: limit))
@@ -55,9 +56,7 @@ extension Timer {
     /// A timer that fires first at `date`, and then every `interval` seconds if it repeats.
     ///
     /// - Precondition: `interval` is a finite number. Zero or less is taken as 0.0001 s.
-    @available(
-        *, noasync, message: "a timer belongs to a thread; sleep on a clock, or make it in a block for remote.run"
-    )
+    @available(*, noasync, message: "it asks the thread for its loop; write Timer(fire: loop.instant(of: date), …)")
     public convenience init(
         fire date: Date, interval: TimeInterval, repeats: Bool, block: @escaping (Timer) -> Void,
         file: StaticString = #fileID, line: UInt32 = #line
@@ -71,7 +70,7 @@ extension Timer {
     ///
     /// - Precondition: `interval` is a finite number. Zero or less is taken as 0.0001 s.
     @available(
-        *, noasync, message: "a timer belongs to a thread; sleep on a clock, or make it in a block for remote.run"
+        *, noasync, message: "it asks the thread for its loop; write Timer(fire: loop.now + .seconds(interval), …)"
     )
     public convenience init(
         timeInterval interval: TimeInterval, repeats: Bool, block: @escaping (Timer) -> Void,
@@ -85,7 +84,8 @@ extension Timer {
     ///
     /// - Precondition: `interval` is a finite number. Zero or less is taken as 0.0001 s.
     @available(
-        *, noasync, message: "a timer belongs to a thread; sleep on a clock, or make it in a block for remote.run"
+        *, noasync,
+        message: "it asks the thread for its loop; write loop.add(Timer(fire: loop.now + .seconds(interval), …), …)"
     )
     @discardableResult
     public static func scheduledTimer(

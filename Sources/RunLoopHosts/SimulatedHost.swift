@@ -13,6 +13,7 @@ public final class SimulatedHost: Sendable {
     /// What its process does; `nil` on the host of the test's own threads.
     private let program: (@Sendable (RunLoop) throws -> Void)?
     private let service: Service?
+    private let mayFail: Bool
     /// The test itself, on its own host.
     private let test: HostProcess?
     private let network: Network
@@ -29,16 +30,16 @@ public final class SimulatedHost: Sendable {
     }
 
     init(
-        _ machine: Machine, on network: Network, _ service: Service?,
+        _ machine: Machine, on network: Network, _ service: Service?, mayFail: Bool,
         _ program: @escaping @Sendable (RunLoop) throws -> Void
     ) {
-        name = machine.name
+        (name, self.mayFail) = (machine.name, mayFail)
         (self.machine, self.network, self.service, self.program, test) = (machine, network, service, program, nil)
     }
 
     /// The host of the test's own threads.
     init(_ test: HostProcess, on network: Network) {
-        name = test.machine.name
+        (name, mayFail) = (test.machine.name, false)
         (machine, self.network, service, program, self.test) = (test.machine, network, nil, nil, test)
     }
 
@@ -57,7 +58,7 @@ public final class SimulatedHost: Sendable {
     public enum Ending: Sendable {
         /// Its main thread has left its loop, and nothing was wrong.
         case returned
-        /// Its program has thrown an error.
+        /// Its program has thrown an error. It is a fault of the simulation, unless the host may fail.
         case failed(any Error)
         /// A signal ended it.
         case killed(Signal)
@@ -97,6 +98,7 @@ public final class SimulatedHost: Sendable {
                 try program(loop)
             } catch {
                 network.surroundings.note(name, "failed: \(error)")
+                if !mayFail { network.surroundings.simulation.noteFailure(of: name, error) }
                 state.withLock { $0.ending = .failed(error) }
                 loop.endAllRuns()
             }
@@ -154,6 +156,7 @@ public final class SimulatedHost: Sendable {
     ///   - program: called in each process that runs it. What it captures lives as long as the simulation.
     public func install(program path: String, _ program: @escaping SimulatedProcess.Program) {
         require(path.hasPrefix("/"), "a program is installed at a path from the root, such as /bin/\(path)")
+        machine.disk.installDirectory(at: Directories.parent(of: path))
         machine.programs[path] = program
     }
 

@@ -71,17 +71,20 @@ public final class SimulatedNetwork: Sendable {
     ///
     /// The program is what `main` would be. It is called on a thread of the host, with that thread's loop, which is its
     /// main loop. When it has returned, the loop runs until it is stopped or nothing is left in it. The process ends then.
-    /// An error that it throws ends it at once; see ``SimulatedHost/ending``. A program must not call `exit`, which would
-    /// end the test.
+    /// An error that it throws ends it at once; see ``SimulatedHost/ending``. That is a fault of the simulation, which
+    /// `withSimulation` throws and an exploration finds, unless the host may fail. A program must not call `exit`, which
+    /// would end the test.
     ///
     /// - Parameters:
     ///   - name: its name, which other hosts can look up; there is no other host of that name.
     ///   - addresses: its addresses, in digits; one of `10.0.0.0/8` and one of `fd00::/8` unless given.
     ///   - service: how a service manager looks after its process; `nil`, the default, for none.
+    ///   - mayFail: whether its program may throw an error, as one does that is to refuse its configuration; not unless
+    ///     given.
     ///   - program: what runs on it; once more each time the host starts again.
     @discardableResult
     public func addHost(
-        _ name: String, addresses: [String]? = nil, service: SimulatedHost.Service? = nil,
+        _ name: String, addresses: [String]? = nil, service: SimulatedHost.Service? = nil, mayFail: Bool = false,
         program: @escaping @Sendable (RunLoop) throws -> Void
     ) -> SimulatedHost {
         let number = network.machines.count + 1
@@ -92,7 +95,7 @@ public final class SimulatedNetwork: Sendable {
             name, addresses: addresses ?? Self.usualAddresses(number),
             network.surroundings.simulation.makeClock(), network.surroundings)
         network.add(machine, addresses: machine.addresses)
-        let host = SimulatedHost(machine, on: network, service, program)
+        let host = SimulatedHost(machine, on: network, service, mayFail: mayFail, program)
         host.start()
         return host
     }

@@ -48,18 +48,26 @@ public final class Countdown {
     /// The first tick of a grid only reports what is left: no interval has passed.
     private var announces = true
 
-    /// A countdown that waits for ``resume()``.
+    /// A countdown of the calling thread's loop that waits for ``resume()``.
     ///
     /// - Parameters:
     ///   - count: how many intervals to count down, not negative; `nil` to tick without end.
     ///   - interval: the time between ticks, above zero; a second unless given.
-    ///   - loop: the loop that ticks; the calling thread's unless given.
     ///   - pausing: what a pause does with the interval that is under way.
     ///   - tick: called at every tick on the loop's thread, with ``remaining`` up to date. Kept as long as the
     ///     countdown.
-    @available(*, noasync, message: "a countdown belongs to a thread; make it in a block for remote.run")
+    @available(*, noasync, message: "it asks the thread for its loop; give it loop: loop")
+    public convenience init(
+        from count: Int? = nil, interval: Duration = .seconds(1), pausing: Pausing,
+        tick: @escaping (Countdown) -> Void, file: StaticString = #fileID, line: UInt32 = #line
+    ) {
+        self.init(
+            from: count, interval: interval, loop: .current, pausing: pausing, tick: tick, file: file, line: line)
+    }
+
+    /// A countdown of a loop. Everything else is as for the form without one.
     public init(
-        from count: Int? = nil, interval: Duration = .seconds(1), loop: RunLoop = .current, pausing: Pausing,
+        from count: Int? = nil, interval: Duration = .seconds(1), loop: RunLoop, pausing: Pausing,
         tick: @escaping (Countdown) -> Void, file: StaticString = #fileID, line: UInt32 = #line
     ) {
         require(count ?? 0 >= 0, "a countdown cannot begin below zero; it was to begin at \(count ?? 0)")
@@ -76,9 +84,9 @@ public final class Countdown {
     /// Starts the countdown, or goes on after a pause as ``pausing`` says. Does nothing once it has finished. On the
     /// loop's thread.
     public func resume() {
-        guard remaining != 0 || announces else { return }
+        guard remaining != 0 || announces else { return tellIgnored("has finished") }
         if isRunning {
-            guard pausing == .restarting else { return }
+            guard pausing == .restarting else { return tellIgnored("is running") }
             stop()
         }
         guard let rest, pausing == .continuing else {
@@ -87,6 +95,10 @@ public final class Countdown {
         }
         // A date that has passed keeps its phase, and the time that passed before the pause is taken off.
         start(at: loop.now + rest)
+    }
+
+    private func tellIgnored(_ why: String) {
+        loop.trace?(.ignored("the countdown (\(origin)) was resumed, but it \(why)"))
     }
 
     private func start(at date: RunLoop.Instant) {

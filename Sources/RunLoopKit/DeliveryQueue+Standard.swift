@@ -7,7 +7,7 @@ extension DeliveryQueue {
     public static var main: DeliveryQueue { .loop(RunLoop.Remote.main) }
 
     /// The calling thread's loop, in whatever mode it runs.
-    @available(*, noasync, message: "a task may change its thread; use DeliveryQueue.main or .background")
+    @available(*, noasync, message: "it asks the thread for its loop; write .loop(loop.remote), .main or .background")
     public static var current: DeliveryQueue { .loop(RunLoop.current.remote) }
 
     /// The process's pool of background threads, or the simulation's: the counterpart of Dispatch's global queue. Any

@@ -8,7 +8,9 @@ extension DisplayLink {
     /// - Parameters:
     ///   - clock: when the frames are.
     ///   - block: called on the loop's thread; kept until the link is invalidated.
-    @available(*, noasync, message: "a display link belongs to a thread; make it in a block for remote.run")
+    @available(
+        *, noasync, message: "it asks the thread for its loop; make a DisplayLink and add(to: loop, forMode: .common)"
+    )
     @discardableResult
     public static func scheduledDisplayLink(
         clock: FrameClock = FrameClock(), _ block: @escaping (DisplayLink) -> Void, file: StaticString = #fileID,
@@ -19,7 +21,9 @@ extension DisplayLink {
 
     /// A link of the current loop, in the common modes, that calls a method of `target`. It keeps the target until it
     /// is invalidated.
-    @available(*, noasync, message: "a display link belongs to a thread; make it in a block for remote.run")
+    @available(
+        *, noasync, message: "it asks the thread for its loop; make a DisplayLink and add(to: loop, forMode: .common)"
+    )
     @discardableResult
     public static func scheduledDisplayLink<Target: AnyObject>(
         clock: FrameClock = FrameClock(), target: Target, selector: @escaping (Target) -> (DisplayLink) -> Void,
@@ -30,7 +34,9 @@ extension DisplayLink {
 
     /// A link of the current loop, in the common modes, that calls a method of `weakTarget` without keeping it. When
     /// the target is gone, the link invalidates itself.
-    @available(*, noasync, message: "a display link belongs to a thread; make it in a block for remote.run")
+    @available(
+        *, noasync, message: "it asks the thread for its loop; make a DisplayLink and add(to: loop, forMode: .common)"
+    )
     @discardableResult
     public static func scheduledDisplayLink<Target: AnyObject>(
         clock: FrameClock = FrameClock(), weakTarget: Target, selector: @escaping (Target) -> (DisplayLink) -> Void,

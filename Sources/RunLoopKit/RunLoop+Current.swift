@@ -1,4 +1,5 @@
 internal import CShims
+internal import Glibc
 public import RunLoopCore
 internal import RunLoopLibevent
 
@@ -6,7 +7,9 @@ extension RunLoop {
     /// The calling thread's loop, made on first use. Inside a simulation it is the simulated loop.
     ///
     /// A loop that is made here lives until its thread ends. A forked process makes new ones.
-    @available(*, noasync, message: "a task may change its thread; await remote.run")
+    @available(
+        *, noasync, message: "a task may change its thread; use the loop that it was started on, or await remote.run"
+    )
     public static var current: RunLoop { currentReference.object }
 
     /// The same as a reference that is not counted: the thread keeps its loop. A counted reference costs two locked
@@ -23,7 +26,11 @@ extension RunLoop {
         let isMain = rlk_is_main_thread() != 0 && main.forkCount == rlk_fork_count()
         let loop: RunLoop = isMain ? .real(waker: main.waker, remote: main.remote) : .real()
         install(loop)
-        if isMain { loop.watchForUnservedMainActor() }
+        if isMain {
+            loop.watchForUnservedMainActor()
+            // The main thread does not end before its process, so nobody lets go of its loop.
+            atexit { if rlk_is_main_thread() != 0 { RunLoop.usableReference?.with { $0.tellIfNeverRun() } } }
+        }
         return loop
     }
 

@@ -10,7 +10,8 @@ extension Timer {
     ///   - repeats: whether the timer fires more than once.
     ///   - block: called on the loop's thread at every fire; kept until the timer is invalidated.
     @available(
-        *, noasync, message: "a timer belongs to a thread; sleep on a clock, or make it in a block for remote.run"
+        *, noasync,
+        message: "it asks the thread for its loop; write Timer(fire: loop.now + interval, interval: interval, …)"
     )
     public convenience init(
         timeInterval interval: Duration, repeats: Bool, block: consuming @escaping (Timer) -> Void,
@@ -25,7 +26,8 @@ extension Timer {
     /// A timer that fires first one `interval` from now and calls a method of `target`. It keeps the target until it is
     /// invalidated.
     @available(
-        *, noasync, message: "a timer belongs to a thread; sleep on a clock, or make it in a block for remote.run"
+        *, noasync,
+        message: "it asks the thread for its loop; write Timer(fire: loop.now + interval, interval: interval, …)"
     )
     public convenience init<Target: AnyObject>(
         timeInterval interval: Duration, target: Target, selector: @escaping (Target) -> (Timer) -> Void,
@@ -41,7 +43,8 @@ extension Timer {
     /// A timer that fires first one `interval` from now and calls a method of `weakTarget` without keeping it. When the
     /// target is gone, the timer invalidates itself.
     @available(
-        *, noasync, message: "a timer belongs to a thread; sleep on a clock, or make it in a block for remote.run"
+        *, noasync,
+        message: "it asks the thread for its loop; write Timer(fire: loop.now + interval, interval: interval, …)"
     )
     public convenience init<Target: AnyObject>(
         timeInterval interval: Duration, weakTarget: Target, selector: @escaping (Target) -> (Timer) -> Void,
@@ -55,7 +58,8 @@ extension Timer {
 
     /// A timer of the current loop, in the default mode only: it rests while the loop runs in another mode.
     @available(
-        *, noasync, message: "a timer belongs to a thread; sleep on a clock, or make it in a block for remote.run"
+        *, noasync,
+        message: "it asks the thread for its loop; write loop.add(Timer(fire: loop.now + interval, …), forMode: …)"
     )
     @discardableResult
     public static func scheduledTimer(
@@ -73,7 +77,8 @@ extension Timer {
     /// A timer of the current loop, in the default mode only, that calls a method of `target`. It keeps the target
     /// until it is invalidated.
     @available(
-        *, noasync, message: "a timer belongs to a thread; sleep on a clock, or make it in a block for remote.run"
+        *, noasync,
+        message: "it asks the thread for its loop; write loop.add(Timer(fire: loop.now + interval, …), forMode: …)"
     )
     @discardableResult
     public static func scheduledTimer<Target: AnyObject>(
@@ -91,7 +96,8 @@ extension Timer {
     /// A timer of the current loop, in the default mode only, that calls a method of `weakTarget` without keeping it.
     /// When the target is gone, the timer invalidates itself.
     @available(
-        *, noasync, message: "a timer belongs to a thread; sleep on a clock, or make it in a block for remote.run"
+        *, noasync,
+        message: "it asks the thread for its loop; write loop.add(Timer(fire: loop.now + interval, …), forMode: …)"
     )
     @discardableResult
     public static func scheduledTimer<Target: AnyObject>(

@@ -12,7 +12,7 @@ extension TimerSource {
     ///   - repeats: whether it fires more than once; if not, it cancels itself after its handler.
     ///   - handler: called at every delivery.
     /// - Throws: ``TimerSourceError`` for a negative start, or an interval that is not above zero.
-    @available(*, noasync, message: "a task may change its thread; give a queue")
+    @available(*, noasync, message: "it asks the thread for its loop; give it queue: .loop(loop.remote)")
     public convenience init(
         start: Duration, interval: Duration, repeats: Bool, handler: @escaping (TimerSource) -> Void,
         file: StaticString = #fileID, line: UInt32 = #line
@@ -51,7 +51,7 @@ extension TimerSource {
 
     /// A source of the calling thread's loop that calls a method of `weakTarget` without keeping it. When the target is
     /// gone, the source cancels itself.
-    @available(*, noasync, message: "a task may change its thread; give a queue")
+    @available(*, noasync, message: "it asks the thread for its loop; give it queue: .loop(loop.remote)")
     public convenience init<Target: AnyObject>(
         start: Duration, interval: Duration, weakTarget: Target, selector: @escaping (Target) -> (TimerSource) -> Void,
         repeats: Bool, file: StaticString = #fileID, line: UInt32 = #line
@@ -93,7 +93,7 @@ extension TimerSource {
 
 extension TimerSource {
     /// A source of the calling thread's loop, active at once. Keep it: when it goes, it stops.
-    @available(*, noasync, message: "a task may change its thread; give a queue")
+    @available(*, noasync, message: "it asks the thread for its loop; give it queue: .loop(loop.remote)")
     public static func scheduled(
         start: Duration, interval: Duration, repeats: Bool, handler: @escaping (TimerSource) -> Void,
         file: StaticString = #fileID, line: UInt32 = #line
@@ -114,7 +114,7 @@ extension TimerSource {
     }
 
     /// A source of the calling thread's loop on a weakly held target, active at once. Keep it: when it goes, it stops.
-    @available(*, noasync, message: "a task may change its thread; give a queue")
+    @available(*, noasync, message: "it asks the thread for its loop; give it queue: .loop(loop.remote)")
     public static func scheduled<Target: AnyObject>(
         start: Duration, interval: Duration, weakTarget: Target, selector: @escaping (Target) -> (TimerSource) -> Void,
         repeats: Bool, file: StaticString = #fileID, line: UInt32 = #line

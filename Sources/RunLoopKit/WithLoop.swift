@@ -11,8 +11,8 @@ public import RunLoopCore
 /// ```
 ///
 /// It is the calling task that runs `body`, on the loop's thread, where it may use the loop and what belongs to it. When
-/// `body` has ended, the tasks that ``RunLoop/task(name:priority:inModes:_:file:line:)`` started and that still run are
-/// cancelled and waited for. Any thread.
+/// `body` has ended, the tasks that ``RunLoop/task(name:priority:inModes:_:file:line:function:)`` started and that still
+/// run are cancelled and waited for. Any thread.
 ///
 /// - Parameters:
 ///   - name: a name for debuggers and reports.

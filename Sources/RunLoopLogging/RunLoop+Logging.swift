@@ -1,3 +1,4 @@
+#if Adapters
 public import Logging
 public import RunLoopKit
 
@@ -43,3 +44,16 @@ extension StallMonitor {
         }
     }
 }
+#else
+public import RunLoopKit
+
+extension RunLoop {
+    @available(*, unavailable, message: "RunLoopLogging needs the trait Adapters: .package(…, traits: [\"Adapters\"])")
+    public func log<Logger>(to logger: Logger) {}
+}
+
+extension StallMonitor {
+    @available(*, unavailable, message: "RunLoopLogging needs the trait Adapters: .package(…, traits: [\"Adapters\"])")
+    public convenience init<Logger>(_ loop: RunLoop, threshold: Duration, logger: Logger) { fatalError() }
+}
+#endif

@@ -1,3 +1,4 @@
+#if Adapters
 public import CoreMetrics
 public import RunLoopKit
 
@@ -114,3 +115,9 @@ private final class Publisher: Sendable {
         for (share, gauge) in quantiles { gauge.record(lateness.quantile(share) / .seconds(1)) }
     }
 }
+#else
+@available(*, unavailable, message: "RunLoopMetrics needs the trait Adapters: .package(…, traits: [\"Adapters\"])")
+public struct LoopMetrics {
+    public init(_ loop: Any, name: String, interval: Duration = .zero, factory: Any? = nil) {}
+}
+#endif

@@ -1,3 +1,4 @@
+#if Adapters
 public import RunLoopKit
 public import RunLoopUnix
 public import ServiceLifecycle
@@ -60,3 +61,14 @@ public struct DaemonService: Service {
         guard status == 0 else { throw Failure(status: status) }
     }
 }
+#else
+public import RunLoopKit
+
+@available(
+    *, unavailable,
+    message: "RunLoopServiceLifecycle needs the trait Adapters: .package(…, traits: [\"Adapters\"])"
+)
+public struct DaemonService {
+    public init(name: String = "", _ setUp: (RunLoop) throws -> Any) {}
+}
+#endif

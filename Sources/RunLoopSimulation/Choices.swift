@@ -8,9 +8,9 @@ package protocol Choices: AnyObject, Sendable {
     ///
     /// - Parameters:
     ///   - ready: their numbers, in the order in which they were started; at least one.
-    ///   - last: the one that was at work until now, if it has not come to rest.
+    ///   - usual: which of them usually does.
     ///   - name: the name of a thread.
-    func nextThread(of ready: [Int], last: Int?, _ name: (Int) -> String) -> Int
+    func nextThread(of ready: [Int], usual: Int, _ name: (Int) -> String) -> Int
 
     /// Which of the things happens first that the world does by itself at the same time.
     ///
@@ -29,8 +29,8 @@ package protocol Choices: AnyObject, Sendable {
     /// - Parameter sender: the calling thread.
     func jobCame(_ job: UnownedJob, from sender: Int, to thread: Int)
 
-    /// Which of the jobs that wait on a thread, at least one, is run next; `nil` if first the thread has to take in those
-    /// that are on their way.
+    /// Which of the jobs that wait on a thread, at least one, is run next, usually the first one; `nil` if the thread has
+    /// to take in before that what is on its way.
     func nextJob(of jobs: [UnownedJob], on thread: Int) -> Int?
 
     /// The job that was chosen last on a thread, if there is one, has come to rest.

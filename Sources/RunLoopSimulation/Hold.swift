@@ -48,7 +48,8 @@ extension Simulation {
         }
     }
 
-    /// Whether another run with the same seed is the same, as far as the simulation knows: nothing has escaped, and no
-    /// hold was taken. What it cannot see is named in <doc:VirtualTime>.
+    /// Whether another run with the same seed is the same, as far as the simulation knows: nothing has escaped, no hold was
+    /// taken, and no TLS connection has used an ECDSA key of its own, whose signatures have random lengths. What it cannot
+    /// see is named in <doc:VirtualTime>.
     public var isReproducible: Bool { timeline.isReproducible }
 }

@@ -3,7 +3,7 @@ internal import RunLoopCore
 extension Simulation {
     /// What has happened last, as a picture: time goes down, and each host has a lane, as has each of the test's own
     /// threads; with hosts, these are the host `test`. It fits on a screen of 120 columns: it has the last forty events,
-    /// and time in which nothing happened takes no room.
+    /// and time in which nothing happened takes no room. Only escapes may be longer than a line.
     ///
     /// There are messages between hosts, what becomes of hosts and connections, escapes, and each ``note(_:)``. What timers
     /// did is there if the simulation is traced, or if the test has the trait `.simulated` of RunLoopTesting.
@@ -58,7 +58,9 @@ private struct Picture {
         let timeWidth = dates.map(\.count).max()!
         func line(_ time: String, _ cells: String, _ text: String) -> String {
             let room = Self.mostColumns - timeWidth - 2 - cells.count
-            let end = text.count > room ? text.prefix(room - 1) + "…" : text[...]
+            // An escape names a task and its place, and is what one looks for.
+            let isCut = text.count > room && !text.contains("escape: ")
+            let end = isCut ? text.prefix(room - 1) + "…" : text[...]
             var line = String(repeating: " ", count: timeWidth - time.count) + time + "  " + cells + end
             while line.last == " " { line.removeLast() }
             return line

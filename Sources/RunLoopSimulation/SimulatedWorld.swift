@@ -38,6 +38,10 @@ package final class SimulatedWorld: World {
         Simulation.Hold(RunLoop.installed?.virtualDriver?.index ?? 0, what, on: timeline)
     }
 
+    package func isNotReproducible() {
+        timeline.change { $0.differs = true }
+    }
+
     package func makeSeat(named name: String, isService: Bool) -> any Seat {
         VirtualSeat(
             owner: self, index: timeline.enter(named: prefix + name, host: host, isService: isService), ended: {})

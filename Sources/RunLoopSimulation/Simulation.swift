@@ -1,5 +1,6 @@
 internal import Glibc
 public import RunLoopCore
+internal import Synchronization
 
 /// Runs `body` on virtual time.
 ///
@@ -25,26 +26,45 @@ public import RunLoopCore
 ///   - wallTime: what the clock on the wall shows at the start; the beginning of the year 2001, which is Foundation's
 ///     reference date, unless given. So dates are the same in every run.
 ///   - body: what to do; called once, on this thread.
+/// - Throws: what `body` throws; ``Simulation/HostFailure`` if `body` does not, but the program of a host has thrown an
+///   error, unless the host may fail. A `body` that cannot throw is stopped by a trap with the same words. In a test with
+///   the trait `.simulated` of RunLoopTesting it is an issue of the test instead.
 @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
-public func withSimulation<Result>(
+public func withSimulation<Result, Failure: Error>(
     seed: UInt64 = 0, traced isTraced: Bool = false,
     startingAt wallTime: RunLoop.WallTime = RunLoop.WallTime(secondsSince1970: 978_307_200),
-    _ body: (Simulation) throws -> Result
-) rethrows -> Result {
-    try withSimulation(Simulation(seed: seed, isTraced: isTraced, startingAt: wallTime), body)
+    _ body: (Simulation) throws(Failure) -> Result
+) throws(Failure) -> Result {
+    let simulation = Simulation(seed: seed, isTraced: isTraced, startingAt: wallTime)
+    return try withSimulation(simulation) { (simulation) throws(Failure) in
+        let result = try body(simulation)
+        try report(simulation.hostFailures, as: Failure.self)
+        return result
+    }
 }
 
-/// Runs `body` on the virtual time of a simulation in which others choose.
-package func withSimulation<Result>(
-    seed: UInt64, traced isTraced: Bool = false, choices: any Choices, _ body: (Simulation) throws -> Result
-) rethrows -> Result {
+/// Reports hosts that have failed to whoever can hear of it.
+private func report<Failure: Error>(
+    _ failures: [Simulation.HostFailure], as _: Failure.Type
+) throws(Failure) {
+    guard let first = failures.first else { return }
+    if let witness = Witness.current { return witness.see(failures) }
+    if let failure = first as? Failure { throw failure }
+    fatalError("\(first); a host that may fail is added with mayFail: true")
+}
+
+/// Runs `body` on the virtual time of a simulation in which others choose. Whoever calls it looks at
+/// ``Simulation/hostFailures``.
+package func withSimulation<Result, Failure: Error>(
+    seed: UInt64, traced isTraced: Bool = false, choices: any Choices, _ body: (Simulation) throws(Failure) -> Result
+) throws(Failure) -> Result {
     let start = RunLoop.WallTime(secondsSince1970: 978_307_200)
     return try withSimulation(Simulation(seed: seed, isTraced: isTraced, startingAt: start, choices: choices), body)
 }
 
-private func withSimulation<Result>(
-    _ simulation: Simulation, _ body: (Simulation) throws -> Result
-) rethrows -> Result {
+private func withSimulation<Result, Failure: Error>(
+    _ simulation: Simulation, _ body: (Simulation) throws(Failure) -> Result
+) throws(Failure) -> Result {
     let (timeline, world) = (simulation.timeline, simulation.world)
     let loop = RunLoop(driver: VirtualDriver(timeline: timeline, index: 0), world: world)
     let previous = RunLoop.install(loop)
@@ -74,6 +94,14 @@ public final class Simulation: Sendable {
     package let clock: MachineClock
     /// Those of hosts, as they were made.
     private let otherWorlds = Locked<[SimulatedWorld]>([])
+    private let failures = Locked<[HostFailure]>([])
+
+    /// Whether Swift's default executor and the main actor are parts of it.
+    package var capturesExecutors: Bool {
+        get { capture.load(ordering: .relaxed) }
+        set { capture.store(newValue, ordering: .relaxed) }
+    }
+    private let capture = Atomic(false)
 
     /// What all chance in the simulation follows from.
     public let seed: UInt64
@@ -319,6 +347,14 @@ public final class Simulation: Sendable {
     package func noteEscape(of task: String, on clock: String) {
         timeline.noteEscape(to: place.index) { "\(task) sleeps on \(clock), in real time, on \($0) at \($1)" }
     }
+
+    /// The program of a host has thrown an error, and the host was not one that may fail.
+    package func noteFailure(of host: String, _ error: any Error) {
+        failures.withLock { $0.append(HostFailure(host: host, instant: now, error: error)) }
+    }
+
+    /// Hosts whose program has thrown an error, in order, without those that may fail. Any thread.
+    public var hostFailures: [HostFailure] { failures.withLock(\.self) }
 
     /// Adds a line of your own to the trace and to the ``picture``.
     public func note(_ text: String) {

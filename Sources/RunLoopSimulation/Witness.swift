@@ -13,6 +13,15 @@ package final class Witness: Sendable {
         seen.withLock { $0 = simulation }
     }
 
+    private let failures = Locked<[Simulation.HostFailure]>([])
+
+    func see(_ failures: [Simulation.HostFailure]) {
+        self.failures.withLock { $0 += failures }
+    }
+
+    /// The hosts that have failed and had to succeed, of all simulations that are over.
+    package var hostFailures: [Simulation.HostFailure] { failures.withLock(\.self) }
+
     /// The simulation that was begun last; it may be over.
     package var latest: Simulation? { seen.withLock(\.self) }
 }

@@ -2,6 +2,33 @@ public import RunLoopKit
 public import RunLoopUnix
 
 extension Connection {
+    /// Connects to an address, to speak TLS there, and returns a connection for tasks, which is not started yet: its
+    /// handshake begins with the first read or write, or with `withStream`. Everything else is as for the form with a
+    /// completion handler. Await it on the loop's thread.
+    ///
+    /// - Throws: ``TLSError`` of the kind `configuration` if `serverName` cannot be the name of a server; `SystemError`;
+    ///   `CancellationError` if the task is cancelled, which closes the socket; `RunLoop.WaitError` if the loop has ended.
+    public nonisolated(nonsending) static func connect(
+        to address: Endpoint, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
+        timeout: Duration = .seconds(30), tls client: TLSClientContext, serverName: String,
+        file: StaticString = #fileID, line: UInt32 = #line
+    ) async throws -> Connection {
+        // Thrown before anything is connected.
+        _ = try TLSSession(client, serverName: serverName)
+        return try await CompletionWait<Result<Connection, any Error>>.value(on: loop) { completion in
+            do {
+                let attempt = try connect(
+                    to: address, on: loop, modes: modes, limits: limits, timeout: timeout, tls: client,
+                    serverName: serverName, completion: { completion($0.mapError { $0 }) }, file: file, line: line)
+                // The loop keeps the attempt: its end lets the completion go, and so tells the task.
+                return { [weak attempt] in attempt?.cancel() }
+            } catch {
+                completion(.failure(error))
+                return {}
+            }
+        }.get()
+    }
+
     /// Looks a host up and connects to it, to speak TLS there, and returns a connection for tasks, which is not started
     /// yet: its handshake begins with the first read or write, or with `withStream`. Everything else is as for the form
     /// with a completion handler. Await it on the loop's thread.

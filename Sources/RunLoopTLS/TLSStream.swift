@@ -1,4 +1,5 @@
 internal import COpenSSL
+internal import RunLoopCore
 internal import RunLoopKit
 internal import RunLoopUnix
 
@@ -23,6 +24,8 @@ final class TLSStream: ByteStream {
     /// What has to be possible below before the writing can go on.
     @exclusivity(unchecked) private var writeAwaits = DescriptorEvents.writable
     private var hasEnded = false
+    /// Reading goes on when writing has failed, because the peer may have sent something before it closed.
+    @exclusivity(unchecked) private var hasReadFailed = false
 
     @exclusivity(unchecked) var interest: DescriptorEvents = [] {
         didSet { updateBelow() }
@@ -47,6 +50,10 @@ final class TLSStream: ByteStream {
         isWatched = true
         self.interest = interest
         guard !isOpen else { return }
+        // Its signatures are encoded in 70 to 72 bytes, by chance.
+        if let key = SSL_get_privatekey(session.ssl), EVP_PKEY_get_base_id(key) == EVP_PKEY_EC {
+            loop.world.isNotReproducible()
+        }
         let timeout = session.context.handshakeTimeout
         let end = loop.now + timeout
         handshakeTimeout = loop.perform(at: end, inModes: modes, label: Self.timeoutLabel, origin: origin) {
@@ -89,7 +96,7 @@ final class TLSStream: ByteStream {
 
     /// One record after another, while there is room and something to decrypt.
     func read(into room: UnsafeMutableRawBufferPointer) -> StreamResult {
-        guard failure == nil else { return unread(.failed) }
+        guard !hasReadFailed else { return unread(.failed) }
         readAwaits = .readable
         ERR_clear_error()
         var count = 0
@@ -97,6 +104,7 @@ final class TLSStream: ByteStream {
             let result = SSL_read(session.ssl, room.baseAddress! + count, Int32(clamping: room.count - count))
             guard result > 0 else {
                 let outcome = outcome(of: result, \.readAwaits)
+                if outcome == .failed { hasReadFailed = true }
                 guard count > 0 else { return unread(outcome) }
                 // The next call says again that this was the end.
                 holdsInput = outcome != .mustWait
@@ -166,8 +174,9 @@ final class TLSStream: ByteStream {
         return below.stream.endWriting()
     }
 
-    /// The peer is told first.
-    func mayClose(peerHasEnded: Bool) -> Bool { false }
+    /// The peer is told of the end first.
+    func mayClose(peerHasEnded: Bool) -> Bool { hasEnded && below.stream.mayClose(peerHasEnded: false) }
+    var unsentOutput: Int { below.stream.unsentOutput }
 
     func leave() {
         (owner, isWatched) = (nil, false)
@@ -176,14 +185,14 @@ final class TLSStream: ByteStream {
         below.stream.leave()
     }
 
-    func close(isComplete: Bool) {
-        if isComplete && isOpen && failure == nil && !hasEnded {
+    func close(_ ending: StreamEnding) {
+        if ending == .complete && isOpen && failure == nil && !hasEnded {
             ERR_clear_error()
             SSL_shutdown(session.ssl)
         }
         (owner, isWatched) = (nil, false)
         handshakeTimeout?.cancel()
-        below.stream.close(isComplete: isComplete)
+        below.stream.close(ending)
     }
 }
 

@@ -1,27 +1,32 @@
 internal import RunLoopCore
 internal import RunLoopSimulation
 
-/// A simulation that Swift's default executor and the main actor are parts of.
+/// A world of a simulation that Swift's default executor and the main actor are parts of: that of the test's own threads,
+/// or the process of a host, which has a main thread of its own.
 final class Capture: Sendable {
     let simulation: Simulation
     private let world: any World
-    /// Of the simulation's main loop.
+    /// Of the world's main loop.
     private let main: RunLoop.Executor
     /// Runs what the default executor would; made for the first job.
     private let executor = Locked<RunLoop.Executor?>(nil)
 
-    init(_ simulation: Simulation) {
-        self.simulation = simulation
-        world = simulation.loop.world
-        main = simulation.loop.remote.executor()
+    private init(_ simulation: Simulation, in world: any World, _ main: RunLoop.Executor) {
+        (self.simulation, self.world, self.main) = (simulation, world, main)
     }
 
-    static let current = WorldLocal<Capture?> { _ in nil }
+    private static let current = WorldLocal<Capture?> { _ in nil }
 
-    /// That of the calling thread.
+    /// That of the calling thread; made where the simulation has been told to capture.
     static var ofThread: Capture? {
         guard let loop = RunLoop.installed, loop.isVirtual else { return nil }
-        return current[loop.world]
+        if let capture = current[loop.world] { return capture }
+        guard let simulation = Simulation.ofThread, simulation.capturesExecutors,
+            let main = RunLoop.mainRemotes[loop.world]
+        else { return nil }
+        let capture = Capture(simulation, in: loop.world, main.executor())
+        current.set(capture, in: loop.world)
+        return capture
     }
 
     /// Takes a job of the default executor.

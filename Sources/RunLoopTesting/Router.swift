@@ -57,8 +57,13 @@ final class Router: TaskExecutor, SchedulingExecutor {
         platformScheduling.enqueue(ExecutorJob(job), at: instant, tolerance: tolerance, clock: clock)
     }
 
+    /// - Parameter job: what resumes the calling task.
     private static func tellOfSleep(_ job: UnownedJob, _ clock: some Clock) {
-        Capture.ofThread?.simulation.noteEscape(of: job.task, on: "\(type(of: clock))")
+        guard let capture = Capture.ofThread else { return }
+        // Unsafe, but the runtime's tasks are jobs, and both types are a pointer to one.
+        let task = withUnsafeCurrentTask { $0.map { unsafeBitCast($0, to: UnownedJob.self) } } ?? job
+        let name = task.label == nil ? Task.name.map { "task \(quoted($0))" } : nil
+        capture.simulation.noteEscape(of: name ?? task.task, on: "\(type(of: clock))")
     }
 }
 

@@ -9,7 +9,8 @@ extension Simulation {
     /// swift-async-algorithms does. From now on they run on a thread of the simulation, `default executor`, if they are
     /// started or resumed by a thread of the simulation. Their order is the same in every run. The main actor is that of
     /// the simulation's main loop then: its jobs run there, in the common modes, and `MainActor.assumeIsolated` holds in its
-    /// handlers.
+    /// handlers. The process of a simulated host has a `default executor` of its own, and its main loop is that of the
+    /// main actor for what runs in it. Properties of the main actor are one for all, as other static variables are.
     ///
     /// ```swift
     /// withSimulation { simulation in
@@ -33,7 +34,8 @@ extension Simulation {
     /// - Precondition: the calling thread is one of the simulation's.
     public func captureExecutors() {
         Router.install()
-        let world = loop.world
-        if Capture.current[world] == nil { Capture.current.set(Capture(self), in: world) }
+        // Checks the thread.
+        _ = loop
+        capturesExecutors = true
     }
 }

@@ -24,7 +24,12 @@ public struct SimulationTrait: TestTrait, SuiteTrait, TestScoping {
             return issue
         }
         try await Witness.$current.withValue(witness) {
-            try await trait.provideScope(for: test, testCase: testCase, performing: function)
+            try await trait.provideScope(for: test, testCase: testCase) {
+                try await function()
+                for failure in witness.hostFailures {
+                    Issue.record(Comment(rawValue: "\(failure)"), sourceLocation: test.sourceLocation)
+                }
+            }
         }
     }
 }
@@ -37,6 +42,8 @@ extension Trait where Self == SimulationTrait {
     /// ```swift
     /// @Suite("The store", .simulated) struct StoreTests { … }
     /// ```
+    ///
+    /// A host whose program throws an error is an issue, unless it may fail.
     ///
     /// Of several simulations of a test, it is the one of the calling thread, or else the one that was begun last.
     public static var simulated: Self { SimulationTrait() }

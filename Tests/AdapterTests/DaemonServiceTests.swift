@@ -1,3 +1,4 @@
+#if Adapters
 import Glibc
 import Logging
 import RunLoopCore
@@ -155,3 +156,4 @@ struct DaemonServiceTests {
         #expect(steps.entries == ["stop accepting", "drain", "exit"])
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Adapters
 import Logging
 import RunLoopCore
 import RunLoopKit
@@ -93,3 +94,4 @@ struct LoggingTests {
         #expect(lines[0].message.hasPrefix("timer \"slow\" ("))
     }
 }
+#endif

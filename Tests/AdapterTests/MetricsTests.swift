@@ -1,3 +1,4 @@
+#if Adapters
 import MetricsTestKit
 import RunLoopCore
 import RunLoopKit
@@ -82,3 +83,4 @@ struct MetricsTests {
         }
     }
 }
+#endif

@@ -1,21 +1,23 @@
 // swift-tools-version: 6.2
 
-// A package that depends on RunLoopKit: Tests/dependent-checks looks at what it fetches and builds.
+// A package that depends on RunLoopKit: Tests/dependent-checks compares the packages that it fetches and the modules that it builds.
 
 import PackageDescription
 
-// The trait named in this variable, or none, as for who names none.
+// Where RunLoopKit is, the adapters to use, and the trait to ask for.
+let path = Context.environment["RUNLOOPKIT"] ?? "../.."
+let adapters = Context.environment["ADAPTERS"]?.split(separator: " ").map(String.init) ?? []
 let traits: Set<Package.Dependency.Trait> = Context.environment["TRAIT"].map { [.trait(name: $0)] } ?? [.defaults]
 
 let package = Package(
     name: "Dependent",
-    dependencies: [.package(name: "RunLoopKit", path: "../..", traits: traits)],
+    dependencies: [.package(name: "RunLoopKit", path: path, traits: traits)],
     targets: [
         .executableTarget(
             name: "Dependent",
-            dependencies: [
-                .product(name: "RunLoopKit", package: "RunLoopKit"),
-                .product(name: "RunLoopSimulation", package: "RunLoopKit"),
-            ])
+            dependencies: (["RunLoopKit", "RunLoopSimulation"] + adapters).map {
+                .product(name: $0, package: "RunLoopKit")
+            },
+            swiftSettings: adapters.map { .define($0) })
     ]
 )

@@ -1,4 +1,4 @@
-// error: 'scheduledDisplayLink' is unavailable from asynchronous contexts; a display link belongs to a thread
+// error: 'scheduledDisplayLink' is unavailable from asynchronous contexts; it asks the thread for its loop; make a DisplayLink and add(to: loop
 import RunLoopKit
 
 func scheduleInAsync() async {

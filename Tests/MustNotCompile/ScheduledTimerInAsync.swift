@@ -1,4 +1,4 @@
-// error: 'scheduledTimer' is unavailable from asynchronous contexts; a timer belongs to a thread
+// error: 'scheduledTimer' is unavailable from asynchronous contexts; it asks the thread for its loop; write loop.add(Timer(fire: loop.now + interval, …), forMode: …)
 import RunLoopKit
 
 func scheduleInAsync() async {

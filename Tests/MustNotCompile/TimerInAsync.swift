@@ -1,4 +1,4 @@
-// error: is unavailable from asynchronous contexts; a timer belongs to a thread; sleep on a clock, or make it in a block for remote.run
+// error: is unavailable from asynchronous contexts; it asks the thread for its loop; write Timer(fire: loop.now + interval, interval: interval, …)
 import RunLoopKit
 
 func makeInAsync() async {

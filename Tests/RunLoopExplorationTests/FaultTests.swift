@@ -1,5 +1,6 @@
 import RunLoopCore
 import RunLoopExploration
+import RunLoopHosts
 import RunLoopKit
 import RunLoopSimulation
 import TestSupport
@@ -11,6 +12,8 @@ private func explore(
     guard case .failed(let finding) = exploration.run(body) else { return nil }
     return finding
 }
+
+private struct Failure: Error {}
 
 @Suite("What exploration takes for a fault")
 struct FaultTests {
@@ -24,6 +27,21 @@ struct FaultTests {
         #expect(finding?.fault.kind == .deadlock)
         #expect(finding?.fault.description.contains("\"server\"") == true, "\(String(describing: finding))")
         #expect(explore(Exploration(limits: .init(reportsDeadlocks: false))) { serve($0) } == nil)
+    }
+
+    @Test("the program of a host throws an error, unless the host may fail")
+    func hostFailure() {
+        func begin(_ simulation: Simulation, mayFail: Bool) {
+            let network = SimulatedNetwork(simulation)
+            network.addHost("server", mayFail: mayFail) { _ in
+                if simulation.choice("the disk", of: ["works", "fails"]) == "fails" { throw Failure() }
+            }
+            simulation.runUntilIdle()
+        }
+        let finding = explore { begin($0, mayFail: false) }
+        #expect(finding?.fault.kind == .failure)
+        #expect(finding?.fault.description == "host \"server\" failed at 0.000000000: Failure()")
+        #expect(explore(Exploration(schedules: 20)) { begin($0, mayFail: true) } == nil)
     }
 
     @Test("a task of a loop does not end when it is cancelled")

@@ -90,6 +90,15 @@ struct DiskTests {
         }
         note { "\(try disk.open(directory + "lock", .locking).path.hasSuffix("lock"))" }
         note { "\(try disk.open(directory + "lock", .locking).path.hasSuffix("lock"))" }
+        note {
+            let former = try disk.open(directory + "lock", .locking)
+            let next = try disk.open(directory + "next", .creating)
+            try next.lock()
+            try disk.rename(directory + "next", to: directory + "lock")
+            note { try disk.open(directory + "lock", .locking).path }
+            return withExtendedLifetime((former, next)) { "moved" }
+        }
+        note { "\(try disk.open(directory + "lock", .locking).path.hasSuffix("lock"))" }
         return answers
     }
 
@@ -109,7 +118,7 @@ struct DiskTests {
             }
             simulation.advance(by: .seconds(1))
         }
-        #expect(simulated.withLock(\.self) == real && real.count == 14)
+        #expect(simulated.withLock(\.self) == real && real.count == 17)
     }
 
     /// A host that writes ten pieces of ten bytes, the first four of which it syncs, and then crashes.

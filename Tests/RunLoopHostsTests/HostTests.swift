@@ -9,6 +9,13 @@ import Testing
 
 @testable import Minute
 
+private func failSilently() {
+    withSimulation { simulation in
+        SimulatedNetwork(simulation).addHost("server") { _ in throw SystemError("begin", errno: EPERM) }
+        simulation.runUntilIdle()
+    }
+}
+
 @Suite("Simulated hosts")
 struct HostTests {
     @Test("a program runs on its host's main loop; its process ends when nothing is left in the loop")
@@ -37,18 +44,51 @@ struct HostTests {
     func failures() {
         withSimulation { simulation in
             let network = SimulatedNetwork(simulation)
-            let host = network.addHost("worker") { loop in
+            let host = network.addHost("worker", mayFail: true) { loop in
                 loop.perform(afterDelay: .seconds(5)) {}
                 throw SystemError("begin", errno: EPERM)
             }
             simulation.advance(by: .seconds(1))
-            #expect(!host.isRunning)
+            #expect(!host.isRunning && simulation.hostFailures.isEmpty)
             guard case .failed(let error)? = host.ending else {
                 Issue.record("it ended otherwise")
                 return
             }
             #expect(error as? SystemError == SystemError("begin", errno: EPERM))
         }
+    }
+
+    @Test("a simulation throws the error of a program whose host was not to fail")
+    func unexpectedFailures() throws {
+        let failure = #expect(throws: Simulation.HostFailure.self) {
+            try withSimulation { simulation in
+                let network = SimulatedNetwork(simulation)
+                network.addHost("client") { loop in loop.perform(afterDelay: .seconds(5)) {} }
+                network.addHost("server") { _ in
+                    simulation.spend(.seconds(1))
+                    throw SystemError("begin", errno: EPERM)
+                }
+                simulation.runUntilIdle()
+                guard simulation.hostFailures.count == 1 else { throw SystemError("count", errno: EINVAL) }
+            }
+        }
+        #expect(
+            failure?.description
+                == "host \"server\" failed at 1.000000000: begin: Operation not permitted (errno 1)")
+        // What the test has found itself goes first.
+        #expect(throws: SystemError("own", errno: EIO)) {
+            try withSimulation { simulation in
+                SimulatedNetwork(simulation).addHost("server") { _ in throw SystemError("begin", errno: EPERM) }
+                simulation.runUntilIdle()
+                throw SystemError("own", errno: EIO)
+            }
+        }
+    }
+
+    @Test("a simulation whose body cannot throw traps with the error of a host")
+    func failuresTrap() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { failSilently() }
+        #expect(says("host \"server\" failed at 0.000000000: begin", result))
     }
 
     @Test("a process that ends closes its connections; its threads end")

@@ -52,6 +52,24 @@ struct CountdownTests {
         }
     }
 
+    @Test("a resume that does nothing is told")
+    func told() {
+        withSimulation { simulation in
+            let (log, ignored) = (Log<String>(), Log<String>())
+            simulation.loop.trace = { if case .ignored(let what) = $0 { ignored(what) } }
+            let countdown = countdown(log, from: 2, .continuing)
+            countdown.resume()
+            countdown.resume()
+            simulation.advance(to: ms(5000))
+            countdown.resume()
+            #expect(
+                ignored.entries == [
+                    "the countdown (\(countdown.origin)) was resumed, but it is running",
+                    "the countdown (\(countdown.origin)) was resumed, but it has finished",
+                ])
+        }
+    }
+
     @Test("continuing: the interval under way goes on where the pause began")
     func continuing() {
         withSimulation { simulation in

@@ -10,7 +10,9 @@ struct EscapeTests {
         withSimulation(traced: true) { simulation in
             leave(simulation) { try? await Task.sleep(for: .milliseconds(50)) }
             let escape = simulation.escapes.first ?? ""
-            #expect(escape.hasPrefix("task "), "\(escape)")
+            #expect(
+                escape.hasPrefix("task \"poller\" (RunLoopSimulationTests/EscapeTests.swift:\(leavingLine))"),
+                "\(escape)")
             #expect(
                 escape.hasSuffix("came to main at 0.000000000 from a thread outside of the simulation"), "\(escape)")
             #expect(simulation.trace.contains { $0.hasSuffix("escape: \(escape)") }, "\(simulation.trace)")
@@ -79,6 +81,9 @@ struct EscapeTests {
         func add() { count += 1 }
     }
 }
+
+/// Where ``leave(_:_:)`` starts its task.
+private let leavingLine = #line + 5
 
 /// Has a task of the loop wait until one of its waits was long enough for it to leave.
 private func leave(_ simulation: Simulation, _ wait: @escaping @Sendable () async -> Void) {

@@ -168,6 +168,40 @@ struct WallTimerTests {
         #expect(lines == ["-24.0 at -24.0 missed 0"])
     }
 
+    @Test("Also if its last date was earlier: the size of the step counts, and not where it leads")
+    func correctedBetweenDates() {
+        let lines = hourly { simulation, _ in
+            simulation.advance(by: .seconds(12 * hour + hour / 2))
+            simulation.wallTime = at(9.4)
+            simulation.advance(by: .seconds(3 * hour))
+        }
+        #expect(lines.dropFirst(12) == ["10.0 at 10.0 missed 0", "11.0 at 11.0 missed 0", "12.0 at 12.0 missed 0"])
+    }
+
+    @Test("Steps of three hours or less each are corrections, however far they lead together")
+    func severalSteps() {
+        let lines = hourly { simulation, _ in
+            simulation.advance(by: .seconds(12 * hour + hour / 2))
+            simulation.wallTime = at(9.5)
+            simulation.advance(by: .seconds(hour / 4))
+            simulation.wallTime = at(7)
+            simulation.advance(by: .seconds(6 * hour))
+        }
+        #expect(lines.dropFirst(12) == ["13.0 at 13.0 missed 0"])
+    }
+
+    @Test("A clock that is set back while its timer is in no loop, by more than three hours, shows a new time")
+    func correctedWhileRemoved() {
+        let lines = hourly { simulation, timer in
+            simulation.advance(by: .seconds(12 * hour + hour / 2))
+            simulation.loop.remove(timer, fromMode: .default)
+            simulation.wallTime = at(9.4)
+            simulation.loop.add(timer, forMode: .default)
+            simulation.advance(by: .seconds(hour))
+        }
+        #expect(lines.dropFirst(12) == ["10.0 at 10.0 missed 0"])
+    }
+
     @Test("A timer never fires before the clock shows its date, even if the clock is set back at that moment")
     func neverEarly() {
         let lines = hourly { simulation, _ in

@@ -63,25 +63,6 @@ final class Side {
     }
 }
 
-/// Two sockets connected by TCP, whose resets lose what is under way.
-func makeTCPSockets() -> (Int32, Int32) {
-    let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-    let one = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-    defer { close(listener) }
-    var address = sockaddr_storage()
-    var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
-    let other = withUnsafeMutablePointer(to: &address) { pointer in
-        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-            // A socket that listens without an address gets a port of the system's.
-            precondition(listen(listener, 1) == 0 && getsockname(listener, address, &length) == 0)
-            precondition(connect(one, address, length) == 0)
-            return accept(listener, nil, nil)
-        }
-    }
-    precondition(other >= 0)
-    return (one, other)
-}
-
 extension Contexts {
     /// Both sides of a conversation, which is about to begin.
     func connect(

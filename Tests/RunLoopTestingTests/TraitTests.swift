@@ -41,6 +41,11 @@ struct TraitTests {
         Issue.record("plain")
     }
 
+    @Test("a host that fails without a word of the test is an issue", .intercepted, .simulated)
+    func failure() {
+        withSimulation { $0.noteFailure(of: "server", CancellationError()) }
+    }
+
     @Test("what it has said")
     func said() {
         let file = "RunLoopTestingTests/TraitTests.swift"
@@ -61,6 +66,11 @@ struct TraitTests {
                 stuck:
                   main has waited since 0.000000000 for source (\(file):32) in default
                 """, "over\nseed 43, at 0.000000000", "plain",
+                """
+                host "server" failed at 0.000000000: CancellationError()
+                seed 0, at 0.000000000
+                nothing has happened
+                """,
             ])
     }
 }

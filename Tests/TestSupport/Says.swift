@@ -3,11 +3,11 @@ package import Testing
 /// Whether what a process wrote before it ended holds `sentence`. Optimised code traps without a word.
 package func says(_ sentence: String, _ result: ExitTest.Result?) -> Bool {
     #if DEBUG
-        let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        if text.contains(sentence) { return true }
-        print("the process wrote, without \"\(sentence)\":\n\(text)")
-        return false
+    let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+    if text.contains(sentence) { return true }
+    print("the process wrote, without \"\(sentence)\":\n\(text)")
+    return false
     #else
-        return true
+    return true
     #endif
 }

@@ -8,6 +8,25 @@ package func makeSockets() -> (Int32, Int32) {
     return (descriptors[0], descriptors[1])
 }
 
+/// Two sockets connected by TCP, whose resets lose what is under way.
+package func makeTCPSockets() -> (Int32, Int32) {
+    let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    let one = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    defer { close(listener) }
+    var address = sockaddr_storage()
+    var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    let other = withUnsafeMutablePointer(to: &address) { pointer in
+        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+            // A socket that listens without an address gets a port of the system's.
+            precondition(listen(listener, 1) == 0 && getsockname(listener, address, &length) == 0)
+            precondition(connect(one, address, length) == 0)
+            return accept(listener, nil, nil)
+        }
+    }
+    precondition(other >= 0)
+    return (one, other)
+}
+
 /// The ends of a pipe, for somebody who closes them.
 package func makePipe() -> (read: Int32, write: Int32) {
     var ends: [Int32] = [-1, -1]

@@ -2,10 +2,10 @@ import RunLoopKit
 
 /// All changes in a file, one after another, so that they can be made again at the next start.
 ///
-/// The changes of a pass are one frame. While the disk's thread writes a frame, and waits for the disk if it has to, the
-/// next one comes together. When the file has become long, it is written anew from what the store holds.
+/// Each loop writes the changes of a pass as one frame, before the replies that tell of them; the disk's thread syncs. When
+/// the file is twice as long as it has to be, it is written anew from the keys in the store.
 final class AppendLog {
-    /// When a change is safe from a loss of power. From the end of the process it is safe as soon as it is written.
+    /// When a change is safe from a loss of power. From the end of the process it is safe before the client has its reply.
     enum Sync: String, CaseIterable {
         /// Before the client has its reply.
         case always
@@ -24,8 +24,8 @@ final class AppendLog {
     let path: String
     /// Where changes come in.
     let queue: ChangeQueue
-    /// Called when everything up to this position is safe.
-    var safeHandler: (_ position: Int) -> Void = { _ in }
+    /// Called when more has become safe, though no loop has just written it.
+    var safeHandler: () -> Void = {}
     /// Called with what keeps changes from being written, and with `nil` when they are written again.
     var errorHandler: (DiskError?) -> Void = { _ in }
     /// Called when the disk has lost something that was written: nothing can mend that but a new start.
@@ -37,32 +37,27 @@ final class AppendLog {
     private let store: Store
     private let disk: DiskThread
     private let loop: RunLoop
-    private let lock: FileLock
-    private let target = Target()
-
-    /// The file, for the disk's thread alone once that runs.
-    private final class Target: @unchecked Sendable {
-        var file: FrameFile?
-    }
-
-    // The frame that is being written, or that could not be.
-    private var frame: [UInt8] = []
-    private var isBusy = false
+    private let own: LoopBound<Own>
     private var hasFailed = false
+    private var isSyncing = false
     private var timer: Timer?
     private var rewrite: Rewrite?
-    private var nextRewrite = 0
+    /// The end of the rewrite, which waits for the present writer.
+    private var afterPause: (() -> Void)?
+    private var isPaused = false
     private var closing: ((DiskError?) -> Void)?
 
+    /// - Throws: if another process has the file, by whatever path, or if there can be none.
     init(_ path: String, _ settings: Settings, _ store: Store, _ disk: DiskThread, on loop: RunLoop) throws(DiskError) {
         self.path = path
         self.settings = settings
         self.store = store
         self.disk = disk
         self.loop = loop
-        lock = try FileLock(for: path)
         let own = LoopBound(Own(), loop: loop)
-        queue = ChangeQueue(settings.sync) { own.remote.perform(inModes: .common) { _ in own.value.log?.flush() } }
+        self.own = own
+        queue = ChangeQueue(settings.sync) { own.remote.perform(inModes: .common) { _ in own.value.log?.look() } }
+        queue.use(try FrameFile(at: path))
         own.value.log = self
     }
 
@@ -72,22 +67,18 @@ final class AppendLog {
 
     // MARK: The start
 
-    /// Makes the changes that are in the file again, and opens it for more.
+    /// Makes the changes that are in the file again; more come behind them.
     ///
-    /// - Returns: how many bytes at the end were broken off and have been cut; `nil` if there is no file.
+    /// - Returns: how many bytes at the end were broken off and have been cut; `nil` if the file is empty.
     func load() throws(DiskError) -> Int? {
-        let found = try DiskError.withContents(of: path) { bytes throws(DiskError) in
-            do throws(Frame.Broken) {
-                return (extent: try Frame.read(bytes, .log, store.restore), length: bytes.count)
-            } catch {
-                throw DiskError(broken: path, .log, at: error.offset)
-            }
-        }
-        guard let (extent, length) = found else { return nil }
+        let file = queue.file
+        guard let cut = try file.load(.log, store.restore) else { return nil }
         store.endRestoring()
-        target.file = try FrameFile(appendingTo: path, extent)
-        grown(to: extent.end)
-        return length - extent.end
+        queue.use(file)
+        // Not by its length, because most of the file may be of the past.
+        setLimit(twice: store.recordSize)
+        look()
+        return cut
     }
 
     /// Begins a file with what the store holds.
@@ -95,97 +86,128 @@ final class AppendLog {
         let file = try FrameFile(replacing: path, .log)
         try Dump.write(store.table, to: file)
         try file.install()
-        target.file = file
-        grown(to: file.length)
+        queue.use(file)
+        setLimit(twice: file.length)
     }
 
-    private func grown(to length: Int) {
-        queue.fileHasGrown(to: length)
-        nextRewrite = max(settings.rewriteSize, 2 * length)
+    private func setLimit(twice length: Int) {
+        queue.setLimit(max(settings.rewriteSize, 2 * length))
     }
 
     // MARK: Changes
 
-    /// Hands the changes to the disk's thread, unless it has some already.
-    private func flush(syncs: Bool = false) {
-        guard !isBusy else { return }
-        if !hasFailed, let next = queue.takeFrame() { frame = next }
-        let syncs = syncs || settings.sync == .always
-        guard !frame.isEmpty || (syncs && queue.writtenSince != nil) else { return ended() }
-        isBusy = true
-        disk.perform { [target, frame] () throws(DiskError) in
-            let file = target.file!
-            if !frame.isEmpty { try file.append(frame) }
-            if syncs { try file.sync() }
-            return file.length
-        } then: { [weak self] outcome in
-            self?.written(outcome, syncs)
-        }
-    }
-
-    private func written(_ outcome: DiskThread.Outcome, _ syncs: Bool) {
-        isBusy = false
-        switch outcome {
-        case .success(let length):
-            queue.fileHasGrown(to: length)
-            frame = []
-            if hasFailed { errorHandler(nil) }
+    /// Reacts to a write or its failure: syncs, tries again, or begins a new file.
+    private func look() {
+        let status = queue.status()
+        if let failure = status.failure { return failed(failure) }
+        if hasFailed {
             hasFailed = false
-            if syncs || settings.sync == .no { safeHandler(queue.framesAreSafe()) }
-            goOn(hasChanges: queue.frameIsWritten())
-        case .failure(let error):
-            if closing != nil { ended(error) }
-            guard !error.isLoss else { return lossHandler(error) }
-            if !hasFailed { errorHandler(error) }
-            hasFailed = true
-            queue.frameHasFailed()
-            schedule(at: loop.now + .seconds(1))
+            errorHandler(nil)
+            safeHandler()
         }
+        guard closing == nil else { return finish() }
+        if let since = status.writtenSince, !isSyncing, settings.sync != .no {
+            let date = settings.sync == .always ? since : since + .milliseconds(500)
+            if date <= loop.now { sync() } else { schedule(at: date) }
+        }
+        if status.isTooLong { writeAnew() }
     }
 
-    private func goOn(hasChanges: Bool) {
-        if hasChanges || closing != nil {
-            flush(syncs: closing != nil || isSyncDue)
-        } else if settings.sync == .everysec, let date = queue.writtenSince {
-            schedule(at: date + .milliseconds(500))
-        }
-        if queue.length > nextRewrite { writeAnew() }
-    }
-
-    private var isSyncDue: Bool {
-        settings.sync == .everysec && queue.writtenSince.map { $0 + .milliseconds(500) <= loop.now } ?? false
+    private func failed(_ failure: DiskError) {
+        if closing != nil { ended(failure) }
+        guard !failure.isLoss else { return lossHandler(failure) }
+        if !hasFailed { errorHandler(failure) }
+        hasFailed = true
+        schedule(at: loop.now + .seconds(1))
     }
 
     /// Syncs, or tries again what has failed, at that time.
     private func schedule(at date: RunLoop.Instant) {
         guard timer?.isValid != true else { return }
         let timer = Timer(fire: date, interval: .zero, repeats: false) { [weak self] _ in
-            self?.flush(syncs: self?.settings.sync == .everysec)
+            guard let self else { return }
+            if hasFailed { retry() } else { look() }
         }
         timer.name = "log"
         loop.add(timer, forMode: .common)
         self.timer = timer
     }
 
+    private func retry() {
+        if write() { look() }
+    }
+
+    /// Writes everything, whatever has failed before.
+    ///
+    /// - Returns: `false` if somebody else writes: then it tries again afterwards.
+    private func write() -> Bool {
+        queue.write(isRetry: true, now: loop.now) { [own] in
+            own.remote.perform(inModes: .common) { _ in own.value.log?.retry() }
+        }
+    }
+
+    private func sync() {
+        isSyncing = true
+        let (file, position) = queue.beginSync()
+        disk.perform { () throws(DiskError) in
+            try file.sync()
+            return position
+        } then: { [weak self] outcome in
+            self?.synced(outcome)
+        }
+    }
+
+    private func synced(_ outcome: DiskThread.Outcome) {
+        isSyncing = false
+        switch outcome {
+        case .success(let position):
+            queue.endSync(upTo: position)
+            safeHandler()
+            look()
+        case .failure(let error):
+            if closing != nil { ended(error) }
+            lossHandler(error)
+        }
+    }
+
     // MARK: A new file
 
     /// Writes the file anew, as short as it can be, while changes go to the old one too.
     ///
-    /// What is noted between the last piece and the change of files may be in the new file twice. Making the same changes
+    /// Changes that are noted before the new file is installed and written afterwards are in it twice. Making the same changes
     /// again in the same order changes nothing.
     func writeAnew() {
         guard rewrite == nil, !hasFailed, closing == nil else { return }
-        let rewrite = Rewrite(path, .log, store.table, disk, installed: { [target] in target.file = $0 }) {
-            [weak self] outcome in
-            guard let self else { return }
-            queue.tell(nil)
-            self.rewrite = nil
-            if case .success(let length) = outcome { grown(to: length) } else { grown(to: queue.length) }
-            rewriteHandler(outcome)
-        }
+        queue.setLimit(.max)
+        let rewrite = Rewrite(
+            path, .log, store.table, disk, settle: { [weak self] in self?.pause(then: $0) },
+            installed: { [queue] in queue.use($0) }
+        ) { [weak self] in self?.rewritten($0) }
         self.rewrite = rewrite
         queue.tell(rewrite.dump)
         rewrite.begin()
+    }
+
+    /// Keeps all loops from writing, so that nothing is written to the old file alone.
+    private func pause(then end: @escaping () -> Void) {
+        afterPause = end
+        queue.pause { [own] in own.remote.perform(inModes: .common) { _ in own.value.log?.paused() } }
+    }
+
+    private func paused() {
+        isPaused = true
+        afterPause?()
+        afterPause = nil
+    }
+
+    private func rewritten(_ outcome: DiskThread.Outcome) {
+        rewrite = nil
+        queue.tell(nil)
+        if isPaused { queue.resume() }
+        isPaused = false
+        // A rewrite that has failed is tried again then, too.
+        setLimit(twice: queue.length)
+        rewriteHandler(outcome)
     }
 
     // MARK: The end
@@ -194,7 +216,14 @@ final class AppendLog {
     func close(then completion: @escaping (DiskError?) -> Void) {
         closing = completion
         timer?.invalidate()
-        flush(syncs: true)
+        finish()
+    }
+
+    private func finish() {
+        guard !isSyncing, write() else { return }
+        let status = queue.status()
+        guard status.failure == nil, status.writtenSince != nil else { return ended(status.failure) }
+        sync()
     }
 
     private func ended(_ error: DiskError? = nil) {

@@ -2,48 +2,68 @@ import RunLoopKit
 
 /// Changes from all loops on their way to the log. Any thread.
 ///
-/// The changes that come while the frame before them is written make the next frame. Frames are counted: positions in
-/// the log are such numbers.
+/// The changes of a pass are a frame, which is written before a reply tells of them. Frames are counted:
+/// positions in the log are such numbers.
 final class ChangeQueue: Sendable {
     private struct State {
         var changes: [UInt8] = []
-        /// Since when there are changes.
-        var changedSince: RunLoop.Instant?
-        /// Since when something is on a frame, and not as safe as it is to be.
-        var writtenSince: RunLoop.Instant?
+        /// Empty, with room for the changes of a pass.
+        var spare: [UInt8] = []
         /// The frame that the changes will be.
         var position = 1
-        /// Somebody will ask for the next frame, or takes none for now.
-        var isAwaited = false
-        var hasFailed = false
-        /// How many bytes the file has.
+        /// The last frame that is in the file, and the last one that is on the disk.
+        var written = 0
+        var synced = 0
+        /// The time of the first frame that waits for a sync, and of the first one that the present sync is for.
+        var writtenSince: RunLoop.Instant?
+        var syncingSince: RunLoop.Instant?
+        /// Why changes cannot be written at present.
+        var failure: DiskError?
+
+        var file: FrameFile?
         var length = 0
+        /// The file is to be written anew when it is longer.
+        var limit = Int.max
+        /// Whether a loop writes, or writing is paused.
+        var isTaken = false
+        /// Called afterwards.
+        var waiting: [@Sendable () -> Void] = []
+        /// Called when the present write has ended, which pauses writing.
+        var pausing: (@Sendable () -> Void)?
         var dump: Dump?
+        /// Whether the log has been told that there is news.
+        var hasTold = false
+
+        /// The position up to which everything is as safe as it is to be before replies tell of it.
+        func safePosition(_ sync: AppendLog.Sync, now: @autoclosure () -> RunLoop.Instant) -> Int {
+            switch sync {
+            case .always: return synced
+            case .everysec:
+                guard let since = syncingSince ?? writtenSince else { return written }
+                return since + .seconds(1) < now() ? synced : written
+            case .no: return written
+            }
+        }
     }
 
     private let sync: AppendLog.Sync
     private let state = Shared(State())
-    /// Has the next frame written. Called on the thread of a change.
-    private let flush: @Sendable () -> Void
+    /// Called when the log should look at the ``status()``. Any thread.
+    private let tell: @Sendable () -> Void
 
-    init(_ sync: AppendLog.Sync, flush: @escaping @Sendable () -> Void) {
+    init(_ sync: AppendLog.Sync, tell: @escaping @Sendable () -> Void) {
         self.sync = sync
-        self.flush = flush
+        self.tell = tell
     }
 
     // MARK: The stores
 
     /// Notes a change, whose key is locked.
-    func note(_ change: Store.Change, now: @autoclosure () -> RunLoop.Instant) {
-        let isFirst = state.withLock { state in
+    func note(_ change: Store.Change) {
+        state.withLock { state in
             state.dump?.note(change)
             Record.append(change, to: &state.changes)
-            guard state.changedSince == nil else { return false }
-            state.changedSince = now()
-            defer { state.isAwaited = true }
-            return !state.isAwaited
         }
-        if isFirst { flush() }
     }
 
     /// The position up to which everything must be safe before replies may go, since they tell of what may be lost
@@ -52,74 +72,153 @@ final class ChangeQueue: Sendable {
     /// - Parameter hasChanged: whether the replies are to changes.
     func unsafePosition(hasChanged: Bool, now: @autoclosure () -> RunLoop.Instant) -> Int? {
         state.withLock { state in
-            guard state.changedSince != nil || state.writtenSince != nil else { return nil }
-            let position = state.changedSince == nil ? state.position - 1 : state.position
-            // Whoever changes what cannot be written waits. Others may read meanwhile, and be told why they may not change
-            // anything.
-            guard !state.hasFailed else { return hasChanged ? position : nil }
-            switch sync {
-            case .always: return position
-            case .everysec:
-                let since = min(state.writtenSince ?? .distantFuture, state.changedSince ?? .distantFuture)
-                return since + .seconds(1) < now() ? position : nil
-            // What waits for the disk is bounded all the same.
-            case .no: return state.changes.count > 64 * 1024 * 1024 ? position : nil
-            }
+            let last = state.changes.isEmpty ? state.position - 1 : state.position
+            guard last > state.safePosition(sync, now: now()) else { return nil }
+            // The reply to a change that cannot be written waits. Others may read meanwhile, and be told why they may not
+            // change anything.
+            return state.failure == nil || hasChanged ? last : nil
         }
     }
 
+    /// The position up to which everything is as safe as it is to be before replies tell of it.
+    func safePosition(now: @autoclosure () -> RunLoop.Instant) -> Int {
+        state.withLock { $0.safePosition(sync, now: now()) }
+    }
+
+    var file: FrameFile { state.withLock { $0.file! } }
     var length: Int { state.withLock { $0.length } }
+
+    // MARK: Writing
+
+    /// Writes the changes that have been noted. Does nothing if there are none or, unless it is a retry, if the last ones
+    /// could not be written.
+    ///
+    /// - Parameter again: called, on any thread, once the file is free.
+    /// - Returns: `false` if the file is not free.
+    func write(
+        isRetry: Bool = false, now: @autoclosure () -> RunLoop.Instant, again: @escaping @Sendable () -> Void
+    ) -> Bool {
+        var frame: [UInt8] = []
+        var file: FrameFile?
+        let isFree = state.withLock { state in
+            guard !state.isTaken else {
+                // Even if there is nothing left to write: the present writer may have the caller's changes.
+                state.waiting.append(again)
+                return false
+            }
+            guard !state.changes.isEmpty, isRetry || state.failure == nil else { return true }
+            state.isTaken = true
+            state.position += 1
+            (frame, state.changes, state.spare) = (state.changes, state.spare, [])
+            file = state.file
+            return true
+        }
+        guard let file else { return isFree }
+        var failure: DiskError?
+        do throws(DiskError) { try file.append(frame) } catch { failure = error }
+        let (next, hasNews) = state.withLock { state in
+            let hasNews = end(&frame, failure, file.length, now(), &state)
+            return (giveBack(&state), hasNews)
+        }
+        for action in next { action() }
+        if hasNews { tell() }
+        return true
+    }
+
+    /// - Returns: whether the log has to be told.
+    private func end(
+        _ frame: inout [UInt8], _ failure: DiskError?, _ length: Int, _ now: RunLoop.Instant, _ state: inout State
+    ) -> Bool {
+        var hasNews = failure != nil || state.failure != nil || length > state.limit
+        (state.failure, state.length) = (failure, length)
+        if failure == nil {
+            state.written = state.position - 1
+            if state.writtenSince == nil {
+                state.writtenSince = now
+                hasNews = hasNews || sync != .no
+            }
+            frame.removeAll(keepingCapacity: frame.capacity <= 1 << 20)
+            state.spare = frame
+        } else {
+            // The next frame has them, and a later number.
+            state.changes = frame + state.changes
+        }
+        guard hasNews, !state.hasTold else { return false }
+        state.hasTold = true
+        return true
+    }
+
+    /// Frees the file, unless writing is to be paused.
+    ///
+    /// - Returns: the blocks to call.
+    private func giveBack(_ state: inout State) -> [@Sendable () -> Void] {
+        if let pausing = state.pausing {
+            state.pausing = nil
+            return [pausing]
+        }
+        state.isTaken = false
+        defer { state.waiting = [] }
+        return state.waiting
+    }
+
+    /// Pauses writing until ``resume()``.
+    ///
+    /// - Parameter ready: called when no loop writes: at once, or later and on any thread.
+    func pause(_ ready: @escaping @Sendable () -> Void) {
+        let isFree = state.withLock { state in
+            guard state.isTaken else {
+                state.isTaken = true
+                return true
+            }
+            state.pausing = ready
+            return false
+        }
+        if isFree { ready() }
+    }
+
+    func resume() {
+        for action in state.withLock({ giveBack(&$0) }) { action() }
+    }
 
     // MARK: The log
 
-    /// The changes that have come together, as a frame. If there are none, somebody asks when there are.
-    func takeFrame() -> [UInt8]? {
+    struct Status {
+        let failure: DiskError?
+        /// The time of the first frame that waits for a sync.
+        let writtenSince: RunLoop.Instant?
+        let isTooLong: Bool
+    }
+
+    /// The present state. Later news is a reason for another call of ``tell``.
+    func status() -> Status {
         state.withLock { state in
-            guard let since = state.changedSince else {
-                state.isAwaited = false
-                return nil
-            }
-            defer { state.changes = [] }
-            state.isAwaited = true
-            state.writtenSince = state.writtenSince ?? since
-            state.changedSince = nil
-            state.position += 1
-            return state.changes
+            state.hasTold = false
+            return Status(
+                failure: state.failure, writtenSince: state.writtenSince, isTooLong: state.length > state.limit)
         }
     }
 
-    func fileHasGrown(to length: Int) {
-        state.withLock { $0.length = length }
+    /// Writes to this file from now on. Nobody writes meanwhile.
+    func use(_ file: FrameFile) {
+        state.withLock { ($0.file, $0.length) = (file, file.length) }
     }
 
-    /// From now on somebody asks for a frame when there are changes again.
-    ///
-    /// - Returns: whether there are some already.
-    func frameIsWritten() -> Bool {
+    /// How long the file may become before it is to be written anew.
+    func setLimit(_ limit: Int) {
+        state.withLock { $0.limit = limit }
+    }
+
+    /// - Returns: the file to sync, and the position up to which it is on the disk then.
+    func beginSync() -> (file: FrameFile, position: Int) {
         state.withLock { state in
-            state.hasFailed = false
-            state.isAwaited = state.changedSince != nil
-            return state.isAwaited
+            (state.syncingSince, state.writtenSince) = (state.writtenSince, nil)
+            return (state.file!, state.written)
         }
     }
 
-    /// Nothing can be written for now, and nobody asks for it.
-    func frameHasFailed() {
-        state.withLock { $0.hasFailed = true }
+    func endSync(upTo position: Int) {
+        state.withLock { ($0.syncingSince, $0.synced) = (nil, position) }
     }
-
-    /// Everything that is on a frame is as safe as it is to be.
-    ///
-    /// - Returns: the position of the last one.
-    func framesAreSafe() -> Int {
-        state.withLock { state in
-            state.writtenSince = nil
-            return state.position - 1
-        }
-    }
-
-    /// Since when something is on a frame, and not as safe as it is to be.
-    var writtenSince: RunLoop.Instant? { state.withLock { $0.writtenSince } }
 
     /// Tells a dump of changes from now on; `nil` for none.
     func tell(_ dump: Dump?) {

@@ -30,15 +30,12 @@ struct DiskError: Error, CustomStringConvertible {
     }
 
     /// Calls `body` with the bytes of a file, which are valid until it returns.
-    ///
-    /// - Returns: `nil` if there is no such file.
     static func withContents<Result>(
-        of path: String, _ body: (UnsafeRawBufferPointer) throws(DiskError) -> Result
-    ) throws(DiskError) -> Result? {
+        of file: File, _ body: (UnsafeRawBufferPointer) throws(DiskError) -> Result
+    ) throws(DiskError) -> Result {
         do {
-            return try Disk.current.open(path, .reading).withContents(body)
+            return try file.withContents(body)
         } catch let error as SystemError {
-            if error.errno == ENOENT { return nil }
             throw DiskError(error.operation, error.errno)
         } catch let error as DiskError {
             throw error
@@ -47,10 +44,23 @@ struct DiskError: Error, CustomStringConvertible {
         }
     }
 
-    init(broken path: String, _ kind: Frame.Kind, at offset: Int) {
+    fileprivate init(broken path: String, _ kind: Frame.Kind, at offset: Int) {
         isLoss = true
         reason = offset == 0 ? "not a \(kind) of this version" : "damaged at byte \(offset)"
         description =
             offset == 0 ? "\(path) is not a \(kind) of this version" : "\(path) is not a whole \(kind): \(reason)"
+    }
+}
+
+extension Frame {
+    /// Calls the body with all changes in the file at a path.
+    static func read(
+        _ bytes: UnsafeRawBufferPointer, _ kind: Kind, of path: String, _ body: (Store.Change) -> Void
+    ) throws(DiskError) -> Extent {
+        do throws(Broken) {
+            return try read(bytes, kind, body)
+        } catch {
+            throw DiskError(broken: path, kind, at: error.offset)
+        }
     }
 }

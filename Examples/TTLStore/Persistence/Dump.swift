@@ -1,8 +1,8 @@
 /// All keys as frames of a new file, piece by piece, while the stores go on.
 ///
 /// It goes from shard to shard. A change to a shard that it has passed is appended behind; a change to one that is still
-/// to come will be found there. So the file tells, at its end, what the table holds at that time, and nothing is copied
-/// or kept waiting meanwhile.
+/// to come will be found there. So the file tells, after each frame from the last shard's on, what the table holds at that
+/// time, and nothing is copied or kept waiting meanwhile.
 final class Dump: Sendable {
     private let pieceSize: Int
     private let state = Shared(State())
@@ -22,11 +22,9 @@ final class Dump: Sendable {
     /// Whether all shards have been passed.
     var isComplete: Bool { state.withLock { $0.isComplete } }
 
-    /// Notes a change, whose key is locked. Call it with each until ``isComplete``, and with later ones if you like. Any
-    /// thread.
+    /// Notes a change, whose key is locked. Any thread.
     func note(_ change: Store.Change) {
         state.withLock { state in
-            guard !state.isComplete else { return }
             switch change {
             case .set(let key, _, _), .expire(let key, _), .remove(let key):
                 guard key.shard < state.shard else { return }
@@ -36,14 +34,18 @@ final class Dump: Sendable {
         }
     }
 
-    /// The next frame, with what has been noted since the last one. One thread at a time.
+    /// The next frame, with the changes noted since the last one; empty if there is nothing to tell. One thread at a time.
     func next(of table: Table) -> [UInt8] {
-        while let shard = nextShard {
+        // Changes do not count: however many come, there are some keys in each frame.
+        var size = 0
+        while size < pieceSize, let shard = nextShard {
             table.withLock(ofPart: Table.part(ofShard: shard)) {
                 state.withLock { state in
+                    let start = state.bytes.count
                     for (key, entry) in table[shard].entries {
                         Record.append(.set(key, value: entry.value, date: entry.date), to: &state.bytes)
                     }
+                    size += state.bytes.count - start
                     state.shard += 1
                 }
             }
@@ -54,10 +56,8 @@ final class Dump: Sendable {
         }
     }
 
-    /// The shard to go on with, unless there is enough for a frame.
-    private var nextShard: Int? {
-        state.withLock { $0.isComplete || $0.bytes.count >= pieceSize ? nil : $0.shard }
-    }
+    /// The next shard.
+    private var nextShard: Int? { state.withLock { $0.isComplete ? nil : $0.shard } }
 
     /// Writes all keys at once.
     static func write(_ table: Table, to file: FrameFile) throws(DiskError) {

@@ -1,10 +1,10 @@
 import Glibc
 import RunLoopUnix
 
-/// A file of frames that is being written. One thread at a time may use it.
+/// A file of frames that is being written. One thread at a time may use it; any may sync it meanwhile.
 ///
-/// A new file is written beside its place, under a name that nobody else may have taken, and gets its place when it is
-/// whole and on the disk.
+/// It is locked as long as it is open. A new file is written beside its place, under a name that nobody else may have
+/// taken, and gets its place when it is whole and on the disk.
 final class FrameFile: @unchecked Sendable {
     let path: String
     /// How many bytes of it are whole frames.
@@ -14,7 +14,7 @@ final class FrameFile: @unchecked Sendable {
     private var sum: UInt32
     private var temporary: String?
 
-    /// Begins a new file. A leftover of a process that was killed is replaced: whoever calls this has the lock.
+    /// Begins a new file. A leftover of a process that was killed is replaced: the caller has the lock.
     init(replacing path: String, _ kind: Frame.Kind) throws(DiskError) {
         self.path = path
         let temporary = FrameFile.temporary(of: path)
@@ -22,22 +22,39 @@ final class FrameFile: @unchecked Sendable {
         self.disk = disk
         try? disk.remove(temporary)
         file = try DiskError.doing("open \(temporary)") { () throws(SystemError) in
-            try disk.open(temporary, .creating)
+            let file = try disk.open(temporary, .creating)
+            // Before it takes the place of the old one.
+            try file.lock()
+            return file
         }
         self.temporary = temporary
         (length, sum) = (0, 0)
-        try write([Array(kind.rawValue.utf8)])
+        try write(Array(kind.rawValue.utf8))
     }
 
-    /// Goes on with a file, after the frames that are whole; what comes behind them is cut off.
-    init(appendingTo path: String, _ extent: Frame.Extent) throws(DiskError) {
+    /// Opens the file that has the place, or makes an empty one, and keeps all others away from it.
+    ///
+    /// - Throws: if somebody else has locked it, by whatever path, or if there can be none.
+    init(at path: String) throws(DiskError) {
         self.path = path
+        disk = Disk.current
+        file = try FileLock.open(path, of: path)
+        (length, sum) = (0, 0)
+    }
+
+    /// Calls the body with all changes in the file. More can be appended afterwards; a broken end is cut off.
+    ///
+    /// - Returns: how many bytes that was; `nil` if the file is empty.
+    func load(_ kind: Frame.Kind, _ body: (Store.Change) -> Void) throws(DiskError) -> Int? {
+        let (extent, count) = try DiskError.withContents(of: file) { bytes throws(DiskError) in
+            guard !bytes.isEmpty else { return (Frame.Extent(end: 0), 0) }
+            return (try Frame.read(bytes, kind, of: path, body), bytes.count)
+        }
+        guard count > 0 else { return nil }
         (length, sum) = (extent.end, extent.sum)
-        let disk = Disk.current
-        self.disk = disk
-        file = try DiskError.doing("open \(path)") { () throws(SystemError) in try disk.open(path, .writing) }
         try truncate()
         try sync()
+        return count - length
     }
 
     deinit {
@@ -49,29 +66,25 @@ final class FrameFile: @unchecked Sendable {
     /// Appends a frame. If that fails, the file is as it was.
     func append(_ changes: [UInt8]) throws(DiskError) {
         let next = changes.withUnsafeBytes { Checksum.of($0, after: sum) }
-        try write([Frame.head(length: changes.count, sum: next), changes])
+        try write(Frame.head(length: changes.count, sum: next) + changes)
         sum = next
     }
 
     /// Appends the end of a snapshot.
     func appendEnd() throws(DiskError) {
-        try write([Frame.head(length: 0, sum: sum)])
+        try write(Frame.head(length: 0, sum: sum))
     }
 
-    private func write(_ pieces: [[UInt8]]) throws(DiskError) {
-        let start = length
-        for piece in pieces {
-            do {
-                try DiskError.doing("write \(temporary ?? path)") { () throws(SystemError) in
-                    try file.write(piece, at: length)
-                }
-            } catch {
-                length = start
-                try truncate()
-                throw error
+    private func write(_ bytes: [UInt8]) throws(DiskError) {
+        do {
+            try DiskError.doing("write \(temporary ?? path)") { () throws(SystemError) in
+                try file.write(bytes, at: length)
             }
-            length += piece.count
+        } catch {
+            try truncate()
+            throw error
         }
+        length += bytes.count
     }
 
     private func truncate() throws(DiskError) {
@@ -82,7 +95,7 @@ final class FrameFile: @unchecked Sendable {
 
     /// Waits until all of it is on the disk. After an error nobody knows what is, and to write it again does not help.
     func sync() throws(DiskError) {
-        try DiskError.doing("sync \(temporary ?? path)", isLoss: true) { () throws(SystemError) in try file.sync() }
+        try DiskError.doing("sync \(path)", isLoss: true) { () throws(SystemError) in try file.sync() }
     }
 
     /// Gives a new file its place, once it is on the disk.
@@ -100,14 +113,21 @@ final class FrameFile: @unchecked Sendable {
     }
 }
 
-/// Keeps every other process away from a file, as long as it lives.
+/// Keeps every other process away from a name, as long as it lives: for a file that is a new one each time it is written.
 final class FileLock {
     private let file: File
 
-    /// - Throws: if another process has the lock, or if there can be none, as in a directory that is missing.
+    /// - Throws: if another process has the lock, or if there can be none.
     init(for path: String) throws(DiskError) {
+        file = try FileLock.open(path + ".lock", of: path)
+    }
+
+    /// Opens and locks the file that keeps others away from a path.
+    ///
+    /// - Throws: if somebody else has locked it, or if there can be none, as in a directory that is missing.
+    static func open(_ name: String, of path: String) throws(DiskError) -> File {
         let disk = Disk.current
-        let name = path + ".lock"
+        let file: File
         do throws(SystemError) {
             file = try disk.open(name, .locking)
         } catch {
@@ -121,5 +141,6 @@ final class FileLock {
         }
         // Of a process that was killed.
         try? disk.remove(FrameFile.temporary(of: path))
+        return file
     }
 }

@@ -7,12 +7,16 @@ struct Journal: Sendable {
     let queue: ChangeQueue?
 
     /// Notes each change of a store from now on. On the thread of the store's loop.
-    func follow(_ store: Store, on loop: RunLoop) {
-        guard note != nil || queue != nil else { return }
-        store.changeHandler = { [self, unowned loop] change in
+    ///
+    /// - Returns: what writes them to the log, if there is one.
+    func follow(_ store: Store, on loop: RunLoop) -> ChangeWriter? {
+        let writer = queue.map { ChangeWriter($0, on: loop) }
+        guard note != nil || writer != nil else { return nil }
+        store.changeHandler = { [note] change in
             note?(change)
-            queue?.note(change, now: loop.now)
+            writer?.note(change)
         }
+        return writer
     }
 
     /// What INFO says of it.

@@ -47,7 +47,7 @@ final class Persistence {
     /// From now on, clients get the replies that wait for the log, and are told what is wrong with it.
     func connect(_ servers: Servers) {
         guard let changes else { return }
-        changes.safeHandler = { position in servers.onEach { $0.release(upTo: position) } }
+        changes.safeHandler = { servers.onEach { $0.release() } }
         changes.errorHandler = { [log] error in
             if let error { log.error("\(error); nothing can be changed until it can be written") }
             if error == nil { log.warning("changes can be written again") }

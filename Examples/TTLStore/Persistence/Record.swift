@@ -1,5 +1,8 @@
 /// Changes as bytes: a letter for the kind, then lengths and dates as little-endian numbers, then the key and the value.
 enum Record {
+    /// The bytes of a record that sets a key, before the key and the value.
+    static let headOfSet = 17
+
     static func append(_ change: Store.Change, to bytes: inout [UInt8]) {
         switch change {
         case .set(let key, let value, let date):

@@ -5,6 +5,7 @@ final class Rewrite {
     private let table: Table
     private let disk: DiskThread
     private let target: Target
+    private let settle: (_ end: @escaping () -> Void) -> Void
     private let completion: (DiskThread.Outcome) -> Void
 
     /// The new file, for the disk's thread alone.
@@ -20,33 +21,40 @@ final class Rewrite {
             self.installed = installed
         }
 
-        func write(_ frame: [UInt8], isLast: Bool) throws(DiskError) -> Int {
+        func append(_ frame: [UInt8], then next: (FrameFile) throws(DiskError) -> Void) throws(DiskError) -> Int {
             do throws(DiskError) {
                 let file = if let file { file } else { try FrameFile(replacing: path, kind) }
                 self.file = file
                 if !frame.isEmpty { try file.append(frame) }
-                guard isLast else { return 0 }
-                if kind == .snapshot { try file.appendEnd() }
-                try file.install()
-                installed(file)
+                try next(file)
                 return file.length
             } catch {
                 file = nil
                 throw error
             }
         }
+
+        func install(_ file: FrameFile) throws(DiskError) {
+            if kind == .snapshot { try file.appendEnd() }
+            try file.install()
+            installed(file)
+        }
     }
 
     /// - Parameters:
+    ///   - settle: called when all keys are on the disk; it calls its argument, at once or later, to have the latest
+    ///     changes written behind them and the file installed.
     ///   - installed: called on the disk's thread when the file has taken its place.
     ///   - completion: called with the length of the file.
     init(
         _ path: String, _ kind: Frame.Kind, _ table: Table, _ disk: DiskThread,
+        settle: @escaping (_ end: @escaping () -> Void) -> Void = { $0() },
         installed: @escaping @Sendable (FrameFile) -> Void = { _ in },
         then completion: @escaping (DiskThread.Outcome) -> Void
     ) {
         self.table = table
         self.disk = disk
+        self.settle = settle
         self.completion = completion
         target = Target(path, kind, installed)
     }
@@ -56,16 +64,26 @@ final class Rewrite {
         step()
     }
 
-    /// One piece at a time: the loop serves others in between, and memory holds no more than a piece.
+    /// One piece at a time: the loop serves others in between, and memory holds no more than a piece. The long wait for
+    /// the disk comes before the end, which is short.
     private func step() {
         let frame = dump.next(of: table)
         let isLast = dump.isComplete
         disk.perform { [target] () throws(DiskError) in
-            try target.write(frame, isLast: isLast)
+            try target.append(frame) { file throws(DiskError) in if isLast { try file.sync() } }
         } then: { [weak self] outcome in
             guard let self else { return }
-            if case .success = outcome, !isLast { return step() }
-            completion(outcome)
+            guard case .success = outcome else { return completion(outcome) }
+            if isLast { settle { [weak self] in self?.end() } } else { step() }
+        }
+    }
+
+    private func end() {
+        let frame = dump.next(of: table)
+        disk.perform { [target] () throws(DiskError) in
+            try target.append(frame, then: target.install)
+        } then: { [weak self] outcome in
+            self?.completion(outcome)
         }
     }
 }

@@ -1,4 +1,6 @@
+import Glibc
 import RunLoopKit
+import RunLoopUnix
 
 /// The store in a file, which is always a whole one.
 final class Snapshot {
@@ -22,14 +24,17 @@ final class Snapshot {
 
     /// Loads the file into the store; without a file nothing.
     func load() throws(DiskError) {
-        let found: Void? = try DiskError.withContents(of: path) { bytes throws(DiskError) in
-            do throws(Frame.Broken) {
-                _ = try Frame.read(bytes, .snapshot, store.restore)
-            } catch {
-                throw DiskError(broken: path, .snapshot, at: error.offset)
-            }
+        let file: File
+        do throws(SystemError) {
+            file = try Disk.current.open(path, .reading)
+        } catch {
+            if error.errno == ENOENT { return }
+            throw DiskError(error.operation, error.errno)
         }
-        if found != nil { store.endRestoring() }
+        try DiskError.withContents(of: file) { bytes throws(DiskError) in
+            _ = try Frame.read(bytes, .snapshot, of: path, store.restore)
+        }
+        store.endRestoring()
     }
 
     /// What notes a change, whose key is locked. Any thread.

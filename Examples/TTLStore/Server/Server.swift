@@ -20,6 +20,7 @@ final class Server {
     private let settings: Settings
     private let census: Census
     private let journal: Journal
+    private let writer: ChangeWriter?
     private let log: Logger
     private var listeners: [Listener] = []
     private var clients: [Int: Client] = [:]
@@ -34,16 +35,18 @@ final class Server {
 
     init(
         _ commands: Commands, on loop: RunLoop, _ settings: Settings, _ census: Census, _ journal: Journal,
-        _ log: Logger
+        _ writer: ChangeWriter?, _ log: Logger
     ) {
         self.loop = loop
         self.commands = commands
         self.settings = settings
         self.census = census
         self.journal = journal
+        self.writer = writer
         self.log = log
         performed = census.join()
         commands.channels.send = { [unowned self] in notify($0, $1.bytes) }
+        writer?.writtenHandler = { [unowned self] in release() }
         commands.information = { [unowned self] in information + [journal.information] }
     }
 
@@ -162,10 +165,11 @@ final class Server {
         client.isCurrent = false
         performed.requests.value += batch.requests
         client.isLast = batch.end == .last
-        if let queue = journal.queue, reply.count > 0,
-            let position = queue.unsafePosition(hasChanged: commands.store.hasChanged, now: loop.now)
+        if let writer, reply.count > 0,
+            let position = writer.queue.unsafePosition(hasChanged: commands.store.hasChanged, now: loop.now)
         {
             hold(client, until: position)
+            writer.writeSoon()
         } else {
             connection.write(reply.memory.span.extracting(first: reply.count))
             if !notices.isEmpty { connection.write(notices) }
@@ -203,20 +207,22 @@ final class Server {
     // MARK: Replies that wait
 
     private func hold(_ client: Client, until position: Int) {
-        client.held = reply.bytes + notices
+        client.held += reply.memory[..<reply.count]
+        client.held += notices
         client.heldUntil = position
         holding.append(client)
     }
 
-    /// Sends the replies that were held until the log was safe up to this position.
-    func release(upTo position: Int) {
-        guard !holding.isEmpty else { return }
+    /// Sends the replies that were held until the log was as safe as it is now.
+    func release() {
+        guard !holding.isEmpty, let position = writer?.queue.safePosition(now: loop.now) else { return }
         let released = holding.filter { $0.heldUntil! <= position }
         holding.removeAll { $0.heldUntil! <= position }
         for client in released {
             client.heldUntil = nil
             client.connection.write(client.held)
-            client.held = []
+            // The room is for the next replies, unless these were many.
+            client.held.removeAll(keepingCapacity: client.held.capacity <= 4096)
             proceed(client)
             finishIfDone(client)
         }

@@ -26,26 +26,26 @@ final class Servers: Sendable {
         let connect = { @Sendable (store: Store, loop: RunLoop) in
             let channels = Channels(audience, on: loop)
             store.expiryHandler = { channels.tellAll(ofExpired: $0) }
-            journal.follow(store, on: loop)
-            return channels
+            return (channels, journal.follow(store, on: loop))
         }
-        let makeServer = { @Sendable (store: Store, channels: Channels, loop: RunLoop) in
+        let makeServer = { @Sendable (store: Store, channels: Channels, writer: ChangeWriter?, loop: RunLoop) in
             let commands = Commands(store: store, channels: channels, settings: options.commandSettings)
             commands.configuration = configuration
-            return Server(commands, on: loop, options.serverSettings, census, journal, log)
+            return Server(commands, on: loop, options.serverSettings, census, journal, writer, log)
         }
         // What was loaded expires on the daemon's loop, whoever serves clients.
-        let channels = connect(store, loop)
+        let (channels, writer) = connect(store, loop)
         guard options.loops > 1 else {
             group = nil
-            servers = [LoopBound(makeServer(store, channels, loop), loop: loop)]
+            servers = [LoopBound(makeServer(store, channels, writer, loop), loop: loop)]
             return
         }
         let table = store.table
         let bound = Shared<[LoopBound<Server>]>([])
         group = try LoopGroup(count: options.loops, name: "clients") { loop, _ in
             let store = Store(on: loop, sharing: table)
-            let server = makeServer(store, connect(store, loop), loop)
+            let (channels, writer) = connect(store, loop)
+            let server = makeServer(store, channels, writer, loop)
             loop[Servers.own] = server
             bound.withLock { $0.append(LoopBound(server, loop: loop)) }
         }

@@ -242,9 +242,20 @@ final class Store {
 
     // MARK: Memory
 
+    // The table's room for a key and its entry, and two arrays; and a timer: measured with a million keys.
+    private static let memoryOfEntry = 160
+    private static let memoryOfTimer = 210
+
     private static func size(_ key: Key, _ entry: Table.Entry) -> Int {
-        // The table's room for the key and its entry, two arrays, and a timer: measured with a million keys.
-        key.bytes.count + entry.value.count + (entry.hasExpiry ? 370 : 160)
+        key.bytes.count + entry.value.count + memoryOfEntry + (entry.hasExpiry ? memoryOfTimer : 0)
+    }
+
+    /// How many bytes records take that set each key once.
+    var recordSize: Int {
+        withLocks(of: .all) {
+            table.usedMemory + table.count * (Record.headOfSet - Store.memoryOfEntry)
+                - table.countWithExpiry * Store.memoryOfTimer
+        }
     }
 
     /// Which key has to go when there is no room for another.

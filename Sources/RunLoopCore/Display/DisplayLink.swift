@@ -175,7 +175,9 @@ public final class DisplayLink: RunLoop.TimedItem {
     /// Adds the link to `modes` of `loop`; in modes that it is in already nothing changes.
     ///
     /// The first call is in the first frame after now. A link is in one loop at a time, in any number of its modes. A
-    /// link that is invalid or in another loop is ignored; ``RunLoop/trace`` tells. On the loop's thread, O(log n).
+    /// link that is invalid is ignored; ``RunLoop/trace`` tells. On the loop's thread, O(log n).
+    ///
+    /// - Precondition: the link is in no other loop.
     public func add(to loop: RunLoop, forMode modes: RunLoop.Modes) {
         loop.enrol(self, modes)
     }

@@ -13,48 +13,130 @@ final class DispatchRecord: Sendable {
         var begin: RunLoop.Instant
     }
 
+    /// What has the watching thread look again, besides the dates that it knows.
+    enum Awaited {
+        case nothing
+        /// A call: none is under way. In a simulation, a call that takes time.
+        case call
+        /// The end of the call with that number.
+        case end(of: UInt64)
+    }
+
+    /// What the watching thread sees.
+    struct Sight {
+        /// The call that blocks the loop now, if any.
+        let current: Call?
+        /// How many calls there were.
+        let count: UInt64
+        /// The call whose end was awaited has ended, or runs the loop nested: when that was.
+        let end: RunLoop.Instant?
+    }
+
     private struct State {
         /// The calls and runs that are under way, the innermost last. A run is `nil`: a handler that runs the loop does
         /// not block it.
         var calls: [Call?] = []
         var lastNumber: UInt64 = 0
+        var awaited = Awaited.nothing
+        /// When the call ended whose end was awaited.
+        var end: RunLoop.Instant?
+
+        /// Whether it is to be told that the innermost call has ended, or runs the loop.
+        mutating func ends(at now: RunLoop.Instant) -> Bool {
+            guard case .end(let number) = awaited, let call = calls.last ?? nil, call.number == number else {
+                return false
+            }
+            (awaited, end) = (.nothing, now)
+            return true
+        }
+
+        /// Whether it is to be told of a call.
+        mutating func begins() -> Bool {
+            guard case .call = awaited else { return false }
+            awaited = .nothing
+            return true
+        }
     }
 
     private let state = Locked(State())
     let thread: pthread_t
+    /// Whether calls take no time unless they say so.
+    let isVirtual: Bool
+    private let wakeWatcher = Locked<@Sendable () -> Void>({})
 
     /// On the loop's thread.
-    init() {
+    init(isVirtual: Bool) {
+        self.isVirtual = isVirtual
         thread = pthread_self()
     }
 
-    /// The call that blocks the loop now, if any.
-    var current: Call? { state.withLock { $0.calls.last ?? nil } }
+    /// Called once, on the watching thread, before it looks.
+    ///
+    /// - Parameter wake: has the watching thread look. Called on the loop's thread.
+    func watch(waking wake: @escaping @Sendable () -> Void) {
+        wakeWatcher.withLock { $0 = wake }
+    }
+
+    /// Looks, on the watching thread.
+    ///
+    /// - Parameter body: returns what has it look again.
+    func look(_ body: (Sight) -> Awaited) {
+        state.withLock { state in
+            let sight = Sight(current: state.calls.last ?? nil, count: state.lastNumber, end: state.end)
+            state.end = nil
+            state.awaited = body(sight)
+        }
+    }
 
     func begin(
         _ kind: RunLoop.ItemKind, _ name: String?, _ origin: RunLoop.Origin, _ mode: RunLoop.Mode,
         at now: RunLoop.Instant
     ) {
-        state.withLock { state in
+        let wakes = state.withLock { state in
             state.lastNumber += 1
             state.calls.append(
                 Call(number: state.lastNumber, kind: kind, name: name, origin: origin, mode: mode, begin: now))
+            return !isVirtual && state.begins()
         }
+        if wakes { wake() }
     }
 
-    func beginRun() {
-        state.withLock { $0.calls.append(nil) }
+    func beginRun(at now: RunLoop.Instant) {
+        let wakes = state.withLock { state in
+            defer { state.calls.append(nil) }
+            return state.ends(at: now)
+        }
+        if wakes { wake() }
     }
 
     /// Ends what began last. A call around it goes on, and from now on it blocks the loop if it does not return. What
     /// began before anybody watched is unknown.
     func end(at now: RunLoop.Instant) {
-        state.withLock { state in
+        let wakes = state.withLock { state in
+            let wakes = state.ends(at: now)
             _ = state.calls.popLast()
-            guard var outer = state.calls.popLast() else { return }
+            guard var outer = state.calls.popLast() else { return wakes }
             outer?.begin = now
             state.calls.append(outer)
+            return wakes
         }
+        if wakes { wake() }
+    }
+
+    /// The call that is under way is about to take virtual time.
+    fileprivate func takesTime() {
+        if state.withLock({ ($0.calls.last ?? nil) != nil && $0.begins() }) { wake() }
+    }
+
+    private func wake() {
+        wakeWatcher.withLock(\.self)()
+    }
+}
+
+extension RunLoop {
+    /// The call that the loop is making is about to take virtual time: its thread works, or waits for another one.
+    package func callTakesTime() {
+        record?.takesTime()
     }
 }
 
@@ -62,12 +144,12 @@ extension RunLoop {
     /// Calls a handler, and notes that for those who watch the loop.
     @inline(__always)
     func dispatch<Result>(
-        _ kind: @autoclosure () -> ItemKind, _ name: @autoclosure () -> String?, _ origin: Origin,
+        _ kind: @autoclosure () -> ItemKind, _ name: @autoclosure () -> String?, _ origin: @autoclosure () -> Origin,
         _ call: () -> Result
     ) -> Result {
         defer { freshTime = nil }
         guard isWatched else { return call() }
-        let record = watchedCallBegins(kind(), name(), origin)
+        let record = record == nil ? nil : watchedCallBegins(kind(), name(), origin())
         defer { watchedCallEnds(record) }
         return call()
     }

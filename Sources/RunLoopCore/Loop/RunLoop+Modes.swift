@@ -28,17 +28,16 @@ extension RunLoop {
         item.loopEnded()
     }
 
-    /// Whether an item may be scheduled here.
+    /// Whether an item may be scheduled here. One of another loop traps.
     func admits(_ item: Item) -> Bool {
         checkThread()
         guard item.isValid else {
             emit(.ignored("\(item) was added, but it is invalid; make a new one"))
             return false
         }
-        guard item.home == nil || item.isIn(self) else {
-            emit(.ignored("\(item) was added, but it is in another loop; remove it there first"))
-            return false
-        }
+        require(
+            item.home == nil || item.isIn(self),
+            "\(item) was added to a loop, but it is in another one; remove it there first, or make one for each loop")
         return true
     }
 

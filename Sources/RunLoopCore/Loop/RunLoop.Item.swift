@@ -116,6 +116,12 @@ extension RunLoop {
             return link.call(on: loop?.threadNumber ?? CallGate.thisThread, handler)
         }
 
+        /// Tells that a request was ignored, and why: to the trace of its loop, or else of the calling thread's.
+        @inline(never)
+        final func tellIgnored(_ what: String) {
+            (home ?? RunLoop.usableReference)?.with { $0.trace?(.ignored("\(description) \(what)")) }
+        }
+
         // MARK: What subclasses say
 
         var kind: ItemKind { fatalError("an item says what it is") }

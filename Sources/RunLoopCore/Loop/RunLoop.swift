@@ -136,6 +136,7 @@ public final class RunLoop {
     /// is queued is let go. From now on posts from other threads are refused.
     package func tearDown() {
         guard !hasEnded else { return }
+        tellIfNeverRun()
         letGoOfAll()
         runLastJobs()
     }

@@ -41,6 +41,8 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
     var notesJoins = false
     /// When an item last joined a mode, for joins since the outermost pass now under way began.
     private var joins: [UnsafeRawPointer: [RunLoop.Mode: UInt64]] = [:]
+    /// Finds a lane by its membership. Last, so that what a fire looks at lies together.
+    private var laneIndex = HashIndex()
 
     /// - Parameter nextOrder: greater than any that a token knows which may be used with this queue.
     init(nextOrder: UInt64 = 1) {
@@ -110,21 +112,29 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         for lane in lanes.indices where lanes[lane].membership.isCommon {
             guard !lanes[lane].membership.modes.contains(mode) else { continue }
             if !lanes[lane].membership.isEverywhere { addLane(lane, to: mode) }
+            laneIndex.remove(lane, lanes[lane].membership.word)
             lanes[lane].membership.modes.insert(mode)
+            laneIndex.insert(lane, lanes[lane].membership.word)
             for item in items(of: lane) { noteJoin(item, ModeSet(mode)) }
         }
     }
 
     private mutating func lane(for membership: Membership) -> Int {
         if lastLane < lanes.count, lanes[lastLane].membership == membership { return lastLane }
-        lastLane = lanes.indices.first { lanes[$0].membership == membership } ?? makeLane(for: membership)
+        lastLane = otherLane(for: membership)
         return lastLane
+    }
+
+    @inline(never)
+    private mutating func otherLane(for membership: Membership) -> Int {
+        laneIndex.find(membership.word) { lanes[$0].membership == membership } ?? makeLane(for: membership)
     }
 
     private mutating func makeLane(for membership: Membership) -> Int {
         require(lanes.count < 0xffff, "timers of one loop can be in 65,535 different sets of modes; reuse modes' names")
         let lane = lanes.count
         lanes.append(TimerLane(membership))
+        laneIndex.insert(lane, membership.word)
         guard !membership.isEverywhere else {
             lanesOfAnyMode.append(lane)
             for id in lanesOfMode.indices { lanesOfMode[id].append(lane) }
@@ -505,7 +515,11 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
     /// Traps unless heaps, nodes and counts agree.
     func checkInvariants() {
         precondition(called.map { $0.with { $0.queuePlace == .called } } ?? true, "a node is not being called any more")
+        precondition(laneIndex.count == lanes.count, "the index of lanes has lost count")
         for lane in lanes.indices {
+            let membership = lanes[lane].membership
+            let found = laneIndex.find(membership.word) { lanes[$0].membership == membership }
+            precondition(found != nil, "a lane is not found by its modes")
             lanes[lane].heap.checkInvariants()
             for index in 0..<lanes[lane].heap.count {
                 let (deadline, item) = (lanes[lane].heap[index].deadline, lanes[lane].heap[index].item)

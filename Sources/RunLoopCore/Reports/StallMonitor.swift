@@ -2,9 +2,10 @@ internal import Glibc
 
 /// Reports which handler blocks a loop, while it happens.
 ///
-/// A thread of its own looks at the loop. When a call of one handler has lasted for the threshold, that thread makes
-/// the report at once, and does not wait for the handler to return. There is one report per call, and one more when it
-/// has ended. A handler that runs the loop nested does not block it.
+/// A thread of its own looks at the loop. When a call of one handler, or a step of a task, has lasted for the threshold,
+/// that thread makes the report at once, and does not wait for the handler to return. There is one report per call, and
+/// one more when it has ended. A handler that runs the loop nested does not block it. A task is named by its name and the
+/// line where it was started, wherever the step runs. Only jobs of the main actor, outside of a simulation, have no name.
 ///
 /// ```swift
 /// let monitor = StallMonitor(loop, threshold: .milliseconds(200)) { stall in
@@ -12,9 +13,11 @@ internal import Glibc
 /// }
 /// ```
 ///
-/// Keep the monitor: when it goes, it stops looking. While it looks, each call of a handler costs two more uncontended
-/// locks and two more readings of the clock. In a simulation it lives on virtual time. A loop has one monitor at a
-/// time: a new one replaces the one before. A monitor belongs to its loop's thread and is not `Sendable`.
+/// Keep the monitor: when it goes, it stops looking. Each call of a handler costs two more uncontended locks and two more
+/// readings of the clock. The monitor's thread sleeps while the loop does. While the loop is busy, it wakes up four times
+/// in the time of the threshold. In a simulation it lives on virtual time, and does nothing unless a call takes time, as
+/// with `Simulation.spend(_:)`. A loop has one monitor at a time: a new one replaces the one before. A monitor belongs to
+/// its loop's thread and is not `Sendable`.
 public final class StallMonitor {
     /// A call that blocks its loop.
     public struct Stall: Sendable, Hashable, CustomStringConvertible {
@@ -49,14 +52,14 @@ public final class StallMonitor {
     ///
     /// - Parameters:
     ///   - loop: the loop.
-    ///   - threshold: how long a call may last, above zero. The monitor looks four times as often.
+    ///   - threshold: how long a call may last, above zero.
     ///   - report: called on the monitor's thread. Keep it quick: while it runs the monitor does not look.
     public init(
         _ loop: RunLoop, threshold: Duration, report: @escaping @Sendable (Stall) -> Void
     ) {
         loop.checkThread()
         require(threshold > .zero, "a stall is a call that lasts longer than something; the threshold is \(threshold)")
-        record = DispatchRecord()
+        record = DispatchRecord(isVirtual: loop.isVirtual)
         self.loop = loop
         loop.record = record
         watcher = Watcher(record, threshold, loop.world, report)
@@ -80,47 +83,83 @@ private final class Watcher: Sendable {
         _ report: @escaping @Sendable (StallMonitor.Stall) -> Void
     ) {
         thread = LoopThread(name: "stalls", in: world, isService: true) { loop in
-            var sight: Sight?
-            let timer = Timer(fire: loop.now + threshold / 4, interval: threshold / 4, repeats: true) {
-                [unowned loop] _ in
-                let call = record.current
-                if let seen = sight, seen.isReported, call?.number != seen.call.number {
-                    report(seen.stall(at: seen.last, isOver: true))
-                }
-                guard let call else { return sight = nil }
-                if sight?.call.number != call.number { sight = Sight(call, record.thread) }
-                sight!.last = loop.now
-                guard !sight!.isReported, loop.now - call.begin >= threshold else { return }
-                sight!.isReported = true
-                report(sight!.stall(at: loop.now, isOver: false))
-            }
-            loop.add(timer, forMode: .default)
+            let watch = Watch(record, threshold, on: loop, report)
+            let source = CustomSource { _ in watch.look() }
+            loop.add(source, forMode: .default)
+            record.watch { [remote = source.remote] in remote.signal() }
+            watch.look()
         }
     }
 
     func stop() {
         thread.stop()
     }
+}
+
+/// What the thread that looks knows. It belongs to that thread.
+private final class Watch {
+    private let record: DispatchRecord
+    private let threshold: Duration
+    private unowned let loop: RunLoop
+    private let report: @Sendable (StallMonitor.Stall) -> Void
+    /// The call that was seen last, and has not ended.
+    private var seen: Seen?
+    private var lastCount: UInt64 = 0
+    private var nextLook: DelayedCall?
+
+    init(
+        _ record: DispatchRecord, _ threshold: Duration, on loop: RunLoop,
+        _ report: @escaping @Sendable (StallMonitor.Stall) -> Void
+    ) {
+        (self.record, self.threshold, self.loop, self.report) = (record, threshold, loop, report)
+    }
+
+    func look() {
+        nextLook?.cancel()
+        nextLook = nil
+        var stalls: [StallMonitor.Stall] = []
+        var next: RunLoop.Instant?
+        record.look { sight in
+            let now = loop.now
+            if let seen, seen.isReported, let end = sight.end { stalls.append(seen.stall(at: end, isOver: true)) }
+            if sight.end != nil { seen = nil }
+            guard let call = sight.current else {
+                seen = nil
+                defer { lastCount = sight.count }
+                guard !record.isVirtual, sight.count != lastCount else { return .call }
+                next = now + threshold / 4
+                return .nothing
+            }
+            if seen?.call.number != call.number || seen?.call.begin != call.begin { seen = Seen(call, record.thread) }
+            let due = call.begin + threshold
+            if !seen!.isReported && now >= due {
+                seen!.isReported = true
+                stalls.append(seen!.stall(at: now, isOver: false))
+            }
+            if !seen!.isReported { next = due }
+            return seen!.isReported || record.isVirtual ? .end(of: call.number) : .nothing
+        }
+        for stall in stalls { report(stall) }
+        nextLook = next.map { loop.perform(at: $0) { [unowned self] in look() } }
+    }
 
     /// A call that was seen.
-    private struct Sight {
+    private struct Seen {
         let call: DispatchRecord.Call
         let thread: pthread_t
         let cpuTime: Duration
-        var last: RunLoop.Instant
         var isReported = false
 
         init(_ call: DispatchRecord.Call, _ thread: pthread_t) {
             self.call = call
             self.thread = thread
-            cpuTime = Sight.cpuTime(of: thread)
-            last = call.begin
+            cpuTime = Seen.cpuTime(of: thread)
         }
 
         func stall(at now: RunLoop.Instant, isOver: Bool) -> StallMonitor.Stall {
             StallMonitor.Stall(
                 kind: call.kind, name: call.name, origin: call.origin, mode: call.mode, duration: now - call.begin,
-                cpuTime: Sight.cpuTime(of: thread) - cpuTime, isOver: isOver)
+                cpuTime: Seen.cpuTime(of: thread) - cpuTime, isOver: isOver)
         }
 
         static func cpuTime(of thread: pthread_t) -> Duration {

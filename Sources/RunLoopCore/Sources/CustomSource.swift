@@ -100,7 +100,9 @@ extension RunLoop.ItemRemote where Subject == CustomSource {
 
 extension RunLoop {
     /// Schedules a source in modes of this loop, and calls its schedule handler for each new one. A source that is
-    /// invalid or in another loop is ignored; ``trace`` tells. On the loop's thread.
+    /// invalid is ignored; ``trace`` tells. On the loop's thread.
+    ///
+    /// - Precondition: the source is in no other loop.
     public func add(_ source: CustomSource, forMode modes: Modes) {
         enrol(source, modes)
     }

@@ -170,9 +170,10 @@ public final class DescriptorSource: RunLoop.Source {
 extension RunLoop {
     /// Schedules a source in modes of this loop.
     ///
-    /// The descriptor is watched as long as the source is in any mode. A source that is invalid or in another loop is
-    /// ignored; ``trace`` tells. On the loop's thread.
+    /// The descriptor is watched as long as the source is in any mode. A source that is invalid is ignored;
+    /// ``trace`` tells. On the loop's thread.
     ///
+    /// - Precondition: the source is in no other loop.
     /// - Throws: ``DescriptorError`` if the descriptor is not open, or cannot be waited for; the source is then not
     ///   scheduled.
     public func add(_ source: DescriptorSource, forMode modes: Modes) throws(DescriptorError) {

@@ -60,8 +60,10 @@ public final class Observer: RunLoop.UntimedItem {
 }
 
 extension RunLoop {
-    /// Schedules an observer in modes of this loop. An observer that is invalid or in another loop is ignored;
-    /// ``trace`` tells. On the loop's thread.
+    /// Schedules an observer in modes of this loop. An observer that is invalid is ignored; ``trace`` tells. On the
+    /// loop's thread.
+    ///
+    /// - Precondition: the observer is in no other loop.
     public func add(_ observer: Observer, forMode modes: Modes) {
         enrol(observer, modes)
     }

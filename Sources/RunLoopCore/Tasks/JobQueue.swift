@@ -98,7 +98,11 @@ extension RunLoop {
             let outer = loop.runningJobs
             loop.runningJobs = UnownedReference(self)
             running = entry
-            loop.dispatch(kind, "\(entry.job.task)", origin) {
+            // A call of a task, where it was started, if it is a loop's.
+            loop.dispatch(
+                entry.job.label == nil ? kind : .task, entry.job.label.map { $0.name } ?? entry.job.task,
+                entry.job.label?.origin ?? origin
+            ) {
                 let (job, executors) = (entry.job, executors!)
                 switch entry.way {
                 case .serial: job.runSynchronously(on: executors.serial)
@@ -133,18 +137,4 @@ extension RunLoop {
             return parts.isEmpty ? nil : parts.joined(separator: ", ")
         }
     }
-}
-
-extension UnownedJob {
-    /// Where it is in memory; no other job is there as long as it waits.
-    // A job is a pointer to it.
-    package var address: UInt { unsafeBitCast(self, to: UInt.self) }
-
-    static func == (left: UnownedJob, right: UnownedJob) -> Bool { left.address == right.address }
-
-    /// The number of its task; `nil` for a job of the runtime, with which a task lets others go first or enters an actor.
-    package var taskNumber: Int? { Int(description.filter(\.isNumber)) }
-
-    /// How reports name its task, for example `task 12`.
-    package var task: String { taskNumber.map { "task \($0)" } ?? "a job of the runtime" }
 }

@@ -35,12 +35,15 @@ extension RunLoop {
         return source
     }
 
-    /// Has the loop of the main thread run a task of its own that is isolated to the main actor, if nothing else does.
-    func serveMainActor(forTaskAt origin: Origin, inModes modes: Modes) {
+    /// Has the loop of the main thread run tasks of its own that are isolated to the main actor, if nothing else does.
+    func serveMainActor(forTasksIn modes: Modes) {
         guard rlk_is_main_thread() != 0 else { return }
-        // If it cannot be watched, the task waits.
-        try? add(mainActorSource(origin, keepsModesAlive: false), forMode: modes)
+        // Not the place of a task: it serves others as well. If it cannot be watched, tasks wait.
+        try? add(mainActorSource(Origin(), keepsModesAlive: false), forMode: modes)
     }
+
+    /// Whether a job of the main actor is on the stack, which holds back the others.
+    var isServingMainActor: Bool { self[mainActors]?.isCalling ?? false }
 
     /// The source that serves the main actor. One that was made for a task gives way to one that keeps modes alive.
     private func mainActorSource(_ origin: Origin, keepsModesAlive: Bool) -> DescriptorSource {

@@ -25,9 +25,10 @@ extension RunLoop {
     public func task<Success: Sendable>(
         name: String? = nil, priority: TaskPriority? = nil, inModes modes: Modes = .common,
         _ operation: @escaping @isolated(any) () async throws -> Success, file: StaticString = #fileID,
-        line: UInt32 = #line
+        line: UInt32 = #line, function: StaticString = #function
     ) -> Task<Success, any Error> {
-        start(name, priority, modes, Origin(file: file, line: line), operation.isolation, operation)
+        let label = TaskLabel(name: name, origin: Origin(file: file, line: line), function: function)
+        return start(label, priority, modes, operation.isolation, operation)
     }
 
     /// Starts a task that lives on the loop, and calls `completion` with its result, on the loop's thread. Everything
@@ -41,9 +42,10 @@ extension RunLoop {
         name: String? = nil, priority: TaskPriority? = nil, inModes modes: Modes = .common,
         _ operation: @escaping @isolated(any) () async throws -> Success,
         then completion: @escaping (Result<Success, any Error>) -> Void, file: StaticString = #fileID,
-        line: UInt32 = #line
+        line: UInt32 = #line, function: StaticString = #function
     ) -> Task<Void, any Error> {
-        start(name, priority, modes, Origin(file: file, line: line), operation.isolation) {
+        let label = TaskLabel(name: name, origin: Origin(file: file, line: line), function: function)
+        return start(label, priority, modes, operation.isolation) {
             let result: Result<Success, any Error>
             do { result = .success(try await operation()) } catch { result = .failure(error) }
             completion(result)
@@ -62,7 +64,9 @@ extension RunLoop {
     /// }
     /// ```
     ///
-    /// A stop does not end it: cancel the task for that. On the loop's thread.
+    /// A stop does not end it: cancel the task for that. Within a job of such a task, or of another actor or task of
+    /// ``RunLoop/Remote/executor(inModes:file:line:)`` in the common modes, it traps: the task would come after that job,
+    /// which waits for it. On the loop's thread.
     ///
     /// - Returns: what `operation` returns.
     /// - Throws: what `operation` throws; ``WaitError`` if the loop's ``LoopThread`` is to end, or if on virtual time
@@ -70,15 +74,16 @@ extension RunLoop {
     @available(*, noasync, message: "a run loop blocks its thread; start a task of the loop")
     public func run<Success: Sendable>(
         _ operation: @escaping @isolated(any) () async throws -> Success, file: StaticString = #fileID,
-        line: UInt32 = #line
+        line: UInt32 = #line, function: StaticString = #function
     ) throws -> Success {
+        checkThatTaskCanEnd(isolation: operation.isolation)
         var result: Result<Success, any Error>?
         let task = task(
             operation,
             then: { [unowned self] in
                 result = $0
                 stop()
-            }, file: file, line: line)
+            }, file: file, line: line, function: function)
         while result == nil {
             let isStarved = run(in: .default) == .starved
             guard result == nil, isStarved || isEnding else { continue }
@@ -88,28 +93,42 @@ extension RunLoop {
         return try result!.get()
     }
 
-    private func start<Success: Sendable>(
-        _ name: String?, _ priority: TaskPriority?, _ modes: Modes, _ origin: Origin, _ isolation: (any Actor)?,
-        _ operation: @escaping @isolated(any) () async throws -> Success
+    /// Traps if a job is on the stack that the jobs of a new task have to come after.
+    private func checkThatTaskCanEnd(isolation: (any Actor)?) {
+        let isHeldBack =
+            remote.executor().jobs.queue.running != nil || isolation === MainActor.shared && isServingMainActor
+        require(
+            !isHeldBack,
+            "a job of the loop runs the loop until a new task has ended; nothing can happen any more that would end the "
+                + "wait, because the task comes after the job; await the task instead")
+    }
+
+    /// - Parameter place: the scope that it belongs to, and its number there.
+    func start<Success: Sendable>(
+        _ label: TaskLabel, _ priority: TaskPriority?, _ modes: Modes, _ isolation: (any Actor)?,
+        _ operation: @escaping @isolated(any) () async throws -> Success, in place: (tasks: Tasks, number: Int)? = nil
     ) -> Task<Success, any Error> {
         checkThread()
         require(takesJobs, "a task was started on \(mailbox.loopDescription), which has ended")
-        let item = TaskItem(name: name, origin: origin)
-        // Unsafe, but the task stays on the loop's thread, to which these belong.
-        nonisolated(unsafe) let (ownItem, body, ended) = (
-            item, operation, schedule?.taskBegins(named: name, at: origin)
-        )
         let scope = TaskScope(remote)
-        let task = Task(name: name, executorPreference: remote.executor(inModes: modes).own, priority: priority) {
+        let item = TaskItem(label, scope)
+        item.tasks = place?.tasks
+        // Unsafe, but the task stays on the loop's thread, to which these belong.
+        nonisolated(unsafe) let (ownItem, ownPlace, body, ended) = (
+            item, place, operation, schedule?.taskBegins(named: label.name, at: label.origin)
+        )
+        let task = Task(name: label.name, executorPreference: remote.executor(inModes: modes).own, priority: priority) {
             defer {
                 ownItem.invalidate()
                 ended?()
+                ownPlace.map { $0.tasks.ended($0.number) }
             }
             return try await scope.run(body)
         }
+        scope.started(task.job, label)
         item.task = (cancel: { task.cancel() }, ended: { _ = await task.result })
         enrol(item, modes)
-        if isolation === MainActor.shared { serveMainActor(forTaskAt: origin, inModes: modes) }
+        if isolation === MainActor.shared { serveMainActor(forTasksIn: modes) }
         return task
     }
 }
@@ -151,22 +170,35 @@ extension RunLoop {
 final class TaskItem: RunLoop.UntimedItem {
     // Unchecked as in `Item`.
     @exclusivity(unchecked) var task: (cancel: @Sendable () -> Void, ended: @Sendable () async -> Void)?
+    /// The group that waits for it.
+    @exclusivity(unchecked) var tasks: RunLoop.Tasks?
 
-    init(name: String?, origin: RunLoop.Origin) {
-        super.init(origin: origin)
-        if let name { self.name = name }
+    private let scope: TaskScope
+    private let function: StaticString
+
+    init(_ label: TaskLabel, _ scope: TaskScope) {
+        (self.scope, function) = (scope, label.function)
+        super.init(origin: label.origin)
+        if let name = label.name { self.name = name }
+    }
+
+    /// What it waits for, and the function that started it, if it has no name.
+    override var detail: String? {
+        let parts = [name == nil ? "started in \(function)" : nil, scope.purpose].compactMap(\.self)
+        return parts.isEmpty ? nil : parts.joined(separator: ", ")
     }
 
     override var kind: RunLoop.ItemKind { .task }
     override var hasHandler: Bool { task != nil }
 
     override func dropHandler(_ body: () -> Void) {
-        task = nil
+        (task, tasks) = (nil, nil)
         body()
     }
 
     override func loopEnded() {
         task?.cancel()
-        task = nil
+        tasks?.loopEnded()
+        (task, tasks) = (nil, nil)
     }
 }

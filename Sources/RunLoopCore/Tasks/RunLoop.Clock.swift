@@ -9,8 +9,9 @@ extension RunLoop {
     ///
     /// A sleep waits in the loop's timer queue, next to the timers, and ends while the loop runs in one of the clock's
     /// modes: a task that sleeps on a clock of the default mode sleeps on while the user drags. It never ends early.
-    /// Sleeps with equal ends end in the order in which they began, timers included. A sleep keeps its modes from being
-    /// empty, as a timer does. A value and `Sendable`; any thread.
+    /// Sleeps with equal ends end in the order in which they began. The tasks go on with the blocks of the pass, after
+    /// the timers that are due in it. A sleep keeps its modes from being empty, as a timer does. A value and `Sendable`;
+    /// any thread.
     ///
     /// Source: Swift Evolution SE-0329.
     public struct Clock: _Concurrency.Clock, Sendable {
@@ -61,4 +62,23 @@ extension RunLoop.Remote {
         require(!modes.isEmpty, "a clock needs a mode; without any, no sleep would ever end")
         return RunLoop.Clock(remote: self, modes: modes, sleeps: executor(inModes: modes).sleeps)
     }
+}
+
+extension RunLoop.Clock: Identifiable {
+    /// Which loop's time a clock shows. A value and `Sendable`.
+    public struct ID: Hashable, Sendable {
+        // Kept, so that no later loop takes its address.
+        private let mailbox: Mailbox<RunLoop>
+
+        fileprivate init(_ mailbox: Mailbox<RunLoop>) {
+            self.mailbox = mailbox
+        }
+
+        public static func == (left: ID, right: ID) -> Bool { left.mailbox === right.mailbox }
+
+        public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(mailbox)) }
+    }
+
+    /// Equal for all clocks of a loop, whatever their modes: their dates can be compared.
+    public var id: ID { ID(remote.mailbox) }
 }

@@ -31,6 +31,8 @@ final class Sleep: TaskWait, @unchecked Sendable {
         loop.cancel(call)
     }
 
+    override var purpose: String? { "sleeps until \(deadline)" }
+
     /// The time has come, or the loop has ended.
     private func awake() {
         let hasEnded = remote.installedReference?.with { $0.hasEnded } ?? true

@@ -9,6 +9,7 @@ final class TaskScope: Sendable {
 
     private let remote: RunLoop.Remote
     // Unsafe and unchecked, but only the loop's thread gets at these.
+    /// The task; `nil` when it has ended.
     @exclusivity(unchecked) nonisolated(unsafe) private var task: UnownedJob?
     @exclusivity(unchecked) nonisolated(unsafe) private var wait: TaskWait?
 
@@ -18,9 +19,21 @@ final class TaskScope: Sendable {
         self.remote = remote
     }
 
+    /// The task was started, and has not begun.
+    func started(_ job: UnownedJob, _ label: TaskLabel) {
+        task = job
+        TaskLabel.set(label, for: job)
+    }
+
+    private func ended() {
+        if let task { TaskLabel.set(nil, for: task) }
+        // Another task may be where this one was, and have been started by one that sees the scope.
+        if remote.isCurrent { task = nil }
+    }
+
     /// Runs what the calling task, which prefers the loop, is for.
     func run<Success>(_ body: @isolated(any) () async throws -> Success) async throws -> Success {
-        task = remote.runningJobs?.with { $0.running }?.job
+        defer { ended() }
         return try await withTaskCancellationHandler {
             try await Self.$current.withValue(self, operation: body)
         } onCancel: {
@@ -46,6 +59,9 @@ final class TaskScope: Sendable {
 
     @inline(__always)
     func end() { wait = nil }
+
+    /// What the task waits for, if it waits for something of the loop that says so.
+    var purpose: String? { wait?.purpose }
 
     private func cancel() {
         hasCancelled.store(true, ordering: .sequentiallyConsistent)

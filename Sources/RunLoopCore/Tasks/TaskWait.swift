@@ -112,7 +112,8 @@ package class TaskWait: SerialExecutor, @unchecked Sendable {
     private final func look(in loop: RunLoop) {
         guard isOpen.load(ordering: .sequentiallyConsistent) else { return }
         if isCancelled.load(ordering: .sequentiallyConsistent) {
-            if hasBegun { cancelled(in: loop) }
+            if hasBegun || outlastsCancellation { cancelled(in: loop) }
+            guard loop.hasEnded || !outlastsCancellation else { return }
             // The end of a loop cancels its tasks.
             end(throwing: loop.hasEnded ? remote.endError : CancellationError())
         } else if !hasBegun {
@@ -148,6 +149,12 @@ package class TaskWait: SerialExecutor, @unchecked Sendable {
     /// A task has begun to wait. It may end at once.
     package func begin(in loop: RunLoop) {}
 
+    /// Whether the wait goes on when the task is cancelled.
+    package var outlastsCancellation: Bool { false }
+
     /// The task was cancelled after the wait had begun, and is about to be told.
     package func cancelled(in loop: RunLoop) {}
+
+    /// What a report says of the task, for example `sleeps until 2.500000000`.
+    package var purpose: String? { nil }
 }

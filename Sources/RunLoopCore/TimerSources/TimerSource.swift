@@ -33,7 +33,8 @@ public enum TimerSourceError: Error, Equatable, CustomStringConvertible {
 ///
 /// Keep the source: when the last reference to it goes, it stops silently, and its cancel handler is not called. What
 /// Dispatch crashes on is defined here. A source may be released while it is suspended or inactive: it stops, and if it
-/// had been cancelled, its cancel handler is called after all. A ``resume()`` without a ``suspend()`` is ignored.
+/// had been cancelled, its cancel handler is called after all. A ``resume()`` without a ``suspend()`` is ignored,
+/// and the ``RunLoop/trace`` of the queue's loop tells.
 ///
 /// While a source is active and has something to deliver, it keeps every run of its queue's loop from finishing, in any
 /// mode. It is `Sendable`: any thread may call its methods. None of them blocks, except that ``cancel()`` may wait for a
@@ -149,8 +150,8 @@ public final class TimerSource: Sendable {
     }
 
     /// Takes back one ``suspend()``. After the last one, everything that was missed is delivered at once, as one. An
-    /// inactive source that is not suspended is activated. Otherwise there is nothing to take back, and nothing
-    /// happens.
+    /// inactive source that is not suspended is activated. Otherwise there is nothing to take back: nothing
+    /// happens, and the ``RunLoop/trace`` of the queue's loop tells.
     public func resume() {
         core.resume()
     }

@@ -179,14 +179,24 @@ extension TimerSourceCore {
     }
 
     func resume() {
+        var isUnmatched = false
         change { state in
             if state.suspensions > 0 {
                 state.suspensions -= 1
                 return state.isActive && state.suspensions == 0
             }
             defer { state.isActive = true }
+            isUnmatched = state.isActive
             return !state.isActive
         }
+        if isUnmatched { tell("was resumed, but it was not suspended") }
+    }
+
+    /// Tells the home loop's trace that a request was ignored, at once on its own thread.
+    private func tell(_ what: String) {
+        let event = RunLoop.TraceEvent.ignored("\(self) \(what)")
+        if let loop = homeLoop { return loop.emit(event) }
+        _ = queue.home.mailbox.post(.urgent { $0.emit(event) })
     }
 
     func cancel() {

@@ -43,36 +43,6 @@ public struct DelayedCall: Hashable, BitwiseCopyable {
 @available(*, unavailable, message: "a delayed call belongs to its loop's thread")
 extension DelayedCall: Sendable {}
 
-/// The delayed calls of a loop that can be found by their target.
-private final class DelayedCallTable {
-    struct Entry {
-        let name: String?
-        let argument: AnyHashable?
-    }
-
-    private var pending: [ObjectIdentifier: [CallToken: Entry]] = [:]
-    private var targets: [CallToken: ObjectIdentifier] = [:]
-
-    static let local = RunLoop.Local { _ in DelayedCallTable() }
-
-    /// In the order in which they were asked for.
-    func calls(of target: AnyObject, where matches: (Entry) -> Bool) -> [CallToken] {
-        pending[ObjectIdentifier(target)].map { $0.filter { matches($0.value) }.map(\.key) }?
-            .sorted { $0.version < $1.version } ?? []
-    }
-
-    func add(_ call: CallToken, of target: AnyObject, _ entry: Entry) {
-        pending[ObjectIdentifier(target), default: [:]][call] = entry
-        targets[call] = ObjectIdentifier(target)
-    }
-
-    func remove(_ call: CallToken) {
-        guard let target = targets.removeValue(forKey: call) else { return }
-        pending[target]?[call] = nil
-        if pending[target]?.isEmpty == true { pending[target] = nil }
-    }
-}
-
 extension RunLoop {
     /// Calls `block` once, `delay` from now at the earliest, in one of `modes`.
     ///
@@ -121,7 +91,7 @@ extension RunLoop {
 
     func cancel(_ token: CallToken) {
         guard let call = timers.cancel(token) else { return }
-        if call.label == .targetedCall { self[DelayedCallTable.local].remove(token) }
+        if call.label == .targetedCall { self[TargetedCalls.local].remove(token) }
         // The block goes only here, when everything is in order: its deinits may do anything.
     }
 
@@ -133,7 +103,7 @@ extension RunLoop {
             // Only puts the task's job where it goes on.
             block()
         } else {
-            if label == .targetedCall { self[DelayedCallTable.local].remove(token) }
+            if label == .targetedCall { self[TargetedCalls.local].remove(token) }
             if trace != nil {
                 let words = label.name.map { "call \($0) due \(date)" } ?? "call due \(date)"
                 emit(.called(.delayedCall, name: label.name, origin: origin, words))
@@ -160,7 +130,7 @@ extension RunLoop {
         afterDelay delay: Duration, inModes modes: Modes = .default, file: StaticString = #fileID, line: UInt32 = #line
     ) -> DelayedCall {
         perform(
-            at: now + max(.zero, delay), inModes: modes, target: target, .init(name: name, argument: nil),
+            at: now + max(.zero, delay), inModes: modes, target: target, named: name, with: nil,
             Origin(file: file, line: line)
         ) { selector(target)() }
     }
@@ -173,35 +143,34 @@ extension RunLoop {
         file: StaticString = #fileID, line: UInt32 = #line
     ) -> DelayedCall {
         perform(
-            at: now + max(.zero, delay), inModes: modes, target: target, .init(name: name, argument: argument),
+            at: now + max(.zero, delay), inModes: modes, target: target, named: name, with: argument,
             Origin(file: file, line: line)
         ) { selector(target)(argument) }
     }
 
-    /// Cancels every pending call of a method of `target` in this loop, in all modes. On the loop's thread.
+    /// Cancels every pending call of a method of `target` in this loop, in all modes. On the loop's thread, O(number of
+    /// calls cancelled) on average.
     public func cancelPreviousPerformRequests(withTarget target: AnyObject) {
-        cancelCalls(of: target) { _ in true }
+        checkThread()
+        for call in self[TargetedCalls.local].calls(of: target) { cancel(call) }
     }
 
     /// Cancels the pending calls of `target` that have this name and an equal argument. Without an argument it matches
-    /// only calls without one. On the loop's thread.
+    /// only calls without one. On the loop's thread, O(number of calls cancelled) on average, no matter how many calls
+    /// the target has.
     public func cancelPreviousPerformRequests(
         withTarget target: AnyObject, named name: String, argument: AnyHashable? = nil
     ) {
-        cancelCalls(of: target) { $0.name == name && $0.argument == argument }
-    }
-
-    private func cancelCalls(of target: AnyObject, where matches: (DelayedCallTable.Entry) -> Bool) {
         checkThread()
-        for call in self[DelayedCallTable.local].calls(of: target, where: matches) { cancel(call) }
+        for call in self[TargetedCalls.local].calls(of: target, named: name, argument) { cancel(call) }
     }
 
     private func perform(
-        at date: Instant, inModes modes: Modes, target: AnyObject, _ entry: DelayedCallTable.Entry, _ origin: Origin,
-        _ block: @escaping () -> Void
+        at date: Instant, inModes modes: Modes, target: AnyObject, named name: String?, with argument: AnyHashable?,
+        _ origin: Origin, _ block: @escaping () -> Void
     ) -> DelayedCall {
         let call = perform(at: date, inModes: modes, label: .targetedCall, origin: origin, block)
-        if call.isPending { self[DelayedCallTable.local].add(call.token, of: target, entry) }
+        if call.isPending { self[TargetedCalls.local].add(call.token, of: target, named: name, argument) }
         return call
     }
 }

@@ -159,11 +159,17 @@ public final class Timer: RunLoop.TimedItem {
     public var fireDate: RunLoop.Instant {
         get { canFire || lastFireDate == .distantPast ? grid.date : lastFireDate }
         set {
-            guard canFire else { return }
+            guard canFire else { return tellOfDateIgnored() }
             if let home { return home.with { move(to: newValue, in: $0) } }
             restart(at: newValue)
             if isCalling { madeOwn.change = .moved(nil) } else { renewKeptPlace() }
         }
+    }
+
+    // Not inlined: the text took seven instructions of each new date.
+    @inline(never)
+    private func tellOfDateIgnored() {
+        tellIgnored("was given a new date, but it is invalid")
     }
 
     @inline(__always)
@@ -226,10 +232,12 @@ public final class Timer: RunLoop.TimedItem {
     /// Calls the block now, on the calling thread, in any mode.
     ///
     /// The schedule and the ``fireDate`` of a repeating timer do not change; a one-shot is invalidated afterwards. Does
-    /// nothing on an invalid timer, or within the timer's own callback. On the thread of its loop.
+    /// nothing on an invalid timer, or within the timer's own callback; ``RunLoop/trace`` tells. On the thread of its
+    /// loop.
     public func fire() {
         home?.with { $0.checkThread() }
-        guard canFire, !isCalling else { return }
+        guard canFire else { return tellIgnored("was asked to fire, but it is invalid") }
+        guard !isCalling else { return tellIgnored("was asked to fire in its own callback") }
         // While its block is on the stack the timer must not come due in a nested run. It is armed again afterwards.
         let before = loop
         let place = order
@@ -246,7 +254,6 @@ public final class Timer: RunLoop.TimedItem {
     /// is the same as setting ``fireDate``. Does nothing on an invalid timer, which a one-shot is once its callback has
     /// returned. On the thread of its loop, O(log n).
     public func rearm(at date: RunLoop.Instant) {
-        guard canFire else { return }
         fireDate = date
         if isCalling { madeOwn.firesAgain = true }
     }
@@ -398,8 +405,10 @@ extension Timer: Sendable {}
 extension RunLoop {
     /// Schedules a timer in modes of this loop; in modes that it is in already nothing changes.
     ///
-    /// The loop keeps the timer until it is invalidated or removed. A timer that is invalid or in another loop is
-    /// ignored; ``trace`` tells. On the loop's thread, O(log n).
+    /// The loop keeps the timer until it is invalidated or removed. A timer that is invalid is ignored;
+    /// ``trace`` tells. On the loop's thread, O(log n).
+    ///
+    /// - Precondition: the timer is in no other loop.
     public func add(_ timer: Timer, forMode modes: Modes) {
         enrol(timer, modes)
     }

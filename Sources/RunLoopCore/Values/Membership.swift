@@ -10,6 +10,10 @@ struct Membership: Hashable {
 
     var isEmpty: Bool { modes.isEmpty && !isCommon && !isEverywhere }
 
+    /// A word that is the same for equal memberships, and rarely for others.
+    @inline(__always)
+    var word: UInt64 { modes.word &+ (isCommon ? 1 << 62 : 0) &+ (isEverywhere ? 1 << 63 : 0) }
+
     @inline(__always)
     func contains(_ mode: RunLoop.Mode) -> Bool { modes.contains(mode) || isEverywhere }
 

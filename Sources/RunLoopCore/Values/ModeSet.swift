@@ -13,6 +13,10 @@ package struct ModeSet: Sendable, Hashable, BitwiseCopyable {
 
     package var isEmpty: Bool { self == ModeSet() }
 
+    /// A word that is the same for equal sets, and rarely for others.
+    @inline(__always)
+    package var word: UInt64 { bits &+ UInt64(UInt32(bitPattern: beyond.number)) << 32 }
+
     @inline(__always)
     package func contains(_ mode: RunLoop.Mode) -> Bool {
         mode.id < 64 ? bits & (1 << UInt64(mode.id)) != 0 : beyond.ids.contains(mode.id)
@@ -60,7 +64,7 @@ package struct ModeSet: Sendable, Hashable, BitwiseCopyable {
 /// A set of modes beyond the first 64, by its number. A process with so many modes keeps every such set that it has
 /// used, as it keeps their names.
 private struct ModesBeyond: Sendable, Hashable, BitwiseCopyable {
-    private let number: Int32
+    let number: Int32
 
     static let none = ModesBeyond(number: 0)
 

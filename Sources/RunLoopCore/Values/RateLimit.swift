@@ -1,7 +1,8 @@
-/// How often a source may be called: at most `burst` times within `interval`.
+/// At most `burst` calls or passes within `interval`.
 ///
-/// A source that is ready more often waits until the interval has passed; nothing is lost. An interval begins with the
-/// first call after the one before has passed. A value and `Sendable`.
+/// A source with a limit counts its calls in intervals that follow one another: an interval begins with the first call
+/// after the one before has passed. A source that is ready more often waits until then; nothing is lost. A task waits
+/// with a ``RateLimiter``, which looks back an interval from each pass. A value and `Sendable`.
 public struct RateLimit: Sendable, Hashable {
     /// The interval, above zero.
     public let interval: Duration

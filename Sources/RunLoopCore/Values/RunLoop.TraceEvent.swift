@@ -8,8 +8,9 @@ extension RunLoop {
         /// A timer fires, a delayed call is made, a timer source delivers, or a display link is called for a frame. The
         /// text tells the date.
         case called(ItemKind, name: String?, origin: Origin, String)
-        /// The loop ignored a request, as documented, or something that was made for a loop was never used. The text
-        /// says what and why.
+        /// The loop ignored a request, as documented, or an item never had its turn. Such an item was not added to a loop,
+        /// or waits for a mode in which its loop did not run while it was traced, or its loop ends without having been
+        /// run. The text names the item and the reason.
         case ignored(String)
 
         /// One line, for example `fire poll due 2.000000000 missed 0`.

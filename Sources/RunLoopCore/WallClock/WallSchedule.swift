@@ -6,3 +6,10 @@ public protocol WallSchedule: Sendable {
     /// The first date after `time`; `nil` if there is none. The same answer for the same question, and later than `time`.
     func next(after time: RunLoop.WallTime) -> RunLoop.WallTime?
 }
+
+/// A schedule with one date.
+struct SingleDate: WallSchedule {
+    let date: RunLoop.WallTime
+
+    func next(after time: RunLoop.WallTime) -> RunLoop.WallTime? { time < date ? date : nil }
+}

@@ -11,9 +11,9 @@
 /// - A clock that is set forward passes over dates, and so does a loop that is busy, that runs in another mode, or whose
 ///   machine sleeps. Those dates are missed; ``missedDates`` says what becomes of them, and ``missedFires`` how many
 ///   there were.
-/// - A clock that is set back by less than three hours makes nothing happen twice: dates that have come do not come
-///   again. If it is set back by more, what it shows now counts, as if the timer had been made then. Source: the page on
-///   cron(8).
+/// - A clock that is set back by three hours or less makes nothing happen twice: dates that have come do not come
+///   again. If it is set back by more in one step, what it shows now counts, as if the timer had been made then. Source:
+///   the page on cron(8).
 ///
 /// The dates count from the moment when the timer is first added to a loop, or from the date that it is given: a program
 /// that keeps ``lastDate`` in a file, and gives it to the timer of its next start, has the dates missed meanwhile dealt with
@@ -60,6 +60,10 @@ public final class WallTimer: RunLoop.TimedItem {
     private var missed = 0
     private var due = RunLoop.Instant.distantFuture
 
+    /// How far the wall clock was ahead of the loop's when the timer last looked. Both go at the same rate, so only a
+    /// step of the wall clock changes this.
+    private var clockAdvance: Duration?
+
     /// A clock that is set back by more than this shows a new time.
     private static let correction = Duration.seconds(3 * 3600)
 
@@ -91,11 +95,6 @@ public final class WallTimer: RunLoop.TimedItem {
         self.init(SingleDate(date: date), after: .distantPast, block: block, file: file, line: line)
     }
 
-    private struct SingleDate: WallSchedule {
-        let date: RunLoop.WallTime
-        func next(after time: RunLoop.WallTime) -> RunLoop.WallTime? { time < date ? date : nil }
-    }
-
     /// What any thread may ask of a wall timer.
     public typealias Remote = RunLoop.ItemRemote<WallTimer>
 
@@ -107,12 +106,20 @@ public final class WallTimer: RunLoop.TimedItem {
     /// Finds the next date, and arms the timer for it. Without one, the timer is invalidated.
     private func armForNext(in loop: RunLoop) {
         let now = loop.wallTime
-        let reference = lastDate ?? now
-        let last = now + Self.correction < reference ? now : reference
+        let last = showsNewTime(now, in: loop) ? now : lastDate ?? now
         lastDate = last
         fireDate = next(after: last)
         guard let fireDate else { return invalidate() }
         arm(for: fireDate, in: loop)
+    }
+
+    /// Whether the clock was set back since the timer last looked, by more than a correction. When it looks for the first
+    /// time, whether the date that it was given lies ahead by more than that.
+    private func showsNewTime(_ now: RunLoop.WallTime, in loop: RunLoop) -> Bool {
+        let advance = now - RunLoop.WallTime(nanoseconds: loop.now.nanoseconds)
+        defer { clockAdvance = advance }
+        guard let clockAdvance else { return now + Self.correction < lastDate ?? now }
+        return advance + Self.correction < clockAdvance
     }
 
     private func next(after time: RunLoop.WallTime) -> RunLoop.WallTime? {
@@ -210,8 +217,10 @@ extension RunLoop {
     /// Schedules a wall timer in modes of this loop; in modes that it is in already nothing changes.
     ///
     /// A timer that was taken out goes on where it was: dates that have come since then are missed. One that is invalid
-    /// or in another loop is ignored; ``trace`` tells. One whose schedule has no date to come is invalidated. On the
-    /// loop's thread, O(log n) and the time that the schedule takes to find a date.
+    /// is ignored; ``trace`` tells. One whose schedule has no date to come is invalidated. On the loop's thread, O(log n)
+    /// and the time that the schedule takes to find a date.
+    ///
+    /// - Precondition: the timer is in no other loop.
     public func add(_ timer: WallTimer, forMode modes: Modes) {
         enrol(timer, modes)
     }

@@ -24,8 +24,15 @@ package protocol World: AnyObject, Sendable {
     /// - Parameter what: what is awaited outside.
     func holdTime(for what: String) -> (any TimeHold)?
 
+    /// Something in it is not the same each time, whatever chance follows from: the lengths of signatures, say.
+    func isNotReproducible()
+
     /// What the threads of this world share.
     var shared: SharedLocals { get }
+}
+
+extension World {
+    package func isNotReproducible() {}
 }
 
 /// Makes the thread that made it wait until another thread opens it.

@@ -5,6 +5,8 @@ extension Exploration {
         public enum Kind: String, Sendable, Hashable {
             /// The program has thrown an error, or an expectation of a test has failed.
             case expectation
+            /// The program of a host has thrown an error, and the host was not one that may fail.
+            case failure
             /// The process has ended: a precondition has failed, or memory was touched that was not to be.
             case trap
             /// The run has not ended in the time that it may take.

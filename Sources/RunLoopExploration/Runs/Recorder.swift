@@ -8,10 +8,10 @@ final class Recorder: Choices, @unchecked Sendable {
     private var strategy: any Strategy
     private var lanes: [Lane] = []
     private var laneOfTask: [Int: Int] = [:]
-    /// The lanes of the jobs that wait on a thread, or are on their way there, by the addresses of these.
-    private var waiting: [Int: [UInt: Int]] = [:]
-    /// Threads that were told to take in what is on its way, and have run no job since.
-    private var takingIn: Set<Int> = []
+    /// The jobs that wait on a thread, or are on their way there, in the order in which they came.
+    private var waiting: [Int: [WaitingJob]] = [:]
+    /// What was chosen of what is on its way, for threads that were told to take it in.
+    private var promised: [Int: (lane: Int, step: (task: String, step: String), departure: String?)] = [:]
     private var laneOfThread: [Int: Int] = [:]
     private var laneOfPossibility: [String: Int] = [:]
     /// The task whose job runs on a thread, or ran last.
@@ -31,6 +31,13 @@ final class Recorder: Choices, @unchecked Sendable {
     private var newTask: Int?
     /// Follows from all that was chosen.
     private(set) var digest: UInt64 = 0xcbf2_9ce4_8422_2325
+
+    private struct WaitingJob {
+        let address: UInt
+        let lane: Int
+        /// Another thread has sent it, and this one has not looked yet.
+        var isOnItsWay: Bool
+    }
 
     /// A task, a thread, or something that is chosen.
     private struct Lane {
@@ -116,32 +123,32 @@ final class Recorder: Choices, @unchecked Sendable {
 
     /// Has others go first: of a thread on which tasks wait, what holds them back, and not what comes later.
     private func holdBack(_ lane: Int) {
-        let tasks = lanes[lane].thread.flatMap { waiting[$0].map { Array($0.values) } } ?? []
+        let tasks = lanes[lane].thread.flatMap { waiting[$0] }?.map(\.lane) ?? []
         for lane in tasks.isEmpty ? [lane] : tasks { lanes[lane].delay = pointCount + Self.longestDelay }
     }
 
     /// How many places a lane is held back. Without an end, one that others wait for without resting would be for ever.
     private static let longestDelay = 256
 
-    /// Who usually goes on: whoever did last, unless it lets others go first or is held back.
-    private func usual(of options: [Int], last: Int?) -> Int {
-        func isFree(_ index: Int) -> Bool {
-            lanes[options[index]].yield == nil && delay(of: options[index]) <= pointCount
-        }
-        if let last, isFree(last) { return last }
+    /// Who usually goes on: whoever does in a simulation that is not explored, unless it is held back.
+    ///
+    /// - Parameter first: whoever that is.
+    private func usual(of options: [Int], first: Int = 0) -> Int {
+        func isFree(_ index: Int) -> Bool { delay(of: options[index]) <= pointCount }
+        if isFree(first) { return first }
         return options.indices.first(where: isFree)
             ?? options.indices.min { rank(of: options[$0]) < rank(of: options[$1]) }!
     }
 
-    /// Of those that are held back or let others go first, the one with the lowest goes on.
+    /// Of those that are held back, the one with the lowest goes on.
     private func rank(of lane: Int) -> (delay: Int, yield: Int) {
         (max(0, delay(of: lane) - pointCount), lanes[lane].yield ?? 0)
     }
 
     /// A thread that has jobs of tasks that are held back, and no others, is held back with them.
     private func delay(of lane: Int) -> Int {
-        let tasks = lanes[lane].thread.flatMap { waiting[$0]?.values }
-        return max(lanes[lane].delay, tasks?.lazy.map { [lanes] in lanes[$0].delay }.min() ?? 0)
+        let tasks = lanes[lane].thread.flatMap { waiting[$0] }
+        return max(lanes[lane].delay, tasks?.lazy.map { [lanes] in lanes[$0.lane].delay }.min() ?? 0)
     }
 
     private func letOthersGoFirst(_ lane: Int) {
@@ -151,10 +158,9 @@ final class Recorder: Choices, @unchecked Sendable {
 
     // MARK: What is asked
 
-    func nextThread(of ready: [Int], last: Int?, _ name: (Int) -> String) -> Int {
+    func nextThread(of ready: [Int], usual: Int, _ name: (Int) -> String) -> Int {
         let options = ready.map { lane(ofThread: $0, name($0)) }
-        let last = last.flatMap { ready.firstIndex(of: $0) }
-        return decide(.thread, options, usual: usual(of: options, last: last))
+        return decide(.thread, options, usual: self.usual(of: options, first: usual))
     }
 
     func nextEvent(of lanes: [String]) -> Int {
@@ -179,14 +185,17 @@ final class Recorder: Choices, @unchecked Sendable {
     }
 
     func jobCame(_ job: UnownedJob, from sender: Int, to thread: Int) {
-        // Another thread's is told of twice.
-        guard waiting[thread]?[job.address] == nil else { return }
+        // Another thread's is told of twice: when it is sent, and when it has come.
+        if let place = waiting[thread]?.firstIndex(where: { $0.address == job.address }) {
+            return waiting[thread]![place].isOnItsWay = false
+        }
         let running = tasks[sender].flatMap { $0.isRunning ? $0.lane : nil }
         let known = if let task = job.taskNumber { laneOfTask[task] } else { running }
         let lane = known ?? self.lane(of: job, startedBy: running ?? self.lane(ofThread: sender, "main"))
         // With a job of its own, or one of the runtime, the task that runs lets others go first, or enters an actor.
         if lane == running { letOthersGoFirst(lane) }
-        waiting[thread, default: [:]][job.address] = lane
+        waiting[thread, default: []].append(
+            WaitingJob(address: job.address, lane: lane, isOnItsWay: sender != thread))
     }
 
     /// - Returns: a new one for a task; for a job of the runtime that of whoever started it.
@@ -205,21 +214,29 @@ final class Recorder: Choices, @unchecked Sendable {
     }
 
     func nextJob(of jobs: [UnownedJob], on thread: Int) -> Int? {
-        if jobs.count < waiting[thread]!.count, takingIn.insert(thread).inserted { return nil }
-        takingIn.remove(thread)
-        // Of several jobs of a lane the first one is next.
-        var (options, places) = ([Int](), [Int]())
-        for (place, job) in jobs.enumerated() {
-            let lane = waiting[thread]![job.address]!
-            guard !options.contains(lane) else { continue }
-            options.append(lane)
-            places.append(place)
+        let waiting = waiting[thread]!
+        let lanes = jobs.map { job in waiting.first { $0.address == job.address }!.lane }
+        if let (lane, step, departure) = promised.removeValue(forKey: thread), let place = lanes.firstIndex(of: lane) {
+            (lastStep, lastDeparture) = (step, departure)
+            return begin(jobs[place], of: lane, at: place, on: thread)
         }
-        let last = tasks[thread].flatMap { options.firstIndex(of: $0.lane) }
-        let choice = decide(.task, options, usual: usual(of: options, last: last))
-        tasks[thread] = (options[choice], true)
-        waiting[thread]![jobs[places[choice]].address] = nil
-        return places[choice]
+        // Of several jobs of a lane the first one is next. What is on its way comes after what has come.
+        var options: [Int] = []
+        for lane in lanes + waiting.filter(\.isOnItsWay).map(\.lane) where !options.contains(lane) {
+            options.append(lane)
+        }
+        let lane = options[decide(.task, options, usual: usual(of: options))]
+        guard let place = lanes.firstIndex(of: lane) else {
+            promised[thread] = (lane, lastStep, lastDeparture)
+            return nil
+        }
+        return begin(jobs[place], of: lane, at: place, on: thread)
+    }
+
+    private func begin(_ job: UnownedJob, of lane: Int, at place: Int, on thread: Int) -> Int {
+        tasks[thread] = (lane, true)
+        waiting[thread]!.removeAll { $0.address == job.address }
+        return place
     }
 
     func callEnded(on thread: Int) {

@@ -40,7 +40,9 @@ extension Run {
 extension Fault {
     /// What is wrong with a simulation at the end of a program.
     fileprivate init?(of simulation: Simulation, _ limits: Limits) {
-        if let escape = simulation.escapes.first {
+        if let failure = simulation.hostFailures.first {
+            self.init(.failure, "\(failure)")
+        } else if let escape = simulation.escapes.first {
             self.init(.escape, escape)
         } else if let most = limits.latestFire, case let late = simulation.latestFire, late.lateness > most {
             self.init(.starvation, "\(late.item ?? "a timer") fired \(late.lateness) after it was due")

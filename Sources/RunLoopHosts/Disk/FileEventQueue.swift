@@ -24,18 +24,13 @@ final class FileEventQueue: OpenDescription, FileEventTaker {
     // MARK: Watches
 
     func watch(_ path: String, for mask: UInt32) -> Int32 {
-        guard let target = target(at: path) else { return fail(ENOENT) }
+        if let reason = disk.reason(againstUseOf: path) { return fail(reason) }
+        let target = disk.node(at: path).map(Target.file) ?? .directory(Directories.name(path))
         guard !watches.contains(where: { isSame($0.target, target) }) else { return fail(EEXIST) }
         if watches.isEmpty { disk.add(self) }
         lastNumber += 1
         watches.append((lastNumber, target, mask))
         return lastNumber
-    }
-
-    private func target(at path: String) -> Target? {
-        if let node = disk.node(at: path) { return .file(node) }
-        let directory = SimulatedDisk.directory(path)
-        return path.hasSuffix("/") || disk.exists(path) ? .directory(directory) : nil
     }
 
     private func isSame(_ one: Target, _ other: Target) -> Bool {

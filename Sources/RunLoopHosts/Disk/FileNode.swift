@@ -17,9 +17,11 @@ final class FileNode {
     var openings = 0
     /// Its name, or what that was last.
     var path: String
+    /// It is a directory, which a process has opened.
+    let isDirectory: Bool
 
-    init(_ path: String) {
-        self.path = path
+    init(_ path: String, isDirectory: Bool = false) {
+        (self.path, self.isDirectory) = (path, isDirectory)
     }
 }
 

@@ -6,8 +6,10 @@ internal import RunLoopUnix
 /// The disk of a ``SimulatedHost``. What was written and not synced may be lost when the host crashes, and what was lost, or
 /// torn, follows from the simulation's seed; what was synced stays. It can be full, slow and broken.
 ///
-/// Every directory exists. ``/RunLoopUnix/Disk`` leads to it in the programs of its host. Files that are opened otherwise are the real ones. It outlives
-/// processes and crashes. Use it from the simulation's threads; it is `Sendable`.
+/// It has the usual directories of a Linux system, `/data` and `/state`, and those in which a test has installed something.
+/// Elsewhere nothing can be opened, as on a real disk. ``/RunLoopUnix/Disk`` leads to it in the programs of its host. Files
+/// that are opened otherwise are the real ones. It outlives processes and crashes. Use it from the simulation's threads; it
+/// is `Sendable`.
 public final class SimulatedDisk: Sendable {
     /// What a disk is asked to do.
     public enum Operation: Sendable, Hashable, CaseIterable {
@@ -21,6 +23,7 @@ public final class SimulatedDisk: Sendable {
     }
 
     private struct State {
+        var directories = Directories()
         var names: [String: FileNode] = [:]
         var durableNames: [String: FileNode] = [:]
         var changes: [(directory: String, change: NameChange)] = []
@@ -66,10 +69,17 @@ public final class SimulatedDisk: Sendable {
     public var paths: [String] { state.names.keys.sorted() }
 
     /// What a process would read in a file; `nil` if there is none.
-    public func contents(of path: String) -> [UInt8]? { state.names[path]?.content }
+    public func contents(of path: String) -> [UInt8]? { node(at: path)?.content }
 
-    /// Writes a file, for good, as a person does who is asked to.
+    /// Makes a directory, and those that it is in, for good. Does nothing if it is there.
+    public func installDirectory(at path: String) {
+        state.directories.add(path)
+    }
+
+    /// Writes a file, for good, as a person does who is asked to. The directories that it is in are made.
     public func install(_ contents: [UInt8], at path: String) {
+        let path = Directories.name(path)
+        state.directories.add(Directories.parent(of: path))
         let node = state.names[path] ?? FileNode(path)
         (node.content, node.durable, node.changes) = (contents, contents, [])
         let isNew = state.names[path] == nil
@@ -81,6 +91,7 @@ public final class SimulatedDisk: Sendable {
 
     /// Removes a file, for good. Does nothing if there is none.
     public func removeFile(at path: String) {
+        let path = Directories.name(path)
         guard let node = state.names[path] else { return }
         (state.names[path], state.durableNames[path]) = (nil, nil)
         tellOfRemoval(of: node, at: path)
@@ -88,6 +99,8 @@ public final class SimulatedDisk: Sendable {
 
     /// Gives a file another name, for good, in place of what had that name before. Does nothing if there is none.
     public func moveFile(at path: String, to newPath: String) {
+        let (path, newPath) = (Directories.name(path), Directories.name(newPath))
+        state.directories.add(Directories.parent(of: newPath))
         guard let node = state.names[path], path != newPath else { return }
         let replaced = state.names[newPath]
         let move = NameChange.move(path, to: newPath, node)
@@ -115,18 +128,46 @@ public final class SimulatedDisk: Sendable {
         return -1
     }
 
+    /// Why nothing can be at a path; `nil` if something may be: what it leads through are directories.
+    private func reason(against path: String) -> Int32? {
+        if path.isEmpty { return ENOENT }
+        var directory = "/"
+        for part in path.split(separator: "/").dropLast() {
+            directory = Directories.name("\(directory)/\(part)")
+            guard !state.directories.contains(directory) else { continue }
+            return state.names[directory] == nil ? ENOENT : ENOTDIR
+        }
+        return nil
+    }
+
+    /// Whether a file may be made at a path.
+    ///
+    /// - Returns: what speaks against it.
+    func check(newFileAt path: String) -> Int32? {
+        if let reason = reason(against: path) { return reason }
+        return exists(path) ? EEXIST : nil
+    }
+
     /// - Parameter flags: those of the system.
     func open(_ path: String, flags: Int32) -> FileNode? {
-        var reason = begin(.open)
-        let node = state.names[path]
-        if node == nil, flags & O_CREAT == 0 { reason = reason ?? ENOENT }
-        if node != nil, flags & O_EXCL != 0 { reason = reason ?? EEXIST }
-        if let reason {
+        let name = Directories.name(path)
+        if let reason = begin(.open) ?? reason(against: path) ?? reason(against: name, path, flags) {
             errno = reason
             return nil
         }
-        return node ?? create(path)
+        return isDirectory(name) ? FileNode(name, isDirectory: true) : state.names[name] ?? create(name)
     }
+
+    private func reason(against name: String, _ path: String, _ flags: Int32) -> Int32? {
+        let creates = flags & O_CREAT != 0
+        if creates && path.hasSuffix("/") { return EISDIR }
+        if creates && flags & O_EXCL != 0 && exists(name) { return EEXIST }
+        if isDirectory(name) { return creates || flags & O_ACCMODE != O_RDONLY ? EISDIR : nil }
+        if state.names[name] == nil { return creates ? nil : ENOENT }
+        return path.hasSuffix("/") ? ENOTDIR : nil
+    }
+
+    func isDirectory(_ path: String) -> Bool { state.directories.contains(path) }
 
     /// - Parameter owner: who has opened it.
     func lock(_ node: FileNode, by owner: AnyObject) -> Int32 {
@@ -141,7 +182,7 @@ public final class SimulatedDisk: Sendable {
 
     private func create(_ path: String) -> FileNode {
         let node = FileNode(path)
-        change(.set(path, node), in: Self.directory(of: path))
+        change(.set(path, node), in: Directories.parent(of: path))
         tell(IN_CREATE, at: path)
         return node
     }
@@ -151,7 +192,12 @@ public final class SimulatedDisk: Sendable {
         return state.names.values.reduce(0) { seen.insert(ObjectIdentifier($1)).inserted ? $0 + $1.content.count : $0 }
     }
 
+    /// The end of the longest file, as in ext4.
+    private static let mostBytes = 1 << 44
+
     func write(_ bytes: UnsafeRawBufferPointer, to node: FileNode, at offset: Int) -> Int {
+        guard offset >= 0 else { return Int(fail(EINVAL)) }
+        guard offset <= Self.mostBytes - bytes.count else { return Int(fail(EFBIG)) }
         if let reason = begin(.write) { return Int(fail(reason)) }
         var count = bytes.count
         if let capacity = state.capacity {
@@ -167,6 +213,8 @@ public final class SimulatedDisk: Sendable {
     }
 
     func truncate(_ node: FileNode, to length: Int) -> Int32 {
+        guard length >= 0 else { return fail(EINVAL) }
+        guard length <= Self.mostBytes else { return fail(EFBIG) }
         if let reason = begin(.truncate) { return fail(reason) }
         Self.truncate(&node.content, to: length)
         node.changes.append(.truncate(length))
@@ -183,7 +231,7 @@ public final class SimulatedDisk: Sendable {
     }
 
     func read(_ node: FileNode) -> [UInt8]? {
-        if let reason = begin(.read) {
+        if let reason = begin(.read) ?? (node.isDirectory ? EISDIR : nil) {
             errno = reason
             return nil
         }
@@ -191,31 +239,53 @@ public final class SimulatedDisk: Sendable {
     }
 
     func exists(_ path: String) -> Bool {
-        state.names[path] != nil || state.names.keys.contains { $0.hasPrefix(path.hasSuffix("/") ? path : path + "/") }
+        guard reason(against: path) == nil else { return false }
+        return isDirectory(path) || !path.hasSuffix("/") && node(at: path) != nil
+    }
+
+    /// Why what is at a path cannot be used.
+    ///
+    /// - Parameter ifDirectory: the reason if it is a directory.
+    func reason(againstUseOf path: String, ifDirectory: Int32? = nil) -> Int32? {
+        if let reason = reason(against: path) { return reason }
+        if isDirectory(path) { return ifDirectory }
+        guard node(at: path) != nil else { return ENOENT }
+        return path.hasSuffix("/") ? ENOTDIR : nil
     }
 
     func rename(_ path: String, to newPath: String) -> Int32 {
-        if let reason = begin(.rename) { return fail(reason) }
-        guard let node = state.names[path] else { return fail(ENOENT) }
+        // Directories stay where they are, as if somebody used them. None can move into itself.
+        let isWithin = Directories.name(newPath).hasPrefix(Directories.name(path) + "/")
+        let reason =
+            begin(.rename) ?? reason(againstUseOf: path, ifDirectory: isWithin ? EINVAL : EBUSY)
+            ?? reason(against: newPath)
+        if let reason { return fail(reason) }
+        guard !isDirectory(newPath) else { return fail(EISDIR) }
+        guard !newPath.hasSuffix("/") else { return fail(ENOTDIR) }
+        let (path, newPath) = (Directories.name(path), Directories.name(newPath))
         guard path != newPath else { return 0 }
-        let replaced = state.names[newPath]
-        change(.move(path, to: newPath, node), in: Self.directory(of: newPath))
+        let (node, replaced) = (state.names[path]!, state.names[newPath])
+        change(.move(path, to: newPath, node), in: Directories.parent(of: newPath))
         tellOfMove(of: node, from: path, to: newPath, replacing: replaced)
         return 0
     }
 
     func remove(_ path: String) -> Int32 {
-        if let reason = begin(.remove) { return fail(reason) }
-        guard let node = state.names[path] else { return fail(ENOENT) }
-        change(.remove(path), in: Self.directory(of: path))
+        let reason = begin(.remove) ?? reason(againstUseOf: path, ifDirectory: EISDIR)
+        if let reason { return fail(reason) }
+        let path = Directories.name(path)
+        let node = state.names[path]!
+        change(.remove(path), in: Directories.parent(of: path))
         tellOfRemoval(of: node, at: path)
         return 0
     }
 
     func syncDirectory(_ path: String) -> Int32 {
-        if let reason = begin(.syncDirectory) { return fail(reason) }
-        for (directory, change) in state.changes where directory == path { Self.apply(change, to: &state.durableNames) }
-        state.changes.removeAll { $0.directory == path }
+        if let reason = begin(.syncDirectory) ?? reason(against: path) { return fail(reason) }
+        guard isDirectory(path) else { return fail(node(at: path) == nil ? ENOENT : ENOTDIR) }
+        let name = Directories.name(path)
+        for (directory, change) in state.changes where directory == name { Self.apply(change, to: &state.durableNames) }
+        state.changes.removeAll { $0.directory == name }
         return 0
     }
 
@@ -228,7 +298,7 @@ public final class SimulatedDisk: Sendable {
 
     // MARK: File events
 
-    func node(at path: String) -> FileNode? { state.names[path] }
+    func node(at path: String) -> FileNode? { state.names[Directories.name(path)] }
 
     func add(_ queue: any FileEventTaker) {
         state.queues.append(queue)
@@ -241,8 +311,8 @@ public final class SimulatedDisk: Sendable {
     /// Something has happened to a name.
     private func tell(_ kind: Int32, at path: String, cookie: UInt32 = 0) {
         guard !state.queues.isEmpty else { return }
-        let name = path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) } ?? path
-        let directory = Self.directory(Self.directory(of: path))
+        let name = String(path.split(separator: "/").last!)
+        let directory = Directories.parent(of: path)
         for queue in state.queues { queue.take(kind, in: directory, name: name, cookie: cookie) }
     }
 
@@ -359,14 +429,5 @@ public final class SimulatedDisk: Sendable {
         } else {
             content += [UInt8](repeating: 0, count: length - content.count)
         }
-    }
-
-    private static func directory(of path: String) -> String {
-        path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
-    }
-
-    /// The same path for all that lead to a directory.
-    static func directory(_ path: String) -> String {
-        path.count > 1 && path.hasSuffix("/") ? directory(String(path.dropLast())) : path
     }
 }

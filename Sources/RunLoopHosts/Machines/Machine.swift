@@ -182,6 +182,9 @@ extension Endpoint {
 
     /// Whether it stands for all addresses of a machine.
     var isWildcard: Bool { hostText == "0.0.0.0" || hostText == "::" }
+
+    /// The machine's own address of its family, to which a connection to the wildcard goes, as on Linux.
+    var loopback: Endpoint { try! Endpoint(family == AF_INET6 ? "::1" : "127.0.0.1", port: port ?? 0) }
 }
 
 extension Machine {

@@ -56,6 +56,8 @@ final class Channel {
 
     /// How many bytes it would take.
     var room: Int { isBroken ? 0 : Self.capacity - (bytes.count - arrived) }
+    /// How many bytes have not arrived, with one for an end that has not.
+    var unsent: Int { isBroken ? 0 : bytes.count - arrived + (isEnding && !hasEnded ? 1 : 0) }
     /// As of the system's sockets, a third must be free before a writer is told of it.
     var isWritable: Bool { room >= Self.capacity / 3 }
 

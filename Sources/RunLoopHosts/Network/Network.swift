@@ -96,9 +96,13 @@ final class Network: @unchecked Sendable {
 
     // MARK: Names
 
+    /// Names of each machine for itself, as in its `/etc/hosts`.
+    private static let ownNames = ["localhost": ["127.0.0.1", "::1"], "localhost.localdomain": ["127.0.0.1"]]
+
     /// Finds the addresses of a name, on a thread that may be blocked.
     func find(_ name: String) -> Result<[Endpoint], HostResolver.Failure> {
-        var answer = names[name] ?? machines.first { $0.name == name }.map { .addresses($0.addresses) }
+        let addresses = Self.ownNames[name.lowercased()] ?? machines.first { $0.name == name }?.addresses
+        var answer = names[name] ?? addresses.map { .addresses($0) }
         while case .delayed(let delay, let next)? = answer {
             surroundings.simulation.spend(delay)
             answer = next

@@ -83,6 +83,10 @@ final class SimulatedSocket: OpenDescription, ChannelEnd, BoundSocket {
             family == AF_UNIX || address.isWildcard || machine.addresses.contains(host) || host.hasPrefix("127.")
                 || host == "::1"
         else { return fail(EADDRNOTAVAIL) }
+        if case .path(let path)? = Machine.Place(address), !path.hasPrefix("@") {
+            let reason = machine.disk.check(newFileAt: machine.absolute(path, from: "/"))
+            if let reason { return fail(reason == EEXIST ? EADDRINUSE : reason) }
+        }
         let former = localAddress
         localAddress = address.port == 0 ? address.with(port: machine.choosePort()) : address
         guard let place = Machine.Place(localAddress), machine.mayBind(self, at: place) else {
@@ -135,7 +139,8 @@ final class SimulatedSocket: OpenDescription, ChannelEnd, BoundSocket {
         case .listening, .failed, .closed: return fail(EINVAL)
         }
         guard address.family == family else { return fail(EAFNOSUPPORT) }
-        peerAddress = address
+        peerAddress = address.isWildcard ? address.loopback : address
+        let address = peerAddress
         if case .path(let path)? = Machine.Place(address) { return connect(at: path) }
         guard let other = network.machine(at: address, from: machine) else { return fail(ENETUNREACH) }
         if localAddress.port == 0 {
@@ -149,7 +154,9 @@ final class SimulatedSocket: OpenDescription, ChannelEnd, BoundSocket {
 
     /// A socket of a path answers at once.
     private func connect(at path: String) -> Int32 {
-        guard machine.files[path] != nil else { return fail(path.hasPrefix("@") ? ECONNREFUSED : ENOENT) }
+        if machine.files[path] == nil, !path.hasPrefix("@") {
+            return fail(machine.disk.reason(againstUseOf: machine.absolute(path, from: "/")) ?? ECONNREFUSED)
+        }
         guard let listener = machine.listener(at: peerAddress) as? SimulatedSocket else { return fail(ECONNREFUSED) }
         guard listener.hasRoom else { return fail(EAGAIN) }
         listener.enqueue(join(listener))
@@ -271,6 +278,12 @@ final class SimulatedSocket: OpenDescription, ChannelEnd, BoundSocket {
     /// Whether something has come that is unread.
     var hasInput: Bool { incoming?.hasInput == true }
 
+    /// The number of written bytes that have not arrived. The peer of a Unix socket has them at once.
+    var unsentOutput: Int { family == AF_UNIX ? 0 : outgoing?.unsent ?? 0 }
+
+    /// Whether the peer sees a reset when the socket is closed. A Unix socket ignores this.
+    var resetsWhenClosed = false
+
     /// The machine that it is connected to.
     private(set) var peer: Machine?
 
@@ -296,7 +309,7 @@ final class SimulatedSocket: OpenDescription, ChannelEnd, BoundSocket {
         case .listening:
             for socket in queue { socket.abort() }
             queue.removeAll()
-        case .connected where hasInput: abort()
+        case .connected where hasInput || (resetsWhenClosed && family != AF_UNIX): abort()
         case .connected: outgoing?.end()
         case .new, .connecting, .failed, .closed: break
         }

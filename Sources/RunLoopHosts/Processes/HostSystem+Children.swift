@@ -20,8 +20,17 @@ extension HostSystem {
         guard let process else { preconditionFailure("a system outlives its process") }
         guard machine.processes.count < machine.mostProcesses else { throw .init(.fork, errno: EAGAIN) }
         var streams: [OpenDescription] = []
-        for (number, stream) in child.streams.enumerated() { streams.append(try description(of: stream, number)) }
+        for (number, stream) in child.streams.enumerated() {
+            if case .standardOutput = stream {
+                streams.append(streams[1])
+            } else {
+                streams.append(try description(of: stream, number))
+            }
+        }
         let directory = child.workingDirectory.map { machine.absolute($0, from: process.workingDirectory) }
+        if let directory, !machine.disk.isDirectory(directory) {
+            throw .init(.directory, errno: machine.disk.reason(againstUseOf: directory) ?? ENOTDIR)
+        }
         let files = child.files.map { machine.absolute($0, from: directory ?? process.workingDirectory) }
         if let file = files.first(where: { machine.programs[$0] != nil }) {
             return process.start(file, child, streams: streams).identifier
@@ -34,7 +43,7 @@ extension HostSystem {
     ) throws(ChildStart.Failure) -> OpenDescription {
         switch stream {
         case .null: return StandardStream()
-        case .inherit: return standardStream(number) ?? StandardStream()
+        case .inherit, .standardOutput: return standardStream(number) ?? StandardStream()
         case .descriptor(let descriptor):
             guard let description = description(of: descriptor) else { throw .init(.streams, errno: EBADF) }
             return description

@@ -177,6 +177,18 @@ final class HostSystem: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
         if isReal(descriptor) { real.endWriting(descriptor) } else { openSocket(descriptor)?.endWriting() }
     }
 
+    func unsentOutput(_ descriptor: Int32) -> Int {
+        isReal(descriptor) ? real.unsentOutput(descriptor) : openSocket(descriptor)?.unsentOutput ?? 0
+    }
+
+    func resetWhenClosed(_ descriptor: Int32) {
+        if isReal(descriptor) {
+            real.resetWhenClosed(descriptor)
+        } else {
+            openSocket(descriptor)?.resetsWhenClosed = true
+        }
+    }
+
     func spreadsConnections(of loop: RunLoop) -> Bool { false }
 
     /// Two sockets that are connected to each other, as `socketpair` makes them; -1 if no descriptor is left.

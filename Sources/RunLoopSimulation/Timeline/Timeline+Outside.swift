@@ -26,7 +26,7 @@ extension Timeline {
     /// What keeps the time where it is.
     var heldFor: [String] { state.withLock { $0.holds.map(\.what) } }
 
-    var isReproducible: Bool { state.withLock { $0.escapes.isEmpty && $0.holdCount == 0 } }
+    var isReproducible: Bool { state.withLock { $0.escapes.isEmpty && $0.holdCount == 0 && !$0.differs } }
 
     /// Waits in real time until something of the outside has come for one of the threads, or a hold has had its time.
     func waitOutside() {

@@ -77,6 +77,8 @@ extension Timeline {
         var outside: OutsideWait?
         var lines: [String] = []
         var escapes: [String] = []
+        /// Whether something in it does not follow from the seed.
+        var differs = false
 
         // Mutating, because the whole of it would be copied for others.
 
@@ -134,7 +136,11 @@ extension Timeline {
                 case .calm, .join, .latch, .ended: false
                 }
             }
-            let chosen = ready[choices.nextThread(of: ready, last: givesWay.take()) { participants[$0].name }]
+            // Whoever gives way would have gone on.
+            let place =
+                givesWay.take().flatMap { ready.firstIndex(of: $0) }
+                ?? ready.firstIndex { participants[$0].turn === usual }!
+            let chosen = ready[choices.nextThread(of: ready, usual: place) { participants[$0].name }]
             if case .until(_, wakeable: true) = participants[chosen].rest { participants[chosen].isWoken = false }
             let lane = lane(of: chosen)
             noteDeparture("goes on", in: lane.name, lane.thread)

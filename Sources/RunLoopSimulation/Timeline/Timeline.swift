@@ -174,6 +174,7 @@ final class Timeline: Sendable {
     }
 
     private func join(_ index: Int, from own: Int) {
+        RunLoop.installed?.callTakesTime()
         rest(own) { state in
             if case .ended = state.participants[index].rest { return false }
             state.participants[own].rest = .join(index)
@@ -253,6 +254,7 @@ final class Timeline: Sendable {
 
     /// The thread works, and answers nobody, until the time gets there.
     func work(_ index: Int, until date: RunLoop.Instant) {
+        RunLoop.installed?.callTakesTime()
         rest(index) { state in
             guard date > state.clock.now else { return false }
             state.participants[index].rest = .until(date, wakeable: false)
@@ -293,7 +295,8 @@ final class Timeline: Sendable {
     }
 
     func wait(at latch: LatchState) -> WaitOutcome {
-        rest(latch.index) { state in
+        RunLoop.installed?.callTakesTime()
+        return rest(latch.index) { state in
             guard !latch.isOpen.load(ordering: .relaxed) else { return false }
             state.participants[latch.index].rest = .latch(latch)
             return true

@@ -37,6 +37,9 @@ extension ChildProcess {
         /// An open descriptor of this process. It is neither changed nor closed. It must stay open until `spawn` has
         /// returned.
         case descriptor(Int32)
+        /// The child's standard output, as `2>&1` in a shell: for its standard error only. Both arrive in the order in which
+        /// the child writes them.
+        case standardOutput
     }
 
     /// Which process group and session a child is in. Signals of the terminal, such as Control-C, go to a group. A child

@@ -99,9 +99,10 @@ public final class ChildSource {
 extension ChildSource: Sendable {}
 
 extension RunLoop {
-    /// Schedules a child source in modes of this loop. A source that is invalid or in another loop is ignored. Call it
-    /// on the loop's thread.
+    /// Schedules a child source in modes of this loop. A source that is invalid is ignored. Call it on the loop's
+    /// thread.
     ///
+    /// - Precondition: the source is in no other loop.
     /// - Throws: ``SystemError`` if there is no descriptor left; the source is then not scheduled.
     public func add(_ source: ChildSource, forMode modes: Modes) throws(SystemError) {
         guard source.isValid else { trace?(.ignored("a child source that is invalid was added")); return }

@@ -5,6 +5,8 @@ package struct ChildStart {
         case inherit
         case null
         case descriptor(Int32)
+        /// For the standard error: what the standard output is.
+        case standardOutput
     }
 
     /// The files that may be its program, in order.

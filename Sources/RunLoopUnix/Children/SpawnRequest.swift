@@ -1,5 +1,6 @@
 internal import Glibc
 internal import RunLoopCore
+internal import RunLoopKit
 
 /// What a child is to be started with.
 struct SpawnRequest {
@@ -34,6 +35,12 @@ struct SpawnRequest {
             case .inherit: ends.append(.inherit)
             case .null: ends.append(.null)
             case .descriptor(let descriptor): ends.append(.descriptor(try borrow(descriptor, &borrowed)))
+            case .standardOutput:
+                require(
+                    target == STDERR_FILENO,
+                    "only a child's standard error goes to its standard output: give descriptor \(target) another stream"
+                )
+                ends.append(.standardOutput)
             case .pipe:
                 let (own, childs) = try makePipe(forReading: target != 0)
                 defer { system.close(childs) }

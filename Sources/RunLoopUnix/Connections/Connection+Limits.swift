@@ -15,10 +15,17 @@ extension Connection {
         public var readsWhileFull = false
         /// The connection closes when more bytes than this wait to be sent; 64 MiB unless set, `nil` for no limit.
         public var maximumOutput: Int? = 64 * 1024 * 1024
-        /// The connection closes when the receive handler leaves more bytes than this unused; 1 MiB unless set.
+        /// The connection closes when the receive handler leaves more bytes than this unused, together with
+        /// ``Connection/heldInput``; 1 MiB unless set.
         public var maximumInput = 1024 * 1024
+        /// What many connections may hold of input together; `nil`, the default, for no such limit.
+        public var inputBudget: InputBudget?
         /// The connection closes when nothing was received or sent for this long; `nil`, the default, for never.
         public var idleTimeout: Duration?
+        /// The connection closes with ``Connection/CloseReason/idleTimeout`` when nothing was received for this long, even
+        /// if something was sent; `nil`, the default, for never. The time does not pass while the connection does not read:
+        /// while reading is paused, or too many bytes wait to be sent.
+        public var inputTimeout: Duration?
         /// The connection closes after this time; `nil`, the default, for never.
         public var totalTimeout: Duration?
 
@@ -32,13 +39,13 @@ extension Connection {
         case closed
         /// The peer ended the stream.
         case ended
-        /// Nothing was received or sent for the idle timeout.
+        /// Nothing was received or sent for the idle timeout, or nothing was received for the input timeout.
         case idleTimeout
         /// The total timeout has passed.
         case totalTimeout
         /// The peer reads too slowly: more bytes waited to be sent than the limit allows.
         case outputLimit
-        /// The receive handler left more bytes unused than the limit allows.
+        /// The connection held more unused input than its limit, or the budget that it shares, allows.
         case inputLimit
         /// The loop has ended with the connection open.
         case loopEnded

@@ -75,7 +75,7 @@ extension Connection {
         }
 
         deinit {
-            content?.stream.close(isComplete: false)
+            content?.stream.close(.incomplete)
         }
 
         fileprivate mutating func take() -> HandedOver {

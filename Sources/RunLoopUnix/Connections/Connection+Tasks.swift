@@ -4,8 +4,9 @@ internal import RunLoopKit
 // the loop, in a task that prefers its executor, or on an actor that lives there.
 
 extension Connection {
-    /// Starts the connection, calls `body`, and then sends what waits and closes: when this returns, the system has taken
-    /// everything. If `body` throws, the connection closes at once.
+    /// Starts the connection, calls `body`, and then finishes as ``finish(within:)`` does: when this returns, the connection
+    /// is closed. If `body` throws, it closes at once. The peer's end does not close the connection before `body` returns, so
+    /// that `body` may answer.
     ///
     /// ```swift
     /// loop.task {
@@ -25,6 +26,8 @@ extension Connection {
         let waits = checkedWaits
         if isNew { try start() }
         do {
+            waits.scopes += 1
+            defer { waits.scopes -= 1 }
             let result = try await body(self)
             finish()
             if isOpen { try await waits.makeCloser().wait() }
@@ -41,7 +44,8 @@ extension Connection {
     /// As long as no task waits, no more than 64 KiB are read: what else arrives waits in the system, and then at the
     /// peer. A wait that is cancelled takes nothing.
     ///
-    /// - Returns: at least one byte; `nil` at the end of the stream.
+    /// - Returns: at least one byte; `nil` at the end of the stream. Outside of ``withStream(_:)``, and without an
+    ///   ``endHandler``, the connection then sends the waiting bytes and closes.
     /// - Throws: ``ClosedError`` if the connection was closed for another reason than the peer's end;
     ///   `CancellationError`; `RunLoop.WaitError` if another task reads, or if the loop has ended.
     public nonisolated(nonsending) func read(atMost count: Int = .max) async throws -> [UInt8]? {
@@ -69,7 +73,8 @@ extension Connection {
     /// while try await connection.receive({ bytes in parser.parse(bytes) }) {}
     /// ```
     ///
-    /// - Returns: `false` at the end of the stream; `use` is then not called, and ``unusedInput`` tells what is left.
+    /// - Returns: `false` at the end of the stream; `use` is then not called, and ``unusedInput`` tells how much is left.
+    ///   The connection then closes as ``read(atMost:)`` says.
     /// - Throws: as ``read(atMost:)``, and what `use` throws.
     public nonisolated(nonsending) func receive(_ use: (Span<UInt8>) throws -> Int) async throws -> Bool {
         let waits = checkedWaits
@@ -93,7 +98,10 @@ extension Connection {
             throw RunLoop.WaitError.alreadyWaiting("what a connection receives")
         }
         while unusedInput <= count {
-            guard try !isAtEnd() else { return nil }
+            guard try !isAtEnd() else {
+                closeAtEnd()
+                return nil
+            }
             taskWantsInput()
             // That may have read what the stream held.
             if unusedInput <= count && isOpen { return false }
@@ -166,4 +174,8 @@ extension Connection {
 
         public var description: String { "\(written) bytes were taken: \(cause)" }
     }
+}
+
+extension Connection.WriteError: CancellationReport {
+    package var isCancellation: Bool { if case .cancelled = cause { true } else { false } }
 }

@@ -13,6 +13,8 @@ extension Connection {
     /// connection, for other reads and for another iteration. A wait that is cancelled takes nothing. Bytes that are not
     /// UTF-8 become U+FFFD; where they matter, use ``receive(_:)``. O(bytes), and one allocation a line.
     ///
+    /// The end of the stream ends the iteration and, as ``read(atMost:)`` says, closes the connection.
+    ///
     /// An iteration throws what ``read(atMost:)`` throws, and ``FramingError`` at a line that is too long. That line is
     /// not taken, and the connection stays open.
     ///

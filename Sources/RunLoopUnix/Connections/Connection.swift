@@ -23,8 +23,8 @@ public import RunLoopKit
 ///
 /// A connection without a receive handler is read and written by tasks; see ``withStream(_:)``.
 ///
-/// A started connection keeps itself until it is closed; you need not keep it. It closes when both sides have ended, and
-/// when its loop ends. A connection belongs to the loop's thread and is not `Sendable`.
+/// A started connection keeps itself until it is closed; you need not keep it. It closes when both sides have ended, when
+/// the peer has ended and there is no ``endHandler``, and when its loop ends. A connection belongs to the loop's thread and is not `Sendable`.
 public final class Connection {
     /// Called with what has arrived; returns how many bytes of it were used.
     public typealias ReceiveHandler = (Connection, Span<UInt8>) -> Int
@@ -38,16 +38,18 @@ public final class Connection {
 
     /// Called once, as the last handler, when the connection is closed, for whatever reason.
     public var closeHandler: ((Connection, CloseReason) -> Void)?
-    /// Called when the peer has ended its side. Without this handler the connection then finishes: it sends what waits
-    /// and closes. With it, you may keep writing until ``finish(within:)`` or ``finishWriting()``, which then closes the
-    /// connection, too, because both sides have ended.
+    /// Called when the peer has ended its side, also after ``finishWriting()``; not after ``finish(within:)``. Without
+    /// this handler the connection then finishes: it sends the waiting bytes and closes. With it, you may keep writing
+    /// until ``finish(within:)`` or ``finishWriting()``, which then closes the connection, too, because both sides have
+    /// ended.
     @exclusivity(unchecked) public var endHandler: ((Connection) -> Void)?
     /// Called when more bytes wait to be sent than the high watermark.
     @exclusivity(unchecked) public var fullHandler: ((Connection) -> Void)?
     /// Called when the bytes that wait to be sent have come down to the low watermark after they were above the high
     /// one.
     @exclusivity(unchecked) public var drainHandler: ((Connection) -> Void)?
-    /// Called once when the TLS handshake is done, before anything is read. Never called without TLS.
+    /// Called once when the TLS handshake is done, before anything is read; not after ``finish(within:)``. Never called
+    /// without TLS.
     public var handshakeHandler: ((Connection) -> Void)?
 
     /// What it reads and writes. Once it has moved it belongs to another thread.
@@ -62,7 +64,15 @@ public final class Connection {
     public var isOpen: Bool { !machine.isClosed }
     /// The number of bytes that have come and that the receive handler has left unused. At the end of the stream these
     /// are the beginning of something that was cut off; the close handler may still ask.
-    @exclusivity(unchecked) public private(set) var unusedInput = 0
+    public var unusedInput: Int { machine.unusedInput }
+    /// The number of bytes of input that the program holds outside the connection, such as the parts of a message that is
+    /// not complete; 0 unless set. They count for ``Limits/maximumInput`` and ``Limits/inputBudget`` as ``unusedInput``
+    /// does: set them in the receive handler, which is when they change. On the loop's thread.
+    @exclusivity(unchecked) public var heldInput = 0
+    private let hasBudget: Bool
+    private let hasInputTimeout: Bool
+    /// The bytes that count in the budget.
+    @exclusivity(unchecked) private var budgetedInput = 0
     /// The number of bytes that wait to be sent.
     public var pendingOutput: Int { output?.count ?? 0 }
 
@@ -79,15 +89,8 @@ public final class Connection {
     @exclusivity(unchecked) private(set) var waits: ConnectionWaits?
     /// What the stream is watched for.
     @exclusivity(unchecked) private var interest: DescriptorEvents = []
-    /// Whether it read when the machine was asked last.
-    @exclusivity(unchecked) private var isReading = false
     private var hasToldOfIgnoredWrite = false
-    /// What was left unused is to be offered again, though nothing has come.
-    @exclusivity(unchecked) private var offersAgain = false
-    /// A block that offers it waits in the loop.
-    @exclusivity(unchecked) private var isOfferPosted = false
-    /// The peer has ended, and something that came before is still to be offered.
-    @exclusivity(unchecked) private var hasEndWaiting = false
+    @exclusivity(unchecked) private var isOutputLost = false
     /// Takes what the connection leaves when it moves to another loop.
     @exclusivity(unchecked) private var departure: ((HandedOver) -> Void)?
 
@@ -144,7 +147,8 @@ public final class Connection {
         self.limits = limits
         self.receive = receive
         self.origin = origin
-        machine = ConnectionMachine(limits)
+        machine = ConnectionMachine(limits, isForTasks: receive == nil)
+        (hasBudget, hasInputTimeout) = (limits.inputBudget != nil, limits.inputTimeout != nil)
         pool = BufferPool.shared(of: loop)
         if receive == nil { waits = ConnectionWaits(loop.remote) }
     }
@@ -156,8 +160,8 @@ public final class Connection {
     ) {
         self.init(handedOver.stream, on: loop, modes: modes, limits: limits, origin: origin, receive: receive)
         (input, output) = (handedOver.input, handedOver.output)
-        unusedInput = input?.count ?? 0
-        hasEndWaiting = handedOver.hasPeerEnded
+        machine.inputChanged(to: input?.count ?? 0)
+        if handedOver.hasPeerEnded { machine.peerEnded() }
         machine.outputChanged(to: pendingOutput)
         if handedOver.hasFinishedWriting { machine.finishWriting() }
     }
@@ -165,7 +169,7 @@ public final class Connection {
     deinit {
         guard machine.isNew else { return }
         loop.trace?(.ignored("\(description) was let go without a start"))
-        stream.close(isComplete: false)
+        stream.close(.incomplete)
     }
 
     private var description: String { "the connection on descriptor \(fileDescriptor) (\(origin))" }
@@ -191,6 +195,9 @@ public final class Connection {
             machine.timeOut(reason)
             settle()
         }
+        if let timeout = limits.inputTimeout {
+            timers?.limitInput(to: timeout) { [unowned self] in machine.wantsInput }
+        }
         settle()
     }
 
@@ -202,10 +209,14 @@ public final class Connection {
             switch action {
             case .send: send()
             case .endOutput: endOutput()
-            case .linger: timers?.limit(to: .seconds(2))
+            case .linger:
+                timers?.look(after: ConnectionMachine.pauseBetweenLooks) { [unowned self] in look() }
+            case .offerLater:
+                guard machine.needsTurn(holdsInput: stream.holdsInput) else { continue }
+                loop.perform(inModes: modes) { [weak self] in self?.takeTurn() }
             case .reportEnd:
                 waits?.reader.end()
-                call(endHandler)
+                if endHandler != nil || waits != nil { call(endHandler) } else { machine.finish(.ended) }
             case .reportFull: call(fullHandler)
             case .reportDrain:
                 waits?.writer.end()
@@ -218,20 +229,27 @@ public final class Connection {
         guard isOpen else { return }
         let interest = machine.interest
         if interest != self.interest {
+            if hasInputTimeout, interest.subtracting(self.interest).contains(.readable) {
+                timers?.noteInput()
+            }
             self.interest = interest
             stream.interest = interest
         }
-        let reads = machine.wantsInput
-        if reads && !isReading { offersAgain = true }
-        isReading = reads
-        if offersAgain && reads && !machine.isReceiving { offerAgain() }
     }
 
-    private func offerAgain() {
-        guard !isOfferPosted else { return }
-        guard (input != nil && waits == nil) || stream.holdsInput || hasEndWaiting else { return offersAgain = false }
-        isOfferPosted = true
-        loop.perform(inModes: modes) { [weak self] in self?.goOnReading() }
+    /// Offers input that was left unused, and reads what the stream holds.
+    private func takeTurn() {
+        if machine.turnBegins(), let input, waits == nil { offer(input) }
+        if stream.holdsInput || machine.isFailing, machine.wantsInput, !machine.isReceiving { readSome() }
+        settle()
+    }
+
+    /// Looks while lingering whether the peer's system has all output.
+    private func look() {
+        if machine.looked(unsent: stream.unsentOutput, mayClose: stream.mayClose(peerHasEnded: false)) {
+            timers?.noteActivity()
+        }
+        settle()
     }
 
     /// Calls a handler; what it writes is sent together when it has returned.
@@ -242,13 +260,38 @@ public final class Connection {
         machine.handlerEnds()
     }
 
-    private func streamHasFailed() {
-        machine.close(.failed(stream.failure ?? SystemError("use the connection", errno: EIO)))
+    private var streamFailure: CloseReason {
+        .failed(stream.failure ?? SystemError("use the connection", errno: EIO))
+    }
+
+    /// Writing has failed, so that output is lost. The peer may have sent something before it closed.
+    private func outputHasFailed() {
+        let reason = streamFailure
+        isOutputLost = true
+        if let output { pool.put(output) }
+        output = nil
+        waits?.writer.end()
+        guard machine.mayReadAfterFailure, keepMore() || machine.isEndHeld else { return machine.close(reason) }
+        machine.outputFailed(reason)
+        leaveToTask(unusedInput)
+        // Whoever pauses reading may never go on.
+        timers?.limit(to: .seconds(30))
+    }
+
+    /// Reads input without offering it.
+    ///
+    /// - Returns: whether there was any.
+    private func keepMore() -> Bool {
+        let buffer = input ?? ByteBuffer(capacity: 16 * 1024)
+        guard case .done = buffer.fill(room: 16 * 1024, from: stream) else { return false }
+        input = buffer
+        machine.inputChanged(to: buffer.count)
+        return true
     }
 
     private func end(_ reason: CloseReason) {
         machine.closed()
-        stream.close(isComplete: pendingOutput == 0)
+        stream.close(machine.resets ? .reset : pendingOutput == 0 && !isOutputLost ? .complete : .incomplete)
         if let output { pool.put(output) }
         letGo { $0?(self, reason) }
     }
@@ -262,10 +305,11 @@ public final class Connection {
             !machine.isReceiving, "a connection cannot be handed over in its receive handler: post a block to the loop")
         let handedOver = HandedOver(
             stream: stream, isStarted: !machine.isNew, limits: limits, input: input, output: output,
-            hasPeerEnded: machine.hasEnded || hasEndWaiting, hasFinishedWriting: machine.hasFinishedWriting)
+            hasPeerEnded: machine.hasReadEnd, hasFinishedWriting: machine.hasFinishedWriting)
         if let reason { machine.close(reason) }
         machine.closed()
-        (input, unusedInput) = (nil, 0)
+        machine.inputChanged(to: 0)
+        input = nil
         letGo { handler in if let reason { handler?(self, reason) } }
         return handedOver
     }
@@ -290,6 +334,7 @@ public final class Connection {
     /// Lets go of all that a closed connection needs no more, and calls its last handler.
     private func letGo(_ callLast: (((Connection, CloseReason) -> Void)?) -> Void) {
         timers?.invalidate()
+        count(0)
         let (handler, dropped) = (
             closeHandler, (receive, endHandler, fullHandler, drainHandler, handshakeHandler, input, departure)
         )
@@ -307,33 +352,28 @@ public final class Connection {
 
     /// Reads what has come, at most 64 KiB, and offers it.
     private func readSome() {
-        timers?.noteActivity()
+        if !machine.discardsInput { timers?.noteInput() }
         repeat {
             let result = readOnce()
             switch result {
-            case .done, .mustWait: break
-            case .ended: peerHasEnded()
-            case .failed: streamHasFailed()
+            case .done: break
+            case .mustWait: machine.inputExhausted()
+            case .ended: machine.peerEnded()
+            case .failed: machine.close(machine.isFailing ? machine.closeReason : streamFailure)
             }
             // What the stream holds belongs to what it has read already.
         } while stream.holdsInput && machine.wantsInput && isOpen
     }
 
-    /// The end is said when what came before it has been offered as often as it has to be.
-    private func peerHasEnded() {
-        hasEndWaiting = machine.isOpen && input != nil && waits == nil && (offersAgain || !machine.wantsInput)
-        if !hasEndWaiting { machine.peerEnded(hasHandler: endHandler != nil || waits != nil) }
-    }
-
     private func readOnce() -> StreamResult {
-        if let input, !machine.isLingering {
+        if let input, !machine.discardsInput {
             let result = input.fill(room: 16 * 1024, from: stream)
             if case .done = result { offer(input) }
             return result
         }
         let scratch = pool.take()
         let result = scratch.fill(room: 1, from: stream)
-        if case .done = result, !machine.isLingering {
+        if case .done = result, !machine.discardsInput {
             offer(scratch)
             if waits != nil {
                 // A task uses it soon, and all of it.
@@ -343,29 +383,38 @@ public final class Connection {
             if !scratch.isEmpty, isOpen { keep(scratch.bytes) }
         }
         pool.put(scratch)
+        if machine.discardsInput { machine.discarded() }
         return result
     }
 
     /// Gives the handler what is there, and removes what it has used.
     private func offer(_ buffer: ByteBuffer) {
         guard let receive else { return leaveToTask(buffer.count) }
-        offersAgain = false
         machine.receivingBegins()
         let used = receive(self, Span(_unsafeBytes: buffer.bytes))
         require(
             used >= 0 && used <= buffer.count,
             "a receive handler returns how many of the bytes it has used, not \(used) of \(buffer.count)")
         buffer.discard(used)
-        unusedInput = buffer.count
-        machine.receivingEnds(unused: buffer.count)
+        machine.receivingEnds(unused: buffer.count, held: heldInput)
+        if hasBudget { count(buffer.count + heldInput) }
         if buffer === input, buffer.isEmpty { input = nil }
+    }
+
+    /// Counts input that is held for the budget.
+    private func count(_ input: Int) {
+        guard let budget = limits.inputBudget, input != budgetedInput else { return }
+        let isWithin = budget.change(by: input - budgetedInput)
+        budgetedInput = input
+        if !isWithin { machine.close(.inputLimit) }
     }
 
     /// Tells the task that waits for input. If there is none, reading stops until there is one. A task that has been
     /// told, and that the modes or a nested run hold back, waits no more.
     private func leaveToTask(_ count: Int) {
         guard let waits else { return }
-        unusedInput = count
+        machine.inputChanged(to: count)
+        if hasBudget { self.count(count + heldInput) }
         let isAwaited = waits.reader.isWaiting
         waits.reader.end()
         guard !isAwaited, !waits.holdsInput else { return }
@@ -377,8 +426,7 @@ public final class Connection {
     func taskWantsInput() {
         guard let waits, waits.holdsInput else { return }
         waits.holdsInput = false
-        guard machine.resume() else { return }
-        offersAgain = stream.holdsInput
+        _ = machine.resume()
         settle()
     }
 
@@ -388,7 +436,9 @@ public final class Connection {
     ) rethrows -> Result {
         machine.receivingBegins()
         defer {
-            machine.receivingEnds(unused: seesAll ? unusedInput : 0)
+            let unused = input?.count ?? 0
+            machine.receivingEnds(unused: unused, held: heldInput, isWhole: seesAll)
+            if hasBudget && isOpen { count(unused + heldInput) }
             settle()
         }
         let (used, result) = try use(input?.bytes ?? UnsafeRawBufferPointer(start: nil, count: 0))
@@ -397,7 +447,6 @@ public final class Connection {
         )
         guard let input else { return result }
         input.discard(used)
-        unusedInput = input.count
         if input.isEmpty {
             self.input = nil
             pool.put(input)
@@ -410,6 +459,13 @@ public final class Connection {
         guard !isOpen else { return machine.hasEnded }
         if machine.closeReason == .ended || (machine.hasEnded && !hasMoved) { return true }
         throw closeError
+    }
+
+    /// A task has been told of the peer's end. Unless somebody else is to close the connection, it finishes.
+    func closeAtEnd() {
+        guard isOpen, endHandler == nil, waits?.scopes == 0 else { return }
+        machine.finish(.ended)
+        settle()
     }
 
     /// Why it was closed.
@@ -438,11 +494,13 @@ public final class Connection {
         if !machine.isReceiving { settle() }
     }
 
-    /// Takes back one ``pauseReading()``; without one it does nothing. When none is left, reading goes on: the next pass
-    /// offers what the receive handler has left unused. On the loop's thread.
+    /// Takes back one ``pauseReading()``; without one it does nothing, and `RunLoop.trace` tells. When none is left,
+    /// reading goes on: the next pass offers the input that the receive handler has left unused. On the loop's thread.
     public func resumeReading() {
-        guard machine.resume() else { return }
-        offersAgain = true
+        guard machine.resume() else {
+            loop.trace?(.ignored("\(description) was to resume reading, which was not paused"))
+            return
+        }
         if !machine.isReceiving { settle() }
     }
 
@@ -450,28 +508,13 @@ public final class Connection {
     /// the connection reads. A handler that stops in the middle calls it. An end of the stream that comes meanwhile waits. On
     /// the loop's thread.
     public func receiveAgain() {
-        offersAgain = true
+        machine.offerAgain()
         if !machine.isReceiving { settle() }
     }
 
     /// Whether more may be delivered now: reading is not paused, and not so much waits to be sent that it has to stop.
     var mayReceiveMore: Bool {
         machine.wantsInput && (limits.readsWhileFull || pendingOutput <= limits.highWatermark)
-    }
-
-    /// Offers what was left unused, and reads what the stream holds.
-    private func goOnReading() {
-        (isOfferPosted, offersAgain) = (false, false)
-        guard isOpen, machine.wantsInput else { return }
-        // In a nested run: again when the handler has returned.
-        guard !machine.isReceiving else { return offersAgain = true }
-        if let input, waits == nil { offer(input) }
-        if hasEndWaiting {
-            peerHasEnded()
-        } else if stream.holdsInput, machine.wantsInput {
-            readSome()
-        }
-        settle()
     }
 
     // MARK: Writing
@@ -501,6 +544,7 @@ public final class Connection {
         if machine.mayWriteThrough {
             rest = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(transmit(bytes)))
             guard !rest.isEmpty else { return }
+            guard !isOutputLost else { return settle() }
         }
         if output == nil { output = pool.take() }
         output!.append(rest)
@@ -523,14 +567,16 @@ public final class Connection {
             if count < bytes.count { machine.block() }
             return count
         case .mustWait: machine.block()
-        case .ended, .failed: streamHasFailed()
+        case .ended, .failed: outputHasFailed()
         }
         return 0
     }
 
     private func send() {
         guard let output else { return }
-        output.discard(transmit(output.bytes))
+        let count = transmit(output.bytes)
+        guard !isOutputLost else { return }
+        output.discard(count)
         machine.outputChanged(to: output.count)
         guard output.isEmpty else { return }
         self.output = nil
@@ -541,22 +587,25 @@ public final class Connection {
         if machine.isFinishing && stream.mayClose(peerHasEnded: machine.hasEnded) { return machine.closeFinished() }
         switch stream.endWriting() {
         case .mustWait: machine.block()
-        case .failed: streamHasFailed()
+        case .failed: outputHasFailed()
         case .done, .ended: machine.outputEnded()
         }
     }
 
     // MARK: Ending
 
-    /// Stops reading, sends what waits, and closes. What was written is not lost as long as the peer reads. Under TLS,
-    /// and if the peer has sent something that was not read, the peer then has up to 2 s to end its side. On the loop's
-    /// thread.
+    /// Stops reading, sends the waiting bytes, and closes. No handler but the close handler is called any more; input that
+    /// still arrives is discarded.
     ///
-    /// - Parameter deadline: how long that may take. After that the connection closes even if something still waits.
+    /// Written bytes are not lost as long as the peer reads: the peer sees the end of the stream, and the connection stays
+    /// until the peer has ended its side or the peer's system has everything. It closes all the same when the peer's system
+    /// has taken nothing for 30 s, or when it has everything and the peer goes on sending for 2 s. On the loop's thread.
+    ///
+    /// - Parameter deadline: the time that this may take. After that the connection closes even if bytes still wait.
     public func finish(within deadline: Duration? = nil) {
         if let deadline { timers?.limit(to: deadline) }
         machine.finish(.closed)
-        if hasEndWaiting { peerHasEnded() }
+        waits?.writer.end()
         settle()
     }
 
@@ -573,6 +622,17 @@ public final class Connection {
         settle()
     }
 
+    /// Closes at once, and lets the peer see that the stream is broken off: its system reports `ECONNRESET` in place of an
+    /// end, and discards nothing that it has already (`SO_LINGER` with a time of 0). Waiting bytes are lost, also those
+    /// that the system has not sent yet, and TLS does not say goodbye. The reason of the close is ``CloseReason/closed``.
+    ///
+    /// Only TCP knows a reset: the peer of a pipe or a Unix socket sees an end. On the loop's thread; harmless when
+    /// repeated.
+    public func reset() {
+        machine.reset()
+        settle()
+    }
+
     /// Closes at once, with an error as the reason, for example because the peer breaks the protocol. On the loop's
     /// thread; harmless when the connection is closed.
     public func fail(_ error: any Error & Hashable & Sendable) {
@@ -584,7 +644,7 @@ public final class Connection {
 extension Connection: StreamOwner {
     package func streamOpened() {
         machine.streamOpened()
-        call(handshakeHandler)
+        if !machine.isFinishing { call(handshakeHandler) }
         settle()
     }
 
@@ -595,7 +655,7 @@ extension Connection: StreamOwner {
     }
 
     package func streamFailed() {
-        streamHasFailed()
+        machine.close(streamFailure)
         settle()
     }
 

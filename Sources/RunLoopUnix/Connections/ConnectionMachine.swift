@@ -12,8 +12,11 @@ struct ConnectionMachine: ~Copyable {
         case send
         /// Tell the peer that this was all, if it has to be told.
         case endOutput
-        /// Discard what comes until the peer has ended its side too, but not for long.
+        /// Look after a pause whether the connection may close, and discard input until then; see
+        /// ``looked(unsent:mayClose:)``.
         case linger
+        /// Have ``turnBegins()`` called in the next pass, because input is to be offered or read though nothing may arrive.
+        case offerLater
         /// Call the handler for the peer's end.
         case reportEnd
         /// Call the handler for too much that waits.
@@ -28,14 +31,21 @@ struct ConnectionMachine: ~Copyable {
 
     private enum State {
         case new, open
-        /// Nothing is read any more; the connection closes when everything is sent.
+        /// Writing has failed. Input that has arrived is still offered; then the connection closes.
+        case failing
+        /// Input is discarded; the connection closes when everything is sent.
         case finishing
-        /// Everything is sent, and the peer has a moment to end its side.
+        /// The system has all output. The peer gets time to take it and to end its side.
         case lingering
         case closed
     }
 
-    private let limits: Connection.Limits
+    // The limits that it asks for, one by one: the whole of them has a reference in it, which would be counted.
+    private let (lowWatermark, highWatermark): (Int, Int)
+    private let readsWhileFull: Bool
+    private let (maximumInput, maximumOutput): (Int, Int)
+    /// Tasks take the input, so that none is offered.
+    private let isForTasks: Bool
     private var state = State.new
     /// Whether bytes can go through the stream.
     private var isStreamOpen = false
@@ -43,6 +53,9 @@ struct ConnectionMachine: ~Copyable {
     private var mustClose = false
     /// Why the connection is to be closed.
     private(set) var closeReason = Connection.CloseReason.closed
+
+    /// Whether the peer is to see a failure in place of an end.
+    private(set) var resets = false
 
     /// It goes to another loop: nothing is read, sent or reported here any more.
     private var isMoving = false
@@ -53,7 +66,23 @@ struct ConnectionMachine: ~Copyable {
     private(set) var isReceiving = false
     private var pauses = 0
     private var hasPeerEnded = false
-    private var reportsEnd = false
+
+    /// The number of bytes that have arrived and are unused.
+    private(set) var unusedInput = 0
+    /// Unused input is to be offered again, though no more may arrive.
+    private var offersAgain = false
+    /// The next pass will offer it.
+    private var isOfferPosted = false
+    /// The peer has ended, and input that arrived before is still to be offered.
+    private var isEndWaiting = false
+
+    private var saysLinger = false
+    /// The least output that the peer's system did not have yet, of all looks while lingering.
+    private var leastUnsent = Int.max
+    /// The number of looks since then.
+    private var looksWithoutProgress = 0
+    /// Whether input has arrived since the last look.
+    private var hasDiscarded = false
 
     /// How many bytes wait to be sent.
     private(set) var pendingOutput = 0
@@ -64,8 +93,16 @@ struct ConnectionMachine: ~Copyable {
     private var endsAfterOutput = false
     private var hasEndedOutput = false
 
-    init(_ limits: Connection.Limits) {
-        self.limits = limits
+    /// The pause between two looks while lingering.
+    static let pauseBetweenLooks = Duration.milliseconds(100)
+    /// The number of looks without progress after which a connection closes although the peer lacks output or sends: 30 s.
+    private static let mostLooks = 300
+
+    init(_ limits: Connection.Limits, isForTasks: Bool) {
+        (lowWatermark, highWatermark) = (limits.lowWatermark, limits.highWatermark)
+        readsWhileFull = limits.readsWhileFull
+        (maximumInput, maximumOutput) = (limits.maximumInput, limits.maximumOutput ?? .max)
+        self.isForTasks = isForTasks
     }
 
     // MARK: What it says
@@ -73,18 +110,25 @@ struct ConnectionMachine: ~Copyable {
     var isNew: Bool { state == .new }
     var isOpen: Bool { state == .open }
     var isClosed: Bool { state == .closed }
-    var isLingering: Bool { state == .lingering }
     var isFinishing: Bool { state == .finishing }
+    var isFailing: Bool { state == .failing }
+    /// Whether the peer has ended its side, and the owner knows or is about to.
     var hasEnded: Bool { hasPeerEnded }
+    /// Whether the peer has ended its side.
+    var hasReadEnd: Bool { hasPeerEnded || isEndWaiting }
     var hasFinishedWriting: Bool { endsAfterOutput }
 
-    /// Whether what comes is to be read now.
-    var wantsInput: Bool {
-        switch state {
-        case .open: !isMoving && !hasPeerEnded && pauses == 0 && (!isFull || limits.readsWhileFull)
-        case .lingering: true
-        case .new, .finishing, .closed: false
-        }
+    /// Whether input is to be read now: to be offered or to be discarded.
+    var wantsInput: Bool { discardsInput ? !hasPeerEnded : mayOffer && !isEndWaiting }
+
+    /// Whether input is discarded. Two peers that both finish would otherwise wait for each other to read.
+    var discardsInput: Bool { state == .finishing || state == .lingering }
+
+    /// Whether input may be offered now.
+    @inline(__always)
+    private var mayOffer: Bool {
+        guard !hasPeerEnded && pauses == 0 else { return false }
+        return state == .open && !isMoving && (!isFull || readsWhileFull) || state == .failing
     }
 
     /// What the stream is to be watched for.
@@ -97,6 +141,11 @@ struct ConnectionMachine: ~Copyable {
     /// Whether anything that is written now will be sent.
     var mayWrite: Bool { (state == .new || state == .open) && !endsAfterOutput }
 
+    /// Whether input that arrived before writing failed would be offered.
+    var mayReadAfterFailure: Bool {
+        state == .open && !mustClose && !isMoving && !hasPeerEnded
+    }
+
     /// Whether a handler is on the stack, so that nothing is sent yet.
     var isCorked: Bool { handlers > 0 }
 
@@ -105,34 +154,88 @@ struct ConnectionMachine: ~Copyable {
         pendingOutput == 0 && handlers == 0 && isStreamOpen && state == .open && !isBlocked && !endsAfterOutput
     }
 
-    /// The next thing to do; `nil` if there is nothing until something happens. What it says is taken as begun.
+    /// The next thing to do; `nil` if there is nothing until something happens. The action is taken as begun.
     mutating func next() -> Action? {
         guard state != .closed else { return nil }
         if mustClose { return .close }
+        if asksForTurn() { return .offerLater }
         guard handlers == 0 else { return nil }
         if isMoving {
             defer { saysMove = false }
             return saysMove ? .move : nil
         }
+        if state == .failing { return isEndWaiting && !isEndHeld ? ending(closeReason) : nil }
         if isStreamOpen, state != .lingering, !isBlocked {
             if pendingOutput > 0 { return .send }
             if !hasEndedOutput && (state == .finishing || endsAfterOutput) { return .endOutput }
         }
-        if let most = limits.maximumOutput, pendingOutput > most { return ending(.outputLimit) }
-        if let mark = passedMark() { return mark }
-        if reportsEnd && state == .open {
-            reportsEnd = false
-            return .reportEnd
+        if pendingOutput > maximumOutput { return ending(.outputLimit) }
+        if state == .open {
+            if let mark = passedMark() { return mark }
+            if isEndWaiting && !isEndHeld {
+                (isEndWaiting, hasPeerEnded) = (false, true)
+                return .reportEnd
+            }
+        }
+        if saysLinger {
+            saysLinger = false
+            return .linger
         }
         return hasEndedOutput && state != .lingering ? afterOutput() : nil
     }
 
-    /// Everything is sent, and the peer knows.
+    /// Whether unused input, or input of the stream, needs a turn of its own.
+    @inline(__always)
+    private mutating func asksForTurn() -> Bool {
+        guard offersAgain || state == .failing, mayOffer && !isReceiving && !isOfferPosted else { return false }
+        isOfferPosted = offersAgain || !isEndWaiting
+        return isOfferPosted
+    }
+
+    /// Whether a turn would find something.
+    ///
+    /// - Parameter holdsInput: whether the stream has input that no readiness will be reported for.
+    /// - Returns: `false` if there is nothing, and the turn was called off.
+    mutating func needsTurn(holdsInput: Bool) -> Bool {
+        if hasOffer || holdsInput || (state == .failing && !isEndWaiting) { return true }
+        (isOfferPosted, offersAgain) = (false, false)
+        return false
+    }
+
+    /// Whether unused input can be offered.
+    private var hasOffer: Bool { unusedInput > 0 && !isForTasks }
+
+    /// Whether an end waits until input that arrived before it has been offered.
+    var isEndHeld: Bool { hasOffer && (offersAgain || !mayOffer) }
+
+    /// The stream has taken all output, and the peer will be told of its end.
     private mutating func afterOutput() -> Action? {
         if state == .open { return hasPeerEnded ? ending(.ended) : nil }
         if hasPeerEnded { return ending(finishReason) }
         state = .lingering
         return .linger
+    }
+
+    /// The connection has looked at its stream while lingering.
+    ///
+    /// - Parameters:
+    ///   - unsent: the number of bytes that the peer's system does not have yet.
+    ///   - mayClose: whether closing now loses nothing.
+    /// - Returns: whether the peer's system has taken more since the last look.
+    mutating func looked(unsent: Int, mayClose: Bool) -> Bool {
+        let isProgress = unsent < leastUnsent
+        if isProgress { (leastUnsent, looksWithoutProgress) = (unsent, 0) }
+        looksWithoutProgress += 1
+        // A peer that still sends would be answered by a reset, and might read no further.
+        let isQuiet = mayClose && !hasDiscarded
+        hasDiscarded = false
+        if isQuiet || looksWithoutProgress > Self.mostLooks { close(finishReason) } else { saysLinger = true }
+        return isProgress
+    }
+
+    /// Input was discarded while lingering.
+    mutating func discarded() {
+        hasDiscarded = true
     }
 
     private mutating func ending(_ reason: Connection.CloseReason) -> Action {
@@ -141,20 +244,20 @@ struct ConnectionMachine: ~Copyable {
     }
 
     private mutating func passedMark() -> Action? {
-        if !isFull && pendingOutput > limits.highWatermark {
+        if !isFull && pendingOutput > highWatermark {
             isFull = true
             return .reportFull
         }
-        guard isFull && pendingOutput <= limits.lowWatermark else { return nil }
-        isFull = false
+        guard isFull && pendingOutput <= lowWatermark else { return nil }
+        (isFull, offersAgain) = (false, true)
         return .reportDrain
     }
 
     // MARK: What happens
 
-    /// The connection begins.
+    /// The connection begins. It may have come from another loop, with input.
     mutating func start() {
-        state = .open
+        (state, offersAgain) = (.open, true)
     }
 
     mutating func streamOpened() {
@@ -172,27 +275,57 @@ struct ConnectionMachine: ~Copyable {
 
     /// The receive handler is about to be called with what has come.
     mutating func receivingBegins() {
+        if !isForTasks { offersAgain = false }
         isReceiving = true
         handlers += 1
     }
 
     /// The receive handler has left so many bytes unused.
-    mutating func receivingEnds(unused: Int) {
+    ///
+    /// - Parameters:
+    ///   - held: the number of bytes that the program holds besides.
+    ///   - isWhole: whether it has seen all of the input, so that the bytes are limited.
+    mutating func receivingEnds(unused: Int, held: Int, isWhole: Bool = true) {
         isReceiving = false
         handlers -= 1
-        if unused > limits.maximumInput { close(.inputLimit) }
+        unusedInput = unused
+        if isWhole && unused + held > maximumInput { close(.inputLimit) }
     }
 
-    /// The peer has ended its side. Without a handler for that, the connection finishes.
-    mutating func peerEnded(hasHandler: Bool) {
-        guard !hasPeerEnded else { return }
-        hasPeerEnded = true
-        if state == .lingering {
+    /// So many bytes of input are unused, though no handler was called.
+    mutating func inputChanged(to unused: Int) {
+        unusedInput = unused
+    }
+
+    /// Unused input is to be offered again.
+    mutating func offerAgain() {
+        offersAgain = true
+    }
+
+    /// The turn of ``Action/offerLater`` has come.
+    ///
+    /// - Returns: whether unused input is to be offered now. If the receive handler runs the loop, another turn follows it.
+    mutating func turnBegins() -> Bool {
+        isOfferPosted = false
+        guard offersAgain && mayOffer && !isReceiving else { return false }
+        offersAgain = false
+        return true
+    }
+
+    /// The stream has no input for now.
+    mutating func inputExhausted() {
+        if state == .failing { isEndWaiting = true }
+    }
+
+    /// The peer has ended its side.
+    mutating func peerEnded() {
+        guard !hasReadEnd else { return }
+        switch state {
+        case .new, .open, .failing: isEndWaiting = true
+        case .finishing, .closed: hasPeerEnded = true
+        case .lingering:
+            hasPeerEnded = true
             close(finishReason)
-        } else if state == .open && hasHandler {
-            reportsEnd = true
-        } else {
-            finish(.ended)
         }
     }
 
@@ -220,11 +353,12 @@ struct ConnectionMachine: ~Copyable {
         pauses += 1
     }
 
-    /// - Returns: whether reading goes on now that it did not.
+    /// - Returns: whether there was a pause to take back.
     mutating func resume() -> Bool {
         guard pauses > 0 else { return false }
         pauses -= 1
-        return pauses == 0
+        if pauses == 0 { offersAgain = true }
+        return true
     }
 
     mutating func finishWriting() {
@@ -235,7 +369,10 @@ struct ConnectionMachine: ~Copyable {
         guard !isMoving else { return }
         switch state {
         case .new: close(reason)
-        case .open: (state, finishReason) = (.finishing, reason)
+        case .open:
+            (state, finishReason) = (.finishing, reason)
+            if isEndWaiting { (isEndWaiting, hasPeerEnded) = (false, true) }
+        case .failing: close(closeReason)
         case .finishing, .lingering, .closed: break
         }
     }
@@ -251,12 +388,24 @@ struct ConnectionMachine: ~Copyable {
 
     /// A time-out has come.
     mutating func timeOut(_ reason: Connection.CloseReason) {
-        close(state == .lingering ? finishReason : reason)
+        close(state == .lingering ? finishReason : state == .failing ? closeReason : reason)
     }
 
     /// Everything is sent, and the connection can be closed without a word to the peer.
     mutating func closeFinished() {
         close(finishReason)
+    }
+
+    /// Writing has failed, and input has arrived that is to be offered before the connection closes.
+    mutating func outputFailed(_ reason: Connection.CloseReason) {
+        (state, closeReason) = (.failing, reason)
+        (pendingOutput, isBlocked, offersAgain) = (0, false, true)
+    }
+
+    /// Has the connection closed next, in a way that the peer takes for a failure.
+    mutating func reset() {
+        if !mustClose { resets = true }
+        close(.closed)
     }
 
     /// Has the connection closed next. The first reason counts.

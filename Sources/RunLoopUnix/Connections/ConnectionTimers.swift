@@ -2,7 +2,7 @@ internal import RunLoopKit
 
 /// The timeouts of a connection.
 ///
-/// Activity only notes the time. The idle timer looks at it when it fires, and waits again for the rest: each byte
+/// Activity only notes the time. A timer for idleness looks at it when it fires, and waits again for the rest: each byte
 /// costs a reading of the clock and moves no timer.
 final class ConnectionTimers {
     private let loop: RunLoop
@@ -11,11 +11,16 @@ final class ConnectionTimers {
     private let expired: (Connection.CloseReason) -> Void
     // Unchecked as in `Connection`.
     @exclusivity(unchecked) private var lastActivity: RunLoop.Instant
+    @exclusivity(unchecked) private var lastInput: RunLoop.Instant
     @exclusivity(unchecked) private var idle: DelayedCall?
+    @exclusivity(unchecked) private var inputIdle: DelayedCall?
     private var total: (call: DelayedCall, date: RunLoop.Instant)?
+    private var nextLook: DelayedCall?
 
     private static let idleTimeout = CallLabel("idle timeout")
+    private static let inputTimeout = CallLabel("input timeout")
     private static let totalTimeout = CallLabel("total timeout")
+    private static let lingering = CallLabel("lingering")
 
     init(
         _ limits: Connection.Limits, _ origin: RunLoop.Origin, on loop: RunLoop, _ modes: RunLoop.Modes,
@@ -26,6 +31,7 @@ final class ConnectionTimers {
         self.origin = origin
         self.expired = expired
         lastActivity = loop.now
+        lastInput = lastActivity
         if let timeout = limits.idleTimeout { checkIdle(at: lastActivity + timeout, timeout) }
         if let timeout = limits.totalTimeout { limit(to: timeout) }
     }
@@ -39,6 +45,27 @@ final class ConnectionTimers {
 
     func noteActivity() {
         if idle != nil { lastActivity = loop.now }
+    }
+
+    /// Closes the connection when nothing is received for a time in which it reads.
+    ///
+    /// - Parameter reads: whether it reads now.
+    func limitInput(to timeout: Duration, while reads: @escaping () -> Bool) {
+        checkInput(at: lastInput + timeout, timeout, reads)
+    }
+
+    private func checkInput(at date: RunLoop.Instant, _ timeout: Duration, _ reads: @escaping () -> Bool) {
+        inputIdle = loop.perform(at: date, inModes: modes, label: Self.inputTimeout, origin: origin) { [unowned self] in
+            if !reads() { lastInput = loop.now }
+            let end = lastInput + timeout
+            if end > loop.now { checkInput(at: end, timeout, reads) } else { expired(.idleTimeout) }
+        }
+    }
+
+    /// Something was received, or the connection reads again.
+    func noteInput() {
+        noteActivity()
+        if inputIdle != nil { lastInput = loop.now }
     }
 
     /// Ends the connection no later than this from now.
@@ -55,8 +82,15 @@ final class ConnectionTimers {
         total = (call, end)
     }
 
+    /// Calls `look` once, after a pause.
+    func look(after pause: Duration, _ look: @escaping () -> Void) {
+        nextLook = loop.perform(at: loop.now + pause, inModes: modes, label: Self.lingering, origin: origin, look)
+    }
+
     func invalidate() {
         idle?.cancel()
+        inputIdle?.cancel()
+        nextLook?.cancel()
         total?.call.cancel()
     }
 }

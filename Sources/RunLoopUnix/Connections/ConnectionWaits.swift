@@ -6,6 +6,8 @@ final class ConnectionWaits {
     let writer: TaskWait
     /// One for each task that waits until everything is sent.
     private var closers: [TaskWait] = []
+    /// The number of calls of `withStream(_:)` that will close the connection.
+    var scopes = 0
     /// How many of the bytes that are there a task has been shown.
     @exclusivity(unchecked) var seen = 0
     /// Reading is paused, because no task has asked for what has come.

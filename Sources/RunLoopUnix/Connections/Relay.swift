@@ -10,12 +10,14 @@ internal import RunLoopKit
 /// ```
 ///
 /// The two directions are independent: whichever side reads slowly, or not at all, slows down only those who write to
-/// it. Each direction holds a bounded amount: it has a buffer of 64 KiB. Between two sockets, pieces of 16 KiB and more stay
-/// in the kernel (`splice`) and are not copied to the process; for smaller ones, copying takes fewer system calls and less
-/// time.
+/// it. Each direction holds a bounded amount: it has a buffer of 64 KiB while bytes wait in it. Between two sockets, pieces
+/// of 16 KiB and more stay in the kernel (`splice`) and are not copied to the process; for smaller ones, copying takes
+/// fewer system calls and less time.
 ///
-/// The end of one side is passed on to the other, which may go on. If a side fails, both are closed. A relay keeps itself
-/// until it has ended; the end of its loop ends it. It belongs to the loop's thread and is not `Sendable`.
+/// The end of one side is passed on to the other, which may go on. If one side takes nothing any more, because it has
+/// closed, all that it has sent still goes to the other side, which has 30 s to end. A failure of one side, the idle timeout and the end of
+/// the loop close both, with a reset where there is TCP, because a broken transfer must not look complete. A relay keeps
+/// itself until it has ended. It belongs to the loop's thread and is not `Sendable`.
 public final class Relay {
     /// The bytes that came from the first connection and went to the second.
     public var bytesFromFirst: Int { directions[0].count }
@@ -27,6 +29,8 @@ public final class Relay {
     private let streams: [any ByteStream]
     private let directions: [RelayDirection]
     private var timers: ConnectionTimers?
+    /// Why one side takes nothing any more.
+    private var failure: Connection.CloseReason?
     private var ended: ((Relay, Connection.CloseReason) -> Void)?
 
     /// Takes over two connections of one loop, and begins.
@@ -50,9 +54,10 @@ public final class Relay {
         let sides = [first.handOver(), second.handOver()]
         streams = sides.map(\.stream)
         let usesKernel = streams.allSatisfy { ($0 as? DescriptorStream)?.maySplice == true }
+        let pool = BufferPool.shared(of: first.loop)
         directions = [
-            RelayDirection(from: sides[0], to: sides[1], usesKernel: usesKernel),
-            RelayDirection(from: sides[1], to: sides[0], usesKernel: usesKernel),
+            RelayDirection(from: sides[0], to: sides[1], usesKernel: usesKernel, pool),
+            RelayDirection(from: sides[1], to: sides[0], usesKernel: usesKernel, pool),
         ]
         self.ended = ended
         var limits = Connection.Limits()
@@ -91,10 +96,12 @@ public final class Relay {
         isOpen = false
         timers?.invalidate()
         timers = nil
-        for stream in streams { stream.close(isComplete: reason == .ended) }
+        // A transfer that was cut off must not look complete.
+        let isComplete = directions.allSatisfy(\.hasEnded)
+        for stream in streams { stream.close(isComplete ? .complete : .reset) }
         let handler = ended
         ended = nil
-        handler?(self, reason)
+        handler?(self, failure ?? reason)
     }
 
     /// Moves what can be moved now.
@@ -103,6 +110,10 @@ public final class Relay {
             if let failed = direction.move() { return end(.failed(failed)) }
         }
         guard isOpen else { return }
+        if failure == nil, let sinkFailure = directions.lazy.compactMap(\.sinkFailure).first {
+            failure = .failed(sinkFailure)
+            timers?.limit(to: .seconds(30))
+        }
         if directions.allSatisfy(\.hasEnded) { return end(.ended) }
         for index in streams.indices {
             var events: DescriptorEvents = directions[index].wantsInput ? .readable : []

@@ -7,7 +7,8 @@ final class RelayDirection {
     private let source: any ByteStream
     private let sink: any ByteStream
     /// What has come and not gone yet: in memory, and behind it in the kernel.
-    private let buffer: ByteBuffer
+    private var buffer: ByteBuffer?
+    private let pool: BufferPool
     /// Made when the first large piece has come.
     private var pipe: SplicePipe?
     private var maySplice: Bool
@@ -21,10 +22,13 @@ final class RelayDirection {
     /// The source may have something.
     var mayRead = true
     private var hasSourceEnded: Bool
-    /// Everything has gone, and the sink knows that this was all.
+    /// Everything has gone, and the sink knows that this was all; or the sink has failed, and everything was discarded.
     private(set) var hasEnded = false
+    /// The error with which the sink has closed in order. The other direction goes on: the sink may have sent something
+    /// before. Everything else is discarded.
+    private(set) var sinkFailure: (any StreamFailure)?
+    private var discarded = 0
 
-    private static let capacity = 64 * 1024
     /// A piece that the kernel moves for less than it takes to copy it.
     private static let largePiece = 16 * 1024
     /// How many pieces that follow a large one go through the pipe, too: the pieces of a stream differ in size.
@@ -32,12 +36,17 @@ final class RelayDirection {
     /// What may be moved before others have their turn.
     private static let turn = 1024 * 1024
 
-    init(from: HandedOver, to: HandedOver, usesKernel: Bool) {
+    init(from: HandedOver, to: HandedOver, usesKernel: Bool, _ pool: BufferPool) {
         source = from.stream
         sink = to.stream
+        self.pool = pool
         // What waits for the sink already goes first.
-        buffer = ByteBuffer(capacity: Self.capacity)
-        for bytes in [to.output, from.input] { if let bytes { buffer.append(bytes.bytes) } }
+        for bytes in [to.output, from.input] {
+            guard let bytes, !bytes.isEmpty else { continue }
+            let buffer = self.buffer ?? pool.take()
+            buffer.append(bytes.bytes)
+            self.buffer = buffer
+        }
         maySplice = usesKernel
         hasSourceEnded = from.hasPeerEnded
     }
@@ -45,7 +54,7 @@ final class RelayDirection {
     /// Whether large pieces have come that the kernel moves.
     var hasPipe: Bool { pipe != nil }
 
-    private var isEmpty: Bool { buffer.isEmpty && pipe?.isEmpty != false }
+    private var isEmpty: Bool { buffer == nil && pipe?.isEmpty != false }
 
     /// Whether more may come: what is there has gone first.
     var wantsInput: Bool { !hasSourceEnded && isEmpty && source.isOpen }
@@ -54,9 +63,9 @@ final class RelayDirection {
     ///
     /// - Returns: why nothing goes on any more.
     func move() -> (any StreamFailure)? {
-        let goal = count + Self.turn
+        let goal = count + discarded + Self.turn
         // The end, and what the source holds, go in the same turn: nothing would come any more that asks for another.
-        while !hasEnded && (count < goal || (isEmpty && (hasSourceEnded || source.holdsInput))) {
+        while !hasEnded && (count + discarded < goal || (isEmpty && (hasSourceEnded || source.holdsInput))) {
             if wantsInput && (mayRead || source.holdsInput), let failure = fill() { return failure }
             guard !isEmpty || hasSourceEnded, sink.isOpen, !isBlocked else { return nil }
             if let failure = isEmpty ? endSink() : drain() { return failure }
@@ -71,10 +80,10 @@ final class RelayDirection {
             if pipe == nil { (maySplice, splices) = (false, 0) }
         }
         let spliced = splices > 0 ? pipe?.fill(from: source.fileDescriptor) : nil
-        switch spliced ?? buffer.fill(room: Self.capacity, from: source) {
+        switch spliced ?? fillBuffer() {
         // Less than that was all there was; more is reported again.
         case .done(let moved):
-            mayRead = moved >= Self.capacity
+            mayRead = moved >= BufferPool.size
             if maySplice { splices = moved >= Self.largePiece ? Self.piecesThroughPipe : max(0, splices - 1) }
         case .mustWait: mayRead = false
         case .ended: hasSourceEnded = true
@@ -83,27 +92,65 @@ final class RelayDirection {
         return nil
     }
 
+    private func fillBuffer() -> StreamResult {
+        let buffer = pool.take()
+        let result = buffer.fill(room: BufferPool.size, from: source)
+        if buffer.isEmpty { pool.put(buffer) } else { self.buffer = buffer }
+        return result
+    }
+
     private func drain() -> (any StreamFailure)? {
-        let isInMemory = !buffer.isEmpty
-        let result = isInMemory ? sink.write(buffer.bytes) : pipe!.drain(to: sink.fileDescriptor)
+        guard sinkFailure == nil else {
+            discard()
+            return nil
+        }
+        let result = buffer.map { sink.write($0.bytes) } ?? pipe!.drain(to: sink.fileDescriptor)
         switch result {
         case .done(let moved):
             count += moved
-            if isInMemory { buffer.discard(moved) }
+            if let buffer {
+                buffer.discard(moved)
+                if buffer.isEmpty {
+                    self.buffer = nil
+                    pool.put(buffer)
+                }
+            }
             isBlocked = !isEmpty
         case .mustWait: isBlocked = true
-        case .ended, .failed: return sink.failure ?? SystemError("relay to a connection", errno: errno)
+        case .ended, .failed: return sinkHasFailed()
         }
         return nil
     }
 
     private func endSink() -> (any StreamFailure)? {
+        guard sinkFailure == nil else {
+            hasEnded = true
+            return nil
+        }
         switch sink.endWriting() {
         case .done, .ended: hasEnded = true
         case .mustWait: isBlocked = true
-        case .failed: return sink.failure ?? SystemError("relay to a connection", errno: errno)
+        case .failed: return sinkHasFailed()
         }
         return nil
+    }
+
+    /// - Returns: the failure, unless the sink has only closed. A sink that was reset ends in the middle of something.
+    private func sinkHasFailed() -> (any StreamFailure)? {
+        let failure: any StreamFailure = sink.failure ?? SystemError("relay to a connection", errno: errno)
+        guard (failure as? SystemError)?.errno == EPIPE else { return failure }
+        sinkFailure = failure
+        discard()
+        return nil
+    }
+
+    private func discard() {
+        if let buffer {
+            discarded += buffer.count
+            pool.put(buffer)
+        }
+        (buffer, pipe, isBlocked) = (nil, nil, false)
+        (maySplice, splices) = (false, 0)
     }
 }
 

@@ -34,11 +34,15 @@ public struct Disk: Sendable {
             case .creating: O_WRONLY | O_CREAT | O_EXCL
             case .locking: O_RDWR | O_CREAT
             }
-        let descriptor = system.open(path, flags: flags)
-        guard descriptor >= 0 else { throw .last("open \(path)") }
-        let file = File(path, descriptor, isLock: access == .locking, system)
-        guard access != .locking || system.lock(descriptor) == 0 else { throw .last("lock \(path)") }
-        return file
+        while true {
+            let descriptor = system.open(path, flags: flags)
+            guard descriptor >= 0 else { throw .last("open \(path)") }
+            let file = File(path, descriptor, system)
+            guard access == .locking else { return file }
+            try file.lock()
+            // The former owner of the lock may have put another file in its place after this one was opened.
+            if system.leads(path, to: descriptor) { return file }
+        }
     }
 
     /// Whether there is a file or a directory at the path.

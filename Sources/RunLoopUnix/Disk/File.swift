@@ -1,4 +1,5 @@
 internal import Glibc
+internal import Synchronization
 
 /// An open file of a ``Disk``. It closes with its last reference. It is `Sendable`; calls on several threads at the same time
 /// are those of the system.
@@ -11,7 +12,8 @@ public final class File: Sendable {
         case writing
         /// To be written; it is made, for its owner alone, and must not exist.
         case creating
-        /// To keep other processes away, as long as it is open. It is made if it does not exist.
+        /// To be read and written, and to keep other processes away as long as it is open; see ``File/lock()``. It is made if
+        /// it does not exist.
         case locking
     }
 
@@ -20,15 +22,25 @@ public final class File: Sendable {
     private let descriptor: Int32
     private let system: any SystemCalls
 
-    private let isLock: Bool
+    private let isLocked = Atomic(false)
 
-    init(_ path: String, _ descriptor: Int32, isLock: Bool, _ system: any SystemCalls) {
-        (self.path, self.descriptor, self.isLock, self.system) = (path, descriptor, isLock, system)
+    init(_ path: String, _ descriptor: Int32, _ system: any SystemCalls) {
+        (self.path, self.descriptor, self.system) = (path, descriptor, system)
     }
 
     deinit {
-        if isLock { system.unlock(descriptor) }
+        if isLocked.load(ordering: .relaxed) { system.unlock(descriptor) }
         system.close(descriptor)
+    }
+
+    /// Locks the file until it closes, as `flock(2)` does: nobody else can lock it meanwhile, by whatever path. A new file that
+    /// is to take the place of a locked one is locked before ``Disk/rename(_:to:)``, so that the path always leads to a file
+    /// that is.
+    ///
+    /// - Throws: ``SystemError``, with `EWOULDBLOCK` if somebody else has locked it.
+    public func lock() throws(SystemError) {
+        guard system.lock(descriptor) == 0 else { throw .last("lock \(path)") }
+        isLocked.store(true, ordering: .relaxed)
     }
 
     /// Writes bytes at a place, perhaps beyond the present end. O(bytes).

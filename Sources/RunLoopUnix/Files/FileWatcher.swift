@@ -166,8 +166,9 @@ extension FileWatcher: Sendable {}
 extension RunLoop {
     /// Schedules a file watcher in modes of this loop, which keeps it until it is invalidated or removed.
     ///
-    /// A watcher that is invalid or in another loop is ignored. Call it on the loop's thread.
+    /// A watcher that is invalid is ignored. Call it on the loop's thread.
     ///
+    /// - Precondition: the watcher is in no other loop.
     /// - Throws: ``/RunLoopKit/DescriptorError`` if the system cannot watch one more descriptor.
     public func add(_ watcher: FileWatcher, forMode modes: Modes) throws(DescriptorError) {
         require(

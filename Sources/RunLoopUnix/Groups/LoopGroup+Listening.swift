@@ -28,7 +28,7 @@ extension LoopGroup {
     ///   - handler: called with each connection, on the loop that is to serve it.
     /// - Returns: the address, with the port that the system chose.
     /// - Throws: ``SystemError``, as a ``Listener`` does; then no loop listens. `RunLoop.WaitError` if a loop has ended.
-    @available(*, noasync, message: "it blocks the calling thread")
+    @available(*, noasync, message: "it blocks its thread until all loops listen; call it from a synchronous function")
     @discardableResult
     public func listen(
         on address: Endpoint, options: Listener.Options = Listener.Options(), spread: Spread? = nil,
@@ -71,7 +71,7 @@ extension LoopGroup {
     /// - Returns: the address that it listens on.
     /// - Throws: ``SystemError`` with `EINVAL` if the descriptor does not listen; ``/RunLoopKit/DescriptorError`` if it
     ///   cannot be watched; `RunLoop.WaitError` if the first loop has ended.
-    @available(*, noasync, message: "it blocks the calling thread")
+    @available(*, noasync, message: "it blocks its thread until all loops listen; call it from a synchronous function")
     @discardableResult
     public func listen(
         inherited descriptor: Int32, options: Listener.Options = Listener.Options(), _ handler: @escaping AcceptHandler

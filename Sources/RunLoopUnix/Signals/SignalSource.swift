@@ -105,8 +105,9 @@ extension SignalSource: Sendable {}
 extension RunLoop {
     /// Schedules a signal source in modes of this loop. Every delivery from the moment that this returns counts.
     ///
-    /// A source that is invalid or in another loop is ignored. At least one thread must not block the signal; a source
-    /// changes no thread's signal mask. Call it on the loop's thread. O(number of sources in the process).
+    /// A source that is invalid is ignored, and one that is in another loop traps. At least one thread must not block
+    /// the signal; a source changes no thread's signal mask. Call it on the loop's thread. O(number of sources in the
+    /// process).
     ///
     /// - Throws: ``SystemError`` if there is no descriptor left; the source is then not scheduled.
     public func add(_ source: SignalSource, forMode modes: Modes) throws(SystemError) {

@@ -3,8 +3,18 @@ internal import Glibc
 internal import RunLoopCore
 
 /// Writes texts one after another, without having the caller wait for a reader that does not read.
-final class StandardError: Sendable {
-    static let shared = StandardError(descriptor: STDERR_FILENO, capacity: 4 << 20)
+///
+/// A daemon that logs to a pipe stops when nobody empties it, unless it logs through this:
+///
+/// ```swift
+/// Logger(label: "daemon", factory: { StreamLogHandler(label: $0, stream: StandardError.shared) })
+/// ```
+///
+/// As much of a text as there is room for is written at once, and the rest by a thread. 4 MiB may wait. Texts beyond that are
+/// left out, and a line says how many lines were, as soon as there is room for it.
+public final class StandardError: TextOutputStream, Sendable {
+    /// The process's standard error.
+    public static let shared = StandardError(descriptor: STDERR_FILENO, capacity: 4 << 20)
 
     private let descriptor: Int32
     private let capacity: Int
@@ -14,7 +24,7 @@ final class StandardError: Sendable {
         /// What waits for the thread.
         var rest: [UInt8] = []
         var isWriting = false
-        /// How many texts there was no room for.
+        /// How many lines there was no room for.
         var dropped = 0
     }
 
@@ -28,11 +38,11 @@ final class StandardError: Sendable {
     /// Whether nothing waits to be written.
     var isIdle: Bool { state.withLock { !$0.isWriting } }
 
-    /// Any thread.
-    func write(_ text: String) {
+    /// Writes a text, now or later. Any thread; it does not wait.
+    public func write(_ text: String) {
         let startsThread = state.withLock { state in
             guard state.rest.count < capacity else {
-                state.dropped += 1
+                state.dropped += max(1, text.utf8.count { $0 == UInt8(ascii: "\n") })
                 return false
             }
             state.rest += text.utf8
@@ -42,6 +52,12 @@ final class StandardError: Sendable {
             return state.isWriting
         }
         if startsThread { startThread() }
+    }
+
+    /// Waits until everything is written, but no longer than this: for the end of a process, which loses the rest. Any thread.
+    public func flush(within limit: Duration) {
+        let deadline = ContinuousClock.now + limit
+        while !isIdle, ContinuousClock.now < deadline { usleep(1_000) }
     }
 
     /// Writes what there is room for.
@@ -105,7 +121,7 @@ final class StandardError: Sendable {
                 return nil
             }
             defer { (state.rest, state.dropped) = ([], 0) }
-            return state.dropped == 0 ? state.rest : state.rest + "(\(state.dropped) more left out)\n".utf8
+            return state.dropped == 0 ? state.rest : state.rest + "(\(state.dropped) lines left out)\n".utf8
         }
     }
 }

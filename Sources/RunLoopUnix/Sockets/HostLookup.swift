@@ -35,7 +35,7 @@ public final class HostLookup {
         timer?.invalidate()
         timer = nil
         if let number {
-            loop[Self.underWay][number] = nil
+            loop[Self.underWay].lookups[number] = nil
             lookups.leave(name, number)
         }
         (number, hold) = (nil, nil)
@@ -61,9 +61,9 @@ public final class HostLookup {
         let remote = loop.remote
         if finder == nil { hold = loop.holdTime(for: "the addresses of \(name)") }
         number = lookups.join(name, finder ?? HostResolver.find) { number, result in
-            remote.perform(inModes: modes) { $0[Self.underWay][number]?.finish(result) }
+            remote.perform(inModes: modes) { $0[Self.underWay].lookups[number]?.finish(result) }
         }
-        loop[Self.underWay][number!] = self
+        loop[Self.underWay].lookups[number!] = self
     }
 
     private func finish(_ result: Result<[Endpoint], HostResolver.Failure>) {
@@ -72,8 +72,12 @@ public final class HostLookup {
         completion(result.map { $0.map { $0.with(port: port) } })
     }
 
-    /// The look-ups of a loop that are under way.
-    private static let underWay = RunLoop.Local<[Int: HostLookup]> { _ in [:] }
+    private static let underWay = RunLoop.Local { _ in LookupsUnderWay() }
+}
+
+/// The look-ups of a loop that are under way.
+private final class LookupsUnderWay {
+    var lookups: [Int: HostLookup] = [:]
 }
 
 @available(*, unavailable, message: "a look-up belongs to its loop's thread")

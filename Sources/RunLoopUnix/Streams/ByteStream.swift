@@ -32,14 +32,25 @@ package protocol ByteStream: AnyObject {
     func endWriting() -> StreamResult
     /// Whether closing now, when all is written, loses nothing of it.
     func mayClose(peerHasEnded: Bool) -> Bool
+    /// The number of written bytes that the peer's system does not have yet, and that closing may lose.
+    var unsentOutput: Int { get }
     /// Keeps the time of a simulation for an answer to what was written, if one is to come from outside.
     func holdForAnswer() -> (any TimeHold)?
     /// Takes the stream out of its loop as it is, and lets go of the owner. It belongs to no thread then, and may be opened
     /// on another loop.
     func leave()
-    /// Ends the stream and lets go of the owner. If it is complete, so that nothing is missing of what was to be
-    /// written, the peer may be told so.
-    func close(isComplete: Bool)
+    /// Ends the stream and lets go of the owner.
+    func close(_ ending: StreamEnding)
+}
+
+/// How a stream is closed.
+package enum StreamEnding {
+    /// All output was written, and the peer may be told so.
+    case complete
+    /// Output is missing, or may be.
+    case incomplete
+    /// The peer is to see a failure, where the stream knows one.
+    case reset
 }
 
 extension ByteStream {

@@ -50,7 +50,7 @@ package final class DescriptorStream: ByteStream {
     }
 
     deinit {
-        close(isComplete: false)
+        close(.incomplete)
     }
 
     /// Whether the kernel can move bytes between it and another such stream.
@@ -109,8 +109,9 @@ package final class DescriptorStream: ByteStream {
 
     package func write(_ bytes: UnsafeRawBufferPointer) -> StreamResult {
         let count = isSocket ? system.send(output, bytes) : system.write(output, bytes)
+        let reason = errno
         holds?.wrote(all: count == bytes.count)
-        return count >= 0 ? .done(count) : unmoved("write to the connection", errno)
+        return count >= 0 ? .done(count) : unmoved("write to the connection", reason)
     }
 
     private func unmoved(_ operation: String, _ reason: Int32) -> StreamResult {
@@ -128,11 +129,13 @@ package final class DescriptorStream: ByteStream {
         return .done(0)
     }
 
-    /// A socket that is closed while something that has come is unread is reset, and what the system has still to send is
-    /// lost.
+    /// A socket that is closed with unread input, or that receives more afterwards, is reset: output that the peer's
+    /// system does not have yet is lost.
     package func mayClose(peerHasEnded: Bool) -> Bool {
-        !isSocket || peerHasEnded || !system.hasInput(input)
+        !isSocket || peerHasEnded || (unsentOutput == 0 && !system.hasInput(input))
     }
+
+    package var unsentOutput: Int { isSocket ? system.unsentOutput(output) : 0 }
 
     package func leave() {
         reader.map(end)
@@ -142,9 +145,10 @@ package final class DescriptorStream: ByteStream {
 
     package func holdForAnswer() -> (any TimeHold)? { isClient ? holds?.holdForAnswer() : nil }
 
-    package func close(isComplete: Bool) {
+    package func close(_ ending: StreamEnding) {
         guard !isClosed else { return }
         isClosed = true
+        if ending == .reset && isSocket { system.resetWhenClosed(output) }
         reader.map(end)
         if !isDuplex { closeOutput() }
         if input >= 0 { system.close(input) }

@@ -29,7 +29,7 @@ package final class MemoryStream: ByteStream {
     }
 
     deinit {
-        close(isComplete: false)
+        close(.incomplete)
     }
 
     package var isOpen: Bool { true }
@@ -92,6 +92,7 @@ package final class MemoryStream: ByteStream {
     }
 
     package func mayClose(peerHasEnded: Bool) -> Bool { true }
+    package var unsentOutput: Int { 0 }
 
     /// Takes the stream out of its loop. It may be opened on another loop of the thread.
     package func leave() {
@@ -100,7 +101,7 @@ package final class MemoryStream: ByteStream {
         (source, owner) = (nil, nil)
     }
 
-    package func close(isComplete: Bool) {
+    package func close(_ ending: StreamEnding) {
         guard !isClosed else { return }
         (isClosed, hasEnded) = (true, true)
         leave()

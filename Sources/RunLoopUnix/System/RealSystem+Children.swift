@@ -59,6 +59,8 @@ extension RealSystem {
         case .inherit: Int32(RLK_STREAM_INHERIT)
         case .null: Int32(RLK_STREAM_NULL)
         case .descriptor(let descriptor): descriptor
+        // The child sets its streams up in their order.
+        case .standardOutput: STDOUT_FILENO
         }
     }
 

@@ -88,6 +88,18 @@ package final class RealSystem: SystemCalls {
         _ = shutdown(descriptor, Int32(SHUT_WR))
     }
 
+    package func unsentOutput(_ descriptor: Int32) -> Int {
+        var count: Int32 = 0
+        guard ioctl(descriptor, UInt(TIOCOUTQ), &count) == 0, count > 0 else { return 0 }
+        // The peer of a Unix socket has the bytes, and the count is of those that it has not read.
+        return option(descriptor, SOL_SOCKET, SO_DOMAIN) == AF_UNIX ? 0 : Int(count)
+    }
+
+    package func resetWhenClosed(_ descriptor: Int32) {
+        var option = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+    }
+
     package func spreadsConnections(of loop: RunLoop) -> Bool { !loop.isVirtual }
 
     // MARK: Paths of sockets
@@ -116,6 +128,12 @@ package final class RealSystem: SystemCalls {
 
     package func unlock(_ descriptor: Int32) {
         _ = flock(descriptor, LOCK_UN)
+    }
+
+    package func leads(_ path: String, to descriptor: Int32) -> Bool {
+        var (named, opened) = (stat(), stat())
+        return lstat(path, &named) == 0 && fstat(descriptor, &opened) == 0 && named.st_dev == opened.st_dev
+            && named.st_ino == opened.st_ino
     }
 
     package func read(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer, at offset: Int) -> Int {

@@ -36,6 +36,10 @@ package protocol SystemCalls: AnyObject, Sendable {
     func hasInput(_ descriptor: Int32) -> Bool
     func send(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int
     func endWriting(_ descriptor: Int32)
+    /// The number of written bytes that the peer's system does not have yet.
+    func unsentOutput(_ descriptor: Int32) -> Int
+    /// Has the peer see `ECONNRESET` when the socket is closed, if it is one of TCP.
+    func resetWhenClosed(_ descriptor: Int32)
 
     /// Whether it is to choose among several sockets at one port: not if each run of a simulation is to be the same.
     func spreadsConnections(of loop: RunLoop) -> Bool
@@ -55,6 +59,8 @@ package protocol SystemCalls: AnyObject, Sendable {
     func lock(_ descriptor: Int32) -> Int32
     /// Gives it back, also if a child that is about to begin has the file open for a moment.
     func unlock(_ descriptor: Int32)
+    /// Whether a path leads to an open file.
+    func leads(_ path: String, to descriptor: Int32) -> Bool
     func read(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer, at offset: Int) -> Int
     func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int) -> Int
     func truncate(_ descriptor: Int32, to length: Int) -> Int32

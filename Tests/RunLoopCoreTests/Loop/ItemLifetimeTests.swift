@@ -90,7 +90,7 @@ struct ItemLifetimeTests {
     }
 
     @Test(
-        "an item that is invalid, or in another loop, is ignored, and the trace says which and why", arguments: makers)
+        "an item that is invalid is ignored, and the trace says which and why", arguments: makers)
     func ignored(maker: Maker) throws {
         try withSimulation { simulation in
             let loop = simulation.loop
@@ -107,18 +107,21 @@ struct ItemLifetimeTests {
         }
     }
 
-    @Test("an item of another loop is ignored", arguments: makers)
-    func otherLoop(maker: Maker) throws {
-        try withSimulation { simulation in
-            let other = RunLoop(driver: simulation.loop.driver, world: simulation.loop.world)
-            let item = try maker.make(simulation.loop, Token())
-            var ignored: [String] = []
-            other.trace = { if case .ignored(let what) = $0 { ignored.append(what) } }
-            other.enrol(item, .default)
-            #expect(ignored == ["\(item) was added, but it is in another loop; remove it there first"])
-            #expect(simulation.loop.contains(item, inMode: .default))
-            #expect(!other.contains(item, inMode: .default))
+    @Test("an item that is added to a second loop traps, with its name and place")
+    func otherLoop() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            func addTwice() {
+                withSimulation { first in
+                    let timer = first.loop.timer(10) { _ in }
+                    timer.name = "poll"
+                    withSimulation { second in second.loop.add(timer, forMode: .default) }
+                }
+            }
+            addTwice()
         }
+        let isNamed = says("timer \"poll\" (RunLoopCoreTests/LoopSupport.swift:", result)
+        let isSaid = says("was added to a loop, but it is in another one; remove it there first", result)
+        #expect(isNamed && isSaid)
     }
 
     @Test(

@@ -50,6 +50,89 @@ struct NestedRunTests {
         }
     }
 
+    @Test("five hundred runs nest in another")
+    func fiveHundredDeep() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            var depth = 0
+            func descend() {
+                depth += 1
+                guard depth <= RunLoop.deepestNesting else { return }
+                loop.perform(afterDelay: .zero) { descend() }
+                loop.run(in: .default, until: loop.now)
+            }
+            loop.perform(afterDelay: .zero) { descend() }
+            #expect(loop.run(in: .default) == .finished)
+            #expect(depth == RunLoop.deepestNesting + 1)
+            loop.checkInvariants()
+        }
+    }
+
+    @Test(
+        "if a limit passes in a nested run, the run around it returns, and what came due meanwhile fires in the next run (R94)"
+    )
+    func limitPassesInNestedRun() {
+        withSimulation { simulation in
+            let (loop, log) = (simulation.loop, Log<String>())
+            loop.keepAlive(in: .tracking)
+            loop.timer(10) { _ in
+                #expect(loop.run(in: .tracking, until: ms(80)) == .timedOut)
+                log("nested@\(loop.now.word)")
+            }
+            loop.timer(60) { _ in log("due@\(loop.now.word)") }
+            loop.timer(90) { _ in log("later@\(loop.now.word)") }
+            #expect(loop.run(in: .default, until: ms(50)) == .timedOut)
+            #expect(log.text == "nested@80")
+            #expect(loop.now == ms(80))
+            #expect(loop.run(in: .default, until: ms(80)) == .timedOut)
+            #expect(log.text == "nested@80 due@80")
+        }
+    }
+
+    @Test("so it does if a block or an observer has begun the nested run: it does not sleep until a later timer (R94)")
+    func limitPassesBeforeTheSleep() {
+        for isBlock in [true, false] {
+            withSimulation { simulation in
+                let (loop, log) = (simulation.loop, Log<String>())
+                func runNested() {
+                    #expect(loop.run(in: .default, until: ms(80)) == .timedOut)
+                    log("nested@\(loop.now.word)")
+                }
+                if isBlock {
+                    loop.perform { runNested() }
+                } else {
+                    loop.observe(.beforeWaiting, repeats: false) { runNested() }
+                }
+                loop.timer(60) { _ in log("due@\(loop.now.word)") }
+                loop.timer(150) { _ in log("later@\(loop.now.word)") }
+                #expect(loop.run(in: .default, until: ms(50)) == .timedOut)
+                #expect(log.text == "due@60 nested@80")
+                #expect(loop.now == ms(80))
+                loop.run(in: .default)
+                #expect(log.text == "due@60 nested@80 later@150")
+            }
+        }
+    }
+
+    @Test(
+        "if a nested run ends at the very limit of the run around it, what is due then fires before both return (R35, R94)"
+    )
+    func nestedRunEndsAtLimit() {
+        withSimulation { simulation in
+            let (loop, log) = (simulation.loop, Log<String>())
+            loop.keepAlive(in: .tracking)
+            loop.timer(10) { _ in
+                #expect(loop.run(in: .tracking, until: ms(50)) == .timedOut)
+                log("nested@\(loop.now.word)")
+            }
+            loop.timer(50) { _ in log("due@\(loop.now.word)") }
+            loop.timer(60) { _ in log("later@\(loop.now.word)") }
+            #expect(loop.run(in: .default, until: ms(50)) == .timedOut)
+            #expect(log.text == "nested@50 due@50")
+            #expect(loop.now == ms(50))
+        }
+    }
+
     @Test("fifty nested modes are current one after another, and restored on return (R4, R89)")
     func fiftyModes() {
         withSimulation { simulation in

@@ -477,6 +477,9 @@ struct DelayedCallTests {
                 log.entries == [
                     "run default", "call due 0.010000000", "[delayed call, delayed call]",
                     "end default finished",
+                    "ignored: the run in default has finished, but delayed call \"idle timeout\" (\(items[1].origin)) is "
+                        + "scheduled in tracking, where the loop has not run while it was traced; run it there too, or "
+                        + "use a mode in which it runs",
                 ])
         }
     }

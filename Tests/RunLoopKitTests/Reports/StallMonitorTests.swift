@@ -54,6 +54,64 @@ struct StallMonitorTests {
         #expect(stalls.filter { !$0.isOver }.map(\.kind) == [.block, .source, .timerSource])
     }
 
+    @Test("a task that blocks is named with the line where it was started, also on another thread's loop")
+    func tasks() {
+        let origin = RunLoop.Origin(line: #line + 4)
+        let stalls = watch { simulation in
+            let loop = simulation.loop
+            loop.task(name: "first") { try await loop.clock.sleep(for: .seconds(4)) }
+            loop.task(name: "second") { simulation.spend(.seconds(2)) }
+        }
+        #expect(stalls.map(\.kind) == [.task, .task])
+        #expect(stalls.map(\.name) == ["second", "second"] && stalls.map(\.origin) == [origin, origin])
+        #expect("\(stalls[0])".hasPrefix("task \"second\" (\(origin)) blocks the loop in default for"))
+
+        let elsewhere = watch { simulation in
+            let home = simulation.loop.remote
+            _ = LoopThread(name: "worker") { loop in
+                loop.add(CustomSource(), forMode: .default)
+                loop.task { try await home.run { _ in simulation.spend(.seconds(2)) } }
+            }
+        }
+        #expect(elsewhere.map(\.kind) == [.task, .task] && elsewhere.allSatisfy { $0.name == nil })
+        #expect(elsewhere.first?.origin.line == origin.line + 10)
+    }
+
+    @Test("in a simulation nothing happens for a monitor, and nothing is left to happen, unless a call takes time")
+    func costsNothing() {
+        func trace(isMonitored: Bool, spending time: Duration = .zero) -> [String] {
+            withSimulation(traced: true) { simulation in
+                let monitor =
+                    isMonitored ? StallMonitor(simulation.loop, threshold: .milliseconds(200)) { _ in } : nil
+                var count = 0
+                Timer.scheduledTimer(withTimeInterval: .seconds(1), repeats: true) { timer in
+                    count += 1
+                    simulation.spend(time)
+                    if count == 100 { timer.invalidate() }
+                }
+                #expect(simulation.runUntilIdle() == .done)
+                withExtendedLifetime(monitor) {}
+                return simulation.trace
+            }
+        }
+        let (plain, monitored) = (trace(isMonitored: false), trace(isMonitored: true))
+        #expect(monitored.filter { !$0.contains(" stalls ") } == plain)
+        #expect(monitored.count { $0.contains(" stalls ") } < 4, "\(monitored)")
+        // What a call costs that takes time ends with it.
+        let ends = [true, false].map { trace(isMonitored: $0, spending: .milliseconds(20)).last }
+        #expect(ends[0] == ends[1])
+    }
+
+    @Test("a report comes when the threshold has passed, to the nanosecond, and another one at the end")
+    func exact() {
+        let stalls = watch { simulation in
+            simulation.loop.perform(afterDelay: .milliseconds(1234)) { simulation.spend(.milliseconds(1001)) }
+            simulation.loop.perform(afterDelay: .seconds(5)) { simulation.spend(.milliseconds(999)) }
+        }
+        #expect(stalls.map(\.duration) == [.seconds(1), .milliseconds(1001)])
+        #expect(stalls.map(\.isOver) == [false, true])
+    }
+
     @Test("what is quick, and what runs the loop nested, is no stall; what blocks after a nested run is")
     func nested() {
         let stalls = watch { simulation in

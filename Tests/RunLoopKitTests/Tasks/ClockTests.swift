@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A loop's clock")
 struct ClockTests {
-    @Test("sleeps end at their dates, equal ones in the order in which they began, timers among them")
+    @Test("sleeps end at their dates, equal ones in the order in which they began, and after the timers of their pass")
     func order() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -21,7 +21,7 @@ struct ClockTests {
                 loop.add(Timer(at: .init(nanoseconds: 5_000_000_000)) { _ in log("timer\(number)") }, forMode: .default)
             }
             simulation.runUntilIdle()
-            // A timer's call comes in its place; a task is resumed in its place, and runs with the blocks of the pass.
+            // The tasks are resumed in that order, and run with the blocks of the pass.
             #expect(log.text == "timer0 timer1 timer2 0@5.000000000 1@5.000000000 2@5.000000000")
         }
     }
@@ -41,6 +41,20 @@ struct ClockTests {
             simulation.runUntilIdle()
             #expect(loop.statistics.jobs == 1)
         }
+    }
+
+    @Test("clocks of a loop have one identity, whatever their modes, and those of two loops have two")
+    func clocks() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            #expect(loop.clock.id == loop.remote.clock(inModes: .tracking).id)
+            let other = LoopThread { _ in }
+            #expect(loop.clock.id != other.remote.clock().id)
+        }
+        func identity<Value: Identifiable>(of value: Value) -> Value.ID where Value: Clock, Value.ID: Sendable {
+            value.id
+        }
+        withSimulation { #expect(identity(of: $0.loop.clock) == $0.loop.clock.id) }
     }
 
     @Test("a cancelled sleep ends at the very instant, once, and leaves nothing behind")

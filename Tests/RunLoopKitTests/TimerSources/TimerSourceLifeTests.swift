@@ -27,6 +27,22 @@ struct TimerSourceLifeTests {
         }
     }
 
+    @Test("a resume without a suspend is told, from whichever thread", arguments: [true, false])
+    func unmatchedResume(elsewhere: Bool) {
+        withSimulation { simulation in
+            let log = Log<String>()
+            simulation.loop.trace = { if case .ignored(let what) = $0 { log(what) } }
+            let source = TimerSource(queue: .loop(simulation.loop.remote), name: "tick")
+            source.resume()
+            source.suspend()
+            source.resume()
+            #expect(log.entries.isEmpty)
+            if elsewhere { onThread { source.resume() } } else { source.resume() }
+            simulation.advance(by: .zero)
+            #expect(log.entries == ["timer source \"tick\" (\(source.origin)) was resumed, but it was not suspended"])
+        }
+    }
+
     @Test("a resume before anything was missed delivers nothing early (R180)", arguments: Place.allCases)
     func shortSuspension(_ place: Place) {
         withSimulation { simulation in

@@ -306,9 +306,11 @@ private final class Speaker {
     private func pause(_ connection: Connection) {
         isPaused = true
         connection.pauseReading()
-        let delay = Duration.microseconds(Int.random(in: 0...5_000, using: &random))
-        loop.perform(afterDelay: delay) { [self, weak connection] in
-            isPaused = false
+        // Some pauses outlast their connection, and must not keep what it had.
+        let most = Int.random(in: 0..<50, using: &random) == 0 ? 200_000 : 5_000
+        let delay = Duration.microseconds(Int.random(in: 0...most, using: &random))
+        loop.perform(afterDelay: delay) { [weak self, weak connection] in
+            self?.isPaused = false
             connection?.resumeReading()
         }
     }

@@ -40,6 +40,30 @@ struct SpawnTests {
         }
     }
 
+    @Test("a child's standard error may go where its standard output goes, in one order")
+    func errorIntoOutput() throws {
+        let line = "echo one; echo two >&2; echo three; echo four >&2"
+        let child = try shell(line, error: .standardOutput)
+        #expect(try text(of: child.standardOutput) == "one\ntwo\nthree\nfour\n")
+        #expect(child.standardError == nil)
+        #expect(try end(of: child).isSuccess)
+        let file = TemporaryFile("")
+        let descriptor = open(file.path, O_WRONLY)
+        let other = try shell(line, output: .descriptor(descriptor), error: .standardOutput)
+        #expect(try end(of: other).isSuccess)
+        close(descriptor)
+        #expect(contents(of: file.path) == "one\ntwo\nthree\nfour\n")
+        #expect(try end(of: shell(line, output: .null, error: .standardOutput)).isSuccess)
+    }
+
+    @Test("only a standard error goes where the standard output goes")
+    func outputIntoItself() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = try shell("", output: .standardOutput)
+        }
+        #expect(says("only a child's standard error goes to its standard output", result))
+    }
+
     @Test("texts that the system would cut short are errors")
     func texts() {
         let zero = SystemError("spawn true: give it a text with a zero byte", errno: EINVAL)

@@ -7,12 +7,12 @@ import Testing
 /// The machine without a stream, against a model that keeps all that has happened and works out each answer anew.
 @Suite("The machine of a connection")
 struct ConnectionMachineTests {
-    @Test("random events are answered as a naive model answers them", arguments: 0..<100)
+    @Test("random events are answered as a naive model answers them", arguments: 0..<200)
     func model(round: UInt64) {
         let seed = UInt64.random(in: 0...UInt64(UInt32.max)) << 8 | round
         var random = SeededGenerator(seed: seed)
         var model = Model(seed: seed, random: &random)
-        for _ in 0..<400 {
+        for _ in 0..<200 {
             model.happens(&random)
             model.settle(&random)
         }
@@ -24,6 +24,7 @@ private struct Model: ~Copyable {
     let seed: UInt64
     let limits: Connection.Limits
     let hasEndHandler: Bool
+    let isForTasks: Bool
     var machine: ConnectionMachine
 
     // What has happened.
@@ -36,6 +37,15 @@ private struct Model: ~Copyable {
     var isFull = false
     var peerEnded = false
     var reportedEnd = false
+    var unused = 0
+    var asksAgain = false
+    var hasTurn = false
+    var streamHoldsInput = false
+    var looks = 0
+    var unsent: Int?
+    var awaitsLook = false
+    var saysLinger = false
+    var failing: Connection.CloseReason?
     var endsAfterOutput = false
     var toldPeer = false
     var finish: Connection.CloseReason?
@@ -56,15 +66,17 @@ private struct Model: ~Copyable {
         limits.readsWhileFull = Bool.random(using: &random)
         self.limits = limits
         hasEndHandler = Bool.random(using: &random)
-        machine = ConnectionMachine(limits)
+        isForTasks = Int.random(in: 0..<4, using: &random) == 0
+        machine = ConnectionMachine(limits, isForTasks: isForTasks)
     }
 
     var pending: Int { written - sent }
 
     mutating func happens(_ random: inout SeededGenerator) {
-        switch Int.random(in: 0..<15, using: &random) {
+        streamHoldsInput = Int.random(in: 0..<4, using: &random) == 0
+        switch Int.random(in: 0..<19, using: &random) {
         case 0 where !isStarted && closed == nil && mustClose == nil:
-            isStarted = true
+            (isStarted, asksAgain) = (true, true)
             machine.start()
         case 1 where isStarted && !isOpen:
             isOpen = true
@@ -76,54 +88,127 @@ private struct Model: ~Copyable {
             pauses += 1
             machine.pause()
         case 6:
-            let goesOn = machine.resume()
-            check(goesOn == (pauses == 1))
+            check(machine.resume() == (pauses > 0))
+            if pauses == 1 { asksAgain = true }
             pauses = max(0, pauses - 1)
         case 7 where isBlocked:
             isBlocked = false
             machine.unblock()
         case 8 where machine.wantsInput && !isInHandler:
-            machine.receivingBegins()
-            check(!machine.interest.contains(.readable))
-            let unused = Int.random(in: 0..<54, using: &random)
-            machine.receivingEnds(unused: unused)
-            if unused > 50, mustClose == nil { mustClose = .inputLimit }
+            if finish == nil { offer(&random) }
         case 9 where machine.wantsInput && Int.random(in: 0..<4, using: &random) == 0:
             peerEnded = true
-            machine.peerEnded(hasHandler: hasEndHandler)
+            if failing != nil && Bool.random(using: &random) { machine.inputExhausted() } else { machine.peerEnded() }
             if lingers, mustClose == nil { mustClose = finish }
-            if !lingers && !hasEndHandler && finish == nil { finish = .ended }
         case 10 where Int.random(in: 0..<6, using: &random) == 0:
             endsAfterOutput = true
             machine.finishWriting()
         case 11 where Int.random(in: 0..<10, using: &random) == 0:
             machine.finish(.closed)
             if isMoving { break }
-            if !isStarted { mustClose = mustClose ?? .closed } else if finish == nil { finish = .closed }
+            if failing != nil {
+                mustClose = mustClose ?? failing
+            } else if !isStarted {
+                mustClose = mustClose ?? .closed
+            } else if finish == nil {
+                finish = .closed
+            }
         case 12 where Int.random(in: 0..<30, using: &random) == 0:
             machine.timeOut(.idleTimeout)
-            mustClose = mustClose ?? (lingers ? finish : .idleTimeout)
+            mustClose = mustClose ?? (lingers ? finish : failing ?? .idleTimeout)
         case 13:
             if isInHandler { machine.handlerEnds() } else { machine.handlerBegins() }
             isInHandler.toggle()
         case 14 where Int.random(in: 0..<30, using: &random) == 0:
-            let moves = closed == nil && finish == nil && mustClose == nil
+            let moves = closed == nil && finish == nil && mustClose == nil && failing == nil
             check(machine.move() == moves)
             if moves { (isMoving, saysMove) = (true, true) }
+        case 15 where hasTurn:
+            hasTurn = false
+            let isDue = asksAgain && mayOffer
+            check(machine.turnBegins() == isDue)
+            guard isDue else { break }
+            asksAgain = false
+            if unused > 0 && !isForTasks { offer(&random) }
+        case 16:
+            asksAgain = true
+            machine.offerAgain()
+        case 17 where awaitsLook:
+            awaitsLook = false
+            look(&random)
+        case 18 where isOpen && closed == nil && Int.random(in: 0..<10, using: &random) == 0:
+            fail()
         default: break
         }
         check(machine.wantsInput == wantsInput)
     }
 
-    var wantsInput: Bool {
-        guard closed == nil, isStarted else { return false }
-        if lingers { return true }
-        return finish == nil && !isMoving && !peerEnded && pauses == 0 && (!isFull || limits.readsWhileFull)
+    /// The receive handler, which may ask for what it leaves.
+    private mutating func offer(_ random: inout SeededGenerator) {
+        check(finish == nil && closed == nil, "input is offered to a connection that ends")
+        machine.receivingBegins()
+        if !isForTasks { asksAgain = false }
+        check(!machine.interest.contains(.readable))
+        check(!machine.turnBegins(), "a handler is called within itself")
+        hasTurn = false
+        unused = Int.random(in: 0..<54, using: &random)
+        let held = Int.random(in: 0..<8, using: &random) == 0 ? 20 : 0
+        if Bool.random(using: &random) {
+            asksAgain = true
+            machine.offerAgain()
+        }
+        machine.receivingEnds(unused: unused, held: held)
+        check(machine.unusedInput == unused)
+        if unused + held > 50, mustClose == nil { mustClose = .inputLimit }
     }
+
+    private mutating func fail() {
+        let reason = Connection.CloseReason.failed(SystemError("write", errno: 32))
+        let mayRead = isStarted && finish == nil && failing == nil && mustClose == nil && !isMoving && !reportedEnd
+        check(machine.mayReadAfterFailure == mayRead)
+        guard mayRead else {
+            machine.close(reason)
+            return mustClose = mustClose ?? reason
+        }
+        machine.outputFailed(reason)
+        asksAgain = true
+        failing = reason
+        (written, sent, isBlocked) = (0, 0, false)
+    }
+
+    private mutating func look(_ random: inout SeededGenerator) {
+        let now = Bool.random(using: &random) ? 0 : Int.random(in: 1...1_000, using: &random)
+        let mayClose = Int.random(in: 0..<20, using: &random) == 0
+        let isQuiet = Bool.random(using: &random)
+        if !isQuiet { machine.discarded() }
+        let isProgress = unsent.map { now < $0 } ?? true
+        check(machine.looked(unsent: now, mayClose: mayClose) == isProgress)
+        if isProgress { (unsent, looks) = (now, 0) }
+        looks += 1
+        if (mayClose && isQuiet) || looks > 300 { mustClose = mustClose ?? finish } else { saysLinger = true }
+    }
+
+    var mayOffer: Bool {
+        closed == nil && isStarted && finish == nil && !isMoving && !reportedEnd && pauses == 0
+            && (!isFull || limits.readsWhileFull || failing != nil)
+    }
+
+    var wantsInput: Bool { closed == nil && isStarted && !peerEnded && (finish != nil || mayOffer) }
+
+    /// Input that arrived before the peer's end is still to be offered.
+    private var isEndHeld: Bool { unused > 0 && !isForTasks && (asksAgain || !mayOffer) }
 
     /// Carries out what the machine says; each thing it says must be right now, and when it is silent nothing must be.
     mutating func settle(_ random: inout SeededGenerator) {
-        while let action = machine.next() {
+        while true {
+            let turn = closed == nil && mustClose == nil && asksForTurn()
+            guard let action = machine.next() else { break }
+            if action == .offerLater {
+                check(machine.needsTurn(holdsInput: streamHoldsInput) == turn, "a turn that finds nothing")
+                hasTurn = turn
+                continue
+            }
+            check(!turn, "\(action) and no turn")
             check(closed == nil && action == expected, "\(action) instead of \(String(describing: expected))")
             switch action {
             case .send:
@@ -143,10 +228,16 @@ private struct Model: ~Copyable {
                     toldPeer = true
                     machine.outputEnded()
                 }
-            case .linger: lingers = true
-            case .reportEnd: reportedEnd = true
+            case .offerLater: break
+            case .linger: (lingers, awaitsLook, saysLinger) = (true, true, false)
+            case .reportEnd:
+                reportedEnd = true
+                if !hasEndHandler {
+                    machine.finish(.ended)
+                    if finish == nil { finish = .ended }
+                }
             case .reportFull: isFull = true
-            case .reportDrain: isFull = false
+            case .reportDrain: (isFull, asksAgain) = (false, true)
             case .move: saysMove = false
             case .close:
                 closed = machine.closeReason
@@ -157,25 +248,38 @@ private struct Model: ~Copyable {
         check(expected == nil, "silence instead of \(String(describing: expected))")
     }
 
+    /// Whether a turn is asked for now.
+    private mutating func asksForTurn() -> Bool {
+        guard mayOffer && !hasTurn else { return false }
+        if asksAgain && ((unused > 0 && !isForTasks) || streamHoldsInput) { return true }
+        if failing != nil && !peerEnded { return true }
+        asksAgain = false
+        return false
+    }
+
     private var expected: ConnectionMachine.Action? {
         if closed != nil { return nil }
         if mustClose != nil { return .close }
         if isInHandler { return nil }
+        if failing != nil { return peerEnded && !isEndHeld ? .close : nil }
         if isMoving { return saysMove ? .move : nil }
         let ends = finish != nil && isStarted || endsAfterOutput
         if isOpen && !isBlocked && !lingers && pending > 0 { return .send }
         if isOpen && !isBlocked && !lingers && ends && !toldPeer { return .endOutput }
         if limits.maximumOutput.map({ pending > $0 }) == true { return .close }
-        if !isFull && pending > limits.highWatermark { return .reportFull }
-        if isFull && pending <= limits.lowWatermark { return .reportDrain }
-        if peerEnded && hasEndHandler && !reportedEnd && finish == nil && !lingers { return .reportEnd }
+        if isStarted && finish == nil {
+            if !isFull && pending > limits.highWatermark { return .reportFull }
+            if isFull && pending <= limits.lowWatermark { return .reportDrain }
+            if peerEnded && !reportedEnd && !isEndHeld { return .reportEnd }
+        }
+        if saysLinger { return .linger }
         guard toldPeer && !lingers else { return nil }
         if finish != nil { return peerEnded ? .close : .linger }
-        return peerEnded ? .close : nil
+        return reportedEnd ? .close : nil
     }
 
     private var expectedReason: Connection.CloseReason {
-        if let mustClose { return mustClose }
+        if let reason = mustClose ?? failing { return reason }
         return limits.maximumOutput.map({ pending > $0 }) == true ? .outputLimit : finish ?? .ended
     }
 

@@ -309,7 +309,7 @@ struct ConnectionTests {
             _ = other.endWriting()
             simulation.advance(by: .seconds(60))
             #expect(received.utf8.elementsEqual(text) && reason == .ended && connection.unusedInput == 0)
-            other.close(isComplete: true)
+            other.close(.complete)
         }
     }
 
@@ -332,7 +332,7 @@ struct ConnectionTests {
             _ = other.endWriting()
             simulation.advance(by: .zero)
             #expect(calls == 10 && !connection.isOpen)
-            other.close(isComplete: true)
+            other.close(.complete)
         }
     }
 

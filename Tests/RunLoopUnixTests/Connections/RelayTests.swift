@@ -198,7 +198,7 @@ struct RelayTests {
                 input: nil, output: nil,
                 hasPeerEnded: false, hasFinishedWriting: false)
         }
-        let direction = RelayDirection(from: handedOver[0], to: handedOver[1], usesKernel: true)
+        let direction = RelayDirection(from: handedOver[0], to: handedOver[1], usesKernel: true, BufferPool())
         let (source, sink) = (Peer(sockets[0].0), Peer(sockets[1].0))
         // Counted from the first piece: whether a pipe is there when it has gone.
         var pipes: [Bool] = []
@@ -227,7 +227,7 @@ struct RelayTests {
                     input: nil, output: nil,
                     hasPeerEnded: false, hasFinishedWriting: false)
             }
-            let direction = RelayDirection(from: handedOver[0], to: handedOver[1], usesKernel: true)
+            let direction = RelayDirection(from: handedOver[0], to: handedOver[1], usesKernel: true, BufferPool())
             let (source, sink) = (Peer(first.0), Peer(second.0))
             source.send(Self.pattern.prefix(size))
             #expect(direction.move() == nil)
@@ -235,12 +235,48 @@ struct RelayTests {
             sink.close()
             source.send(Self.pattern.prefix(size))
             direction.mayRead = true
-            #expect((direction.move() as? SystemError)?.errno == EPIPE)
+            #expect(direction.move() == nil)
+            #expect((direction.sinkFailure as? SystemError)?.errno == EPIPE && !direction.hasEnded)
+            source.end()
+            direction.mayRead = true
+            #expect(direction.move() == nil && direction.hasEnded)
         }
     }
 
-    @Test("a side that breaks ends the relay with its error, and the other side with it")
-    func failure() throws {
+    @Test("a side that answers and closes before it has read everything is heard out", arguments: [true, false])
+    func earlyAnswer(isTCP: Bool) {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            let (client, server) = isTCP ? (makeTCPSockets(), makeTCPSockets()) : (makeSockets(), makeSockets())
+            let inner = [client.1, server.1].map { Connection(adopting: $0, on: loop) { _, _ in 0 } }
+            let answer = 50_000
+            let bytes = [UInt8](repeating: 7, count: answer)
+            #expect(send(server.0, bytes, answer, 0) == answer)
+            shutdown(server.0, Int32(SHUT_RD))
+            close(server.0)
+            var outcome: Connection.CloseReason?
+            Relay(between: inner[0], and: inner[1]) { outcome = $1 }
+            let peer = Peer(client.0)
+            var received = 0
+            var sent = 0
+            simulation.settle {
+                if sent < 1 << 20 { sent += max(0, send(peer.descriptor, bytes, answer, Int32(MSG_NOSIGNAL))) }
+                guard let more = peer.receiveBytes() else { return true }
+                received += more.count
+                return false
+            }
+            #expect(received == answer)
+            peer.end()
+            simulation.settle { outcome != nil }
+            guard case .failed(let error as SystemError) = outcome else {
+                return #expect(Bool(false), "\(String(describing: outcome))")
+            }
+            #expect(error.errno == EPIPE)
+        }
+    }
+
+    @Test("a side that is reset ends the relay with its error, and the other side is reset as well", arguments: 0..<2)
+    func failure(side: Int) throws {
         try withSimulation { simulation in
             let loop = simulation.loop
             var sides: [Connection] = []
@@ -258,19 +294,21 @@ struct RelayTests {
                 return text == "x"
             }
             var linger = linger(l_onoff: 1, l_linger: 0)
-            setsockopt(peers[0].descriptor, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<linger>.size))
-            peers[0].close()
+            setsockopt(peers[side].descriptor, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<linger>.size))
+            peers[side].close()
             simulation.settle { outcome != nil }
             guard case .failed(let error as SystemError) = outcome else {
                 return #expect(Bool(false), "\(String(describing: outcome))")
             }
             #expect(error.errno == ECONNRESET && !relay.isOpen)
-            var hasEnded = false
+            var reason: Int32 = 0
             simulation.settle {
-                hasEnded = peers[1].receive() == nil
-                return hasEnded
+                var byte: UInt8 = 0
+                let hasEnded = recv(peers[1 - side].descriptor, &byte, 1, Int32(MSG_DONTWAIT)) == 0
+                reason = hasEnded ? 0 : errno
+                return reason != EAGAIN
             }
-            #expect(hasEnded)
+            #expect(reason == ECONNRESET)
             listener.close()
         }
     }

@@ -82,9 +82,38 @@ struct StandardErrorTests {
             var words = ""
             while !words.hasSuffix(")\n") { words += target.read(1) }
             dropped += Int(words.prefix { $0 != " " })!
-            #expect(words.hasSuffix(" more left out)\n"))
+            #expect(words.hasSuffix(" lines left out)\n"))
         }
         #expect(dropped > 0 && written == (5 - dropped) * 99_999)
+    }
+
+    @Test("each line is written or counted")
+    func lines() {
+        let target = Target(capacity: 200_000)
+        for _ in 0..<3 { target.writer.write(String(repeating: "x", count: 250_000) + "\n") }
+        for _ in 0..<7 { target.writer.write("two\nlines\n") }
+        var (lines, leftOut) = (0, 0)
+        while lines + leftOut < 3 + 7 * 2 {
+            var line = ""
+            repeat { line += target.read(1) } while !line.hasSuffix("\n")
+            if line.hasSuffix(" lines left out)\n") {
+                leftOut += Int(line.dropFirst().prefix { $0 != " " })!
+            } else {
+                lines += 1
+            }
+        }
+        #expect(leftOut > 0)
+    }
+
+    @Test("a flush waits for a reader, and no longer than it may")
+    func flush() {
+        let target = Target()
+        target.writer.write(String(repeating: "x", count: 300_000))
+        target.writer.flush(within: .milliseconds(20))
+        #expect(!target.writer.isIdle)
+        _ = target.read(300_000)
+        target.writer.flush(within: .seconds(600))
+        #expect(target.writer.isIdle)
     }
 
     @Test("a reader that has gone is an end, and not a signal")

@@ -62,6 +62,19 @@ struct HostResolverTests {
         }
     }
 
+    @Test("a look-up takes as long among many as among few")
+    func manyUnderWay() {
+        withSlowResolver { simulation, _ in
+            let growth = growth(from: 250, to: 8_000) { count in
+                let lookups = (0..<count).map { _ in
+                    HostResolver.resolve("host.test", port: 80, on: simulation.loop) { _ in }
+                }
+                for lookup in lookups { lookup.cancel() }
+            }
+            #expect(growth < 6, "\(growth) times as long")
+        }
+    }
+
     @Test("addresses in digits wait for no thread", arguments: ["127.0.0.1", "::1", "fe80::1", "1.2.3"])
     func digits(text: String) {
         withSlowResolver { simulation, names in

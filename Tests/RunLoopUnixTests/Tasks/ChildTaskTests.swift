@@ -115,7 +115,27 @@ struct ChildTaskTests {
             for try await line in output.lines() { lines.append(line) }
             #expect(lines == ["one", "", "two", "last"])
             #expect(try await child.exit() == .exited(6))
-            output.close()
+            #expect(!output.isOpen && output.fileDescriptor >= 0)
+        }
+    }
+
+    @Test("a connection that is read to its end closes, however it is read, and the loop has nothing left")
+    func closesAtEnd() async {
+        await onLoop { loop in
+            let readers: [nonisolated(nonsending) (Connection) async throws -> Void] = [
+                { for try await _ in $0.lines() {} },
+                { while try await $0.read() != nil {} },
+                { while try await $0.receive({ $0.count }) {} },
+                { while try await $0.receive({ _ in 0 }) {} },
+            ]
+            for read in readers {
+                let child = try shell("printf 'one\ntwo'")
+                let output = Connection(reading: child.standardOutput, writing: nil, on: loop)
+                try await read(output)
+                #expect(!output.isOpen)
+                #expect(try await child.exit().isSuccess)
+            }
+            #expect(!"\(loop.dump())".contains("connection"), "\(loop.dump())")
         }
     }
 }

@@ -10,7 +10,7 @@ import RunLoopUnix
 /// A store and two clients for a few seconds.
 ///
 /// What the clients send is open, and whether they wait for the replies; so are when the store's host crashes or is cut off,
-/// when the store is stopped or is to write its log anew, on how many loops it serves, and how safe its log is.
+/// when the store is killed, stopped or is to write its log anew, on how many loops it serves, and how safe its log is.
 ///
 /// Unchecked: in a simulation only the thread whose turn it is gets here.
 final class ExploredStore: @unchecked Sendable {
@@ -92,6 +92,7 @@ final class ExploredStore: @unchecked Sendable {
             crashes.append(simulation.now)
             store.crash()
         }
+        simulation.mayHappen("the store is killed") { [store] in store.send(.kill) }
         simulation.mayHappen("the store is stopped") { [store] in store.send(.terminate) }
         simulation.mayHappen("the log is to be written anew") { [store] in store.send(.hangUp) }
         simulation.mayHappen("the store is cut off") { [network, store] in network.partition([store]) }

@@ -1,5 +1,6 @@
 import Glibc
 import RunLoopKit
+import RunLoopUnix
 import TestSupport
 import Testing
 
@@ -38,7 +39,8 @@ struct AppendLogTests {
                 disk.close()
                 throw error
             }
-            store.changeHandler = { [unowned self] in log.queue.note($0, now: loop.now) }
+            let writer = ChangeWriter(log.queue, on: loop)
+            store.changeHandler = { writer.note($0) }
         }
 
         func run(until isDone: () -> Bool) {
@@ -82,14 +84,13 @@ struct AppendLogTests {
             contents = logged.store.contents
             #expect(logged.close() == nil)
         }
-        #expect(directory.names == ["log", "log.lock"])
+        #expect(directory.names == ["log"])
     }
 
     @Test("with always, a change is safe only when the disk has it, and one sync serves all that came together")
     func safety() throws {
         let logged = try open(.always)
-        var safe = 0
-        logged.log.safeHandler = { safe = $0 }
+        var safe: Int { logged.log.queue.safePosition(now: loop.now) }
         var unsafe: Int? { logged.log.queue.unsafePosition(hasChanged: true, now: loop.now) }
         #expect(unsafe == nil)
         logged.store.set(Key([1]), [1])
@@ -155,7 +156,81 @@ struct AppendLogTests {
         #expect(logged.close() == nil)
         #expect(bytes(of: path).count < 120_000, "\(rounds) rounds")
         #expect(try self.contents() == contents, "seed \(seed)")
-        #expect(directory.names == ["log", "log.lock"])
+        #expect(directory.names == ["log"])
+    }
+
+    @Test("however often a log is loaded, it is written anew when it is twice as long as its keys need")
+    func restarts() throws {
+        let value = [UInt8](repeating: 1, count: 1_000)
+        for start in 0..<10 {
+            let logged = try open(.no, rewriteSize: 20_000)
+            for _ in 0..<15 {
+                logged.store.set(Key([1]), value)
+                loop.run(in: .default, until: loop.now)
+            }
+            // Until a rewrite that has begun ends.
+            var passes = 0
+            logged.run {
+                passes += 1
+                return logged.log.queue.length <= 20_000 || passes > 2_000
+            }
+            #expect(logged.close() == nil)
+            #expect(bytes(of: path).count <= 20_000, "start \(start)")
+        }
+    }
+
+    @Test("a second store cannot have the log, by whatever path, before it was written anew or afterwards")
+    func locks() throws {
+        let logged = try open()
+        let other = directory.file("other")
+        #expect(link(path, other) == 0)
+        for path in [path, other] {
+            let error = #expect(throws: DiskError.self) { try Logged(path, AppendLog.Settings(), on: loop) }
+            #expect(error?.description.hasPrefix("another process uses \(path)") == true)
+        }
+        var isRewritten = false
+        logged.log.rewriteHandler = { _ in isRewritten = true }
+        logged.log.writeAnew()
+        logged.run {
+            // At no moment.
+            #expect(throws: DiskError.self) { try open() }
+            return isRewritten
+        }
+        #expect(throws: DiskError.self) { try open() }
+        #expect(logged.close() == nil)
+        #expect(try open().close() == nil)
+    }
+
+    @Test("a lock that moves from file to file leaves no gap for somebody who has opened the former one")
+    func movingLock() async throws {
+        let (disk, path) = (Disk.current, path)
+        let first = try disk.open(path, .locking)
+        let mover = Task.detached {
+            var held = first
+            for _ in 0..<2_000 {
+                let next = try disk.open(path + ".new", .creating)
+                try next.lock()
+                try disk.rename(path + ".new", to: path)
+                held = next
+            }
+            return held
+        }
+        for _ in 0..<4_000 {
+            #expect(throws: SystemError.self) { try disk.open(path, .locking) }
+        }
+        let last = try await mover.value
+        #expect(throws: SystemError.self) { try disk.open(path, .locking) }
+        withExtendedLifetime(last) {}
+    }
+
+    @Test("an empty file is no log: it is begun with what else there is")
+    func empty() throws {
+        TTLStoreTests.write([], to: path)
+        let logged = try open()
+        #expect(logged.cut == nil)
+        logged.store.set(Key([1]), [1])
+        #expect(logged.close() == nil)
+        #expect(try contents().count == 1)
     }
 
     @Test("an expiry that was put off is not forgotten: a key lives as long as the last date says")

@@ -126,41 +126,16 @@ struct BadInputTests {
         #expect(access(store.snapshot, F_OK) != 0)
     }
 
-    @Test("no room for the log: changes are refused and reads go on; with room, nothing that was replied to is missing")
-    func fullDiskOfTheLog() throws {
-        let store = try StoreUnderTest(name: "fulllog", logs: "everysec")
+    @Test(
+        "no room for the log: changes are refused and reads go on, and the reply to a change comes once it is written",
+        arguments: ["always", "everysec", "no"])
+    func fullDiskOfTheLog(sync: String) throws {
+        let store = try StoreUnderTest(name: "fulllog", logs: sync)
         defer { unlink(store.changes) }
-        let client = try Client(store.path)
-        client.send("SET small 1\r\n")
-        #expect(client.receive() == "+OK\r\n")
-        try store.limitFiles(to: "65536")
-        client.set("big", String(repeating: "x", count: 300_000))
-        #expect(client.receive() == "+OK\r\n")
-        #expect(store.logs("File too large; nothing can be changed until it can be written"))
-        client.send("SET more 1\r\n")
-        #expect(client.receive() == "-MISCONF Errors writing to the append-only log: File too large\r\n")
-        client.send("STRLEN big\r\n")
-        #expect(client.receive() == ":300000\r\n")
-        try store.limitFiles(to: "unlimited")
-        #expect(store.logs("changes can be written again"))
-        client.send("SET more 1\r\n")
-        #expect(client.receive() == "+OK\r\n")
-        client.close()
-        try store.kill(.kill)
-        _ = try store.wait()
-        let again = try StoreUnderTest(name: "fulllog", logs: "everysec")
-        let reader = try Client(again.path)
-        reader.send("STRLEN big\r\n")
-        #expect(reader.receive() == ":300000\r\n")
-        reader.close()
-    }
-
-    @Test("with always, the reply to a change comes when it is on the disk, and others are served meanwhile")
-    func heldReply() throws {
-        let store = try StoreUnderTest(name: "held", logs: "always")
-        defer { unlink(store.changes) }
-        try store.limitFiles(to: "65536")
         let writer = try Client(store.path)
+        writer.send("SET small 1\r\n")
+        #expect(writer.receive() == "+OK\r\n")
+        try store.limitFiles(to: "65536")
         writer.set("big", String(repeating: "x", count: 300_000))
         #expect(store.logs("File too large; nothing can be changed until it can be written"))
         // A reply that was not held would have been sent before that line.
@@ -172,8 +147,17 @@ struct BadInputTests {
         #expect(!writer.hasReply)
         try store.limitFiles(to: "unlimited")
         #expect(writer.receive() == "+OK\r\n")
-        writer.close()
-        reader.close()
+        #expect(store.logs("changes can be written again"))
+        writer.send("SET more 1\r\n")
+        #expect(writer.receive() == "+OK\r\n")
+        for client in [writer, reader] { client.close() }
+        try store.kill(.kill)
+        _ = try store.wait()
+        let again = try StoreUnderTest(name: "fulllog", logs: sync)
+        let last = try Client(again.path)
+        last.send("STRLEN big\r\nDBSIZE\r\n")
+        #expect(last.receive(13) == Array(":300000\r\n:3\r\n".utf8))
+        last.close()
     }
 
     // MARK: The start
@@ -233,12 +217,21 @@ struct BadInputTests {
         #expect(contents(of: path) == "nonsense")
     }
 
-    @Test("a snapshot that another process uses, and a directory that is missing, are one clear line and status 73")
+    @Test("a file that another process uses, by whatever path, and a missing directory are one line and status 73")
     func cannotBeKept() throws {
         let store = try StoreUnderTest(name: "locked")
         let (status, line) = try refusal(["--port", "0", "--unix", "/tmp/never", "--snapshot", store.snapshot])
         #expect(status == .exited(73))
         #expect(line.contains("another process uses \(store.snapshot)"))
+        let logged = try StoreUnderTest(name: "lockedlog", logs: "no")
+        let other = logged.changes + ".other"
+        defer { for file in [other, logged.changes] { unlink(file) } }
+        #expect(link(logged.changes, other) == 0)
+        for path in [logged.changes, other] {
+            let (status, line) = try refusal(["--port", "0", "--unix", "/tmp/never", "--log", path])
+            #expect(status == .exited(73))
+            #expect(line.contains("another process uses \(path)"))
+        }
         let missing = try refusal(["--port", "0", "--unix", "/tmp/never", "--log", "/nowhere/log"])
         #expect(missing.status == .exited(73))
         #expect(missing.line.contains("the directory /nowhere/ of /nowhere/log: No such file or directory"))

@@ -13,7 +13,8 @@ func run(
     let child = try ChildProcess.spawn(
         .named(program), arguments: arguments, environment: environment.map { .only($0) } ?? .inherit,
         standardInput: .null, standardOutput: .pipe, standardError: .pipe)
-    let loop = RunLoop.current
+    // A mode of its own: other tests of the thread may have left something in the default mode.
+    let (loop, mode) = (RunLoop.current, RunLoop.Mode("running a program"))
     let texts = [Text(), Text()]
     for (pipe, text) in zip([child.standardOutput!, child.standardError!], texts) {
         let reading = DescriptorSource(fileDescriptor: pipe.fileDescriptor, events: .readable) { source, _ in
@@ -25,11 +26,11 @@ func run(
                 pipe.close()
             }
         }
-        try loop.add(reading, forMode: .default)
+        try loop.add(reading, forMode: mode)
     }
     var status: ChildProcess.ExitStatus?
-    try loop.add(ChildSource(child) { status = $1 }, forMode: .default)
-    loop.run()
+    try loop.add(ChildSource(child) { status = $1 }, forMode: mode)
+    loop.run(in: mode)
     return (try #require(status), texts[0].string, texts[1].string)
 }
 
@@ -48,8 +49,11 @@ final class StoreUnderTest {
 
     /// - Parameters:
     ///   - logs: whether changes are appended to a log, and when it is synced.
+    ///   - errors: its standard error, unless that is a file.
     ///   - shell: what a shell is to do before it becomes the daemon, as `ulimit -n 40`.
-    init(name: String, arguments: [String] = [], logs: String? = nil, shell: String? = nil) throws {
+    init(
+        name: String, arguments: [String] = [], logs: String? = nil, errors: Int32? = nil, shell: String? = nil
+    ) throws {
         path = StoreUnderTest.path(of: name)
         snapshot = path + ".snapshot"
         changes = StoreUnderTest.changes(of: name)
@@ -67,7 +71,8 @@ final class StoreUnderTest {
                 standardInput: .null, standardError: .descriptor(logFile))
         } else {
             child = try .spawn(
-                .path(program), arguments: options, standardInput: .null, standardError: .descriptor(logFile))
+                .path(program), arguments: options, standardInput: .null,
+                standardError: .descriptor(errors ?? logFile))
         }
         // It listens when somebody can connect.
         for _ in 0..<2_000 {
@@ -89,7 +94,7 @@ final class StoreUnderTest {
         _ = try? child.kill(.kill)
         // Under a sanitizer the daemon is checked too.
         #expect(!log.contains("Sanitizer"), "\(log)")
-        for file in [path, logPath, snapshot + ".lock", changes + ".lock"] { unlink(file) }
+        for file in [path, logPath, snapshot + ".lock"] { unlink(file) }
     }
 
     static let program = pathOfProgram("TTLStore")

@@ -108,6 +108,38 @@ struct DaemonTests {
         unlink(again.snapshot)
     }
 
+    @Test("standard error that nobody reads stops nobody, and has all lines when somebody reads it")
+    func unreadErrors() throws {
+        var ends: [Int32] = [-1, -1]
+        try #require(pipe(&ends) == 0)
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
+        let zeros = [UInt8](repeating: 0, count: 1)
+        while write(ends[1], zeros, 1) == 1 {}
+        // The daemon has the same description of the pipe.
+        _ = fcntl(ends[1], F_SETFL, 0)
+        let store = try StoreUnderTest(
+            name: "unread", arguments: ["--log-level", "info"], errors: ends[1])
+        close(ends[1])
+        defer { unlink(store.snapshot) }
+        let client = try Client(store.path)
+        for _ in 0..<20 {
+            try store.kill(.hangUp)
+            client.send("SET a 1\r\n")
+            #expect(client.receive() == "+OK\r\n")
+        }
+        try store.kill(.terminate)
+        var text = ""
+        var piece = [UInt8](repeating: 0, count: 1 << 16)
+        while case let count = read(ends[0], &piece, piece.count), count > 0 {
+            text += String(decoding: piece[..<count], as: UTF8.self)
+        }
+        close(ends[0])
+        #expect(text.contains("listening on \(store.path)") && text.hasSuffix("stopped\n"))
+        #expect(try store.wait() == .exited(0))
+        client.close()
+    }
+
     @Test("without descriptors left it neither spins nor dies, and serves again when there are some")
     func noDescriptors() throws {
         let store = try StoreUnderTest(name: "descriptors", shell: "ulimit -n 40")

@@ -71,6 +71,8 @@ final class Week {
                 // The service manager starts it again.
                 if !store.isRunning { store.start() }
             }
+            // One that has just been started hears of it, too.
+            simulation.advance(by: .seconds(1))
             store.send(.terminate)
             simulation.advance(by: .seconds(100))
             guard case .returned? = store.ending else {
@@ -87,9 +89,10 @@ final class Week {
         _ random: inout RunLoop.RandomNumbers
     ) {
         switch kind {
-        case 0...1:
-            // At the moment when a client relies on something.
+        case 0...1, 7:
+            // At the moment when a client relies on something. Whoever is killed loses nothing that was written.
             crash = { [self] in
+                if kind == 7 { return store.send(.kill) }
                 crashes.append(simulation.now)
                 store.crash()
             }
@@ -113,9 +116,6 @@ final class Week {
             store.send(.terminate)
             simulation.advance(by: .seconds(100))
             store.start()
-        case 7:
-            crashes.append(simulation.now)
-            store.send(.kill)
         case 8: store.disk.slow(.sync, by: .milliseconds(Int.random(in: 0...500, using: &random)))
         default: break
         }

@@ -1,0 +1,59 @@
+/// Lists of places, each found by the word that its members share, in the order in which they were added.
+///
+/// Adding, removing and finding a list are O(1) on average.
+struct PlaceLists: ~Copyable {
+    struct Member {
+        var word: UInt64 = 0
+        /// The last one of its list, for the first one.
+        var previous: Int32 = 0
+        /// The first one of its list, for the last one.
+        var next: Int32 = 0
+    }
+
+    /// By place.
+    private var members = Buffer<Member>()
+    /// The first member of each list.
+    private var firsts = HashIndex()
+
+    /// Adds a place at the end of the list of `word`. It is in no list.
+    mutating func append(_ place: Int, _ word: UInt64) {
+        while members.count <= place { members.append(Member()) }
+        let added = Int32(truncatingIfNeeded: place)
+        guard let first = first(of: word) else {
+            members[place] = Member(word: word, previous: added, next: added)
+            return firsts.insert(place, word)
+        }
+        let last = members[first].previous
+        members[place] = Member(word: word, previous: last, next: members[Int(last)].next)
+        members[Int(last)].next = added
+        members[first].previous = added
+    }
+
+    /// Takes a place out of its list.
+    mutating func remove(_ place: Int) {
+        let member = members[place]
+        let (previous, next) = (Int(member.previous), Int(member.next))
+        members[previous].next = member.next
+        members[next].previous = member.previous
+        guard first(of: member.word) == place else { return }
+        if next == place { firsts.remove(place, member.word) } else { firsts.move(place, member.word, to: next) }
+    }
+
+    /// The members of the list of `word`, in order.
+    func all(of word: UInt64) -> [Int] {
+        guard let first = first(of: word) else { return [] }
+        var places = [first]
+        while case let next = Int(members[places[places.count - 1]].next), next != first { places.append(next) }
+        return places
+    }
+
+    /// The word of the list that a place is in.
+    func word(of place: Int) -> UInt64 { members[place].word }
+
+    private func first(of word: UInt64) -> Int? { firsts.find(word) { members[$0].word == word } }
+
+    mutating func removeAll() {
+        members = Buffer()
+        firsts.removeAll()
+    }
+}

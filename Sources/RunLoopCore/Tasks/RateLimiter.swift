@@ -1,0 +1,135 @@
+/// Lets tasks pass no more often than a ``RateLimit`` allows, in the order in which they came.
+///
+/// ```swift
+/// let limiter = RateLimiter(RateLimit(interval: .seconds(1), burst: 10), on: loop)
+/// for request in requests {
+///     try await limiter.acquire()
+///     try await send(request)
+/// }
+/// ```
+///
+/// In whatever interval you look there are at most `burst` passes, not only in intervals that follow one another: a pass
+/// counts until the interval has passed since its task was resumed. It belongs to its loop's thread and is not `Sendable`.
+public final class RateLimiter {
+    /// How many may pass in which time.
+    public let limit: RateLimit
+
+    private let loop: RunLoop
+    private let remote: RunLoop.Remote
+    private let modes: RunLoop.Modes
+    /// When the last ones passed: those that still count.
+    private var passes = FIFO<RunLoop.Instant>()
+    /// How many have been let pass and were not resumed yet.
+    private var calledCount = 0
+    // The tasks that wait.
+    private var first: Turn?
+    private weak var last: Turn?
+    /// Comes when the oldest pass counts no longer.
+    private var alarm = CallToken.none
+    private static let origin = RunLoop.Origin()
+
+    /// A limit for the tasks of a loop, which has not been used up yet.
+    ///
+    /// - Parameters:
+    ///   - limit: how many may pass in which time.
+    ///   - loop: the loop whose clock counts.
+    ///   - modes: the modes in which waiting tasks are let pass; the common modes unless given.
+    public init(_ limit: RateLimit, on loop: RunLoop, inModes modes: RunLoop.Modes = .common) {
+        require(!modes.isEmpty, "a rate limiter needs a mode; without any, no task that waits would ever pass")
+        (self.limit, self.loop, remote, self.modes) = (limit, loop, loop.remote, modes)
+    }
+
+    /// Waits for the task's turn, and takes it. It does not wait if nobody else does and the limit allows it.
+    ///
+    /// A wait that is cancelled takes nothing, and those behind it move up. On the loop's thread; O(1), and O(log n) if
+    /// it has to wait. The limiter remembers up to `burst` passes.
+    ///
+    /// - Throws: `CancellationError`, also if the task was cancelled before; ``RunLoop/WaitError`` if the loop has ended.
+    public nonisolated(nonsending) func acquire() async throws {
+        require(
+            loop.isInstalled,
+            "a rate limiter is awaited on its loop's thread: in a task of the loop, or in one that prefers its executor"
+        )
+        try Task.checkCancellation()
+        guard first != nil || !hasRoom(at: loop.now) else { return passes.append(loop.now) }
+        let turn = Turn(self, remote)
+        try await turn.wait()
+        calledCount -= 1
+        passes.append(loop.now)
+        setAlarm()
+    }
+
+    private func hasRoom(at now: RunLoop.Instant) -> Bool {
+        while !passes.isEmpty, passes[0] + limit.interval <= now { _ = passes.popFirst() }
+        return passes.count + calledCount < limit.burst
+    }
+
+    /// Lets as many pass as may.
+    private func callNext() {
+        alarm = .none
+        guard !loop.hasEnded else {
+            while let turn = first {
+                remove(turn)
+                turn.end(throwing: remote.endError)
+            }
+            return
+        }
+        while let turn = first, hasRoom(at: loop.now) {
+            remove(turn)
+            calledCount += 1
+            turn.end()
+        }
+        setAlarm()
+    }
+
+    /// Without a pass that counts, the tasks that were let pass are resumed first.
+    private func setAlarm() {
+        if loop.hasEnded { return callNext() }
+        guard first != nil, !passes.isEmpty, !loop.timers.isPending(alarm) else { return }
+        let date = passes[0] + limit.interval
+        alarm = loop.add({ [self] in callNext() }, .sleep, Self.origin, modes, at: date, until: date)
+    }
+
+    // MARK: The line
+
+    private func append(_ turn: Turn) {
+        turn.previous = last
+        if let last { last.next = turn } else { first = turn }
+        last = turn
+        setAlarm()
+    }
+
+    private func remove(_ turn: Turn) {
+        turn.next?.previous = turn.previous
+        if last === turn { last = turn.previous }
+        if let previous = turn.previous { previous.next = turn.next } else { first = turn.next }
+        (turn.previous, turn.next) = (nil, nil)
+    }
+
+    private func withdraw(_ turn: Turn) {
+        remove(turn)
+        guard first == nil else { return }
+        loop.cancel(alarm)
+        alarm = .none
+    }
+
+    /// A task that waits.
+    private final class Turn: TaskWait, @unchecked Sendable {
+        // Unchecked as in `TaskWait`.
+        private let limiter: RateLimiter
+        var next: Turn?
+        weak var previous: Turn?
+
+        init(_ limiter: RateLimiter, _ remote: RunLoop.Remote) {
+            self.limiter = limiter
+            super.init(remote)
+        }
+
+        override func begin(in loop: RunLoop) { limiter.append(self) }
+
+        override func cancelled(in loop: RunLoop) { limiter.withdraw(self) }
+    }
+}
+
+@available(*, unavailable, message: "a rate limiter belongs to its loop's thread")
+extension RateLimiter: Sendable {}

@@ -1,0 +1,76 @@
+extension RunLoop {
+    /// Runs `body`, and cancels it if it takes longer than `duration` on the loop's clock.
+    ///
+    /// ```swift
+    /// let line = try await loop.withTimeout(.seconds(5)) { try await connection.read() }
+    /// ```
+    ///
+    /// Everything else is as for ``withDeadline(_:isolation:_:file:line:function:)``.
+    @discardableResult
+    public func withTimeout<Success>(
+        _ duration: Duration, isolation: isolated (any Actor)? = #isolation,
+        _ body: () async throws -> Success, file: StaticString = #fileID, line: UInt32 = #line,
+        function: StaticString = #function
+    ) async throws -> Success {
+        let label = TaskLabel(name: nil, origin: Origin(file: file, line: line), function: function)
+        return try await Tasks(on: self, until: now + duration, label).run { _ in try await body() }
+    }
+
+    /// Runs `body`, and cancels it if it has not ended at `deadline`, a date of the loop's clock.
+    ///
+    /// The body lives on the loop as the calling task does: it runs in the modes of that task, isolated as the caller,
+    /// and may use what belongs to the loop's thread. It is waited for in any case, so one that ignores its cancellation
+    /// is late, and a value that it returns after all is returned.
+    ///
+    /// Deadlines nest, and so do scopes with tasks. If the caller is cancelled, because a deadline further out has passed
+    /// for example, the body is cancelled, and its error is thrown here: `TimeoutError` comes from the scope whose
+    /// deadline it was, and of several that pass together it is the outermost. A deadline that has passed already cancels
+    /// the body before it begins. On the loop's thread; O(log n), and a task.
+    ///
+    /// Source: Trio's page on `fail_at`.
+    ///
+    /// - Throws: ``TimeoutError`` if the deadline passed and the body threw; otherwise the error of the body.
+    @discardableResult
+    public func withDeadline<Success>(
+        _ deadline: Instant, isolation: isolated (any Actor)? = #isolation,
+        _ body: () async throws -> Success, file: StaticString = #fileID, line: UInt32 = #line,
+        function: StaticString = #function
+    ) async throws -> Success {
+        let label = TaskLabel(name: nil, origin: Origin(file: file, line: line), function: function)
+        return try await Tasks(on: self, until: deadline, label).run { _ in try await body() }
+    }
+
+    /// Runs `body`, which may start tasks, and returns when it and all of them have ended.
+    ///
+    /// ```swift
+    /// try await loop.withTasks { tasks in
+    ///     tasks.start { for try await _ in loop.clock.ticks(every: .seconds(30)) { try await connection.write(ping) } }
+    ///     while let bytes = try await connection.read() { try await connection.write(bytes) }
+    ///     tasks.cancel()
+    /// }
+    /// ```
+    ///
+    /// The first error, of the body or of a task, cancels the others, and is thrown when they have ended; later ones are
+    /// dropped. If the caller is cancelled, so are the body and the tasks. All of them live on the loop as the calling
+    /// task does: in its modes, isolated as the caller, and free to use what belongs to the loop's thread, variables of
+    /// the caller included. The scope may have a deadline, as ``withDeadline(_:isolation:_:file:line:function:)``. On the loop's
+    /// thread.
+    ///
+    /// Source: Trio's page on nurseries and cancel scopes.
+    ///
+    /// - Parameters:
+    ///   - deadline: when everything is cancelled; never unless given.
+    ///   - body: called once, with what starts tasks.
+    /// - Returns: what `body` returns.
+    /// - Throws: the first error; ``TimeoutError`` if the deadline passed before that and cut the body or a task short;
+    ///   `CancellationError` if the caller's cancellation did, or if ``Tasks/cancel()`` ended the body.
+    @discardableResult
+    public func withTasks<Success>(
+        until deadline: Instant = .distantFuture, isolation: isolated (any Actor)? = #isolation,
+        _ body: (Tasks) async throws -> Success, file: StaticString = #fileID, line: UInt32 = #line,
+        function: StaticString = #function
+    ) async throws -> Success {
+        let label = TaskLabel(name: nil, origin: Origin(file: file, line: line), function: function)
+        return try await Tasks(on: self, until: deadline, label).run(body)
+    }
+}

@@ -1,0 +1,44 @@
+/// What reports call a task of a loop: its name, and where it was started. One without a name goes by the function that
+/// started it.
+package struct TaskLabel: Sendable, CustomStringConvertible {
+    package let name: String?
+    package let origin: RunLoop.Origin
+    let function: StaticString
+
+    /// For example `task "poller" (Daemon/main.swift:12)`, or `task in serve() (Daemon/main.swift:12)`.
+    package var description: String { "task \(name.map { quoted($0) } ?? "in \(function)") (\(origin))" }
+
+    /// Those of tasks that have not ended, by the addresses of their jobs: a job may be on any executor, and tells nobody
+    /// its task's name. No other job has the address meanwhile.
+    private static let all = Locked<[UInt: TaskLabel]>([:])
+
+    static func set(_ label: TaskLabel?, for job: UnownedJob) {
+        all.withLock { $0[job.address] = label }
+    }
+
+    fileprivate static func find(_ job: UnownedJob) -> TaskLabel? { all.withLock { $0[job.address] } }
+}
+
+extension UnownedJob {
+    /// Where it is in memory; no other job is there as long as it waits.
+    // A job is a pointer to it.
+    package var address: UInt { unsafeBitCast(self, to: UInt.self) }
+
+    static func == (left: UnownedJob, right: UnownedJob) -> Bool { left.address == right.address }
+
+    /// The number of its task; `nil` for a job of the runtime, with which a task lets others go first or enters an actor.
+    package var taskNumber: Int? { Int(description.filter(\.isNumber)) }
+
+    /// What reports call its task, if that is a loop's and has not ended.
+    package var label: TaskLabel? { TaskLabel.find(self) }
+
+    /// How reports name its task, for example `task "poller" (Daemon/main.swift:12)`; `task 12` if it is no loop's.
+    package var task: String {
+        label.map { "\($0)" } ?? taskNumber.map { "task \($0)" } ?? "a job of the runtime"
+    }
+}
+
+extension Task {
+    /// The job of the task: the same pointer. The runtime's tasks are jobs.
+    var job: UnownedJob { unsafeBitCast(self, to: UnownedJob.self) }
+}

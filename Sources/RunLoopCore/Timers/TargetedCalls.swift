@@ -1,0 +1,84 @@
+/// The delayed calls of a loop that can be found by their target.
+///
+/// Each call is in two lists: of all calls of its target, and of those whose target, name and argument have the same
+/// hash. So adding and removing a call are O(1) on average, and finding calls is O(number of those found).
+final class TargetedCalls {
+    private struct Entry {
+        let call: CallToken
+        let name: String?
+        let argument: AnyHashable?
+    }
+
+    // Unchecked as in `Item`: no access is open while an argument is hashed, compared or let go.
+    /// `nil` where a call has gone.
+    @exclusivity(unchecked) private var entries = Buffer<Entry?>()
+    @exclusivity(unchecked) private var freePlaces = Buffer<Int32>()
+    /// All calls.
+    @exclusivity(unchecked) private var places = HashIndex()
+    @exclusivity(unchecked) private var ofTarget = PlaceLists()
+    @exclusivity(unchecked) private var ofHash = PlaceLists()
+
+    static let local = RunLoop.Local { _ in TargetedCalls() }
+
+    // Those of calls that wait differ, unless one of them has waited for four billion armings.
+    private static func word(_ call: CallToken) -> UInt64 { UInt64(call.version) }
+
+    private static func word(_ target: AnyObject) -> UInt64 {
+        UInt64(UInt(bitPattern: ObjectIdentifier(target)))
+    }
+
+    private static func word(_ target: AnyObject, _ name: String?, _ argument: AnyHashable?) -> UInt64 {
+        var hasher = Hasher()
+        hasher.combine(ObjectIdentifier(target))
+        hasher.combine(name)
+        hasher.combine(argument)
+        return UInt64(truncatingIfNeeded: hasher.finalize())
+    }
+
+    func add(_ call: CallToken, of target: AnyObject, named name: String?, _ argument: AnyHashable?) {
+        let hash = Self.word(target, name, argument)
+        let entry = Entry(call: call, name: name, argument: argument)
+        let place: Int
+        if freePlaces.isEmpty {
+            place = entries.count
+            entries.append(entry)
+        } else {
+            place = Int(freePlaces.removeLast())
+            entries[place] = entry
+        }
+        places.insert(place, Self.word(call))
+        ofTarget.append(place, Self.word(target))
+        ofHash.append(place, hash)
+    }
+
+    func remove(_ call: CallToken) {
+        guard let place = places.find(Self.word(call), where: { entries[$0]?.call == call }) else { return }
+        places.remove(place, Self.word(call))
+        ofTarget.remove(place)
+        ofHash.remove(place)
+        // The argument goes only when everything is in order: its deinit may do anything.
+        let entry = entries[place].take()
+        freePlaces.append(Int32(truncatingIfNeeded: place))
+        if places.count == 0 { giveBackMemory() }
+        withExtendedLifetime(entry) {}
+    }
+
+    private func giveBackMemory() {
+        entries = Buffer()
+        freePlaces = Buffer()
+        ofTarget.removeAll()
+        ofHash.removeAll()
+    }
+
+    /// The calls of `target`, in the order in which they were requested.
+    func calls(of target: AnyObject) -> [CallToken] {
+        ofTarget.all(of: Self.word(target)).compactMap { entries[$0]?.call }
+    }
+
+    /// The calls of `target` that have this name and an equal argument, in the order in which they were requested.
+    func calls(of target: AnyObject, named name: String, _ argument: AnyHashable?) -> [CallToken] {
+        let (hash, target) = (Self.word(target, name, argument), Self.word(target))
+        let candidates = ofHash.all(of: hash).filter { ofTarget.word(of: $0) == target }.compactMap { entries[$0] }
+        return candidates.filter { $0.name == name && $0.argument == argument }.map(\.call)
+    }
+}

@@ -1,0 +1,75 @@
+extension RunLoop.Clock {
+    /// Suspends the task until the clock on the wall shows `date`, or until the next pass if it does already.
+    ///
+    /// It follows the wall clock as a ``WallTimer`` does: when the clock is set, or the machine has slept, the sleep ends
+    /// by the new time, and never before the clock shows the date. Everything else is as for ``sleep(until:tolerance:)``.
+    /// It takes O(log n), and a timer.
+    public nonisolated(nonsending) func sleep(untilWallTime date: RunLoop.WallTime) async throws {
+        try await sleep(untilNext: SingleDate(date: date), after: .distantPast)
+    }
+
+    /// Suspends the task until the next date of a schedule of the wall clock.
+    ///
+    /// ```swift
+    /// var last: RunLoop.WallTime?
+    /// while let date = try await loop.clock.sleep(untilNext: .daily(at: TimeOfDay(hour: 6)), after: last) {
+    ///     backUp()
+    ///     last = date
+    /// }
+    /// ```
+    ///
+    /// The date is found and followed as by a ``WallTimer`` with ``WallTimer/MissedDates/runEach``: a clock that is set
+    /// back by less than three hours brings no date twice if `date` is given, and a date that has passed ends the sleep in
+    /// the next pass. Everything else is as for ``sleep(untilWallTime:)``.
+    ///
+    /// - Parameters:
+    ///   - schedule: the dates.
+    ///   - date: the date after which it looks, for example the last one that was returned; now unless given, which passes
+    ///     over the dates that have come meanwhile.
+    /// - Returns: the date; `nil` at once if there is none.
+    @discardableResult
+    public nonisolated(nonsending) func sleep(
+        untilNext schedule: some WallSchedule, after date: RunLoop.WallTime? = nil
+    ) async throws -> RunLoop.WallTime? {
+        let sleep = WallSleep(on: self, until: schedule, after: date)
+        try await sleep.wait()
+        return sleep.date
+    }
+}
+
+/// A task that waits for a wall timer.
+private final class WallSleep: TaskWait, @unchecked Sendable {
+    // Unchecked as in `TaskWait`.
+    private let schedule: any WallSchedule
+    private let start: RunLoop.WallTime?
+    private let modes: RunLoop.Modes
+    private var timer: WallTimer?
+    private(set) var date: RunLoop.WallTime?
+
+    init(on clock: RunLoop.Clock, until schedule: any WallSchedule, after date: RunLoop.WallTime?) {
+        (self.schedule, start, modes) = (schedule, date, clock.modes)
+        super.init(clock.remote)
+    }
+
+    override func begin(in loop: RunLoop) {
+        let timer = WallTimer(schedule, after: start) { [unowned self] timer in
+            date = timer.fireDate
+            timer.invalidate()
+        }
+        timer.missedDates = .runEach
+        timer.name = "sleep"
+        // Also when the schedule has no date, and when the loop ends.
+        timer.invalidationHandler = { [self] in
+            self.timer = nil
+            end(throwing: loop.hasEnded ? remote.endError : nil)
+        }
+        self.timer = timer
+        loop.add(timer, forMode: modes)
+    }
+
+    override func cancelled(in loop: RunLoop) {
+        timer?.invalidationHandler = nil
+        timer?.invalidate()
+        timer = nil
+    }
+}

@@ -1,0 +1,41 @@
+/// The directories of a simulated disk, by their paths from the root. A crash takes none away.
+struct Directories {
+    private var paths: Set<String> = ["/"]
+
+    /// Those that a new machine has.
+    static let usual = [
+        "/bin", "/data", "/dev", "/etc", "/home", "/opt", "/proc", "/root", "/run", "/srv", "/state", "/sys", "/tmp",
+        "/usr/bin", "/usr/lib", "/usr/local/bin", "/usr/share", "/var/cache", "/var/lib", "/var/log", "/var/run",
+        "/var/spool", "/var/tmp",
+    ]
+
+    init() {
+        for path in Self.usual { add(path) }
+    }
+
+    /// Adds a directory, and those that it is in.
+    mutating func add(_ path: String) {
+        var path = Self.name(path)
+        while paths.insert(path).inserted { path = Self.parent(of: path) }
+    }
+
+    func contains(_ path: String) -> Bool { paths.contains(Self.name(path)) }
+
+    // MARK: Paths
+
+    /// The one path from the root, of all that lead to the same place.
+    static func name(_ path: String) -> String {
+        var parts: [Substring] = []
+        for part in path.split(separator: "/") where part != "." {
+            if part == ".." { _ = parts.popLast() } else { parts.append(part) }
+        }
+        return "/" + parts.joined(separator: "/")
+    }
+
+    /// The directory that a path leads into.
+    static func parent(of path: String) -> String {
+        let name = name(path)
+        let end = name.lastIndex(of: "/")!
+        return end == name.startIndex ? "/" : String(name[..<end])
+    }
+}

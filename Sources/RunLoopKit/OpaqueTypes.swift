@@ -1,0 +1,4 @@
+internal import RunLoopCore
+
+extension Countdown: Opaque {}
+extension TimerRegistry: Opaque {}

@@ -1,0 +1,3 @@
+internal import RunLoopCore
+
+extension LoopMetrics: Opaque {}

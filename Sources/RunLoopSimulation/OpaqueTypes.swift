@@ -1,0 +1,4 @@
+internal import RunLoopCore
+
+extension Simulation: Opaque {}
+extension Simulation.Hold: Opaque {}

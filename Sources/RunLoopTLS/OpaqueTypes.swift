@@ -1,0 +1,5 @@
+internal import RunLoopCore
+
+extension TLSClientContext: Opaque {}
+extension TLSServerContext: Opaque {}
+extension TLSSession: Opaque {}

@@ -1,0 +1,15 @@
+/// Looks into a value as Swift Testing does when an expectation fails: at each child of its mirror, and theirs, and at
+/// how each describes itself.
+///
+/// - Returns: how many values were seen.
+@discardableResult
+package func reflect(_ value: Any, depth: Int = 10) -> Int {
+    _ = String(describing: value)
+    guard depth > 0 else { return 1 }
+    return Mirror(reflecting: value).children.prefix(10).reduce(1) { $0 + reflect($1.value, depth: depth - 1) }
+}
+
+/// Whether a mirror of the value shows nothing of what is in it.
+package func isOpaque(_ value: Any) -> Bool {
+    Mirror(reflecting: value).children.isEmpty && Mirror(reflecting: value).superclassMirror == nil
+}
