@@ -70,7 +70,7 @@ public final class Connection {
     /// does: set them in the receive handler, which is when they change. On the loop's thread.
     @exclusivity(unchecked) public var heldInput = 0
     private let hasBudget: Bool
-    private let hasInputTimeout: Bool
+    private let hasIdleTimeout: Bool
     /// The bytes that count in the budget.
     @exclusivity(unchecked) private var budgetedInput = 0
     /// The number of bytes that wait to be sent.
@@ -148,7 +148,8 @@ public final class Connection {
         self.receive = receive
         self.origin = origin
         machine = ConnectionMachine(limits, isForTasks: receive == nil)
-        (hasBudget, hasInputTimeout) = (limits.inputBudget != nil, limits.inputTimeout != nil)
+        hasBudget = limits.inputBudget != nil
+        hasIdleTimeout = limits.idleTimeout != nil || limits.inputTimeout != nil
         pool = BufferPool.shared(of: loop)
         if receive == nil { waits = ConnectionWaits(loop.remote) }
     }
@@ -229,9 +230,7 @@ public final class Connection {
         guard isOpen else { return }
         let interest = machine.interest
         if interest != self.interest {
-            if hasInputTimeout, interest.subtracting(self.interest).contains(.readable) {
-                timers?.noteInput()
-            }
+            if hasIdleTimeout, interest.subtracting(self.interest).contains(.readable) { timers?.beganReading() }
             self.interest = interest
             stream.interest = interest
         }
@@ -281,6 +280,7 @@ public final class Connection {
     /// Reads input without offering it.
     ///
     /// - Returns: whether there was any.
+    @inline(never)
     private func keepMore() -> Bool {
         let buffer = input ?? ByteBuffer(capacity: 16 * 1024)
         guard case .done = buffer.fill(room: 16 * 1024, from: stream) else { return false }
@@ -352,28 +352,23 @@ public final class Connection {
 
     /// Reads what has come, at most 64 KiB, and offers it.
     private func readSome() {
-        if !machine.discardsInput { timers?.noteInput() }
+        if hasIdleTimeout, !machine.discardsInput { timers?.noteInput() }
         repeat {
-            let result = readOnce()
-            switch result {
-            case .done: break
-            case .mustWait: machine.inputExhausted()
-            case .ended: machine.peerEnded()
-            case .failed: machine.close(machine.isFailing ? machine.closeReason : streamFailure)
-            }
+            let result = machine.discardsInput ? discardOnce() : readOnce()
+            if case .done = result {} else { hasReadNothing(result) }
             // What the stream holds belongs to what it has read already.
         } while stream.holdsInput && machine.wantsInput && isOpen
     }
 
     private func readOnce() -> StreamResult {
-        if let input, !machine.discardsInput {
+        if let input {
             let result = input.fill(room: 16 * 1024, from: stream)
             if case .done = result { offer(input) }
             return result
         }
         let scratch = pool.take()
         let result = scratch.fill(room: 1, from: stream)
-        if case .done = result, !machine.discardsInput {
+        if case .done = result {
             offer(scratch)
             if waits != nil {
                 // A task uses it soon, and all of it.
@@ -383,8 +378,24 @@ public final class Connection {
             if !scratch.isEmpty, isOpen { keep(scratch.bytes) }
         }
         pool.put(scratch)
-        if machine.discardsInput { machine.discarded() }
         return result
+    }
+
+    private func discardOnce() -> StreamResult {
+        let scratch = pool.take()
+        defer { pool.put(scratch) }
+        machine.discarded()
+        return scratch.fill(room: 1, from: stream)
+    }
+
+    @inline(never)
+    private func hasReadNothing(_ result: StreamResult) {
+        switch result {
+        case .done: break
+        case .mustWait: machine.inputExhausted()
+        case .ended: machine.peerEnded()
+        case .failed: machine.close(machine.isFailing ? machine.closeReason : streamFailure)
+        }
     }
 
     /// Gives the handler what is there, and removes what it has used.
@@ -563,7 +574,7 @@ public final class Connection {
     private func transmit(_ bytes: UnsafeRawBufferPointer) -> Int {
         switch stream.write(bytes) {
         case .done(let count):
-            timers?.noteActivity()
+            if hasIdleTimeout { timers?.noteActivity() }
             if count < bytes.count { machine.block() }
             return count
         case .mustWait: machine.block()

@@ -119,16 +119,23 @@ struct ConnectionMachine: ~Copyable {
     var hasFinishedWriting: Bool { endsAfterOutput }
 
     /// Whether input is to be read now: to be offered or to be discarded.
-    var wantsInput: Bool { discardsInput ? !hasPeerEnded : mayOffer && !isEndWaiting }
+    @inline(__always)
+    var wantsInput: Bool { !hasReadEnd && (isOffering || discardsInput) }
 
     /// Whether input is discarded. Two peers that both finish would otherwise wait for each other to read.
     var discardsInput: Bool { state == .finishing || state == .lingering }
 
     /// Whether input may be offered now.
+    private var mayOffer: Bool { isOffering && !hasPeerEnded }
+
+    /// Whether input is offered when there is some.
     @inline(__always)
-    private var mayOffer: Bool {
-        guard !hasPeerEnded && pauses == 0 else { return false }
-        return state == .open && !isMoving && (!isFull || readsWhileFull) || state == .failing
+    private var isOffering: Bool {
+        switch state {
+        case .open: pauses == 0 && !isMoving && (!isFull || readsWhileFull)
+        case .failing: pauses == 0
+        case .new, .finishing, .lingering, .closed: false
+        }
     }
 
     /// What the stream is to be watched for.
@@ -155,6 +162,7 @@ struct ConnectionMachine: ~Copyable {
     }
 
     /// The next thing to do; `nil` if there is nothing until something happens. The action is taken as begun.
+    @inline(__always)
     mutating func next() -> Action? {
         guard state != .closed else { return nil }
         if mustClose { return .close }

@@ -62,9 +62,14 @@ final class ConnectionTimers {
         }
     }
 
-    /// Something was received, or the connection reads again.
+    /// Something was received.
     func noteInput() {
         noteActivity()
+        beganReading()
+    }
+
+    /// The connection reads, which it did not before.
+    func beganReading() {
         if inputIdle != nil { lastInput = loop.now }
     }
 

@@ -41,6 +41,7 @@ package final class ByteBuffer {
     }
 
     /// Has a stream fill the free memory at the end, at least `room` bytes.
+    @inline(__always)
     func fill(room: Int, from stream: any ByteStream) -> StreamResult {
         reserve(room)
         let result = stream.read(into: UnsafeMutableRawBufferPointer(start: memory + end, count: capacity - end))
@@ -48,12 +49,17 @@ package final class ByteBuffer {
         return result
     }
 
+    @inline(__always)
+    private func reserve(_ room: Int) {
+        if capacity - end < room { grow(by: room) }
+    }
+
     /// Makes room at the end: moves the bytes to the front, or moves them into a larger piece of memory.
     ///
     /// Either way half of the memory is free afterwards, so that a byte moves about once, and the memory is
     /// never more than twice what had to be held.
-    private func reserve(_ room: Int) {
-        guard capacity - end < room else { return }
+    @inline(never)
+    private func grow(by room: Int) {
         if capacity - count >= room && count <= capacity / 2 {
             memory.copyMemory(from: memory + start, byteCount: count)
         } else {
@@ -89,6 +95,7 @@ final class BufferPool {
     @exclusivity(unchecked) private var free: ByteBuffer?
     @exclusivity(unchecked) private var count = 0
 
+    @inline(__always)
     func take() -> ByteBuffer {
         guard let buffer = free.take() else { return ByteBuffer(capacity: BufferPool.size) }
         free = buffer.next.take()
@@ -97,6 +104,7 @@ final class BufferPool {
     }
 
     /// Takes a buffer back unless it has grown or there are enough.
+    @inline(__always)
     func put(_ buffer: consuming ByteBuffer) {
         guard buffer.capacity == BufferPool.size, count < BufferPool.most else { return }
         buffer.removeAll()

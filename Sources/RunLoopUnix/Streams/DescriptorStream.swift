@@ -109,7 +109,7 @@ package final class DescriptorStream: ByteStream {
 
     package func write(_ bytes: UnsafeRawBufferPointer) -> StreamResult {
         let count = isSocket ? system.send(output, bytes) : system.write(output, bytes)
-        let reason = errno
+        let reason = count < 0 ? errno : 0
         holds?.wrote(all: count == bytes.count)
         return count >= 0 ? .done(count) : unmoved("write to the connection", reason)
     }
