@@ -220,7 +220,9 @@ public final class Simulation: Sendable {
     /// Works for `duration`: the calling thread's loop is blocked, as by a busy handler, while other threads keep
     /// running.
     public func spend(_ duration: Duration) {
-        timeline.work(place.index, until: now + duration)
+        let (loop, index) = place
+        loop.callTakesTime()
+        timeline.work(index, until: now + duration)
     }
 
     /// Lets the other threads do what there is to do now, without moving time. The calling thread's loop does not run.

@@ -254,7 +254,6 @@ final class Timeline: Sendable {
 
     /// The thread works, and answers nobody, until the time gets there.
     func work(_ index: Int, until date: RunLoop.Instant) {
-        RunLoop.installed?.callTakesTime()
         rest(index) { state in
             guard date > state.clock.now else { return false }
             state.participants[index].rest = .until(date, wakeable: false)

@@ -523,9 +523,10 @@ public final class Connection {
         if !machine.isReceiving { settle() }
     }
 
-    /// Whether more may be delivered now: reading is not paused, and not so much waits to be sent that it has to stop.
+    /// Whether more may be delivered now: reading is not paused, and not so much waits to be sent that it has to stop. The
+    /// peer may have ended.
     var mayReceiveMore: Bool {
-        machine.wantsInput && (limits.readsWhileFull || pendingOutput <= limits.highWatermark)
+        machine.mayOffer && (limits.readsWhileFull || pendingOutput <= limits.highWatermark)
     }
 
     // MARK: Writing

@@ -125,8 +125,8 @@ struct ConnectionMachine: ~Copyable {
     /// Whether input is discarded. Two peers that both finish would otherwise wait for each other to read.
     var discardsInput: Bool { state == .finishing || state == .lingering }
 
-    /// Whether input may be offered now.
-    private var mayOffer: Bool { isOffering && !hasPeerEnded }
+    /// Whether input may be offered now. An end waits until the input before it has been offered.
+    var mayOffer: Bool { isOffering && !hasPeerEnded }
 
     /// Whether input is offered when there is some.
     @inline(__always)

@@ -168,4 +168,23 @@ struct FramingTests {
             connection.close()
         }
     }
+
+    @Test("messages that wait for room are answered though the peer has ended meanwhile")
+    func fullAtEnd() throws {
+        try withSimulation { simulation in
+            var limits = Connection.Limits()
+            limits.highWatermark = 0
+            limits.lowWatermark = 0
+            var reason: Connection.CloseReason?
+            // Each answer is more than may wait, so that each message has a turn of its own, and the end comes between.
+            let (connection, peer) = try makePair(
+                on: simulation.loop, limits: limits, receive: Framing.lines { $0.write("\($1.text)!") })
+            connection.closeHandler = { reason = $1 }
+            peer.send("a\nb\nc\nd\n")
+            peer.end()
+            simulation.advance(by: .seconds(1))
+            #expect(peer.receive() == "a!b!c!d!" && reason == .ended)
+            connection.close()
+        }
+    }
 }
