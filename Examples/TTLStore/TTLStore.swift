@@ -42,6 +42,9 @@ struct TTLStore: ParsableCommand {
     @Option(help: "What goes when memory is short: noeviction, volatile-ttl or allkeys-random.")
     var maxmemoryPolicy = Store.Eviction.none
 
+    @Option(help: "How much memory incomplete requests of all clients may take, for example 1gb; 0 for no limit.")
+    var maxmemoryClients = ByteCount(bytes: 256 * 1024 * 1024)
+
     @Option(help: "After how many seconds a silent client is closed; 0 for never.")
     var idleTimeout = 0.0
 
@@ -73,6 +76,7 @@ struct TTLStore: ParsableCommand {
     var serverSettings: Server.Settings {
         var settings = Server.Settings()
         settings.maximumClients = maxClients
+        if maxmemoryClients.bytes > 0 { settings.inputBudget = Connection.InputBudget(bytes: maxmemoryClients.bytes) }
         // More than a year is for ever, and a duration has no room for the largest numbers.
         if idleTimeout > 0 { settings.idleTimeout = .seconds(min(idleTimeout, 366 * 86_400)) }
         return settings

@@ -9,6 +9,10 @@ struct RequestParser {
         var argumentSize = 8 * 1024 * 1024
         var inlineSize = 64 * 1024
         var requestSize = 16 * 1024 * 1024
+
+        /// The most bytes that an incomplete request takes: its text, the end of a line, and the places of its words, in an
+        /// array that may have grown to twice its length.
+        var memory: Int { requestSize + 2 * inlineSize + 2 * arguments * MemoryLayout<Range<Int>>.stride }
     }
 
     enum Result: Equatable {
@@ -29,6 +33,9 @@ struct RequestParser {
     /// The words of an inline command with quotes, without them.
     private(set) var unquoted: [UInt8]?
     var limits = Limits()
+
+    /// The number of bytes that the words of an incomplete request take beside its text.
+    var heldBytes: Int { position > 0 ? words.capacity * MemoryLayout<Range<Int>>.stride : 0 }
 
     // How far a request has been read that is not complete.
     private var position = 0

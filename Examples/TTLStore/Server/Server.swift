@@ -13,6 +13,8 @@ final class Server {
         /// A client that is sent notices and does not read them is closed when so many bytes wait. Replies alone never
         /// are so many.
         var maximumOutput = 32 * 1024 * 1024
+        /// Bounds the incomplete requests of all clients, on whatever loop, together; `nil` for no bound.
+        var inputBudget: Connection.InputBudget?
     }
 
     let commands: Commands
@@ -104,7 +106,8 @@ final class Server {
         var limits = Connection.Limits()
         let bounds = RequestParser.Limits()
         // The parser refuses a request that is too long, and says so, before the connection would.
-        limits.maximumInput = bounds.requestSize + 2 * bounds.inlineSize
+        limits.maximumInput = bounds.memory
+        limits.inputBudget = settings.inputBudget
         limits.idleTimeout = settings.idleTimeout
         limits.maximumOutput = settings.maximumOutput
         let number = census.nextNumber()
@@ -140,6 +143,7 @@ final class Server {
         switch reason {
         case .closed, .ended: break
         case .outputLimit: log.warning("client \(client.peer) does not read its notices; closed")
+        case .inputLimit: log.warning("incomplete requests take too much memory; closed client \(client.peer)")
         default: log.debug("client \(client.peer): \(reason)")
         }
         guard clients.isEmpty, let afterLastClient else { return }
@@ -165,6 +169,7 @@ final class Server {
         client.isCurrent = false
         performed.requests.value += batch.requests
         client.isLast = batch.end == .last
+        connection.heldInput = client.parser.heldBytes
         if let writer, reply.count > 0,
             let position = writer.queue.unsafePosition(hasChanged: commands.store.hasChanged, now: loop.now)
         {

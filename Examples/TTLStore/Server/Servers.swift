@@ -28,10 +28,12 @@ final class Servers: Sendable {
             store.expiryHandler = { channels.tellAll(ofExpired: $0) }
             return (channels, journal.follow(store, on: loop))
         }
+        // One for all loops, because the budget in it is one.
+        let settings = options.serverSettings
         let makeServer = { @Sendable (store: Store, channels: Channels, writer: ChangeWriter?, loop: RunLoop) in
             let commands = Commands(store: store, channels: channels, settings: options.commandSettings)
             commands.configuration = configuration
-            return Server(commands, on: loop, options.serverSettings, census, journal, writer, log)
+            return Server(commands, on: loop, settings, census, journal, writer, log)
         }
         // What was loaded expires on the daemon's loop, whoever serves clients.
         let (channels, writer) = connect(store, loop)

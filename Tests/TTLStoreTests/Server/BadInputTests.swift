@@ -53,6 +53,29 @@ struct BadInputTests {
         client.close()
     }
 
+    @Test("incomplete requests of many clients take no more memory than they may together, and others are served")
+    func incomplete() throws {
+        // AddressSanitizer would keep what has been freed for a while.
+        let store = try StoreUnderTest(
+            name: "incomplete", arguments: ["--maxmemory-clients", "32mb", "--loops", "2"],
+            shell: "export ASAN_OPTIONS=quarantine_size_mb=0")
+        let witness = try Client(store.path)
+        witness.send("PING\r\n")
+        #expect(witness.receive() == "+PONG\r\n")
+        let before = store.memory
+        let request = "*1000000\r\n" + String(repeating: "$0\r\n\r\n", count: 600_000)
+        let clients = try (0..<20).map { _ in try Client(store.path) }
+        for client in clients {
+            client.send(request)
+            witness.send("PING\r\n")
+            #expect(witness.receive() == "+PONG\r\n")
+        }
+        #expect(try witness.information("connected_clients", becomes: "2"))
+        // Twice the limit, and as much again in the moments in which two arrays grow.
+        #expect(store.peakMemory - before < 4 * (32 << 20), "\(before) before, \(store.peakMemory) at most")
+        for client in clients + [witness] { client.close() }
+    }
+
     @Test("a peer that says nothing more is closed after the idle timeout, not before")
     func halfOpen() throws {
         let store = try StoreUnderTest(name: "idle", arguments: ["--idle-timeout", "0.3"])
