@@ -386,7 +386,7 @@ struct ConnectingToHostsTests {
                 }
             if stage != .begun { simulation.advance(by: .milliseconds(time)) }
             #expect(attempt.isPending && !isGone.isSet)
-            #expect(socketsConnecting(to: hole.port) == 2 + open)
+            #expect(socketsConnecting(to: hole.port) == 2 + open, "looked up at \(bench.questions.withLock { $0 })")
             attempt.cancel()
             attempt.cancel()
             #expect(!attempt.isPending && isGone.isSet)
