@@ -65,6 +65,41 @@ extension Connection {
             origin: RunLoop.Origin(file: file, line: line), receive: receive)
     }
 
+    /// Gives the stream to another owner, with what has not been used and what has not been sent.
+    ///
+    /// - Parameter reason: what the close handler is told; it is not called unless given.
+    func handOver(reporting reason: CloseReason? = nil) -> HandedOver {
+        require(isOpen, "a connection that is closed has no stream to hand over")
+        require(
+            !machine.isReceiving, "a connection cannot be handed over in its receive handler: post a block to the loop")
+        let handedOver = HandedOver(
+            stream: stream, isStarted: !machine.isNew, limits: limits, input: input, output: output,
+            hasPeerEnded: machine.hasReadEnd, hasFinishedWriting: machine.hasFinishedWriting)
+        if let reason { machine.close(reason) }
+        machine.closed()
+        machine.inputChanged(to: 0)
+        input = nil
+        letGo { handler in if let reason { handler?(self, reason) } }
+        return handedOver
+    }
+
+    /// Has the connection leave its loop as soon as no handler of it is on the stack.
+    ///
+    /// - Parameter departure: called with what it leaves.
+    func leave(_ departure: @escaping (HandedOver) -> Void) {
+        guard self.departure == nil, machine.move() else { return }
+        self.departure = departure
+        settle()
+    }
+
+    func depart() {
+        guard isOpen, let departure else { return }
+        // A handler runs the loop: when it has returned.
+        guard !machine.isCorked else { return _ = machine.move() }
+        if !isNew { stream.leave() }
+        departure(handOver(reporting: .moved))
+    }
+
     /// What has arrived of a connection that moves; see ``move(to:inModes:arrival:)``. If no connection adopts it, its
     /// stream is closed. It belongs to the thread where it has arrived and is not `Sendable`.
     public struct Moved: ~Copyable {

@@ -157,6 +157,65 @@ extension Connection {
         return waits
     }
 
+    /// A task waits for more than there is.
+    func taskWantsInput() {
+        guard let waits, waits.holdsInput else { return }
+        waits.holdsInput = false
+        _ = machine.resume()
+        settle()
+    }
+
+    /// Gives a task what is there, and removes what it has used. What is left of that is limited, if it has seen it.
+    func useInput<Result>(
+        seesAll: Bool, _ use: (UnsafeRawBufferPointer) throws -> (used: Int, result: Result)
+    ) rethrows -> Result {
+        machine.receivingBegins()
+        defer {
+            let unused = input?.count ?? 0
+            machine.receivingEnds(unused: unused, held: heldInput, isWhole: seesAll)
+            if hasBudget && isOpen { count(unused + heldInput) }
+            settle()
+        }
+        let (used, result) = try use(input?.bytes ?? UnsafeRawBufferPointer(start: nil, count: 0))
+        require(
+            used >= 0 && used <= unusedInput, "one uses some of the bytes that are there, not \(used) of \(unusedInput)"
+        )
+        guard let input else { return result }
+        input.discard(used)
+        if input.isEmpty {
+            self.input = nil
+            pool.put(input)
+        }
+        return result
+    }
+
+    /// Whether nothing more can be read. Throws the reason for which it was closed, if that was not the end.
+    func isAtEnd() throws -> Bool {
+        guard !isOpen else { return machine.hasEnded }
+        if machine.closeReason == .ended || (machine.hasEnded && !hasMoved) { return true }
+        throw closeError
+    }
+
+    /// A task has been told of the peer's end. Unless somebody else is to close the connection, it finishes.
+    func closeAtEnd() {
+        guard isOpen, endHandler == nil, waits?.scopes == 0 else { return }
+        machine.finish(.ended)
+        settle()
+    }
+
+    /// Why it was closed.
+    var closeError: any Error {
+        machine.closeReason == .loopEnded ? loop.remote.endError : ClosedError(reason: machine.closeReason)
+    }
+
+    var isNew: Bool { machine.isNew }
+    var isFull: Bool { machine.isFull }
+    var mayWrite: Bool { machine.mayWrite }
+    /// Whether it was closed in order: everything is sent, or has moved along.
+    var hasClosedInOrder: Bool {
+        hasMoved || machine.closeReason == .closed || machine.closeReason == .ended
+    }
+
     /// A task could not write all that it wanted. `Sendable`.
     public struct WriteError: Error, Sendable, CustomStringConvertible {
         /// How many of the bytes were taken. They are sent if the connection stays open.

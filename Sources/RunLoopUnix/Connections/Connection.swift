@@ -69,30 +69,30 @@ public final class Connection {
     /// not complete; 0 unless set. They count for ``Limits/maximumInput`` and ``Limits/inputBudget`` as ``unusedInput``
     /// does: set them in the receive handler, which is when they change. On the loop's thread.
     @exclusivity(unchecked) public var heldInput = 0
-    private let hasBudget: Bool
-    private let hasIdleTimeout: Bool
-    /// The bytes that count in the budget.
-    @exclusivity(unchecked) private var budgetedInput = 0
     /// The number of bytes that wait to be sent.
     public var pendingOutput: Int { output?.count ?? 0 }
 
     let loop: RunLoop
-    private let pool: BufferPool
+    let pool: BufferPool
+    let hasBudget: Bool
+    let hasIdleTimeout: Bool
     // What every message touches opts out of run-time exclusivity checks, here, in the streams and buffers and in the
     // loop's way to a descriptor: they were 32 % of the instructions of a GET in TTLStore (4,914 to 3,332; decision 23).
-    @exclusivity(unchecked) private var machine: ConnectionMachine
-    @exclusivity(unchecked) private var receive: ReceiveHandler?
-    @exclusivity(unchecked) private var input: ByteBuffer?
-    @exclusivity(unchecked) private var output: ByteBuffer?
-    @exclusivity(unchecked) private var timers: ConnectionTimers?
+    @exclusivity(unchecked) var machine: ConnectionMachine
+    @exclusivity(unchecked) var receive: ReceiveHandler?
+    @exclusivity(unchecked) var input: ByteBuffer?
+    /// The bytes that count in the budget.
+    @exclusivity(unchecked) var budgetedInput = 0
+    @exclusivity(unchecked) var output: ByteBuffer?
+    @exclusivity(unchecked) var timers: ConnectionTimers?
     /// The tasks that wait for the connection, if it is for tasks.
-    @exclusivity(unchecked) private(set) var waits: ConnectionWaits?
+    @exclusivity(unchecked) var waits: ConnectionWaits?
     /// What the stream is watched for.
-    @exclusivity(unchecked) private var interest: DescriptorEvents = []
+    @exclusivity(unchecked) var interest: DescriptorEvents = []
     private var hasToldOfIgnoredWrite = false
-    @exclusivity(unchecked) private var isOutputLost = false
+    @exclusivity(unchecked) var isOutputLost = false
     /// Takes what the connection leaves when it moves to another loop.
-    @exclusivity(unchecked) private var departure: ((HandedOver) -> Void)?
+    @exclusivity(unchecked) var departure: ((HandedOver) -> Void)?
 
     /// A connection on a descriptor, which it makes non-blocking and owns from now on. Call ``start()`` when the
     /// handlers are set.
@@ -173,7 +173,7 @@ public final class Connection {
         stream.close(.incomplete)
     }
 
-    private var description: String { "the connection on descriptor \(fileDescriptor) (\(origin))" }
+    var description: String { "the connection on descriptor \(fileDescriptor) (\(origin))" }
 
     /// Begins to read and to count timeouts. Does nothing on a connection that is closed already. Call it once, on the
     /// loop's thread.
@@ -202,302 +202,6 @@ public final class Connection {
         settle()
     }
 
-    // MARK: What comes next
-
-    /// Does what the machine says, until it has nothing more to say.
-    private func settle() {
-        while let action = machine.next() {
-            switch action {
-            case .send: send()
-            case .endOutput: endOutput()
-            case .linger:
-                timers?.look(after: ConnectionMachine.pauseBetweenLooks) { [unowned self] in look() }
-            case .offerLater:
-                guard machine.needsTurn(holdsInput: stream.holdsInput) else { continue }
-                loop.perform(inModes: modes) { [weak self] in self?.takeTurn() }
-            case .reportEnd:
-                waits?.reader.end()
-                if endHandler != nil || waits != nil { call(endHandler) } else { machine.finish(.ended) }
-            case .reportFull: call(fullHandler)
-            case .reportDrain:
-                waits?.writer.end()
-                call(drainHandler)
-            // In a pass of its own: the stream's own functions may be on the stack, and must not meet another thread.
-            case .move: loop.perform(inModes: .every) { [self] in depart() }
-            case .close: return end(machine.closeReason)
-            }
-        }
-        guard isOpen else { return }
-        let interest = machine.interest
-        if interest != self.interest {
-            if hasIdleTimeout, interest.subtracting(self.interest).contains(.readable) { timers?.beganReading() }
-            self.interest = interest
-            stream.interest = interest
-        }
-    }
-
-    /// Offers input that was left unused, and reads what the stream holds.
-    private func takeTurn() {
-        if machine.turnBegins(), let input, waits == nil { offer(input) }
-        if stream.holdsInput || machine.isFailing, machine.wantsInput, !machine.isReceiving { readSome() }
-        settle()
-    }
-
-    /// Looks while lingering whether the peer's system has all output.
-    private func look() {
-        if machine.looked(unsent: stream.unsentOutput, mayClose: stream.mayClose(peerHasEnded: false)) {
-            timers?.noteActivity()
-        }
-        settle()
-    }
-
-    /// Calls a handler; what it writes is sent together when it has returned.
-    private func call(_ handler: ((Connection) -> Void)?) {
-        guard let handler else { return }
-        machine.handlerBegins()
-        handler(self)
-        machine.handlerEnds()
-    }
-
-    private var streamFailure: CloseReason {
-        .failed(stream.failure ?? SystemError("use the connection", errno: EIO))
-    }
-
-    /// Writing has failed, so that output is lost. The peer may have sent something before it closed.
-    private func outputHasFailed() {
-        let reason = streamFailure
-        isOutputLost = true
-        if let output { pool.put(output) }
-        output = nil
-        waits?.writer.end()
-        guard machine.mayReadAfterFailure, keepMore() || machine.isEndHeld else { return machine.close(reason) }
-        machine.outputFailed(reason)
-        leaveToTask(unusedInput)
-        // Whoever pauses reading may never go on.
-        timers?.limit(to: .seconds(30))
-    }
-
-    /// Reads input without offering it.
-    ///
-    /// - Returns: whether there was any.
-    @inline(never)
-    private func keepMore() -> Bool {
-        let buffer = input ?? ByteBuffer(capacity: 16 * 1024)
-        guard case .done = buffer.fill(room: 16 * 1024, from: stream) else { return false }
-        input = buffer
-        machine.inputChanged(to: buffer.count)
-        return true
-    }
-
-    private func end(_ reason: CloseReason) {
-        machine.closed()
-        stream.close(machine.resets ? .reset : pendingOutput == 0 && !isOutputLost ? .complete : .incomplete)
-        if let output { pool.put(output) }
-        letGo { $0?(self, reason) }
-    }
-
-    /// Gives the stream to another owner, with what has not been used and what has not been sent.
-    ///
-    /// - Parameter reason: what the close handler is told; it is not called unless given.
-    func handOver(reporting reason: CloseReason? = nil) -> HandedOver {
-        require(isOpen, "a connection that is closed has no stream to hand over")
-        require(
-            !machine.isReceiving, "a connection cannot be handed over in its receive handler: post a block to the loop")
-        let handedOver = HandedOver(
-            stream: stream, isStarted: !machine.isNew, limits: limits, input: input, output: output,
-            hasPeerEnded: machine.hasReadEnd, hasFinishedWriting: machine.hasFinishedWriting)
-        if let reason { machine.close(reason) }
-        machine.closed()
-        machine.inputChanged(to: 0)
-        input = nil
-        letGo { handler in if let reason { handler?(self, reason) } }
-        return handedOver
-    }
-
-    /// Has the connection leave its loop as soon as no handler of it is on the stack.
-    ///
-    /// - Parameter departure: called with what it leaves.
-    func leave(_ departure: @escaping (HandedOver) -> Void) {
-        guard self.departure == nil, machine.move() else { return }
-        self.departure = departure
-        settle()
-    }
-
-    private func depart() {
-        guard isOpen, let departure else { return }
-        // A handler runs the loop: when it has returned.
-        guard !machine.isCorked else { return _ = machine.move() }
-        if !isNew { stream.leave() }
-        departure(handOver(reporting: .moved))
-    }
-
-    /// Lets go of all that a closed connection needs no more, and calls its last handler.
-    private func letGo(_ callLast: (((Connection, CloseReason) -> Void)?) -> Void) {
-        timers?.invalidate()
-        count(0)
-        let (handler, dropped) = (
-            closeHandler, (receive, endHandler, fullHandler, drainHandler, handshakeHandler, input, departure)
-        )
-        (timers, output, departure) = (nil, nil, nil)
-        // Tasks still get what came before the end.
-        if waits == nil { input = nil }
-        (receive, closeHandler, endHandler) = (nil, nil, nil)
-        (fullHandler, drainHandler, handshakeHandler) = (nil, nil, nil)
-        callLast(handler)
-        waits?.end()
-        withExtendedLifetime(dropped) {}
-    }
-
-    // MARK: Reading
-
-    /// Reads what has come, at most 64 KiB, and offers it.
-    private func readSome() {
-        if hasIdleTimeout, !machine.discardsInput { timers?.noteInput() }
-        repeat {
-            let result = machine.discardsInput ? discardOnce() : readOnce()
-            if case .done = result {} else { hasReadNothing(result) }
-            // What the stream holds belongs to what it has read already.
-        } while stream.holdsInput && machine.wantsInput && isOpen
-    }
-
-    private func readOnce() -> StreamResult {
-        if let input {
-            let result = input.fill(room: 16 * 1024, from: stream)
-            if case .done = result { offer(input) }
-            return result
-        }
-        let scratch = pool.take()
-        let result = scratch.fill(room: 1, from: stream)
-        if case .done = result {
-            offer(scratch)
-            if waits != nil {
-                // A task uses it soon, and all of it.
-                input = scratch
-                return result
-            }
-            if !scratch.isEmpty, isOpen { keep(scratch.bytes) }
-        }
-        pool.put(scratch)
-        return result
-    }
-
-    private func discardOnce() -> StreamResult {
-        let scratch = pool.take()
-        defer { pool.put(scratch) }
-        machine.discarded()
-        return scratch.fill(room: 1, from: stream)
-    }
-
-    @inline(never)
-    private func hasReadNothing(_ result: StreamResult) {
-        switch result {
-        case .done: break
-        case .mustWait: machine.inputExhausted()
-        case .ended: machine.peerEnded()
-        case .failed: machine.close(machine.isFailing ? machine.closeReason : streamFailure)
-        }
-    }
-
-    /// Gives the handler what is there, and removes what it has used.
-    private func offer(_ buffer: ByteBuffer) {
-        guard let receive else { return leaveToTask(buffer.count) }
-        machine.receivingBegins()
-        let used = receive(self, Span(_unsafeBytes: buffer.bytes))
-        require(
-            used >= 0 && used <= buffer.count,
-            "a receive handler returns how many of the bytes it has used, not \(used) of \(buffer.count)")
-        buffer.discard(used)
-        machine.receivingEnds(unused: buffer.count, held: heldInput)
-        if hasBudget { count(buffer.count + heldInput) }
-        if buffer === input, buffer.isEmpty { input = nil }
-    }
-
-    /// Counts input that is held for the budget.
-    private func count(_ input: Int) {
-        guard let budget = limits.inputBudget, input != budgetedInput else { return }
-        let isWithin = budget.change(by: input - budgetedInput)
-        budgetedInput = input
-        if !isWithin { machine.close(.inputLimit) }
-    }
-
-    /// Tells the task that waits for input. If there is none, reading stops until there is one. A task that has been
-    /// told, and that the modes or a nested run hold back, waits no more.
-    private func leaveToTask(_ count: Int) {
-        guard let waits else { return }
-        machine.inputChanged(to: count)
-        if hasBudget { self.count(count + heldInput) }
-        let isAwaited = waits.reader.isWaiting
-        waits.reader.end()
-        guard !isAwaited, !waits.holdsInput else { return }
-        waits.holdsInput = true
-        machine.pause()
-    }
-
-    /// A task waits for more than there is.
-    func taskWantsInput() {
-        guard let waits, waits.holdsInput else { return }
-        waits.holdsInput = false
-        _ = machine.resume()
-        settle()
-    }
-
-    /// Gives a task what is there, and removes what it has used. What is left of that is limited, if it has seen it.
-    func useInput<Result>(
-        seesAll: Bool, _ use: (UnsafeRawBufferPointer) throws -> (used: Int, result: Result)
-    ) rethrows -> Result {
-        machine.receivingBegins()
-        defer {
-            let unused = input?.count ?? 0
-            machine.receivingEnds(unused: unused, held: heldInput, isWhole: seesAll)
-            if hasBudget && isOpen { count(unused + heldInput) }
-            settle()
-        }
-        let (used, result) = try use(input?.bytes ?? UnsafeRawBufferPointer(start: nil, count: 0))
-        require(
-            used >= 0 && used <= unusedInput, "one uses some of the bytes that are there, not \(used) of \(unusedInput)"
-        )
-        guard let input else { return result }
-        input.discard(used)
-        if input.isEmpty {
-            self.input = nil
-            pool.put(input)
-        }
-        return result
-    }
-
-    /// Whether nothing more can be read. Throws the reason for which it was closed, if that was not the end.
-    func isAtEnd() throws -> Bool {
-        guard !isOpen else { return machine.hasEnded }
-        if machine.closeReason == .ended || (machine.hasEnded && !hasMoved) { return true }
-        throw closeError
-    }
-
-    /// A task has been told of the peer's end. Unless somebody else is to close the connection, it finishes.
-    func closeAtEnd() {
-        guard isOpen, endHandler == nil, waits?.scopes == 0 else { return }
-        machine.finish(.ended)
-        settle()
-    }
-
-    /// Why it was closed.
-    var closeError: any Error {
-        machine.closeReason == .loopEnded ? loop.remote.endError : ClosedError(reason: machine.closeReason)
-    }
-
-    var isNew: Bool { machine.isNew }
-    var isFull: Bool { machine.isFull }
-    var mayWrite: Bool { machine.mayWrite }
-    /// Whether it was closed in order: everything is sent, or has moved along.
-    var hasClosedInOrder: Bool {
-        hasMoved || machine.closeReason == .closed || machine.closeReason == .ended
-    }
-
-    private func keep(_ bytes: UnsafeRawBufferPointer) {
-        let kept = ByteBuffer(capacity: max(4096, bytes.count))
-        kept.append(bytes)
-        input = kept
-    }
-
     /// Stops reading until ``resumeReading()`` has been called as often as this. What arrives waits in the system, and
     /// then at the peer. It may be called before ``start()``. On the loop's thread.
     public func pauseReading() {
@@ -521,12 +225,6 @@ public final class Connection {
     public func receiveAgain() {
         machine.offerAgain()
         if !machine.isReceiving { settle() }
-    }
-
-    /// Whether more may be delivered now: reading is not paused, and not so much waits to be sent that it has to stop. The
-    /// peer may have ended.
-    var mayReceiveMore: Bool {
-        machine.mayOffer && (limits.readsWhileFull || pendingOutput <= limits.highWatermark)
     }
 
     // MARK: Writing
@@ -569,39 +267,6 @@ public final class Connection {
         guard !hasToldOfIgnoredWrite else { return }
         hasToldOfIgnoredWrite = true
         loop.trace?(.ignored("\(description) was written to after it had been finished or closed"))
-    }
-
-    /// - Returns: how many bytes the stream has taken.
-    private func transmit(_ bytes: UnsafeRawBufferPointer) -> Int {
-        switch stream.write(bytes) {
-        case .done(let count):
-            if hasIdleTimeout { timers?.noteActivity() }
-            if count < bytes.count { machine.block() }
-            return count
-        case .mustWait: machine.block()
-        case .ended, .failed: outputHasFailed()
-        }
-        return 0
-    }
-
-    private func send() {
-        guard let output else { return }
-        let count = transmit(output.bytes)
-        guard !isOutputLost else { return }
-        output.discard(count)
-        machine.outputChanged(to: output.count)
-        guard output.isEmpty else { return }
-        self.output = nil
-        pool.put(output)
-    }
-
-    private func endOutput() {
-        if machine.isFinishing && stream.mayClose(peerHasEnded: machine.hasEnded) { return machine.closeFinished() }
-        switch stream.endWriting() {
-        case .mustWait: machine.block()
-        case .failed: outputHasFailed()
-        case .done, .ended: machine.outputEnded()
-        }
     }
 
     // MARK: Ending
@@ -649,30 +314,6 @@ public final class Connection {
     /// thread; harmless when the connection is closed.
     public func fail(_ error: any Error & Hashable & Sendable) {
         machine.close(.failed(error))
-        settle()
-    }
-}
-
-extension Connection: StreamOwner {
-    package func streamOpened() {
-        machine.streamOpened()
-        if !machine.isFinishing { call(handshakeHandler) }
-        settle()
-    }
-
-    package func streamIsReady(for events: DescriptorEvents) {
-        if events.contains(.writable) { machine.unblock() }
-        if events.contains(.readable), machine.wantsInput, !machine.isReceiving { readSome() }
-        settle()
-    }
-
-    package func streamFailed() {
-        machine.close(streamFailure)
-        settle()
-    }
-
-    package func streamLostItsLoop() {
-        machine.close(.loopEnded)
         settle()
     }
 }

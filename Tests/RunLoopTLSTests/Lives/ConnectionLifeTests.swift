@@ -245,7 +245,8 @@ private final class End: CustomStringConvertible {
         connection.pauseReading()
         after(3_000) { [self] in
             isPaused = false
-            connection.resumeReading()
+            // A pause may outlast the connection.
+            connection?.resumeReading()
         }
     }
 

@@ -1,0 +1,112 @@
+internal import RunLoopKit
+
+// How input is read, offered, kept and discarded.
+
+extension Connection {
+    /// Reads what has come, at most 64 KiB, and offers it.
+    func readSome() {
+        if hasIdleTimeout, !machine.discardsInput { timers?.noteInput() }
+        repeat {
+            let result = machine.discardsInput ? discardOnce() : readOnce()
+            if case .done = result {} else { hasReadNothing(result) }
+            // What the stream holds belongs to what it has read already.
+        } while stream.holdsInput && machine.wantsInput && isOpen
+    }
+
+    private func readOnce() -> StreamResult {
+        if let input {
+            let result = input.fill(room: 16 * 1024, from: stream)
+            if case .done = result { offer(input) }
+            return result
+        }
+        let scratch = pool.take()
+        let result = scratch.fill(room: 1, from: stream)
+        if case .done = result {
+            offer(scratch)
+            if waits != nil {
+                // A task uses it soon, and all of it.
+                input = scratch
+                return result
+            }
+            if !scratch.isEmpty, isOpen { keep(scratch.bytes) }
+        }
+        pool.put(scratch)
+        return result
+    }
+
+    private func discardOnce() -> StreamResult {
+        let scratch = pool.take()
+        defer { pool.put(scratch) }
+        machine.discarded()
+        return scratch.fill(room: 1, from: stream)
+    }
+
+    @inline(never)
+    private func hasReadNothing(_ result: StreamResult) {
+        switch result {
+        case .done: break
+        case .mustWait: machine.inputExhausted()
+        case .ended: machine.peerEnded()
+        case .failed: machine.close(machine.isFailing ? machine.closeReason : streamFailure)
+        }
+    }
+
+    /// Gives the handler what is there, and removes what it has used.
+    func offer(_ buffer: ByteBuffer) {
+        guard let receive else { return leaveToTask(buffer.count) }
+        machine.receivingBegins()
+        let used = receive(self, Span(_unsafeBytes: buffer.bytes))
+        require(
+            used >= 0 && used <= buffer.count,
+            "a receive handler returns how many of the bytes it has used, not \(used) of \(buffer.count)")
+        buffer.discard(used)
+        machine.receivingEnds(unused: buffer.count, held: heldInput)
+        if hasBudget { count(buffer.count + heldInput) }
+        if buffer === input, buffer.isEmpty { input = nil }
+    }
+
+    /// Counts input that is held for the budget.
+    func count(_ input: Int) {
+        guard let budget = limits.inputBudget, input != budgetedInput else { return }
+        let isWithin = budget.change(by: input - budgetedInput)
+        budgetedInput = input
+        if !isWithin { machine.close(.inputLimit) }
+    }
+
+    /// Tells the task that waits for input. If there is none, reading stops until there is one. A task that has been
+    /// told, and that the modes or a nested run hold back, waits no more.
+    func leaveToTask(_ count: Int) {
+        guard let waits else { return }
+        machine.inputChanged(to: count)
+        if hasBudget { self.count(count + heldInput) }
+        let isAwaited = waits.reader.isWaiting
+        waits.reader.end()
+        guard !isAwaited, !waits.holdsInput else { return }
+        waits.holdsInput = true
+        machine.pause()
+    }
+
+    private func keep(_ bytes: UnsafeRawBufferPointer) {
+        let kept = ByteBuffer(capacity: max(4096, bytes.count))
+        kept.append(bytes)
+        input = kept
+    }
+
+    /// Reads input without offering it.
+    ///
+    /// - Returns: whether there was any.
+    @inline(never)
+    func keepMore() -> Bool {
+        let buffer = input ?? ByteBuffer(capacity: 16 * 1024)
+        guard case .done = buffer.fill(room: 16 * 1024, from: stream) else { return false }
+        input = buffer
+        machine.inputChanged(to: buffer.count)
+        return true
+    }
+
+    /// Whether more may be delivered now: reading is not paused, and not so much waits to be sent that it has to stop. The
+    /// peer may have ended.
+    var mayReceiveMore: Bool {
+        machine.mayOffer && (limits.readsWhileFull || pendingOutput <= limits.highWatermark)
+    }
+}

@@ -1,0 +1,164 @@
+internal import Glibc
+package import RunLoopKit
+
+// Does what the machine says when something has happened.
+
+extension Connection {
+    /// Does what the machine says, until it has nothing more to say.
+    func settle() {
+        while let action = machine.next() {
+            switch action {
+            case .send: send()
+            case .endOutput: endOutput()
+            case .linger:
+                timers?.look(after: ConnectionMachine.pauseBetweenLooks) { [unowned self] in look() }
+            case .offerLater:
+                guard machine.needsTurn(holdsInput: stream.holdsInput) else { continue }
+                loop.perform(inModes: modes) { [weak self] in self?.takeTurn() }
+            case .reportEnd:
+                waits?.reader.end()
+                if endHandler != nil || waits != nil { call(endHandler) } else { machine.finish(.ended) }
+            case .reportFull: call(fullHandler)
+            case .reportDrain:
+                waits?.writer.end()
+                call(drainHandler)
+            // In a pass of its own: the stream's own functions may be on the stack, and must not meet another thread.
+            case .move: loop.perform(inModes: .every) { [self] in depart() }
+            case .close: return end(machine.closeReason)
+            }
+        }
+        guard isOpen else { return }
+        let interest = machine.interest
+        if interest != self.interest {
+            if hasIdleTimeout, interest.subtracting(self.interest).contains(.readable) { timers?.beganReading() }
+            self.interest = interest
+            stream.interest = interest
+        }
+    }
+
+    /// Offers input that was left unused, and reads what the stream holds.
+    private func takeTurn() {
+        if machine.turnBegins(), let input, waits == nil { offer(input) }
+        if stream.holdsInput || machine.isFailing, machine.wantsInput, !machine.isReceiving { readSome() }
+        settle()
+    }
+
+    /// Looks while lingering whether the peer's system has all output.
+    private func look() {
+        if machine.looked(unsent: stream.unsentOutput, mayClose: stream.mayClose(peerHasEnded: false)) {
+            timers?.noteActivity()
+        }
+        settle()
+    }
+
+    /// Calls a handler; what it writes is sent together when it has returned.
+    func call(_ handler: ((Connection) -> Void)?) {
+        guard let handler else { return }
+        machine.handlerBegins()
+        handler(self)
+        machine.handlerEnds()
+    }
+
+    // MARK: Sending
+
+    /// - Returns: how many bytes the stream has taken.
+    func transmit(_ bytes: UnsafeRawBufferPointer) -> Int {
+        switch stream.write(bytes) {
+        case .done(let count):
+            if hasIdleTimeout { timers?.noteActivity() }
+            if count < bytes.count { machine.block() }
+            return count
+        case .mustWait: machine.block()
+        case .ended, .failed: outputHasFailed()
+        }
+        return 0
+    }
+
+    private func send() {
+        guard let output else { return }
+        let count = transmit(output.bytes)
+        guard !isOutputLost else { return }
+        output.discard(count)
+        machine.outputChanged(to: output.count)
+        guard output.isEmpty else { return }
+        self.output = nil
+        pool.put(output)
+    }
+
+    private func endOutput() {
+        if machine.isFinishing && stream.mayClose(peerHasEnded: machine.hasEnded) { return machine.closeFinished() }
+        switch stream.endWriting() {
+        case .mustWait: machine.block()
+        case .failed: outputHasFailed()
+        case .done, .ended: machine.outputEnded()
+        }
+    }
+
+    var streamFailure: CloseReason {
+        .failed(stream.failure ?? SystemError("use the connection", errno: EIO))
+    }
+
+    /// Writing has failed, so that output is lost. The peer may have sent something before it closed.
+    func outputHasFailed() {
+        let reason = streamFailure
+        isOutputLost = true
+        if let output { pool.put(output) }
+        output = nil
+        waits?.writer.end()
+        guard machine.mayReadAfterFailure, keepMore() || machine.isEndHeld else { return machine.close(reason) }
+        machine.outputFailed(reason)
+        leaveToTask(unusedInput)
+        // Whoever pauses reading may never go on.
+        timers?.limit(to: .seconds(30))
+    }
+
+    // MARK: The end
+
+    func end(_ reason: CloseReason) {
+        machine.closed()
+        stream.close(machine.resets ? .reset : pendingOutput == 0 && !isOutputLost ? .complete : .incomplete)
+        if let output { pool.put(output) }
+        letGo { $0?(self, reason) }
+    }
+
+    /// Lets go of all that a closed connection needs no more, and calls its last handler.
+    func letGo(_ callLast: (((Connection, CloseReason) -> Void)?) -> Void) {
+        timers?.invalidate()
+        count(0)
+        let (handler, dropped) = (
+            closeHandler, (receive, endHandler, fullHandler, drainHandler, handshakeHandler, input, departure)
+        )
+        (timers, output, departure) = (nil, nil, nil)
+        // Tasks still get what came before the end.
+        if waits == nil { input = nil }
+        (receive, closeHandler, endHandler) = (nil, nil, nil)
+        (fullHandler, drainHandler, handshakeHandler) = (nil, nil, nil)
+        callLast(handler)
+        waits?.end()
+        withExtendedLifetime(dropped) {}
+    }
+}
+
+extension Connection: StreamOwner {
+    package func streamOpened() {
+        machine.streamOpened()
+        if !machine.isFinishing { call(handshakeHandler) }
+        settle()
+    }
+
+    package func streamIsReady(for events: DescriptorEvents) {
+        if events.contains(.writable) { machine.unblock() }
+        if events.contains(.readable), machine.wantsInput, !machine.isReceiving { readSome() }
+        settle()
+    }
+
+    package func streamFailed() {
+        machine.close(streamFailure)
+        settle()
+    }
+
+    package func streamLostItsLoop() {
+        machine.close(.loopEnded)
+        settle()
+    }
+}
