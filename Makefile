@@ -17,6 +17,10 @@ BUILD = $(SWIFT) build $(OPTIONS)
 # There are no XCTest cases; the empty run of XCTest would leak, and LeakSanitizer would say so.
 TEST = $(SWIFT) test --disable-xctest $(OPTIONS)
 SANITIZED_TEST = $(TEST) --sanitize=$(if $(findstring tsan,$@),thread,address) --scratch-path .build-$@
+# The programs are a package of their own, which uses what is public.
+EXAMPLES_BUILD = $(SWIFT) build --package-path Examples -debug-info-format $(DEBUG_INFO)
+EXAMPLES_TEST = $(SWIFT) test --package-path Examples --disable-xctest -debug-info-format $(DEBUG_INFO)
+RELEASE_EXAMPLES = $(SWIFT) build --package-path Examples -c release
 ROOT = $$([ "$$(id -u)" = 0 ] || echo sudo)
 # What crosses threads, and what touches C; each target is compiled for one of them. The rest, models of one thread, the
 # simulation's threads, of which one runs at a time, races under AddressSanitizer and the examples are for the whole runs.
@@ -26,14 +30,16 @@ asan-short: TARGETS = RunLoopUnixTests RunLoopTLSTests AdapterTests
 asan-short: TRAITS =
 SHORT_SKIPPED = ModelTests$(if $(findstring asan,$@),|StopRaceTests|PostStressTests)
 DEBUG_BIN = $$($(SWIFT) build --show-bin-path)
+EXAMPLES_BIN = $$($(EXAMPLES_BUILD) --show-bin-path)
 
 .PHONY: same-bytes planted-faults explore-corpus bench check-costs record-costs bench-deps costs-deps bench-ttlstore bench-threads fuzz stress chaos kill-ttlstore
-.PHONY: demo test deps build lint format tsan asan tsan-short asan-short compile-checks dependent-checks check-api record-api docs help
+.PHONY: demo test check deps build lint format tsan asan tsan-short asan-short compile-checks dependent-checks check-api record-api docs help
 
 help:
 	@echo "make demo    the experiments: each beside its document, on virtual time and on the real clock"
-	@echo "make test    lint, all tests, what must and must not compile, the reference, the public interface,"
-	@echo "             what a dependent fetches, examples, short sanitizer runs, costs"
+	@echo "make test    lint, the library's tests, what must and must not compile, the programs in the pages"
+	@echo "make check   the programs and their tests, the reference, the public interface, what a dependent fetches,"
+	@echo "             short sanitizer runs, costs"
 	@echo "make format  formats the sources        make lint  checks the format"
 	@echo "make bench   RunLoopKit beside other event loops; QUICK=1 PEERS=… WORKLOADS=… REPETITIONS=…"
 	@echo "make docs    the reference of all products, to .build/docs    make docs-serve  shows it"
@@ -58,9 +64,9 @@ deps:
 	  $(ROOT) apt-get install -y -qq libevent-dev libssl-dev openssl pkg-config redis-tools; }
 
 demo: deps
-	$(SWIFT) build -c release --product experiments
-	$(SWIFT) build -c release --product TTLStore
-	@bin=$$($(SWIFT) build -c release --show-bin-path) && set -e; \
+	$(RELEASE_EXAMPLES) --product experiments
+	$(RELEASE_EXAMPLES) --product TTLStore
+	@bin=$$($(RELEASE_EXAMPLES) --show-bin-path) && set -e; \
 	$$bin/experiments run --all; \
 	echo; echo "The same on the real clock, ten times as fast:"; echo; \
 	$$bin/experiments run X4 X5 X6 X8 X10 X11 --clock real --scale 0.1; \
@@ -71,16 +77,23 @@ demo: deps
 	echo; echo "A daemon whose times to live are timers, and a client of the Redis protocol:"; echo; \
 	Examples/TTLStore/demo $$bin
 
-test: deps costs-deps lint
+test: deps lint
 	$(BUILD) --build-tests
-	@set -o pipefail; $(TEST) --skip-build 2>&1 | tee .build/tests.log || { \
-	  echo "What failed, once more:"; grep '✘' .build/tests.log; exit 1; }
+	@$(call logged,$(TEST) --skip-build,.build/tests.log)
+	@$(MAKE) --no-print-directory compile-checks
+
+# Runs tests, and says at the end what has failed.
+define logged
+set -o pipefail; $(1) 2>&1 | tee $(2) || { echo "What failed, once more:"; grep '✘' $(2); exit 1; }
+endef
+
+check: deps costs-deps
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check-costs checks tsan-short asan-short
 
-# What looks at what has been built; one after the other, for they share the build.
+# What uses the build of the library or of the programs; one after the other, because two would wait for each other.
 .PHONY: checks
 checks:
-	@set -e; for check in compile-checks "docs check-api" dependent-checks examples; do \
+	@set -e; for check in "docs check-api" dependent-checks examples; do \
 	  $(MAKE) --no-print-directory $$check; done
 
 compile-checks:
@@ -123,10 +136,12 @@ dependent-checks:
 beside-checks:
 	Tests/beside-checks
 
-# Every example runs to its end; HelloTimer is as light as promised.
+# The tests of the programs; every example runs to its end; HelloTimer is as light as promised.
 .PHONY: examples
-examples:
-	@set -e; bin=$(DEBUG_BIN); \
+examples: deps
+	$(EXAMPLES_BUILD) --build-tests
+	@$(call logged,$(EXAMPLES_TEST) --skip-build,.build/examples.log)
+	@set -e; bin=$(EXAMPLES_BIN); \
 	for example in HelloTimer AsyncMain ActorTimers ModalRun WorkerThread VirtualDay TimerForms TimerSources ResendCode \
 	    FrameRate FileWatcher ChildTimeout Supervisor EchoServer AsyncEcho RollingEcho Proxy; do \
 	  echo "example $$example"; timeout 60 $$bin/$$example < /dev/null > /dev/null; done; \
@@ -180,18 +195,18 @@ check-costs record-costs: costs-deps
 # TTLStore beside redis-server, on this machine and in one run.
 bench-ttlstore: deps
 	@command -v redis-server > /dev/null || $(ROOT) apt-get install -y -qq redis-server
-	$(SWIFT) build -c release --product TTLStore
-	@Benchmarks/ttlstore $$($(SWIFT) build -c release --show-bin-path)
+	$(RELEASE_EXAMPLES) --product TTLStore
+	@Benchmarks/ttlstore $$($(RELEASE_EXAMPLES) --show-bin-path)
 
 # EchoServer and TTLStore beside others, with one thread and with two.
 bench-threads: deps
 	@{ command -v redis-server && command -v memcached; } > /dev/null || \
 	  $(ROOT) apt-get install -y -qq redis-server memcached
-	$(SWIFT) build -c release --product EchoServer
-	$(SWIFT) build -c release --product TTLStore
+	$(RELEASE_EXAMPLES) --product EchoServer
+	$(RELEASE_EXAMPLES) --product TTLStore
 	@for product in Load EchoFloor EchoNIO; do \
 	  $(SWIFT) build -c release --package-path Benchmarks --product $$product; done
-	@Benchmarks/threads Benchmarks/.build/release $$($(SWIFT) build -c release --show-bin-path)
+	@Benchmarks/threads Benchmarks/.build/release $$($(RELEASE_EXAMPLES) --show-bin-path)
 
 # Four minutes of libFuzzer: a minute each for TTLStore's parser, the loaders of its snapshots and logs, framings, and
 # what reads PEM. The framings need nothing of RunLoopKit but what traps.
@@ -203,9 +218,9 @@ fuzz:
 	@openssl x509 -in .build/fuzzing/inputs/chain.pem -outform der -out .build/fuzzing/inputs/chain.der
 	@openssl pkey -in .build/fuzzing/inputs/key.pem -outform der -out .build/fuzzing/inputs/key.der
 	$(FUZZ) -o .build/fuzzing/parser \
-	  Examples/TTLStore/Protocol/RequestParser.swift Tests/Fuzzing/RequestParserFuzzer.swift
+	  Examples/TTLStore/Protocol/RequestParser.swift Examples/Tests/Fuzzing/RequestParserFuzzer.swift
 	$(FUZZ) -o .build/fuzzing/frames \
-	  Examples/TTLStore/Persistence/{Checksum,Frame,Record}.swift Tests/Fuzzing/FrameFuzzer.swift
+	  Examples/TTLStore/Persistence/{Checksum,Frame,Record}.swift Examples/Tests/Fuzzing/FrameFuzzer.swift
 	swiftc -parse-as-library -package-name RunLoopKit -module-name RunLoopKit \
 	  -emit-module -emit-module-path .build/fuzzing/RunLoopKit.swiftmodule Sources/RunLoopCore/Values/Require.swift
 	$(FUZZ) -o .build/fuzzing/framing Sources/RunLoopUnix/Connections/Framing.swift Tests/Fuzzing/FramingFuzzer.swift
@@ -217,8 +232,8 @@ fuzz:
 
 # TTLStore killed six hundred times while clients write; nothing that it has acknowledged may be missing afterwards.
 kill-ttlstore: deps
-	$(BUILD) --build-tests
-	KILLS=100 $(TEST) --skip-build --filter TTLStoreTests.KillTests
+	$(EXAMPLES_BUILD) --build-tests
+	KILLS=100 $(EXAMPLES_TEST) --skip-build --filter TTLStoreTests.KillTests
 
 # Five kinds of items, a million calls of each; ten thousand loops that end with tasks on them; a gigabyte each way
 # between a task and a peer of which one rests; ten thousand cancelled waits of each kind; and ten seconds of everything
@@ -229,7 +244,8 @@ stress:
 	ENDED_LOOPS=10000 $(TEST) --filter ExecutorTests/manyLoops
 	MOVED_MEBIBYTES=1024 $(TEST) --filter RestingPeerTests
 	MARBLES=10000 $(TEST) --filter MarbleTests
-	SCENARIOS=50000 LIVES=50000 $(TEST) --filter 'ScenarioPlayerTests|TimerSourceModelTests'
+	LIVES=50000 $(TEST) --filter TimerSourceModelTests
+	SCENARIOS=50000 $(EXAMPLES_TEST) --filter ScenarioPlayerTests
 	CONNECTION_LIVES=15000 $(TEST) --filter ConnectionLifeTests
 	CANCELLED_WAITS=10000 $(TEST) --filter 'CancelledWaitTests|ChildTaskTests/nothingLeft'
 	for sanitizer in thread address; do \
@@ -248,24 +264,28 @@ same-bytes: deps
 # Small programs with planted bugs: how soon exploration finds each, and that it finds nothing in their mended twins, with
 # a hundred thousand schedules of each. It takes forty minutes.
 explore-corpus: deps
-	$(SWIFT) build -c release --product Corpus
-	@bin=$$($(SWIFT) build -c release --show-bin-path) && $$bin/Corpus measure && \
+	$(RELEASE_EXAMPLES) --product Corpus
+	@bin=$$($(RELEASE_EXAMPLES) --show-bin-path) && $$bin/Corpus measure && \
 	  $$bin/Corpus twins --schedules $(or $(SCHEDULES),100000)
 
 # Faults planted in TTLStore and Cron, one after another: with which seed a long life finds each, and with which schedule an
 # exploration of a short one.
 planted-faults: deps
-	Tests/planted-faults
+	Examples/Tests/planted-faults
 
 # All tests under a sanitizer. What a host holds when it crashes stays in memory, and LeakSanitizer takes a part of that for
 # lost: it does not recognise the pointers in Swift's strings, enumerations and weak references, which have marks in them.
 # One of the planted bugs of the corpus is a leak.
 LEAKING = YearTests|LedgerTests|WeekTests|CorpusTests|CrashTests
+SANITIZED_EXAMPLES_TEST = $(EXAMPLES_TEST) $(filter --sanitize=%,$(SANITIZED_TEST)) --scratch-path .build-$@-examples
 tsan: deps
 	$(SANITIZED_TEST)
+	$(SANITIZED_EXAMPLES_TEST)
 asan: deps
 	$(SANITIZED_TEST) --skip '$(LEAKING)'
 	ASAN_OPTIONS=detect_leaks=0 $(SANITIZED_TEST) --skip-build --filter '$(LEAKING)'
+	$(SANITIZED_EXAMPLES_TEST) --skip '$(LEAKING)'
+	ASAN_OPTIONS=detect_leaks=0 $(SANITIZED_EXAMPLES_TEST) --skip-build --filter '$(LEAKING)'
 
 # Only these targets are built, too (see the end of Package.swift).
 tsan-short asan-short: deps

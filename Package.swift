@@ -9,11 +9,6 @@ let strict: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
-func example(_ name: String, _ dependencies: Target.Dependency...) -> Target {
-    .executableTarget(
-        name: name, dependencies: ["RunLoopKit"] + dependencies, path: "Examples/\(name)", swiftSettings: strict)
-}
-
 /// A product that an adapter is for. A dependent fetches what the targets of the products below need, used or not: so these
 /// have a condition, and no program, whose packages have none, is among the products.
 func adapted(_ name: String, from package: String) -> Target.Dependency {
@@ -42,7 +37,6 @@ let package = Package(
         .trait(name: "Adapters", description: "RunLoopLogging, RunLoopMetrics and RunLoopServiceLifecycle")
     ],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.5.0"),
         .package(url: "https://github.com/apple/swift-async-algorithms.git", from: "1.0.0"),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-metrics.git", from: "2.4.0"),
@@ -93,60 +87,9 @@ let package = Package(
             ],
             swiftSettings: strict),
 
-        // The experiments: scenarios as data, their player, and the command.
-        .target(
-            name: "Scenarios", dependencies: ["RunLoopKit", "RunLoopSimulation", "RunLoopExploration"],
-            swiftSettings: strict),
-        .executableTarget(
-            name: "experiments",
-            dependencies: [
-                "RunLoopKit", "Scenarios", "RunLoopExploration",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ],
-            resources: [.embedInCode("Data")],
-            swiftSettings: strict),
-
-        // The examples: runnable programs, one folder each.
-        example("HelloTimer"),
-        example("ModalRun", "RunLoopSimulation"),
-        example("AsyncMain"),
-        example("ActorTimers", "RunLoopSimulation"),
-        example("WorkerThread"),
-        example("VirtualDay", "RunLoopSimulation"),
-        example("TimerForms"),
-        example("TimerSources"),
-        example("ResendCode", "RunLoopSimulation"),
-        example("FrameRate"),
-        example("FileWatcher", "RunLoopUnix"),
-        example("ChildTimeout", "RunLoopUnix"),
-        example("Supervisor", "RunLoopUnix"),
-        example("EchoServer", "RunLoopUnix"),
-        example("AsyncEcho", "RunLoopUnix"),
-        example("RollingEcho", "RunLoopUnix"),
-        example("TLSEcho", "RunLoopUnix", "RunLoopTLS"),
-        example("Proxy", "RunLoopUnix", "RunLoopTLS"),
-        .executableTarget(
-            name: "TTLStore",
-            dependencies: [
-                "RunLoopKit", "RunLoopUnix",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Logging", package: "swift-log"),
-            ],
-            path: "Examples/TTLStore", exclude: ["README.md", "ttlstore.service", "demo"],
-            swiftSettings: strict),
-        .executableTarget(
-            name: "Cron",
-            dependencies: [
-                "RunLoopKit", "RunLoopUnix", "RunLoopCalendar",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Logging", package: "swift-log"),
-            ],
-            path: "Examples/Cron", exclude: ["README.md", "cron.service"],
-            swiftSettings: strict),
-
         // What several of the tests need.
         .target(
-            name: "TestSupport", dependencies: ["RunLoopCore", "RunLoopSimulation"], path: "Tests/TestSupport",
+            name: "TestSupport", dependencies: ["RunLoopKit", "RunLoopSimulation"], path: "Tests/TestSupport",
             swiftSettings: strict),
         .target(
             name: "TLSTestSupport", dependencies: ["RunLoopTLS", "COpenSSL"], path: "Tests/TLSTestSupport",
@@ -154,12 +97,6 @@ let package = Package(
         .executableTarget(
             name: "Minute", dependencies: ["RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopHosts"],
             path: "Tests/Minute", swiftSettings: strict),
-        .executableTarget(
-            name: "Corpus",
-            dependencies: [
-                "RunLoopCore", "RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopHosts", "RunLoopExploration",
-            ],
-            path: "Tests/Corpus", swiftSettings: strict),
         .testTarget(
             name: "DriverTests",
             dependencies: [
@@ -169,7 +106,7 @@ let package = Package(
         .testTarget(
             name: "RunLoopKitTests",
             dependencies: [
-                "RunLoopCore", "RunLoopKit", "RunLoopSimulation", "TestSupport", "CShims", "AsyncMain", "FrameRate",
+                "RunLoopCore", "RunLoopKit", "RunLoopSimulation", "TestSupport", "CShims",
             ],
             swiftSettings: strict),
         .testTarget(
@@ -180,7 +117,7 @@ let package = Package(
             name: "RunLoopExplorationTests",
             dependencies: [
                 "RunLoopExploration", "RunLoopCore", "RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopHosts",
-                "TestSupport", "Corpus",
+                "TestSupport",
             ],
             swiftSettings: strict),
         .testTarget(
@@ -198,7 +135,7 @@ let package = Package(
         .testTarget(
             name: "RunLoopUnixTests",
             dependencies: [
-                "RunLoopUnix", "RunLoopKit", "RunLoopSimulation", "TestSupport", "CShims", "RollingEcho",
+                "RunLoopUnix", "RunLoopKit", "RunLoopSimulation", "TestSupport", "CShims",
             ],
             swiftSettings: strict),
         .testTarget(
@@ -222,28 +159,6 @@ let package = Package(
             name: "RunLoopFoundationTests", dependencies: ["RunLoopFoundation", "RunLoopSimulation"],
             swiftSettings: strict),
         .testTarget(
-            name: "TTLStoreTests",
-            dependencies: [
-                "TTLStore", "RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopHosts", "RunLoopExploration",
-                "RunLoopTesting", "TestSupport",
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ],
-            exclude: ["Commands/record-transcript", "Commands/redis-7.0.transcript"], swiftSettings: strict),
-        .testTarget(
-            name: "CronTests",
-            dependencies: [
-                "Cron", "RunLoopKit", "RunLoopUnix", "RunLoopCalendar", "RunLoopSimulation", "RunLoopHosts",
-                "RunLoopExploration", "RunLoopTesting", "TestSupport",
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ],
-            swiftSettings: strict),
-        .testTarget(
-            name: "ProxyTests",
-            dependencies: ["Proxy", "RunLoopKit", "RunLoopUnix", "RunLoopTLS", "TestSupport", "TLSTestSupport"],
-            swiftSettings: strict),
-        .testTarget(
             name: "AdapterTests",
             dependencies: [
                 "RunLoopKit", "RunLoopUnix", "RunLoopLibevent", "RunLoopSimulation", "RunLoopLogging", "RunLoopMetrics",
@@ -254,8 +169,6 @@ let package = Package(
                 adapted("ServiceLifecycleTestKit", from: "swift-service-lifecycle"),
             ],
             swiftSettings: strict),
-        .testTarget(
-            name: "ScenariosTests", dependencies: ["Scenarios", "experiments", "TestSupport"], swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
 )

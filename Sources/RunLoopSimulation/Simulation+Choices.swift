@@ -55,13 +55,11 @@ extension Simulation {
     ///   - duration: how long a drag lasts.
     ///   - mode: the mode in which the loop runs meanwhile.
     ///   - most: how many drags there may be.
-    public func mayDrag(for duration: Duration, mode: RunLoop.Mode = .tracking, atMost most: Int = 1) {
-        mayDrag(for: duration, mode: mode, atMost: most) { $0() }
-    }
-
-    /// - Parameter around: called for each drag, with what runs the loop.
-    package func mayDrag(
-        for duration: Duration, mode: RunLoop.Mode, atMost most: Int, _ around: @escaping (() -> Void) -> Void
+    ///   - around: called for each drag, with a closure that runs the loop and must be called. It can note when the drag
+    ///     begins and ends.
+    public func mayDrag(
+        for duration: Duration, mode: RunLoop.Mode = .tracking, atMost most: Int = 1,
+        around: @escaping (() -> Void) -> Void = { $0() }
     ) {
         let loop = self.loop
         var left = most

@@ -1,4 +1,4 @@
-package import RunLoopCore
+package import RunLoopKit
 
 /// The instant that lies so many seconds after the start of a simulation.
 package func seconds(_ seconds: Double) -> RunLoop.Instant {

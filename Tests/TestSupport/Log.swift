@@ -1,8 +1,8 @@
-import RunLoopCore
+import Synchronization
 
 /// What happened, in order. Any thread may write.
 package final class Log<Entry: Sendable>: Sendable {
-    private let state = Locked<[Entry]>([])
+    private let state = Mutex<[Entry]>([])
 
     package init() {}
 

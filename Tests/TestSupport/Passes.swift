@@ -1,4 +1,4 @@
-package import RunLoopCore
+package import RunLoopKit
 
 /// Lets the loop make a pass, in which it serves what is ready.
 package nonisolated(nonsending) func pass(of loop: RunLoop) async {

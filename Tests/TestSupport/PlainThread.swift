@@ -1,5 +1,4 @@
 package import Glibc
-import RunLoopCore
 
 /// A thread without a loop of its own making, which blocks no signal: it is started from a thread of Dispatch's, and
 /// those block all.
@@ -35,12 +34,9 @@ package final class PlainThread: Sendable {
 
 /// Calls `body` on a thread of its own, whose loop nobody else has used, and waits for it.
 package func onThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) -> Result {
-    let result = Locked<Result?>(nil)
-    PlainThread {
-        let value = body()
-        result.withLock { $0 = value }
-    }.join()
-    return result.withLock { $0! }
+    let result = Log<Result>()
+    PlainThread { result.append(body()) }.join()
+    return result.entries[0]
 }
 
 /// Names the calling thread.

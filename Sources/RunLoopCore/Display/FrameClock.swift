@@ -18,20 +18,13 @@ public struct FrameClock: Sendable, Hashable {
     /// A clock with a number of frames per second.
     ///
     /// - Parameters:
-    ///   - framesPerSecond: from 24 to 240; 60 unless given.
+    ///   - framesPerSecond: the display's frames per second, from 24 to 240; 60 unless given.
+    ///   - second: the time that a second of the display takes, at least a nanosecond per frame. Give another one to replay
+    ///     faster or slower.
     ///   - start: the date of frame 0; frames before it are on the same grid.
-    public init(framesPerSecond: Int = 60, start: RunLoop.Instant = RunLoop.Instant(nanoseconds: 0)) {
-        self.init(framesPerSecond: framesPerSecond, per: .seconds(1), start: start)
-    }
-
-    /// A clock for a replay at another scale.
-    ///
-    /// - Parameters:
-    ///   - framesPerSecond: the display's frames per second, from 24 to 240.
-    ///   - second: how long a second of the display takes, at least a nanosecond per frame.
-    ///   - start: the date of frame 0.
-    package init(
-        framesPerSecond: Int, per second: Duration, start: RunLoop.Instant = RunLoop.Instant(nanoseconds: 0)
+    public init(
+        framesPerSecond: Int = 60, per second: Duration = .seconds(1),
+        start: RunLoop.Instant = RunLoop.Instant(nanoseconds: 0)
     ) {
         require(
             (24...240).contains(framesPerSecond),

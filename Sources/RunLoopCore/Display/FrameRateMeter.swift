@@ -16,12 +16,10 @@ public struct FrameRateMeter: Sendable {
     private var count = 0
 
     /// A meter that has seen no frame.
-    public init() {
-        self.init(second: .seconds(1))
-    }
-
-    /// A meter for a replay at another scale, where a second of the display takes this long.
-    package init(second: Duration) {
+    ///
+    /// - Parameter second: the time that a second of the display takes. Give another one to replay faster or slower; see
+    ///   ``FrameClock``.
+    public init(second: Duration = .seconds(1)) {
         self.second = second
     }
 

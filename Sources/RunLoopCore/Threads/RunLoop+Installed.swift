@@ -87,8 +87,8 @@ extension UnownedReference<RunLoop> {
 }
 
 extension RunLoop.Remote {
-    /// Whether the loop is the calling thread's.
-    package var isCurrent: Bool { installedReference != nil }
+    /// Whether the loop is the calling thread's. Any thread; O(1).
+    public var isCurrent: Bool { installedReference != nil }
 
     /// The loop itself, if it is the calling thread's.
     package var installed: RunLoop? { installedReference?.object }

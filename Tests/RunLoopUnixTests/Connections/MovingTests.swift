@@ -374,7 +374,8 @@ struct MovingTests {
                     if step < 8 { peer.send("\(step)") }
                     if step == 8 { peer.end() }
                     simulation.advance(by: .milliseconds(2))
-                    log(peer.receive() ?? "end")
+                    // Not the end: a child that another test is spawning may hold the socket for a moment.
+                    log(peer.receive() ?? "")
                 }
                 group.stop()
                 group.join()

@@ -1,0 +1,78 @@
+import RunLoopKit
+import Synchronization
+
+/// Takes so many steps, between which others have their turn.
+func work(_ steps: Int) async {
+    for _ in 0..<steps { await Task.yield() }
+}
+
+/// Tasks of one loop that wait until others wake them, which they do in the order in which they came.
+final class Waiters: @unchecked Sendable {
+    // Unchecked: all of it happens on the loop's thread, the cancellation of tasks included.
+    private var waiting: [(number: Int, continuation: UnsafeContinuation<Void, any Error>)] = []
+    private var count = 0
+
+    /// - Throws: `CancellationError`.
+    func wait() async throws {
+        count += 1
+        let number = count
+        try await withTaskCancellationHandler {
+            try await withUnsafeThrowingContinuation { (continuation: UnsafeContinuation<Void, any Error>) in
+                if Task.isCancelled {
+                    continuation.resume(throwing: CancellationError())
+                } else {
+                    waiting.append((number, continuation))
+                }
+            }
+        } onCancel: {
+            guard let place = waiting.firstIndex(where: { $0.number == number }) else { return }
+            waiting.remove(at: place).continuation.resume(throwing: CancellationError())
+        }
+    }
+
+    /// - Returns: whether anybody waited.
+    @discardableResult
+    func wakeFirst() -> Bool {
+        guard !waiting.isEmpty else { return false }
+        waiting.removeFirst().continuation.resume()
+        return true
+    }
+
+    func wakeAll() {
+        while wakeFirst() {}
+    }
+}
+
+/// One task of a loop at a time has it; whoever lets go hands it to the one that has waited longest.
+final class TaskLock {
+    private var isTaken = false
+    private let waiters = Waiters()
+
+    func lock() async throws {
+        if isTaken { try await waiters.wait() } else { isTaken = true }
+    }
+
+    func unlock() {
+        if !waiters.wakeFirst() { isTaken = false }
+    }
+}
+
+/// A value that several threads of a simulation use. Only one of them runs at a time, until its callback ends: what reads
+/// and then writes is one change.
+final class Shared<Value: Sendable>: Sendable {
+    private let state: Mutex<Value>
+
+    init(_ value: Value) {
+        state = Mutex(value)
+    }
+
+    var value: Value {
+        get { state.withLock { $0 } }
+        set { state.withLock { $0 = newValue } }
+    }
+}
+
+/// A thread that does what is posted to it.
+func makeThread(_ name: String) -> RunLoop.Remote {
+    LoopThread(name: name) { $0.add(CustomSource(), forMode: .default) }.remote
+}

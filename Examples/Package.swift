@@ -1,0 +1,131 @@
+// swift-tools-version: 6.2
+
+// A package of its own, as a user's program is: it sees what is public, and nothing else.
+
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .treatAllWarnings(as: .error),
+]
+
+func library(_ name: String) -> Target.Dependency { .product(name: name, package: "RunLoopKit") }
+
+func example(_ name: String, _ libraries: String...) -> Target {
+    .executableTarget(
+        name: name, dependencies: (["RunLoopKit"] + libraries).map(library), path: name, swiftSettings: strict)
+}
+
+let package = Package(
+    name: "Examples",
+    dependencies: [
+        .package(name: "RunLoopKit", path: ".."),
+        .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.5.0"),
+        .package(url: "https://github.com/apple/swift-log.git", from: "1.6.0"),
+    ],
+    targets: [
+        example("HelloTimer"),
+        example("ModalRun", "RunLoopSimulation"),
+        example("AsyncMain"),
+        example("ActorTimers", "RunLoopSimulation"),
+        example("WorkerThread"),
+        example("VirtualDay", "RunLoopSimulation"),
+        example("TimerForms"),
+        example("TimerSources"),
+        example("ResendCode", "RunLoopSimulation"),
+        example("FrameRate"),
+        example("FileWatcher", "RunLoopUnix"),
+        example("ChildTimeout", "RunLoopUnix"),
+        example("Supervisor", "RunLoopUnix"),
+        example("EchoServer", "RunLoopUnix"),
+        example("AsyncEcho", "RunLoopUnix"),
+        example("RollingEcho", "RunLoopUnix"),
+        example("TLSEcho", "RunLoopUnix", "RunLoopTLS"),
+        example("Proxy", "RunLoopUnix", "RunLoopTLS"),
+        .executableTarget(
+            name: "TTLStore",
+            dependencies: [
+                library("RunLoopKit"), library("RunLoopUnix"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            path: "TTLStore", exclude: ["README.md", "ttlstore.service", "demo"],
+            swiftSettings: strict),
+        .executableTarget(
+            name: "Cron",
+            dependencies: [
+                library("RunLoopKit"), library("RunLoopUnix"), library("RunLoopCalendar"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            path: "Cron", exclude: ["README.md", "cron.service"],
+            swiftSettings: strict),
+        .target(
+            name: "Scenarios",
+            dependencies: [library("RunLoopKit"), library("RunLoopSimulation"), library("RunLoopExploration")],
+            path: "Scenarios", swiftSettings: strict),
+        .executableTarget(
+            name: "experiments",
+            dependencies: [
+                library("RunLoopKit"), "Scenarios", library("RunLoopExploration"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "experiments",
+            resources: [.embedInCode("Data")],
+            swiftSettings: strict),
+        .executableTarget(
+            name: "Corpus",
+            dependencies: [
+                library("RunLoopKit"), library("RunLoopUnix"), library("RunLoopSimulation"), library("RunLoopHosts"),
+                library("RunLoopExploration"),
+            ],
+            path: "Corpus", swiftSettings: strict),
+
+        // The library's own, as a link: it needs nothing but what is public.
+        .target(
+            name: "ExampleTestSupport", dependencies: [library("RunLoopKit"), library("RunLoopSimulation")],
+            path: "Tests/Support", swiftSettings: strict),
+        .testTarget(
+            name: "SmallExampleTests",
+            dependencies: [
+                "AsyncMain", "FrameRate", "RollingEcho", "ExampleTestSupport", library("RunLoopKit"),
+                library("RunLoopUnix"),
+            ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "TTLStoreTests",
+            dependencies: [
+                "TTLStore", "ExampleTestSupport", library("RunLoopKit"), library("RunLoopUnix"),
+                library("RunLoopSimulation"), library("RunLoopHosts"), library("RunLoopExploration"),
+                library("RunLoopTesting"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            exclude: ["Commands/record-transcript", "Commands/redis-7.0.transcript"], swiftSettings: strict),
+        .testTarget(
+            name: "CronTests",
+            dependencies: [
+                "Cron", "ExampleTestSupport", library("RunLoopKit"), library("RunLoopUnix"),
+                library("RunLoopCalendar"), library("RunLoopSimulation"), library("RunLoopHosts"),
+                library("RunLoopExploration"), library("RunLoopTesting"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "ProxyTests",
+            dependencies: [
+                "Proxy", "ExampleTestSupport", library("RunLoopKit"), library("RunLoopUnix"), library("RunLoopTLS"),
+            ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "ScenariosTests", dependencies: ["Scenarios", "experiments", "ExampleTestSupport"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "CorpusTests", dependencies: ["Corpus", "ExampleTestSupport", library("RunLoopExploration")],
+            swiftSettings: strict),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,32 @@
+import ExampleTestSupport
+import RunLoopExploration
+import Testing
+
+@testable import Corpus
+
+@Suite("The corpus of planted bugs")
+struct CorpusTests {
+    /// One that traps is explored in other processes: `ProcessTests` has such a program, and `make explore-corpus` this one.
+    private static let programs = Program.all.filter { !$0.traps }.map(\.name)
+
+    @Test("the bug is found, in a schedule of few departures, which fails again; the twin passes", arguments: programs)
+    func found(name: String) throws {
+        let program = try #require(Program.all.first { $0.name == name })
+        func explore(isMended: Bool, schedules: Int, seed: UInt64 = 0) -> Exploration.Result {
+            Exploration(schedules: schedules, seed: seed, limits: program.limits).run { try program.run($0, isMended) }
+        }
+        // How soon one seed finds a bug is luck: `refilled-twice` takes ten thousand schedules with the middle one.
+        let results = (5..<15).lazy.map { explore(isMended: false, schedules: 5_000, seed: $0) }
+        let found = results.compactMap { if case .failed(let finding) = $0 { finding } else { nil } }.first
+        guard let finding = found else {
+            Issue.record("no seed finds it")
+            return
+        }
+        #expect(finding.isReproducible && finding.token.departures.count <= 6, "\(finding)")
+        let twin = explore(isMended: true, schedules: 32)
+        guard case .passed(32) = twin else {
+            Issue.record("\(twin)")
+            return
+        }
+    }
+}
