@@ -39,7 +39,7 @@ help:
 	@echo "make demo    the experiments: each beside its document, on virtual time and on the real clock"
 	@echo "make test    lint, the library's tests, what must and must not compile, the programs in the pages"
 	@echo "make check   the programs and their tests, the reference, the public interface, what a dependent fetches,"
-	@echo "             short sanitizer runs, costs"
+	@echo "             what the contributors' pages claim, short sanitizer runs, costs"
 	@echo "make format  formats the sources        make lint  checks the format"
 	@echo "make bench   RunLoopKit beside other event loops; QUICK=1 PEERS=… WORKLOADS=… REPETITIONS=…"
 	@echo "make docs    the reference of all products, to .build/docs    make docs-serve  shows it"
@@ -79,8 +79,18 @@ demo: deps
 
 test: deps lint
 	$(BUILD) --build-tests
-	@$(call logged,$(TEST) --skip-build,.build/tests.log)
+	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target system-tests loop-tests other-tests
 	@$(MAKE) --no-print-directory compile-checks
+
+# In three processes at once: most tests wait for something, and a process runs about two at a time on two processors.
+SYSTEM_TESTS = RunLoopUnixTests|RunLoopTLSTests
+LOOP_TESTS = RunLoopKitTests|DriverTests|RunLoopTestingTests
+.PHONY: system-tests loop-tests other-tests
+system-tests: CHOICE = --filter '$(SYSTEM_TESTS)'
+loop-tests: CHOICE = --filter '$(LOOP_TESTS)'
+other-tests: CHOICE = --skip '$(SYSTEM_TESTS)|$(LOOP_TESTS)'
+system-tests loop-tests other-tests:
+	@$(call logged,$(DEBUG_BIN)/RunLoopKitPackageTests.xctest --testing-library swift-testing $(CHOICE),.build/$@.log)
 
 # Runs tests, and says at the end what has failed.
 define logged
@@ -93,7 +103,7 @@ check: deps costs-deps
 # What uses the build of the library or of the programs; one after the other, because two would wait for each other.
 .PHONY: checks
 checks:
-	@set -e; for check in "docs check-api" dependent-checks examples; do \
+	@set -e; for check in check-claims "docs check-api" dependent-checks examples; do \
 	  $(MAKE) --no-print-directory $$check; done
 
 compile-checks:
@@ -126,6 +136,11 @@ docs-serve:
 	@echo "The reference is at $(URL); Ctrl-C ends this."
 	@{ sleep 1; xdg-open $(URL); } > /dev/null 2>&1 & \
 	python3 -m http.server --bind 127.0.0.1 --directory .build/docs $(PORT)
+
+# Lists and numbers in the contributors' pages, beside the code.
+.PHONY: check-claims
+check-claims:
+	Scripts/check-claims
 
 # A package that depends on this one fetches and builds only what it uses.
 dependent-checks:

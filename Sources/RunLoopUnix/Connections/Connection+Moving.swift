@@ -87,9 +87,8 @@ extension Connection {
     ///
     /// - Parameter departure: called with what it leaves.
     func leave(_ departure: @escaping (HandedOver) -> Void) {
-        guard self.departure == nil, machine.move() else { return }
-        self.departure = departure
-        settle()
+        guard self.departure == nil else { return }
+        update { if machine.move() { self.departure = departure } }
     }
 
     func depart() {

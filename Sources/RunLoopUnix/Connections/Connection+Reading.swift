@@ -1,15 +1,15 @@
 internal import RunLoopKit
 
-// How input is read, offered, kept and discarded.
+// Input: reading, offering, keeping and discarding it.
 
 extension Connection {
-    /// Reads what has come, at most 64 KiB, and offers it.
+    /// Reads at most 64 KiB, and offers them.
     func readSome() {
         if hasIdleTimeout, !machine.discardsInput { timers?.noteInput() }
         repeat {
             let result = machine.discardsInput ? discardOnce() : readOnce()
             if case .done = result {} else { hasReadNothing(result) }
-            // What the stream holds belongs to what it has read already.
+            // No readiness is reported for bytes that the stream holds already.
         } while stream.holdsInput && machine.wantsInput && isOpen
     }
 
@@ -51,7 +51,7 @@ extension Connection {
         }
     }
 
-    /// Gives the handler what is there, and removes what it has used.
+    /// Gives the handler the buffer's bytes, and removes those that it has used.
     func offer(_ buffer: ByteBuffer) {
         guard let receive else { return leaveToTask(buffer.count) }
         machine.receivingBegins()

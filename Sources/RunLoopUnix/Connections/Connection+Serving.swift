@@ -1,11 +1,21 @@
 internal import Glibc
 package import RunLoopKit
 
-// Does what the machine says when something has happened.
+// Events of a connection, and the actions with which its machine answers them.
 
 extension Connection {
-    /// Does what the machine says, until it has nothing more to say.
-    func settle() {
+    /// Notes an event in the machine, and carries out the machine's actions. Every event of a connection comes this way.
+    ///
+    /// Events in a receive handler, except those that close, take effect when the handler has returned: the connection
+    /// neither reads nor sends before.
+    @inline(__always)
+    func update(_ event: () throws -> Void) rethrows {
+        try event()
+        if !machine.isReceiving || machine.isClosing { settle() }
+    }
+
+    /// Carries out the machine's actions until there is none left.
+    private func settle() {
         while let action = machine.next() {
             switch action {
             case .send: send()
@@ -27,31 +37,36 @@ extension Connection {
             case .close: return end(machine.closeReason)
             }
         }
-        guard isOpen else { return }
-        let interest = machine.interest
-        if interest != self.interest {
-            if hasIdleTimeout, interest.subtracting(self.interest).contains(.readable) { timers?.beganReading() }
-            self.interest = interest
-            stream.interest = interest
-        }
+        if isOpen { watch() }
     }
 
-    /// Offers input that was left unused, and reads what the stream holds.
+    /// Watches the stream for the events that the machine waits for.
+    @inline(__always)
+    private func watch() {
+        let interest = machine.interest
+        guard interest != self.interest else { return }
+        if hasIdleTimeout, interest.subtracting(self.interest).contains(.readable) { timers?.beganReading() }
+        self.interest = interest
+        stream.interest = interest
+    }
+
+    /// Offers unused input, and reads the input that the stream holds.
     private func takeTurn() {
-        if machine.turnBegins(), let input, waits == nil { offer(input) }
-        if stream.holdsInput || machine.isFailing, machine.wantsInput, !machine.isReceiving { readSome() }
-        settle()
+        update {
+            if machine.turnBegins(), let input, waits == nil { offer(input) }
+            if stream.holdsInput || machine.isFailing, machine.wantsInput, !machine.isReceiving { readSome() }
+        }
     }
 
     /// Looks while lingering whether the peer's system has all output.
     private func look() {
-        if machine.looked(unsent: stream.unsentOutput, mayClose: stream.mayClose(peerHasEnded: false)) {
-            timers?.noteActivity()
+        update {
+            let mayClose = stream.mayClose(peerHasEnded: false)
+            if machine.looked(unsent: stream.unsentOutput, mayClose: mayClose) { timers?.noteActivity() }
         }
-        settle()
     }
 
-    /// Calls a handler; what it writes is sent together when it has returned.
+    /// Calls a handler; its output is sent together when it has returned.
     func call(_ handler: ((Connection) -> Void)?) {
         guard let handler else { return }
         machine.handlerBegins()
@@ -108,7 +123,7 @@ extension Connection {
         guard machine.mayReadAfterFailure, keepMore() || machine.isEndHeld else { return machine.close(reason) }
         machine.outputFailed(reason)
         leaveToTask(unusedInput)
-        // Whoever pauses reading may never go on.
+        // A program that has paused reading may never resume.
         timers?.limit(to: .seconds(30))
     }
 
@@ -121,7 +136,7 @@ extension Connection {
         letGo { $0?(self, reason) }
     }
 
-    /// Lets go of all that a closed connection needs no more, and calls its last handler.
+    /// Releases everything that a closed connection no longer needs, and calls its last handler.
     func letGo(_ callLast: (((Connection, CloseReason) -> Void)?) -> Void) {
         timers?.invalidate()
         count(0)
@@ -129,7 +144,7 @@ extension Connection {
             closeHandler, (receive, endHandler, fullHandler, drainHandler, handshakeHandler, input, departure)
         )
         (timers, output, departure) = (nil, nil, nil)
-        // Tasks still get what came before the end.
+        // Tasks still get the input from before the end.
         if waits == nil { input = nil }
         (receive, closeHandler, endHandler) = (nil, nil, nil)
         (fullHandler, drainHandler, handshakeHandler) = (nil, nil, nil)
@@ -141,24 +156,24 @@ extension Connection {
 
 extension Connection: StreamOwner {
     package func streamOpened() {
-        machine.streamOpened()
-        if !machine.isFinishing { call(handshakeHandler) }
-        settle()
+        update {
+            machine.streamOpened()
+            if !machine.isFinishing { call(handshakeHandler) }
+        }
     }
 
     package func streamIsReady(for events: DescriptorEvents) {
         if events.contains(.writable) { machine.unblock() }
-        if events.contains(.readable), machine.wantsInput, !machine.isReceiving { readSome() }
-        settle()
+        // In a run that the receive handler has nested, the stream waits until the handler has returned.
+        guard !machine.isReceiving else { return watch() }
+        update { if events.contains(.readable), machine.wantsInput { readSome() } }
     }
 
     package func streamFailed() {
-        machine.close(streamFailure)
-        settle()
+        update { machine.close(streamFailure) }
     }
 
     package func streamLostItsLoop() {
-        machine.close(.loopEnded)
-        settle()
+        update { machine.close(.loopEnded) }
     }
 }

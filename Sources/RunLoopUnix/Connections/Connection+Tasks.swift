@@ -161,8 +161,7 @@ extension Connection {
     func taskWantsInput() {
         guard let waits, waits.holdsInput else { return }
         waits.holdsInput = false
-        _ = machine.resume()
-        settle()
+        update { _ = machine.resume() }
     }
 
     /// Gives a task what is there, and removes what it has used. What is left of that is limited, if it has seen it.
@@ -171,10 +170,11 @@ extension Connection {
     ) rethrows -> Result {
         machine.receivingBegins()
         defer {
-            let unused = input?.count ?? 0
-            machine.receivingEnds(unused: unused, held: heldInput, isWhole: seesAll)
-            if hasBudget && isOpen { count(unused + heldInput) }
-            settle()
+            update {
+                let unused = input?.count ?? 0
+                machine.receivingEnds(unused: unused, held: heldInput, isWhole: seesAll)
+                if hasBudget && isOpen { count(unused + heldInput) }
+            }
         }
         let (used, result) = try use(input?.bytes ?? UnsafeRawBufferPointer(start: nil, count: 0))
         require(
@@ -199,8 +199,7 @@ extension Connection {
     /// A task has been told of the peer's end. Unless somebody else is to close the connection, it finishes.
     func closeAtEnd() {
         guard isOpen, endHandler == nil, waits?.scopes == 0 else { return }
-        machine.finish(.ended)
-        settle()
+        update { machine.finish(.ended) }
     }
 
     /// Why it was closed.

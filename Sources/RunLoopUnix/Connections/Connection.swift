@@ -13,9 +13,9 @@ public import RunLoopKit
 /// try connection.start()
 /// ```
 ///
-/// The receive handler gets what has arrived and returns how many bytes it has used. The rest comes again, together
-/// with what arrives next. What is written during a handler is sent in one piece when the handler returns. What the
-/// system does not take at once is sent when it takes more.
+/// The receive handler gets the input and returns the number of bytes that it has used. The rest comes again, together
+/// with the next input. Output that a handler writes is sent in one piece when the handler returns. The kernel may not
+/// accept all of it at once; the rest is sent when it accepts more.
 ///
 /// When more than ``Limits/highWatermark`` bytes wait to be sent, the connection stops reading until no more than
 /// ``Limits/lowWatermark`` wait: a peer that does not read is not read either, unless ``Limits/readsWhileFull`` says
@@ -26,7 +26,7 @@ public import RunLoopKit
 /// A started connection keeps itself until it is closed; you need not keep it. It closes when both sides have ended, when
 /// the peer has ended and there is no ``endHandler``, and when its loop ends. A connection belongs to the loop's thread and is not `Sendable`.
 public final class Connection {
-    /// Called with what has arrived; returns how many bytes of it were used.
+    /// Called with the input; returns how many of its bytes were used.
     public typealias ReceiveHandler = (Connection, Span<UInt8>) -> Int
 
     /// Where it was made.
@@ -52,7 +52,7 @@ public final class Connection {
     /// without TLS.
     public var handshakeHandler: ((Connection) -> Void)?
 
-    /// What it reads and writes. Once it has moved it belongs to another thread.
+    /// The stream below, which belongs to another thread once the connection has moved.
     package let stream: any ByteStream
     /// Whether it is closed because it has moved to another loop.
     package var hasMoved: Bool { machine.closeReason == .moved }
@@ -76,8 +76,8 @@ public final class Connection {
     let pool: BufferPool
     let hasBudget: Bool
     let hasIdleTimeout: Bool
-    // What every message touches opts out of run-time exclusivity checks, here, in the streams and buffers and in the
-    // loop's way to a descriptor: they were 32 % of the instructions of a GET in TTLStore (4,914 to 3,332; decision 23).
+    // Properties that every message touches opt out of run-time exclusivity checks, as they do in streams, in buffers and
+    // in the loop's way to a descriptor. The checks were 32 % of the instructions of a GET in TTLStore (4,914 to 3,332; decision 23).
     @exclusivity(unchecked) var machine: ConnectionMachine
     @exclusivity(unchecked) var receive: ReceiveHandler?
     @exclusivity(unchecked) var input: ByteBuffer?
@@ -87,11 +87,11 @@ public final class Connection {
     @exclusivity(unchecked) var timers: ConnectionTimers?
     /// The tasks that wait for the connection, if it is for tasks.
     @exclusivity(unchecked) var waits: ConnectionWaits?
-    /// What the stream is watched for.
+    /// The events for which the stream is watched.
     @exclusivity(unchecked) var interest: DescriptorEvents = []
     private var hasToldOfIgnoredWrite = false
     @exclusivity(unchecked) var isOutputLost = false
-    /// Takes what the connection leaves when it moves to another loop.
+    /// Receives the stream and the buffers when the connection moves to another loop.
     @exclusivity(unchecked) var departure: ((HandedOver) -> Void)?
 
     /// A connection on a descriptor, which it makes non-blocking and owns from now on. Call ``start()`` when the
@@ -102,8 +102,8 @@ public final class Connection {
     ///   - loop: the loop that serves it.
     ///   - modes: the modes in which it is served.
     ///   - limits: its limits.
-    ///   - receive: called with what has arrived; returns how many bytes it has used. Kept until the connection is
-    ///     closed. Without it, tasks read the connection; see ``read(atMost:)``.
+    ///   - receive: called with the input; returns how many bytes it has used. Kept until the connection is closed.
+    ///     Without it, tasks read the connection; see ``read(atMost:)``.
     public convenience init(
         adopting descriptor: Int32, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
         receive: ReceiveHandler? = nil, file: StaticString = #fileID, line: UInt32 = #line
@@ -117,13 +117,13 @@ public final class Connection {
     /// them non-blocking and owns them from now on.
     ///
     /// - Parameters:
-    ///   - input: what is read; `nil` for a connection that is only written.
-    ///   - output: what is written; `nil` for a connection that is only read.
+    ///   - input: the descriptor to read; `nil` for a connection that is only written.
+    ///   - output: the descriptor to write; `nil` for a connection that is only read.
     ///   - loop: the loop that serves it.
     ///   - modes: the modes in which it is served.
     ///   - limits: its limits.
-    ///   - receive: called with what has arrived; returns how many bytes it has used. Kept until the connection is
-    ///     closed. Without it, tasks read the connection; see ``read(atMost:)``.
+    ///   - receive: called with the input; returns how many bytes it has used. Kept until the connection is closed.
+    ///     Without it, tasks read the connection; see ``read(atMost:)``.
     public convenience init(
         adoptingInput input: Int32?, output: Int32?, on loop: RunLoop, modes: RunLoop.Modes = .common,
         limits: Limits = Limits(), receive: ReceiveHandler? = nil, file: StaticString = #fileID,
@@ -154,7 +154,7 @@ public final class Connection {
         if receive == nil { waits = ConnectionWaits(loop.remote) }
     }
 
-    /// A connection that goes on where another one has stopped.
+    /// A connection that continues where another one has stopped.
     convenience init(
         _ handedOver: HandedOver, on loop: RunLoop, modes: RunLoop.Modes, limits: Limits, origin: RunLoop.Origin,
         receive: ReceiveHandler?
@@ -192,46 +192,46 @@ public final class Connection {
             end(.failed(SystemError("watch the connection", errno: EBADF)))
             throw error
         }
-        timers = ConnectionTimers(limits, origin, on: loop, modes) { [unowned self] reason in
-            machine.timeOut(reason)
-            settle()
+        update {
+            timers = ConnectionTimers(limits, origin, on: loop, modes) { [unowned self] reason in
+                update { machine.timeOut(reason) }
+            }
+            if let timeout = limits.inputTimeout {
+                timers?.limitInput(to: timeout) { [unowned self] in machine.wantsInput }
+            }
         }
-        if let timeout = limits.inputTimeout {
-            timers?.limitInput(to: timeout) { [unowned self] in machine.wantsInput }
-        }
-        settle()
     }
 
-    /// Stops reading until ``resumeReading()`` has been called as often as this. What arrives waits in the system, and
-    /// then at the peer. It may be called before ``start()``. On the loop's thread.
+    // MARK: Reading
+
+    /// Stops reading until ``resumeReading()`` has been called as often as this. Input waits in the kernel, and then at
+    /// the peer. It may be called before ``start()``. On the loop's thread.
     public func pauseReading() {
-        machine.pause()
-        if !machine.isReceiving { settle() }
+        update { machine.pause() }
     }
 
     /// Takes back one ``pauseReading()``; without one it does nothing, and `RunLoop.trace` tells. When none is left,
-    /// reading goes on: the next pass offers the input that the receive handler has left unused. On the loop's thread.
+    /// reading continues: the next pass offers the input that the receive handler has left unused. On the loop's thread.
     public func resumeReading() {
-        guard machine.resume() else {
-            loop.trace?(.ignored("\(description) was to resume reading, which was not paused"))
-            return
+        update {
+            if !machine.resume() {
+                loop.trace?(.ignored("\(description) was to resume reading, which was not paused"))
+            }
         }
-        if !machine.isReceiving { settle() }
     }
 
-    /// Has what the receive handler leaves unused offered again, though nothing more may come: in the next pass in which
-    /// the connection reads. A handler that stops in the middle calls it. An end of the stream that comes meanwhile waits. On
-    /// the loop's thread.
+    /// Offers unused input again, even if nothing more arrives: in the next pass in which the connection reads. A receive
+    /// handler that stops in the middle calls it. An end of the stream that comes meanwhile waits. On the loop's thread.
     public func receiveAgain() {
-        machine.offerAgain()
-        if !machine.isReceiving { settle() }
+        update { machine.offerAgain() }
     }
 
     // MARK: Writing
 
-    /// Sends bytes. The system takes what it can at once and the rest when it can take more. Bytes that are written
+    /// Sends bytes, at once or, if the kernel does not accept all of them, when it accepts more. Bytes that are written
     /// during a handler of this connection are sent together when the handler returns. Does nothing on a closed
-    /// connection or after ``finish(within:)`` or ``finishWriting()``; `RunLoop.trace` tells once. Never blocks. On the loop's thread, O(bytes).
+    /// connection or after ``finish(within:)`` or ``finishWriting()``; `RunLoop.trace` tells once. Never blocks. On the
+    /// loop's thread, O(bytes).
     public func write(_ bytes: Span<UInt8>) {
         bytes.withUnsafeBytes { write($0) }
     }
@@ -254,15 +254,14 @@ public final class Connection {
         if machine.mayWriteThrough {
             rest = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(transmit(bytes)))
             guard !rest.isEmpty else { return }
-            guard !isOutputLost else { return settle() }
+            guard !isOutputLost else { return update { machine.outputChanged(to: 0) } }
         }
         if output == nil { output = pool.take() }
         output!.append(rest)
-        machine.outputChanged(to: output!.count)
-        if !machine.isCorked { settle() }
+        update { machine.outputChanged(to: output!.count) }
     }
 
-    /// Says once that what is written now goes nowhere.
+    /// Reports once that written bytes are ignored.
     private func tellOfIgnoredWrite() {
         guard !hasToldOfIgnoredWrite else { return }
         hasToldOfIgnoredWrite = true
@@ -275,28 +274,27 @@ public final class Connection {
     /// still arrives is discarded.
     ///
     /// Written bytes are not lost as long as the peer reads: the peer sees the end of the stream, and the connection stays
-    /// until the peer has ended its side or the peer's system has everything. It closes all the same when the peer's system
-    /// has taken nothing for 30 s, or when it has everything and the peer goes on sending for 2 s. On the loop's thread.
+    /// until the peer has ended its side or the peer's kernel has everything. It closes all the same when that kernel has
+    /// accepted nothing for 30 s, or has everything and the peer keeps sending for 30 s. On the loop's thread.
     ///
     /// - Parameter deadline: the time that this may take. After that the connection closes even if bytes still wait.
     public func finish(within deadline: Duration? = nil) {
-        if let deadline { timers?.limit(to: deadline) }
-        machine.finish(.closed)
-        waits?.writer.end()
-        settle()
+        update {
+            if let deadline { timers?.limit(to: deadline) }
+            machine.finish(.closed)
+            waits?.writer.end()
+        }
     }
 
-    /// Ends this side of the stream and keeps reading. What waits is sent first; then the peer sees the end. If the peer
-    /// has ended its side already, the connection closes. On the loop's thread.
+    /// Ends this side of the stream and keeps reading. Waiting output is sent first; then the peer sees the end. If the
+    /// peer has ended its side already, the connection closes. On the loop's thread.
     public func finishWriting() {
-        machine.finishWriting()
-        settle()
+        update { machine.finishWriting() }
     }
 
-    /// Closes at once; what waits to be sent is lost. On the loop's thread; harmless when repeated.
+    /// Closes at once; waiting output is lost. On the loop's thread; harmless when repeated.
     public func close() {
-        machine.close(.closed)
-        settle()
+        update { machine.close(.closed) }
     }
 
     /// Closes at once, and lets the peer see that the stream is broken off: its system reports `ECONNRESET` in place of an
@@ -306,15 +304,13 @@ public final class Connection {
     /// Only TCP knows a reset: the peer of a pipe or a Unix socket sees an end. On the loop's thread; harmless when
     /// repeated.
     public func reset() {
-        machine.reset()
-        settle()
+        update { machine.reset() }
     }
 
     /// Closes at once, with an error as the reason, for example because the peer breaks the protocol. On the loop's
     /// thread; harmless when the connection is closed.
     public func fail(_ error: any Error & Hashable & Sendable) {
-        machine.close(.failed(error))
-        settle()
+        update { machine.close(.failed(error)) }
     }
 }
 

@@ -1,14 +1,14 @@
 internal import RunLoopKit
 
-/// What a connection does when: a machine that is told what has happened, and says what comes next.
+/// The decisions of a connection: a state machine that receives events and answers with actions.
 ///
-/// It knows amounts and not bytes, makes no system call, reads no clock and calls nobody. ``next()`` is asked after every
-/// event until it has nothing more to say.
+/// It knows amounts and not bytes, makes no system call, reads no clock and calls nobody. After each event the connection
+/// carries out the actions of ``next()`` until there is none left.
 // Not copyable: otherwise the compiler copies the whole of it for each question to a connection's machine.
 struct ConnectionMachine: ~Copyable {
-    /// What the connection is to do now.
+    /// A step that the connection is to take now.
     enum Action: Equatable {
-        /// Send what waits.
+        /// Send waiting output.
         case send
         /// Tell the peer that this was all, if it has to be told.
         case endOutput
@@ -61,7 +61,7 @@ struct ConnectionMachine: ~Copyable {
     private var isMoving = false
     private var saysMove = false
 
-    /// How many handlers are on the stack. What they write is sent when the outermost returns.
+    /// The number of handlers on the stack. Their output is sent when the outermost returns.
     private var handlers = 0
     private(set) var isReceiving = false
     private var pauses = 0
@@ -105,13 +105,15 @@ struct ConnectionMachine: ~Copyable {
         self.isForTasks = isForTasks
     }
 
-    // MARK: What it says
+    // MARK: Answers
 
     var isNew: Bool { state == .new }
     var isOpen: Bool { state == .open }
     var isClosed: Bool { state == .closed }
     var isFinishing: Bool { state == .finishing }
     var isFailing: Bool { state == .failing }
+    /// Whether it closes next.
+    var isClosing: Bool { mustClose }
     /// Whether the peer has ended its side, and the owner knows or is about to.
     var hasEnded: Bool { hasPeerEnded }
     /// Whether the peer has ended its side.
@@ -138,7 +140,7 @@ struct ConnectionMachine: ~Copyable {
         }
     }
 
-    /// What the stream is to be watched for.
+    /// The events for which the stream is to be watched.
     var interest: DescriptorEvents {
         var events: DescriptorEvents = wantsInput && !isReceiving ? .readable : []
         if isBlocked { events.insert(.writable) }
@@ -261,7 +263,7 @@ struct ConnectionMachine: ~Copyable {
         return .reportDrain
     }
 
-    // MARK: What happens
+    // MARK: Events
 
     /// The connection begins. It may have come from another loop, with input.
     mutating func start() {
@@ -281,7 +283,7 @@ struct ConnectionMachine: ~Copyable {
         handlers -= 1
     }
 
-    /// The receive handler is about to be called with what has come.
+    /// The receive handler is about to be called with input.
     mutating func receivingBegins() {
         if !isForTasks { offersAgain = false }
         isReceiving = true
