@@ -178,6 +178,7 @@ lint:
 	  echo "only RunLoopTesting uses interfaces that are not public"; exit 1; }
 	@diff <(printf '%s\n' $(PRODUCTS) | sort) <(sed -n 's/^        - //p' .spi.yml | sort) || { \
 	  echo ".spi.yml does not list the products of Package.swift"; exit 1; }
+	@Scripts/check-prose
 
 format:
 	$(SWIFT) format --in-place --parallel --recursive $(SOURCES)

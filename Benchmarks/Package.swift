@@ -23,7 +23,7 @@ let package = Package(
     targets: [
         // The workloads, the same for every peer.
         .target(name: "Harness"),
-        // Those of Swift concurrency, for the peers in Swift.
+        // The workloads of Swift concurrency, for the peers in Swift.
         .target(name: "Tasks", dependencies: ["Harness"]),
 
         // Runs them all, and makes tables.

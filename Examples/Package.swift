@@ -1,6 +1,6 @@
 // swift-tools-version: 6.2
 
-// A package of its own, as a user's program is: it sees what is public, and nothing else.
+// A separate package, like a user's program: it sees only public declarations.
 
 import PackageDescription
 
@@ -83,7 +83,7 @@ let package = Package(
             ],
             path: "Corpus", swiftSettings: strict),
 
-        // The library's own, as a link: it needs nothing but what is public.
+        // The library's own test support, as a link: it needs only public declarations.
         .target(
             name: "ExampleTestSupport", dependencies: [library("RunLoopKit"), library("RunLoopSimulation")],
             path: "Tests/Support", swiftSettings: strict),

@@ -1,5 +1,5 @@
-// Lists the public interface that symbol graphs describe, a file for each directory of graphs: a line for each symbol, with
-// the type that it is a member of and its declaration, sorted. What the compiler derives is not listed.
+// Lists the public interface that symbol graphs describe, one file per directory of graphs. Each symbol has a line
+// with its owning type and its declaration, in sorted order. Declarations that the compiler derives are not listed.
 //
 //     swift Scripts/list-api.swift .build/symbol-graphs API
 
@@ -19,7 +19,7 @@ struct Graph: Decodable {
         var path: String { pathComponents.joined(separator: ".") }
         var declaration: String {
             let text = declarationFragments.map(\.spelling).joined()
-            // The compiler says now this and now that, depending on which file it has read first.
+            // The compiler's output varies with the file that it reads first.
             return text.replacing("RunLoop.Instant.Duration", with: "Duration")
                 .split(whereSeparator: \.isWhitespace).joined(separator: " ")
         }

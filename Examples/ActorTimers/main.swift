@@ -1,8 +1,8 @@
 // An actor that lives on a loop, with timers that touch its state.
 //
-// A player moves on ten times a second, in the default mode; a display shows where it is every half second, in the common
-// modes. From 1 s to 2 s the user drags the player to another place: the loop runs in tracking mode, the default timer
-// rests, and the display goes on. Others await the actor as any other. It all happens on virtual time.
+// A player moves on ten times a second, in the default mode; a display shows where it is every half second, in the
+// common modes. From 1 s to 2 s the user drags the player to another place: the loop runs in tracking mode, the default
+// timer rests, and the display continues. Other tasks await the actor like any other. It all happens on virtual time.
 
 import RunLoopKit
 import RunLoopSimulation
@@ -32,7 +32,7 @@ withSimulation { simulation in
     loop.addCommonMode(.tracking)
     let player = Player(on: loop.remote.executor())
 
-    // Timers of the loop are on the actor's thread, and say so.
+    // Timers of the loop fire on the actor's thread, so their blocks may assume its isolation.
     Timer.scheduledTimer(withTimeInterval: .milliseconds(100), repeats: true) { _ in
         player.assumeIsolated { $0.moveOn() }
     }
@@ -47,7 +47,7 @@ withSimulation { simulation in
         loop.run(in: .tracking, until: loop.now + .seconds(1))
     }
 
-    // A task has to await it; on the same loop that is no trip to another thread.
+    // A task has to await the actor; on the same loop that needs no change of thread.
     loop.task {
         try await loop.clock.sleep(for: .milliseconds(2_750))
         print("shown so far: \(await player.shown)")

@@ -14,7 +14,7 @@ struct AsyncEcho {
         try loop.run { try await serve(listener, on: loop) }
     }
 
-    /// Until the listener is closed.
+    /// Serves clients until the listener is closed.
     static nonisolated(nonsending) func serve(_ listener: Listener, on loop: RunLoop) async throws {
         var limits = Connection.Limits()
         limits.idleTimeout = .seconds(60)

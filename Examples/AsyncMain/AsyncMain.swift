@@ -2,7 +2,7 @@
 
 import RunLoopKit
 
-/// Lives on the main actor, and is told the time by a timer of the loop.
+/// A dashboard on the main actor, updated by a timer of the loop.
 @MainActor
 final class Dashboard {
     private(set) var lines: [String] = []
@@ -23,15 +23,15 @@ struct AsyncMain {
         try loop.run { try await work(on: loop) }
     }
 
-    /// What happens without that line: the loop says once that nobody runs the tasks.
+    /// Shows the mistake of omitting that line: the loop reports once that nobody runs the tasks.
     static func forgetTheMainActor(_ loop: RunLoop) {
         for _ in 0..<3 { Task { @MainActor in print("never") } }
         loop.perform(afterDelay: .milliseconds(50)) { Task { @MainActor in print("never") } }
         loop.run()
     }
 
-    /// A job of the main actor that runs the loop until another one has ended, which comes after it: a sentence says so,
-    /// and the process ends.
+    /// Runs the loop in a job of the main actor until a later job has ended: the process ends with a message that says
+    /// so.
     static func waitForLaterJob(_ loop: RunLoop) {
         Task { @MainActor in runAnotherJob() }
         loop.run()
@@ -45,18 +45,18 @@ struct AsyncMain {
     @MainActor
     static func work(on loop: RunLoop) async throws {
         let dashboard = Dashboard()
-        // A callback of the main loop is on the main actor's thread, and may say so.
+        // A callback of the main loop is on the main actor's thread, and may assume its isolation.
         let timer = LoopBound(every: .milliseconds(10)) {
             MainActor.assumeIsolated { dashboard.show("tick \(dashboard.lines.count)") }
         }
-        // What a scope runs is isolated as its caller, to the main actor.
+        // The body of a scope has the isolation of its caller: the main actor.
         try await loop.withTimeout(.seconds(60)) {
             while dashboard.lines.count < 3 { try await loop.clock.sleep(for: .milliseconds(1)) }
             MainActor.preconditionIsolated()
         }
         timer.value.invalidate()
 
-        // Work elsewhere comes back to the main actor.
+        // Work on other threads returns to the main actor.
         let total = try await loop.withTasks { tasks in
             let halves = [1...500, 501...1_000].map { numbers in
                 tasks.start {

@@ -1,4 +1,4 @@
-// A child that does not end by itself is asked to, and then made to; the output of another is read line by line.
+// Asks a child that does not end by itself to end, then kills it; reads the output of another line by line.
 
 import RunLoopKit
 import RunLoopUnix
@@ -21,7 +21,7 @@ let ending = ChildSource(stubborn) { _, status in
 try loop.add(ending, forMode: .default)
 loop.run(in: .default)  // until the child has ended: then nothing is left in the loop
 
-// Lines come as they are written. What was read of a line waits until the rest is there.
+// Lines arrive as they are written. An incomplete line waits until the rest of it has been read.
 let talker = try ChildProcess.spawn(
     .path("/bin/sh"), arguments: ["-c", "for n in 1 2 3; do printf 'line '; sleep 0.1; echo $n; done"],
     standardOutput: .pipe)

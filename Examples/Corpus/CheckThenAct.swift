@@ -60,8 +60,8 @@ extension Program {
         try check(numbers.value.sorted() == [1, 2], "the numbers are \(numbers.value)")
     }
 
-    /// It fails if one task looks at the first free slot and the one behind it; the other takes both, and gives the first
-    /// one back; and the one goes on.
+    /// It fails if one task looks at the first free slot and the one behind it; another task takes both, and gives the
+    /// first one back; and then the first task continues.
     private static let reusedSlot = Program(
         name: "reused-slot", bug: "A list of free slots is taken for unchanged if its first slot is the same as before."
     ) { simulation, isMended in
@@ -84,7 +84,7 @@ extension Program {
     private final class FreeSlots {
         private(set) var taken: [Int] = []
         private var first: Int?
-        /// The slot behind each.
+        /// The slot behind each slot.
         private var following: [Int?]
         private var changes = 0
         private let countsChanges: Bool
@@ -95,7 +95,7 @@ extension Program {
             self.countsChanges = countsChanges
         }
 
-        /// There are more slots than tasks ask for.
+        /// There are more slots than tasks request.
         func take() async -> Int {
             while true {
                 let (slot, seenChanges) = (first!, changes)

@@ -2,9 +2,10 @@ import Glibc
 import RunLoopExploration
 import RunLoopSimulation
 
-/// Small programs with planted bugs, and their mended twins: `Corpus list`, `Corpus check`, `Corpus run NAME`, `Corpus explore
-/// NAME`, `Corpus replay NAME TOKEN`, `Corpus measure`, which explores all of them, and `Corpus twins`, which does the same to
-/// the twins. Options are `--seed N`, `--schedules N`, `--mended`, and `--chance`, which has nothing but chance choose.
+/// Small programs with planted bugs, and their mended twins: `Corpus list`, `Corpus check`, `Corpus run NAME`, `Corpus
+/// explore NAME`, `Corpus replay NAME TOKEN`, `Corpus measure`, which explores all of them, and `Corpus twins`, which
+/// explores all twins. Options are `--seed N`, `--schedules N`, `--mended`, and `--chance`, which leaves every choice
+/// to chance.
 @main
 enum Corpus {
     static func main() {
@@ -61,13 +62,13 @@ enum Corpus {
             return true
         }
 
-        /// What says the same to another process.
+        /// The same options as arguments of another process.
         var arguments: [String] {
             ["--seed", "\(seed)"] + (isMended ? ["--mended"] : []) + (isByChance ? ["--chance"] : [])
         }
     }
 
-    /// Explores a program for a minute at most.
+    /// Explores a program for at most a minute.
     private static func explore(_ program: Program, _ options: Options) -> Exploration.Result {
         let exploration = Exploration(
             schedules: options.schedules, for: .seconds(60), seed: options.seed, limits: program.limits,
@@ -81,8 +82,7 @@ enum Corpus {
 
     // MARK: Figures
 
-    /// Prints how soon each bug is found, and how short its schedule becomes: the middle one of what five seeds give, and the
-    /// last of what they do.
+    /// Prints how soon each bug is found, and how short its schedule becomes: the median of five seeds, and the worst.
     private static func measure() {
         for (name, half) in [
             ("written before the strategies", Program.firstHalf), ("written after", Program.secondHalf),
@@ -112,11 +112,11 @@ enum Corpus {
     private static func word(_ figure: Int?) -> String { figure.map { "\($0)" } ?? "not found" }
 
     private struct Figures {
-        /// With which schedule it was found, and with which one at most; `nil` if it was not.
+        /// The schedule that found the bug: the median and the largest number; `nil` if the bug was not found.
         let middle: Int?
         let last: Int?
         let milliseconds: Int
-        /// How many are left at most.
+        /// The largest number of departures left.
         let departures: Int?
 
         init(of program: Program, isByChance: Bool) {
@@ -137,7 +137,7 @@ enum Corpus {
         }
     }
 
-    /// Prints what is found in mended programs, which is to be nothing.
+    /// Prints the faults found in mended programs; there should be none.
     private static func checkTwins(_ options: Options) {
         for program in Program.all {
             let exploration = Exploration(schedules: options.schedules, seed: options.seed, limits: program.limits)
@@ -158,7 +158,7 @@ enum Corpus {
                 + "[--seed N] [--schedules N] [--mended] [--chance]")
     }
 
-    /// - Returns: what does not hold; `nil` if all does.
+    /// - Returns: the violated condition; `nil` if there is none.
     static func violation(of program: Program, isMended: Bool, seed: UInt64) -> String? {
         withSimulation(seed: seed) { simulation in
             do {

@@ -37,7 +37,7 @@ extension Program {
     ) { simulation, isMended in
         let loop = simulation.loop
         var (copies, acknowledgements) = (Set<Int>(), [Int]())
-        // How many copies there were when the record counted as safe.
+        // The number of copies when the record counted as safe.
         var safeCopies: Int?
         func send() {
             for replica in 1...3 where !simulation.mayHappen("a request is lost") {
@@ -69,7 +69,7 @@ extension Program {
             var losses = 0
             while losses < 2 && simulation.mayHappen("the order is lost") {
                 losses += 1
-                // The customer is told of the trouble, and does not like it.
+                // The customer learns of the trouble, and does not like it.
                 if losses == 2 {
                     loop.task(name: "customer") {
                         await work(9)
@@ -114,7 +114,7 @@ extension Program {
                 await work(4)
                 guard alive == 0 else { continue }
                 let failed = generation
-                // It writes a report.
+                // The task writes a report.
                 await work(2)
                 restart(failed)
             }
@@ -184,7 +184,7 @@ extension Program {
                 connection.close()
             }
         }
-        // All is over after the first of them.
+        // Everything is over after the first of these moments.
         let moments: [Duration] = [
             .seconds(5), .milliseconds(10), .milliseconds(30), .milliseconds(50), .milliseconds(70),
         ]

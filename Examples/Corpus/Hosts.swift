@@ -6,8 +6,8 @@ import RunLoopUnix
 extension Program {
     static let hosts = [acknowledgedTooEarly, overtakenWrite, lostInReconnect]
 
-    /// It fails if the power goes in the millisecond between the write of a record and its sync, and the record was not on
-    /// the disk yet. The process ends before its host crashes, so that no thread is left behind.
+    /// It fails if the power fails in the millisecond between the write of a record and its sync, and the record was
+    /// not on the disk yet. The process ends before its host crashes, so that no thread is left behind.
     private static let acknowledgedTooEarly = Program(
         name: "acknowledged-too-early", bug: "A store acknowledges a record when it is written, and syncs it later."
     ) { simulation, isMended in
@@ -36,8 +36,8 @@ extension Program {
         try check(kept >= acknowledged.value, "\(acknowledged.value) records were acknowledged, and \(kept) are there")
     }
 
-    /// It fails if the bytes of the write take so much longer than those of the order to read, and of the read that follows,
-    /// that the read is there first.
+    /// It fails if the bytes of the write take much longer than those of the order to read, and of the following read,
+    /// so that the read arrives first.
     private static let overtakenWrite = Program(
         name: "overtaken-write", bug: "A writer does not wait for the store's answer before it has another host read."
     ) { simulation, isMended in
@@ -118,7 +118,7 @@ extension Program {
         private var connection: Connection?
         private var pending: UInt8?
 
-        /// - Parameter repeats: whether what was under way is asked again when the connection has been closed.
+        /// - Parameter repeats: whether requests under way are sent again when the connection has been closed.
         init(_ address: Endpoint, _ loop: RunLoop, repeating repeats: Bool) {
             (self.address, self.loop, self.repeats) = (address, loop, repeats)
         }

@@ -11,7 +11,7 @@ extension Program {
         bug: "A job that runs every hour looks at the clock, which was set back, for its next date."
     ) { simulation, isMended in
         let loop = simulation.loop
-        // In seconds since 1970.
+        // Seconds since 1970.
         var dates: [Int64] = []
         func arm() {
             let now = loop.wallTime
@@ -33,7 +33,7 @@ extension Program {
         try check(Set(dates).count == dates.count, "the job ran twice for one date")
     }
 
-    /// It fails if the longest drag begins at the last of the moments: a timer fires late. Only a limit tells.
+    /// It fails if the longest drag begins at the last of the moments: a timer fires late. Only a limit reveals it.
     private static let lateHeartbeat = Program(
         name: "late-heartbeat",
         bug: "A heartbeat, which may be 250 ms late, is sent by a timer of the default mode, which a drag holds up.",
@@ -53,7 +53,7 @@ extension Program {
         simulation.advance(by: .seconds(4))
     }
 
-    /// It fails if the second key comes 100 ms after the first one, and the text of the first one is being laid out.
+    /// It fails if the second key comes 100 ms after the first one, while the text of the first one is being laid out.
     private static let shownTwice = Program(
         name: "shown-twice",
         bug: "A text is shown when no key has come for 100 ms; what is being laid out then is shown nevertheless."
@@ -82,7 +82,8 @@ extension Program {
         try check(Set(shown).count == shown.count, "the texts \(shown) were shown")
     }
 
-    /// It fails if the renewal takes until the lease expires, and the other one takes the lease before it has come.
+    /// It fails if the renewal lasts until the lease expires, and the other process takes the lease before the renewal
+    /// arrives.
     private static let renewedTooLate = Program(
         name: "renewed-too-late",
         bug: "A leader's renewal of its lease comes when the lease has expired, and another one leads."
@@ -90,7 +91,7 @@ extension Program {
         let loop = simulation.loop
         let start = loop.now
         var (holder, expiry) = (1, start + .seconds(3))
-        // Who takes itself for the leader.
+        // The processes that take themselves for the leader.
         var leaders: Set = [1]
         loop.task(name: "leader") {
             try await loop.clock.sleep(until: start + .seconds(2))
@@ -104,7 +105,7 @@ extension Program {
         }
         loop.task(name: "follower") {
             try await loop.clock.sleep(until: start + .seconds(3))
-            // It asks the others.
+            // The process asks the others.
             await work(4)
             guard expiry <= loop.now else { return }
             (holder, expiry) = (2, loop.now + .seconds(3))

@@ -6,7 +6,7 @@ extension Program {
         usedBeforeReady, lostEdit, stopOvertakesStart, movedSubscriber, twoConsumers, lostLastLine, replyToTheNext,
     ]
 
-    /// It fails if the user has taken all of its steps before the loader goes on after its only one.
+    /// It fails if the user has taken all of its steps before the loader continues after its only one.
     private static let usedBeforeReady = Program(
         name: "used-before-ready",
         bug: "A task with much to do first relies on another one's having loaded the settings."
@@ -64,7 +64,7 @@ extension Program {
         let (worker, helper, controller) = (makeThread("worker"), makeThread("helper"), makeThread("controller"))
         let (isRunning, isStopped, ticks) = (Shared(false), Shared(false), Shared(0))
         worker.perform { _ in
-            // The helper knows what is needed for a start.
+            // The helper knows the requirements of a start.
             helper.perform { _ in
                 worker.perform { loop in
                     guard !isMended || !isStopped.value else { return }
@@ -116,7 +116,7 @@ extension Program {
         }
         simulation.loop.task(name: "subscriber 0") {
             await work(6)
-            // It subscribes to something else as well.
+            // The subscriber subscribes to something else as well.
             subscribers.append(subscribers.remove(at: 0))
         }
         simulation.runUntilIdle()
@@ -161,7 +161,7 @@ extension Program {
         }
         @Sendable func close() {
             logger.perform { _ in
-                // The logger tells that it will close, and is told to.
+                // The logger announces that it will close, and receives the order to close.
                 main.perform { _ in
                     logger.perform { _ in isClosed.value = true }
                 }
@@ -182,7 +182,7 @@ extension Program {
     ) { simulation, isMended in
         let main = simulation.loop.remote
         let (calculator, dialler) = (makeThread("calculator"), makeThread("dialler"))
-        // Who has the line, and who were given the answer for caller 1.
+        // The caller that has the line, and the callers that received the answer for caller 1.
         let (caller, answered) = (Shared<Int?>(1), Shared<[Int]>([]))
         main.perform { _ in
             calculator.perform { _ in

@@ -3,34 +3,34 @@ import RunLoopSimulation
 
 /// A small program with a planted bug, and its mended twin.
 ///
-/// In the usual order of tasks and threads the bug does not show, unless it takes a moment that the seed chooses. The twin
-/// is right whatever it leaves to the simulation to choose, and in every order that is legal: the ready tasks of a loop, and
-/// the threads at the ends of callbacks, may come in any; the posts of one thread to one loop, timers of one loop with equal
-/// dates, and the bytes of a connection may not.
+/// In the usual order of tasks and threads the bug does not show, unless it depends on a moment that the seed chooses.
+/// The twin is right whatever the simulation chooses, and in every legal order. The ready tasks of a loop, and the
+/// threads at the ends of callbacks, may come in any order. The posts of one thread to one loop, timers of one loop
+/// with equal dates, and the bytes of a connection may not.
 struct Program: Sendable {
-    /// In lower case, with hyphens.
+    /// The name, in lower case with hyphens.
     let name: String
-    /// What is wrong, in a sentence.
+    /// The bug, in a sentence.
     let bug: String
-    /// What counts as a fault besides a violation.
+    /// The limits of exploration: faults besides a violation.
     var limits = Exploration.Limits()
-    /// Whether the bug ends the process, so that the program is explored in another one.
+    /// Whether the bug ends the process, so that the program is explored in another process.
     var traps = false
-    /// Runs it in a simulation that is fresh; throws a `Violation` when what must hold does not.
+    /// Runs the program in a fresh simulation; throws a `Violation` when a condition does not hold.
     let run: @Sendable (_ simulation: Simulation, _ isMended: Bool) throws -> Void
 
-    // The halves are reported each for itself.
+    // The two halves are reported separately.
     static let firstHalf = waiting + checkThenAct + order + time + hosts
     static let secondHalf = faults + moments + sharing + threads + unended
     static let all = firstHalf + secondHalf
 }
 
-/// What must hold does not.
+/// A condition that does not hold.
 struct Violation: Error, CustomStringConvertible {
     let description: String
 }
 
-/// - Parameter violation: says what is wrong otherwise.
+/// - Parameter violation: the message if the condition does not hold.
 func check(_ condition: Bool, _ violation: @autoclosure () -> String) throws(Violation) {
     if !condition { throw Violation(description: violation()) }
 }

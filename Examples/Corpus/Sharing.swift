@@ -4,7 +4,7 @@ import RunLoopSimulation
 extension Program {
     static let sharing = [closedInUse, refilledTwice, flushedTwice]
 
-    /// It fails if a user comes while the former one's changes are written, before the file is closed.
+    /// It fails if a user comes while the changes of the previous one are written, before the file is closed.
     private static let closedInUse = Program(
         name: "closed-in-use",
         bug: "The last user of a file writes its changes and closes it, whoever has come meanwhile."
@@ -51,7 +51,7 @@ extension Program {
             }
         }
         simulation.runUntilIdle()
-        // Whoever is asked tolerates two more than one in a second.
+        // One request a second is allowed, and two more are tolerated.
         try check(granted <= 5, "\(granted) requests were granted in three seconds")
     }
 

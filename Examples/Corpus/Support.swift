@@ -1,12 +1,12 @@
 import RunLoopKit
 import Synchronization
 
-/// Takes so many steps, between which others have their turn.
+/// Takes this many steps; other tasks have their turn between them.
 func work(_ steps: Int) async {
     for _ in 0..<steps { await Task.yield() }
 }
 
-/// Tasks of one loop that wait until others wake them, which they do in the order in which they came.
+/// Tasks of one loop that wait until others wake them, in the order in which they came.
 final class Waiters: @unchecked Sendable {
     // Unchecked: all of it happens on the loop's thread, the cancellation of tasks included.
     private var waiting: [(number: Int, continuation: UnsafeContinuation<Void, any Error>)] = []
@@ -30,7 +30,7 @@ final class Waiters: @unchecked Sendable {
         }
     }
 
-    /// - Returns: whether anybody waited.
+    /// - Returns: whether a task waited.
     @discardableResult
     func wakeFirst() -> Bool {
         guard !waiting.isEmpty else { return false }
@@ -43,7 +43,7 @@ final class Waiters: @unchecked Sendable {
     }
 }
 
-/// One task of a loop at a time has it; whoever lets go hands it to the one that has waited longest.
+/// A lock that one task of a loop holds at a time; on release it passes to the task that has waited longest.
 final class TaskLock {
     private var isTaken = false
     private let waiters = Waiters()
@@ -57,8 +57,8 @@ final class TaskLock {
     }
 }
 
-/// A value that several threads of a simulation use. Only one of them runs at a time, until its callback ends: what reads
-/// and then writes is one change.
+/// A value shared by several threads of a simulation. Only one of them runs at a time, until its callback ends: a read
+/// followed by a write is one change.
 final class Shared<Value: Sendable>: Sendable {
     private let state: Mutex<Value>
 
@@ -72,7 +72,7 @@ final class Shared<Value: Sendable>: Sendable {
     }
 }
 
-/// A thread that does what is posted to it.
+/// Makes a thread that runs the blocks posted to it.
 func makeThread(_ name: String) -> RunLoop.Remote {
     LoopThread(name: name) { $0.add(CustomSource(), forMode: .default) }.remote
 }

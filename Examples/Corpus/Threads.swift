@@ -4,7 +4,7 @@ import RunLoopSimulation
 extension Program {
     static let threads = [toldAfterwards, wronglyFedWatchdog, lostInReload]
 
-    /// It fails if the subscriber goes at the very date of an event.
+    /// It fails if the subscriber leaves at the very date of an event.
     private static let toldAfterwards = Program(
         name: "told-afterwards", bug: "A subscriber unsubscribes with another thread, whose events are under way to it."
     ) { simulation, isMended in
@@ -64,10 +64,10 @@ extension Program {
     ) { simulation, isMended in
         let main = simulation.loop.remote
         let (reader, client) = (makeThread("reader"), makeThread("client"))
-        // Those below 10 are from the settings.
+        // Jobs below 10 are from the settings.
         let jobs = Shared([1, 2, 10])
         reader.perform { _ in
-            // It tells that the settings have changed.
+            // The reader announces that the settings have changed.
             main.perform { _ in
                 let present = jobs.value
                 reader.perform { _ in
@@ -79,7 +79,7 @@ extension Program {
             }
         }
         client.perform { _ in
-            // It asks for a number.
+            // The client asks for a number.
             main.perform { _ in
                 let number = 10 + jobs.value.count
                 client.perform { _ in

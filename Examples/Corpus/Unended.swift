@@ -2,7 +2,7 @@ import RunLoopKit
 import RunLoopSimulation
 
 extension Program {
-    /// They throw nothing: one comes to nothing, one leaves a task behind, and one ends the process.
+    /// Programs that throw nothing: one reaches a deadlock, one leaves a task behind, and one ends the process.
     static let unended = [askingInACircle, replacedWaiter, halfMadeEngine]
 
     /// It fails if each of the three services has begun with a request before any of them asks the next one: a deadlock.
@@ -27,8 +27,8 @@ extension Program {
         simulation.runUntilIdle()
     }
 
-    /// It fails if the second one asks before the first one has its answer: the first one waits for ever, and does not
-    /// notice that it is cancelled. There is a timer, so that it is no deadlock but a leak.
+    /// It fails if the second task asks before the first one has its answer: the first one waits for ever, and does not
+    /// notice its cancellation. A timer is pending, so this is a leak and not a deadlock.
     private static let replacedWaiter = Program(
         name: "replaced-waiter",
         bug: "A connection remembers one who waits for an answer; a second one takes its place."

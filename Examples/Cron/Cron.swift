@@ -57,7 +57,7 @@ struct Cron: ParsableCommand {
     }
 }
 
-/// A zone by its name.
+/// A time zone given by its name.
 struct Zone: ExpressibleByArgument {
     let zone: TimeZone
 

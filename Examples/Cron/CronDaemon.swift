@@ -9,7 +9,7 @@ final class CronDaemon {
     private let log: Logger
     private let loop: RunLoop
     private let daemon: Daemon
-    /// What waits for the disk is done there, so that the loop never does.
+    /// The thread for work that waits for the disk, so that the loop never does.
     private let disk: LoopThread
     private let ledger: Ledger
     private let file: JobFile
@@ -21,14 +21,14 @@ final class CronDaemon {
         let status: Int32
     }
 
-    /// - Throws: ``Refusal`` if the service manager's variables are not what they should be: to go on would leave it
-    ///   waiting for a word that never comes. Also if the state file cannot be kept.
+    /// - Throws: ``Refusal`` if the service manager's variables are invalid, because otherwise the manager would wait
+    ///   for a message that never comes. Also if the state file cannot be kept.
     init(_ options: Cron, _ log: Logger) throws {
         (self.options, self.log) = (options, log)
         loop = .current
         let manager: ServiceManager
         do {
-            // Before there are other threads. The jobs shall not speak in the daemon's name.
+            // Before other threads exist. The jobs must not send notifications in the daemon's name.
             manager = try ServiceManager(unsetEnvironment: true)
         } catch {
             throw Refusal(text: "\(error)", status: Status.configuration)
@@ -55,7 +55,7 @@ final class CronDaemon {
         defer { close() }
         daemon.errorHandler = { [log] error in log.warning("\(error)") }
         for remark in daemon.manager.remarks { log.info("\(remark)") }
-        // Before anything that takes time: a signal that comes meanwhile waits for the loop to run.
+        // Before any work that takes time: a signal that arrives meanwhile waits for the loop to run.
         try daemon.handleSignals { [log] in log.info("\($0)") }
         try loop.dump(on: .user1)
         try load()
@@ -115,7 +115,7 @@ final class CronDaemon {
         }
     }
 
-    /// Leaves nothing behind in the loop, whatever has kept the daemon from its start.
+    /// Removes everything from the loop when the daemon could not start.
     private func close() {
         file.stopWatching()
         scheduler.stopStarting()

@@ -8,8 +8,8 @@
 import RunLoopKit
 import RunLoopUnix
 
-/// Starts a program and waits for its end. Nothing else happens meanwhile, which is what a rebuild wants: what is saved
-/// during it waits in the system's queue, and makes the next one.
+/// Starts a program and waits for its end. Nothing else happens meanwhile, as a rebuild requires: events of files saved
+/// during it wait in the kernel's queue, and cause the next one.
 func run(_ command: [String]) -> Int32 {
     let arguments = command.map { strdup($0) } + [nil]
     defer { for argument in arguments { free(argument) } }
@@ -21,10 +21,10 @@ func run(_ command: [String]) -> Int32 {
     return result
 }
 
-/// Has `rebuild` called when `directory` has been quiet for a while after something was saved in it.
+/// Calls `rebuild` when `directory` has been quiet for a while after a file in it was saved.
 func watch(_ directory: String, on loop: RunLoop, rebuild: @escaping ([String]) -> Void) throws -> FileWatcher {
     var saved: Set<String> = []
-    // Parked until something is saved; each further save moves its date.
+    // Parked until a file is saved; each further save moves its date.
     let quiet = Timer(fire: .distantFuture, interval: .seconds(1), repeats: true) { timer in
         timer.fireDate = .distantFuture
         let names = saved.sorted()

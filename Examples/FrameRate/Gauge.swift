@@ -3,14 +3,14 @@ import RunLoopKit
 
 /// Measures the rate of a display link and shows it.
 final class Gauge {
-    /// What the loop is kept busy for in every frame, in milliseconds.
+    /// The time that the loop is kept busy in every frame, in milliseconds.
     var load = 0
 
     private let terminal: Terminal?
     private var meter = FrameRateMeter()
     private var reading: FrameRateMeter.Reading?
 
-    /// - Parameter terminal: where the line is redrawn; without one a new line is printed for each reading.
+    /// - Parameter terminal: the terminal where the line is redrawn; without one each reading is printed on a new line.
     init(terminal: Terminal?) {
         self.terminal = terminal
     }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A terminal that gives every key at once and shows none.
+/// A terminal that delivers every key at once and echoes none.
 final class Terminal {
     enum Key {
         case more, less, end
@@ -14,7 +14,7 @@ final class Terminal {
             return nil
         }
         var raw = found
-        // Ctrl-C is a key like others, so that it does not end the program with the terminal left as it is now.
+        // Ctrl-C is an ordinary key, so that it does not end the program with the terminal left in this state.
         raw.c_lflag &= ~tcflag_t(ECHO | ICANON | ISIG)
         tcsetattr(STDIN_FILENO, TCSANOW, &raw)
     }
@@ -24,7 +24,7 @@ final class Terminal {
         tcsetattr(STDIN_FILENO, TCSANOW, &found)
     }
 
-    /// The keys that have been pressed; the end of the input counts as the key that ends.
+    /// The keys that have been pressed; the end of the input counts as the key that quits.
     func readKeys() -> [Key] {
         var bytes: [UInt8] = Array(repeating: 0, count: 64)
         let count = read(STDIN_FILENO, &bytes, bytes.count)

@@ -11,7 +11,7 @@ let loop = RunLoop.current
 let terminal = Terminal()
 let gauge = Gauge(terminal: terminal)
 
-// The link, and what keeps the loop busy, in the common modes both.
+// The link, and the timer that keeps the loop busy, both in the common modes.
 let link = DisplayLink.scheduledDisplayLink(
     clock: FrameClock(start: loop.now), target: gauge, selector: Gauge.noteFrame)
 let work = Timer(timeInterval: link.duration, repeats: true) { _ in usleep(UInt32(gauge.load) * 1000) }

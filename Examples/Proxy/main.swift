@@ -7,14 +7,14 @@ import RunLoopKit
 import RunLoopTLS
 import RunLoopUnix
 
-/// What is between a client and the host.
+/// The connection of a client and that of the host.
 struct Proxy {
     let loop: RunLoop
     let host: String
     let port: UInt16
     let tls: TLSServerContext?
 
-    /// How many bytes of a client wait at most until the host is connected; the others wait at the client.
+    /// The most bytes of a client that wait until the host is connected; further bytes wait at the client.
     private static let mostWaiting = 64 * 1024
 
     func listen(on address: Endpoint) throws -> Listener {
@@ -23,7 +23,7 @@ struct Proxy {
 
     private func serve(_ descriptor: Int32, _ peer: Endpoint) {
         let client: Connection
-        // The client's bytes wait until there is somebody to send them to.
+        // The client's bytes wait until the host is connected.
         var waiting = 0
         let receive: Connection.ReceiveHandler = { client, bytes in
             waiting = bytes.count
@@ -54,12 +54,12 @@ struct Proxy {
                 }
             case .failure(let error):
                 say("\(host): \(error)")
-                // An end would look like an answer without bytes.
+                // A regular end would look like an empty answer.
                 client.reset()
             }
         }
         client.closeHandler = { _, _ in attempt.cancel() }
-        // A client that ends after it has sent something may wait for the answer. Any other has left.
+        // A client that ends after sending may wait for the answer. Any other client has left.
         client.endHandler = { client in if waiting == 0 { client.close() } }
     }
 }

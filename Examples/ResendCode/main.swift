@@ -1,7 +1,7 @@
 // The minute in which a code cannot be sent again: a countdown with pause and resume.
 //
-// In a terminal, p pauses and goes on, r sends the code again once that is allowed, and q or Ctrl-C quits; with
-// `--seconds 5` it takes five seconds. Without a terminal somebody pauses at 20.5 s for 10 s, on virtual time.
+// In a terminal, p pauses and resumes, r sends the code again once that is allowed, and q or Ctrl-C quits; with
+// `--seconds 5` it takes five seconds. Without a terminal the countdown is paused at 20.5 s for 10 s, on virtual time.
 
 import Glibc
 import RunLoopKit
@@ -14,9 +14,9 @@ func line(_ countdown: Countdown) -> String {
     }
 }
 
-/// Does what a key stands for.
+/// Carries out the command of a key.
 ///
-/// - Returns: whether it stood for something.
+/// - Returns: whether the key has a command.
 func press(_ key: Character, _ countdown: Countdown) -> Bool {
     switch key {
     case "p" where countdown.isRunning:
@@ -34,13 +34,13 @@ func press(_ key: Character, _ countdown: Countdown) -> Bool {
 
 func runInTerminal(_ terminal: RawTerminal, seconds: Int) throws {
     let loop = RunLoop.current
-    // Over the line that is there.
+    // Overwrites the present line.
     func show(_ countdown: Countdown) {
         print("\r\u{1B}[K" + line(countdown), terminator: "")
         fflush(nil)
     }
     let countdown = Countdown(from: seconds, pausing: .continuing, tick: show)
-    // In the common modes, as the countdown is called in every mode: a key works wherever a second passes.
+    // In the common modes, because the countdown is called in every mode: a key works wherever a second passes.
     let keys = DescriptorSource(fileDescriptor: STDIN_FILENO, events: .readable) { _, _ in
         switch terminal.readKey() {
         case "q", "\u{3}", nil: loop.stop()
@@ -66,7 +66,7 @@ func runScript(seconds: Int) {
             loop.perform(at: start + .seconds(moment)) { if press("p", countdown) { show(countdown) } }
         }
         countdown.resume()
-        // Nobody else keeps it after the last call.
+        // Nothing else keeps it after the last call.
         withExtendedLifetime(countdown) { _ = simulation.runUntilIdle() }
     }
 }

@@ -1,5 +1,5 @@
 // A server that is replaced while clients come, and none of them notices. `RollingEcho serve` answers a line on each
-// connection to the socket that its service manager hands over, on all processors, until it is told to end. Without
+// connection to the socket inherited from its service manager, on all processors, until it is asked to stop. Without
 // arguments this is the manager: it holds the socket, starts a server, replaces it twice, and sends requests meanwhile.
 
 import Glibc
@@ -17,7 +17,7 @@ struct RollingEcho {
     // MARK: The server
 
     static func serve(on loop: RunLoop) throws -> Int32 {
-        // First, before there are other threads.
+        // First, before other threads exist.
         guard let socket = try ActivatedSocket.all().first else {
             print("there is no socket; for example: systemd-socket-activate -l 7000 RollingEcho serve")
             return 64
@@ -40,7 +40,7 @@ struct RollingEcho {
             try? connection.start()
         }
         daemon.onStop(.stopAccepting) { done in group.stopAccepting { done() } }
-        // Who has connected is answered, though the request may be still under way.
+        // A client that has connected is answered, even if its request is still under way.
         daemon.onStop(.drain, name: "connections") { done in
             let drain = Drain { done() }
             group.performOnEach { loop in
@@ -60,7 +60,7 @@ struct RollingEcho {
     // MARK: The manager
 
     static nonisolated(nonsending) func manage(on loop: RunLoop) async throws -> Int32 {
-        // A socket without an address gets a port of the system's when it listens.
+        // A socket without an address receives a port from the kernel when it listens.
         let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard socket >= 0, listen(socket, 511) == 0 else { return 71 }
         var (server, port) = try await start(listening: socket, on: loop)
@@ -70,7 +70,7 @@ struct RollingEcho {
         }
         for _ in 1...2 {
             try await loop.clock.sleep(for: .milliseconds(200))
-            // The next one is ready before the former is told to end.
+            // The next server is ready before the former one is asked to stop.
             let (next, _) = try await start(listening: socket, on: loop)
             try server.kill(.terminate)
             print("replaced server: \(try await server.exit())")
@@ -102,7 +102,7 @@ struct RollingEcho {
         throw SystemError("start the server", errno: ECHILD)
     }
 
-    /// Asks for an answer, over a connection of its own.
+    /// Requests an answer, over a connection of its own.
     static nonisolated(nonsending) func request(port: UInt16, on loop: RunLoop, _ log: RequestLog) async {
         do {
             let connection = try await Connection.connect(to: Endpoint("127.0.0.1", port: port), on: loop)
@@ -125,11 +125,11 @@ final class OpenConnections {
     var count = 0 {
         didSet { if count == 0 { drain = nil } }
     }
-    /// What waits until none is open.
+    /// Waits until no connection is open.
     var drain: Drain?
 }
 
-/// Calls a block when the last loop has let it go.
+/// Calls a block when the last loop has released it.
 final class Drain: Sendable {
     private let block: @Sendable () -> Void
 
@@ -142,7 +142,7 @@ final class Drain: Sendable {
     }
 }
 
-/// What became of the manager's requests.
+/// The results of the manager's requests.
 final class RequestLog {
     var servers: Set<String> = []
     var failures: [any Error] = []

@@ -16,7 +16,7 @@ final class Ward {
 
     private static let shortestPause = Duration.milliseconds(100)
     private static let longestPause = Duration.seconds(10)
-    /// A child that lives so long is well, and is started again without delay.
+    /// The life after which a child counts as healthy, and is restarted without delay.
     private static let healthyLife = Duration.seconds(5)
 
     init(_ command: String, on loop: RunLoop) {
@@ -52,7 +52,7 @@ final class Ward {
         pause = min(pause * 2, Ward.longestPause)
     }
 
-    /// Asks the child and what it has started to end, makes them end after a second, and then calls `done`.
+    /// Asks the child and its descendants to end, kills them after a second, and then calls `done`.
     func stop(_ done: @escaping () -> Void) {
         restart?.invalidate()
         guard let child else { return done() }
@@ -61,7 +61,7 @@ final class Ward {
     }
 }
 
-/// Stops the last one, then those before it.
+/// Stops the last ward, then those before it.
 func stop(_ wards: [Ward], _ done: @escaping () -> Void) {
     guard let last = wards.last else { return done() }
     print("stopping [\(last.command)], started \(last.starts) time(s)")

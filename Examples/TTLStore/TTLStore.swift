@@ -77,7 +77,7 @@ struct TTLStore: ParsableCommand {
         var settings = Server.Settings()
         settings.maximumClients = maxClients
         if maxmemoryClients.bytes > 0 { settings.inputBudget = Connection.InputBudget(bytes: maxmemoryClients.bytes) }
-        // More than a year is for ever, and a duration has no room for the largest numbers.
+        // More than a year means for ever, and a duration has no room for the largest numbers.
         if idleTimeout > 0 { settings.idleTimeout = .seconds(min(idleTimeout, 366 * 86_400)) }
         return settings
     }
@@ -99,7 +99,7 @@ struct TTLStore: ParsableCommand {
 extension AppendLog.Sync: ExpressibleByArgument {}
 extension Store.Eviction: ExpressibleByArgument {}
 
-/// A number of bytes as Redis reads one: with k, m or g for thousands, and kb, mb or gb for powers of 1024.
+/// A number of bytes in the notation of Redis: with k, m or g for thousands, and kb, mb or gb for powers of 1024.
 struct ByteCount: ExpressibleByArgument {
     let bytes: Int
 

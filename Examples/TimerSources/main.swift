@@ -1,5 +1,5 @@
-// Timers that know no modes: one on the main loop and one in the background, while the main loop is busy for a while;
-// a delayed block that is cancelled; and a timer that has a name.
+// Timers that know no modes: one on the main loop and one in the background, while the main loop is busy for a while; a
+// delayed block that is cancelled; and a timer with a name.
 
 import Glibc
 import RunLoopKit
@@ -13,7 +13,7 @@ func showTimerSources() throws {
         print("\(milliseconds) ms\t\(what)")
     }
 
-    // On the main loop, in whatever mode it runs. Its handler stays on this thread and may capture what belongs here.
+    // On the main loop, in every mode. Its handler stays on this thread and may capture values that belong to it.
     var ticks = 0
     let onMain = TimerSource(queue: .main, name: "main")
     onMain.schedule(after: .milliseconds(200), repeating: .milliseconds(200))
@@ -25,7 +25,7 @@ func showTimerSources() throws {
     onMain.setCancelHandler(on: loop) { say("main cancelled") }
     onMain.activate()
 
-    // On a background thread. It is given itself, and has to capture nothing.
+    // On a background thread. The handler receives the source, and has to capture nothing.
     let inBackground = TimerSource(queue: .background, name: "background")
     inBackground.schedule(after: .milliseconds(200), repeating: .milliseconds(200))
     inBackground.setEventHandler { source in say("background tick, data \(source.data)") }
@@ -39,19 +39,19 @@ func showTimerSources() throws {
     }
     loop.asyncAfter(.milliseconds(1_300)) { inBackground.cancel() }
 
-    // A delayed block can be taken back.
+    // A delayed block can be cancelled.
     let item = DeliveryQueue.background.asyncAfter(.milliseconds(300)) { say("never said") }
     DeliveryQueue.main.asyncAfter(.milliseconds(100)) {
         item.cancel()
         say("delayed block \(item.isCancelled ? "cancelled" : "too late")")
     }
 
-    // Two schedules of one name are one timer, with the schedule and the action that came last.
+    // Two schedules of one name are one timer, with the later schedule and action.
     let timers = TimerRegistry()
     try timers.schedule("greet", interval: .milliseconds(150), repeats: false) { say("never said") }
     try timers.schedule("greet", interval: .milliseconds(300), repeats: false) { say("hello, named timer") }
 
-    // Nothing is left when the source on the main loop has been cancelled. Until then the others are to be kept.
+    // Nothing is left when the source on the main loop has been cancelled. Until then the others must be kept.
     withExtendedLifetime((onMain, inBackground, timers)) { loop.run() }
 }
 

@@ -1,5 +1,5 @@
-// A thread with a loop of its own: it ends by itself when nothing is left in its loop, or when it is told to, and what
-// it kept is released before `join` returns.
+// A thread with a loop of its own: it ends by itself when nothing is left in its loop, or when it is asked to, and the
+// objects that it kept are released before `join` returns.
 
 import RunLoopKit
 
@@ -26,7 +26,7 @@ let thread = LoopThread(name: "sampler") { _ in
 thread.join()
 print("the first thread has ended")
 
-// A thread that lives as long as the scope, for work that is brought to it.
+// A thread that lives as long as the scope, for work that is posted to it.
 withLoopThread(name: "worker") { worker in
     for job in 1...3 {
         worker.remote.perform { _ in print("job \(job)") }

@@ -2,8 +2,8 @@ import RunLoopKit
 import Scenarios
 import Synchronization
 
-/// A delayed call after five seconds is cancelled at three, by its target. It is never made, and the target, which only
-/// the call has kept, goes at the cancel.
+/// A delayed call after five seconds is cancelled at three, by its target. The call is never made, and the target,
+/// which only the call has kept, is deallocated at the cancellation.
 @Sendable
 func cancelledCall(on clock: Testbed.Clock) -> [Observation] {
     let observations = Mutex<[Observation]>([])
@@ -26,7 +26,7 @@ func cancelledCall(on clock: Testbed.Clock) -> [Observation] {
     return observations.withLock { $0 }
 }
 
-/// Nobody but the delayed call keeps the target.
+/// Only the delayed call keeps the target.
 private func scheduleCall(in loop: RunLoop, afterDelay delay: Duration, _ note: @escaping (String) -> Void) -> Target {
     let target = Target(note)
     loop.perform(Target.act, target: target, afterDelay: delay)

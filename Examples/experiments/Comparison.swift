@@ -1,7 +1,7 @@
 import RunLoopKit
 import Scenarios
 
-/// What an experiment showed, line by line beside the document.
+/// The results of an experiment, line by line beside the document.
 struct Comparison {
     let experiment: Experiment
     let rows: [Row]
@@ -13,7 +13,7 @@ struct Comparison {
     }
 
     /// On virtual time every line must be equal to the nanosecond. On the real clock the events must be the same, on
-    /// the same grid points, and none may come early; how late they come is shown, not judged.
+    /// the same grid points, and none may come early; their lateness is shown, not judged.
     init(_ experiment: Experiment, on clock: Testbed.Clock) {
         self.experiment = experiment
         let observed = experiment.observations(on: clock)

@@ -2,7 +2,7 @@ import RunLoopKit
 import Scenarios
 import Synchronization
 
-/// Where a scenario stands, if there are several.
+/// The place of a scenario, if there are several.
 struct ScenarioPlace: CustomStringConvertible {
     let input: String
     let line: Int
@@ -10,8 +10,8 @@ struct ScenarioPlace: CustomStringConvertible {
     var description: String { "\(escaped(input)), line \(line)" }
 }
 
-/// Prints the events of a scenario as JSON: a line for each, or, if there are several scenarios, one line for all, which
-/// says where the scenario stands.
+/// Prints the events of a scenario as JSON: a line for each, or, if there are several scenarios, one line for all,
+/// which names the place of the scenario.
 final class EventPrinter: Sendable {
     private let place: ScenarioPlace?
     private let hasBegun = Mutex(false)
@@ -20,7 +20,7 @@ final class EventPrinter: Sendable {
         self.place = place
     }
 
-    /// On any thread, but one at a time.
+    /// Prints an event. On any thread, but one at a time.
     @Sendable
     func print(_ event: ScenarioEvent) {
         guard let place else { return Swift.print(event.json) }

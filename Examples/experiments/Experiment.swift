@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Scenarios
 
-/// One experiment of the documents: what is played, and what the document says of it.
+/// One experiment of the documents: the play, and the document's account of it.
 struct Experiment: Sendable {
     let id: String
     let title: String
@@ -13,7 +13,7 @@ struct Experiment: Sendable {
         /// The exact time, in seconds: the grid that the document's figure lies on.
         let t: Double
         let event: String
-        /// What the document printed.
+        /// The line that the document printed.
         let document: String
 
         var nanoseconds: Int64 { Int64((t * 1e9).rounded()) }
@@ -22,7 +22,7 @@ struct Experiment: Sendable {
     enum Play: Sendable {
         /// Data that can be copied and changed.
         case scenario(Scenario, json: [UInt8])
-        /// What a scenario cannot say: threads and delayed calls.
+        /// A program, for threads and delayed calls, which a scenario cannot express.
         case program(@Sendable (Testbed.Clock) -> [Observation])
     }
 

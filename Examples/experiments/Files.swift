@@ -4,13 +4,14 @@ import Glibc
 
 /// The text of a file, of standard input or of a built-in scenario, piece by piece.
 final class Input {
-    /// What it is called in messages.
+    /// Its name in messages.
     let name: String
     private(set) var isUnreadable = false
     private let descriptor: Int32
     private var builtIn: [UInt8]?
 
-    /// - Parameter file: a path, `-` for standard input, or the name of a built-in scenario, unless a file is called so.
+    /// - Parameter file: a path, `-` for standard input, or the name of a built-in scenario, unless a file has that
+    ///   name.
     init(_ file: String) {
         name = file == "-" ? "standard input" : file
         descriptor = file == "-" ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC)
@@ -21,13 +22,13 @@ final class Input {
         if descriptor > STDIN_FILENO { close(descriptor) }
     }
 
-    /// The next piece; an empty one at the end, or if it cannot be read.
+    /// The next piece; an empty one at the end, or after a read error.
     func read() -> [UInt8] {
         if let builtIn {
             self.builtIn = []
             return builtIn
         }
-        // Whoever writes the next scenario may be waiting for the result of the one before.
+        // The writer of the next scenario may be waiting for the result of the one before.
         fflush(nil)
         return [UInt8](unsafeUninitializedCapacity: 1 << 16) { piece, count in
             let result = Glibc.read(descriptor, piece.baseAddress, piece.count)
@@ -46,7 +47,7 @@ func write(_ drawing: String, into path: String) throws {
     }
 }
 
-/// One line on standard error.
+/// Writes one line to standard error.
 func complain(_ message: String) {
     let line = Array((message + "\n").utf8)
     _ = Glibc.write(STDERR_FILENO, line, line.count)

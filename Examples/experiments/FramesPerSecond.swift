@@ -1,6 +1,6 @@
 import Scenarios
 
-/// The frames of display links, summed for each second: nobody compares sixty lines a second.
+/// The frames of display links, summed for each second, because nobody compares sixty lines a second.
 struct FramesPerSecond {
     private let scenario: Scenario
 

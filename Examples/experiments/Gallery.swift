@@ -1,11 +1,11 @@
 import RunLoopKit
 import Scenarios
 
-/// All kinds of timers side by side, every half second, under four conditions: what tells them apart.
+/// All kinds of timers side by side, every half second, under four conditions, to show the differences.
 struct Gallery {
     private let shows: [Show]
 
-    /// What happened under one condition.
+    /// The events under one condition.
     private struct Show {
         let condition: Condition
         let events: [ScenarioEvent]

@@ -1,4 +1,4 @@
-/// Something that happened in an experiment.
+/// An event in an experiment.
 struct Observation: Sendable, Equatable {
     /// Nanoseconds from the start.
     let t: Int64

@@ -7,7 +7,7 @@ extension String {
         String(repeating: " ", count: max(0, width - count)) + self
     }
 
-    /// Without the spaces at its end.
+    /// The text without the spaces at its end.
     var trimmed: String {
         var text = self
         while text.last == " " { text.removeLast() }

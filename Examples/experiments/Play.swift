@@ -51,7 +51,7 @@ struct Play: ParsableCommand {
         if let status = faults.first { throw ExitCode(status) }
     }
 
-    /// - Parameter place: nothing for a scenario that is alone.
+    /// - Parameter place: `nil` for a single scenario.
     private func play(_ scenario: Scenario, at place: ScenarioPlace?) -> SVGChart? {
         let player = ScenarioPlayer(scenario, clock: clock.testbedClock)
         let printer = EventPrinter(place)

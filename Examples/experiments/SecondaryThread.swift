@@ -3,8 +3,8 @@ import Scenarios
 import Synchronization
 
 /// A repeating timer on a thread of its own, on a proxy that holds its owner weakly. The timer invalidates itself once
-/// it has counted beyond three. Then nothing is left in the loop, the run returns, the thread ends, and what it kept is
-/// released.
+/// it has counted beyond three. Then nothing is left in the loop, the run returns, the thread ends, and the objects
+/// that it kept are released.
 @Sendable
 func secondaryThread(on clock: Testbed.Clock) -> [Observation] {
     let observations = Mutex<[Observation]>([])
@@ -14,7 +14,7 @@ func secondaryThread(on clock: Testbed.Clock) -> [Observation] {
             let note = { [unowned loop] (event: String) in
                 observations.withLock { $0.append(.init(t: times.time(of: loop.now), event: event)) }
             }
-            // What the thread keeps until it ends: the proxy, and the owner behind it.
+            // The objects that the thread keeps until it ends: the proxy, and the owner behind it.
             withExtendedLifetime(ThreadMain(note)) { main in
                 let timer = Timer(
                     timeInterval: times.duration(2_000_000_000), target: main.proxy!, selector: Proxy.tick,
@@ -40,7 +40,7 @@ private final class ThreadMain {
         proxy = Proxy(owner, note)
     }
 
-    /// In this order, which an optimizer need not keep for fields that go with their object.
+    /// In this order, which an optimizer need not keep for fields that are released with their object.
     deinit {
         proxy = nil
         owner = nil

@@ -8,12 +8,12 @@ extension CalendarSchedule {
     /// names. A field is `*`, a value, a range such as `10-30`, a step through all or through a range such as `*/5` or
     /// `10-30/5`, or a list of these with commas between them.
     ///
-    /// If the day of the month and the day of the week are both restricted, so that neither field begins with `*`, it is
-    /// enough that one of them fits: the example is half past four on the first, on the fifteenth, and on every Friday.
+    /// If the day of the month and the day of the week are both restricted, so that neither field begins with `*`, only
+    /// one of them must fit. The example is half past four on the first, on the fifteenth, and on every Friday.
     /// Otherwise both must fit.
     ///
-    /// In place of the fields there may be `@hourly`, `@daily` or `@midnight`, `@weekly` (on Sunday), `@monthly` (on the
-    /// first), `@yearly` or `@annually`; all of them at midnight but for the first.
+    /// A keyword may replace the fields: `@hourly`, `@daily` or `@midnight`, `@weekly` (on Sunday), `@monthly` (on the
+    /// first), `@yearly` or `@annually`; all of them at midnight except the first.
     ///
     /// - Parameters:
     ///   - expression: the line, without a command.

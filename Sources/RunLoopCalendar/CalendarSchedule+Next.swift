@@ -1,9 +1,9 @@
 internal import FoundationEssentials
 public import RunLoopKit
 
-// Two kinds of time, both in seconds: an instant counts from the beginning of 1970; a local time is what the clocks of the
-// zone show, counted as if they had shown the beginning of 1970 at zero and had never been put forward or back. At an
-// instant they show the instant and the zone's offset. The day rule and the minutes speak of local times.
+// Two kinds of time, both in seconds. An instant counts from the beginning of 1970. A local time is the reading of the
+// zone's clocks, counted as if they had shown the beginning of 1970 at zero and had never been put forward or back. At
+// an instant the clocks show the instant plus the zone's offset. The day rule and the minutes use local times.
 
 extension CalendarSchedule {
     public func next(after time: RunLoop.WallTime) -> RunLoop.WallTime? {
@@ -16,11 +16,11 @@ extension CalendarSchedule {
 
     private var isEveryHour: Bool { minutes.allSatisfy { $0 == minutes[0] } }
 
-    /// More than any two offsets are apart, so that what is longer ago or farther away cannot show the same time.
+    /// More than the difference of any two offsets, so that more distant instants cannot show the same time.
     private static let reach: Int64 = 2 * 86_400
 
-    /// For certain hours. A time happens when the clocks show it, or a later one, for the first time: that is the end of
-    /// a gap, and the first time of two.
+    /// The next date of a schedule for certain hours. A time happens when the clocks show it, or a later one, for the
+    /// first time: that is the end of a gap, and the first time of two.
     private func nextReached(after second: Int64) -> Int64? {
         var latest = Int64.min
         var from = second - Self.reach
@@ -39,20 +39,20 @@ extension CalendarSchedule {
         }
     }
 
-    /// For every hour. A time happens whenever the clocks show it.
+    /// The next date of a schedule for every hour: a time happens whenever the clocks show it.
     private func nextShown(after second: Int64) -> Int64? {
         var from = second + 1
         while true {
             let (offset, end) = timeZone.stretch(at: from)
             guard let local = match(from: from + offset) else { return nil }
             if local - offset < end { return local - offset }
-            // The clocks show no time before `from + offset` again once they are out of reach, and nothing from there to
-            // `local` matches.
+            // The clocks show no time before `from + offset` again once they are out of reach, and no time from there
+            // to `local` matches.
             from = end - from < Self.reach ? end : max(end, local - Self.reach)
         }
     }
 
-    /// The first local time of the schedule from one on.
+    /// The first local time of the schedule at or after a local time.
     private func match(from local: Int64) -> Int64? {
         let minute = -(-local).dividedRoundingDown(by: 60)
         let today = minute.dividedRoundingDown(by: 24 * 60)
@@ -62,7 +62,7 @@ extension CalendarSchedule {
         return time.map { day * 86_400 + Int64($0) * 60 }
     }
 
-    /// The first of the times of day from one on, in minutes since midnight.
+    /// The first time of day at or after a minute, in minutes since midnight.
     private func time(from minute: Int) -> Int? {
         let (hour, rest) = minute.quotientAndRemainder(dividingBy: 60)
         let left = minutes[hour] >> UInt64(rest)
@@ -73,15 +73,14 @@ extension CalendarSchedule {
 }
 
 extension TimeZone {
-    /// The offset at an instant, and the instant at which it may change next.
-    /// Foundation names the change after daylight-saving time, but it is any change of the offset: in Apia, for example, the
-    /// one over the date line.
+    /// The offset at an instant, and the instant at which it may change next. Foundation's name for the change mentions
+    /// daylight-saving time, but it is any change of the offset: in Apia, for example, the move across the date line.
     fileprivate func stretch(at second: Int64) -> (offset: Int64, end: Int64) {
         let date = Date(timeIntervalSince1970: TimeInterval(second))
         let change = nextDaylightSavingTimeTransition(after: date)
         return (
             Int64(secondsFromGMT(for: date)),
-            // A change is after the date. That it is keeps the searches from standing still.
+            // A change is after the date, which keeps the searches from standing still.
             change.map { max(Int64($0.timeIntervalSince1970.rounded()), second + 1) } ?? .max
         )
     }

@@ -1,5 +1,5 @@
 extension CalendarSchedule {
-    /// What is wrong with a cron expression.
+    /// An error in a cron expression.
     public struct CronError: Error, Sendable, Hashable, CustomStringConvertible {
         /// A field of a cron expression. The cases are in the order of the fields.
         public enum Field: Sendable, Hashable, CaseIterable {
@@ -17,9 +17,9 @@ extension CalendarSchedule {
 
         /// The field that is wrong; `nil` if the expression has no five fields.
         public let field: Field?
-        /// What stands there: a part of the field, or the whole expression.
+        /// The invalid text: a part of the field, or the whole expression.
         public let found: String
-        /// What may stand there, in words.
+        /// The allowed text, in words.
         public let allowed: String
 
         init(_ field: Field?, found: some StringProtocol, allowed: String) {
@@ -35,7 +35,7 @@ extension CalendarSchedule {
                     + "@hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually")
         }
 
-        /// The field, what was found, and what is allowed; for example `minute: found "60"; allowed: 0 to 59`.
+        /// The field, the invalid text, and the allowed text; for example `minute: found "60"; allowed: 0 to 59`.
         public var description: String {
             let place =
                 switch field {

@@ -1,5 +1,5 @@
 public import FoundationEssentials
-// It has the rules of the zones: without it, FoundationEssentials knows no zone but GMT.
+// This module has the rules of the zones: without it, FoundationEssentials knows no zone but GMT.
 internal import FoundationInternationalization
 public import RunLoopKit
 
@@ -12,29 +12,29 @@ public import RunLoopKit
 /// let workdays = try CalendarSchedule(cron: "*/10 8-17 * * mon-fri", in: berlin)
 /// ```
 ///
-/// The calendar is the Gregorian one. When a zone's clocks are put forward, some of its times do not exist; when they are
-/// put back, some come twice. What then happens is what cron(8) of cronie says. It holds for a shift of any length, at any
-/// time of day:
+/// The calendar is the Gregorian one. When a zone's clocks are put forward, some of its times do not exist; when they
+/// are put back, some come twice. The rules are those of cron(8) of cronie, for a shift of any length, at any time of
+/// day:
 ///
 /// - **Certain hours**, such as every day at 02:30. A time that does not exist happens at the first moment after the gap.
 ///   Several times of one gap happen once, and together with a date that falls on that very moment. A time that comes
 ///   twice happens the first time only.
 /// - **Every hour**: the same minutes in all 24 hours, such as every quarter of an hour. The dates follow the time that
-///   passes: they come in both of the repeated hours, and nothing is made up for the gap.
+///   passes: they come in both of the repeated hours, and no date replaces those of the gap.
 ///
-/// In Berlin, where clocks go from 02:00 to 03:00 in March and from 03:00 to 02:00 in October, every day at 02:30 happens at
-/// 03:00 in March and at the first 02:30 in October; every hour at half past happens at 01:30 and 03:30 in March, and at
-/// both 02:30 in October.
+/// In Berlin, clocks go from 02:00 to 03:00 in March and from 03:00 to 02:00 in October. Every day at 02:30 happens at
+/// 03:00 in March and at the first 02:30 in October; every hour at half past happens at 01:30 and 03:30 in March, and
+/// at both 02:30 in October.
 ///
-/// Only the times decide, however they are written: in a cron expression `*` and `0-23` are every hour, `*/2` and `9-17` are
-/// certain hours. (Differs from cronie's program, which takes an hour or a minute that begins with `*` as every hour, and
-/// makes nothing up for a shift of more than three hours.)
+/// Only the times decide, not their notation. In a cron expression `*` and `0-23` are every hour, `*/2` and `9-17` are
+/// certain hours. (Cronie's program differs: it takes an hour or a minute that begins with `*` as every hour, and
+/// replaces no missing time for a shift of more than three hours.)
 ///
 /// Offsets come from Foundation, which has the rules from 1901 to 2100. Before and after, a zone's offset stays as it is at
 /// that end.
 ///
-/// To find the next date takes a few microseconds, however far away it is. A value and `Sendable`. Two schedules are equal
-/// if they have the same times, days, months and zone, no matter how they were written.
+/// Finding the next date takes a few microseconds, however far away it is. A value and `Sendable`. Two schedules are
+/// equal if they have the same times, days, months and zone, no matter how they were written.
 public struct CalendarSchedule: WallSchedule, Hashable {
     /// The zone whose clocks count.
     public let timeZone: TimeZone
@@ -43,7 +43,7 @@ public struct CalendarSchedule: WallSchedule, Hashable {
     let minutes: [UInt64]
     let days: DayRule
 
-    /// `TimeZone.autoupdatingCurrent` becomes the zone that it is now: a schedule gives the same answer every time.
+    /// `TimeZone.autoupdatingCurrent` becomes the current zone: a schedule gives the same answer every time.
     init(minutes: [UInt64], days: DayRule, in timeZone: TimeZone) {
         self.timeZone = timeZone == .autoupdatingCurrent ? .current : timeZone
         self.minutes = minutes
@@ -58,12 +58,12 @@ public struct CalendarSchedule: WallSchedule, Hashable {
     }
 }
 
-// Here, so that `WallTimer(.daily(at: …))` finds them.
+// Declared here, so that `WallTimer(.daily(at: …))` finds them.
 extension WallSchedule where Self == CalendarSchedule {
     /// Every day, at one or several times.
     ///
     /// - Parameters:
-    ///   - times: when on each day; in any order.
+    ///   - times: the times on each day; in any order.
     ///   - timeZone: the zone whose clocks count. In a test, name one: the current zone is that of the machine.
     /// - Precondition: There is a time.
     public static func daily(at times: TimeOfDay..., in timeZone: TimeZone = .current) -> CalendarSchedule {
@@ -74,7 +74,7 @@ extension WallSchedule where Self == CalendarSchedule {
     ///
     /// - Parameters:
     ///   - weekdays: the days.
-    ///   - times: when on each of the days; in any order.
+    ///   - times: the times on each of the days; in any order.
     ///   - timeZone: the zone whose clocks count.
     /// - Precondition: There is a day, and a time.
     public static func weekly(
@@ -85,12 +85,12 @@ extension WallSchedule where Self == CalendarSchedule {
         return CalendarSchedule(at: times, days: DayRule(weekdays: mask), in: timeZone)
     }
 
-    /// On one day of every month, at one or several times. A month that has no such day is left out: the 31st comes seven
+    /// On one day of every month, at one or several times. A month without that day is left out: the 31st comes seven
     /// times a year.
     ///
     /// - Parameters:
     ///   - day: the day of the month, from 1 to 31.
-    ///   - times: when on that day; in any order.
+    ///   - times: the times on that day; in any order.
     ///   - timeZone: the zone whose clocks count.
     /// - Precondition: `day` is 1 to 31, and there is a time.
     public static func monthly(
@@ -103,7 +103,7 @@ extension WallSchedule where Self == CalendarSchedule {
     /// In every hour, at one or several minutes.
     ///
     /// - Parameters:
-    ///   - minutes: when in each hour, from 0 to 59; in any order.
+    ///   - minutes: the minutes of each hour, from 0 to 59; in any order.
     ///   - timeZone: the zone whose clocks count. Not all zones are whole hours apart.
     /// - Precondition: There is a minute, and each is 0 to 59.
     public static func hourly(atMinute minutes: Int..., in timeZone: TimeZone = .current) -> CalendarSchedule {
@@ -112,12 +112,12 @@ extension WallSchedule where Self == CalendarSchedule {
     }
 }
 
-/// An import alone does not bring the rules of the zones into a program that is linked statically; something has to be
-/// used.
+/// A use of FoundationInternationalization: an import alone does not bring the rules of the zones into a program that
+/// is linked statically.
 package let timeZoneRules: Any.Type = Date.FormatStyle.self
 
 extension CalendarSchedule: CustomStringConvertible {
-    /// As lines of crontab(5), and the zone; for example `0 6 * * 1-5 in Europe/Berlin`, or `0 6 * * *; 30 18 * * * in
+    /// Lines of crontab(5), and the zone; for example `0 6 * * 1-5 in Europe/Berlin`, or `0 6 * * *; 30 18 * * * in
     /// Europe/Berlin`.
     public var description: String {
         var lines: [String] = []
@@ -131,7 +131,7 @@ extension CalendarSchedule: CustomStringConvertible {
 }
 
 extension Locale.Weekday {
-    /// As crontab(5) counts: Sunday is 0.
+    /// The number of crontab(5), in which Sunday is 0.
     fileprivate var number: Int {
         switch self {
         case .sunday: 0

@@ -1,4 +1,4 @@
-/// How a field of a cron expression is read and written. Its value is a set: bit n is the value n.
+/// Reading and writing of a field of a cron expression. Its value is a set: bit n is the value n.
 typealias CronField = CalendarSchedule.CronError.Field
 
 extension CronField {
@@ -20,7 +20,7 @@ extension CronField {
         }
     }
 
-    /// All its values, but not Sunday for a second time.
+    /// All its values, with Sunday only once.
     var all: UInt64 {
         (range.lowerBound...(self == .dayOfWeek ? 6 : range.upperBound)).reduce(0) { $0 | 1 << UInt64($1) }
     }
@@ -50,7 +50,7 @@ extension CronField {
                     throw error(
                         element, "a step after * or after a range, such as \(parts[0])-\(range.upperBound)/\(count)")
                 }
-                // No range is longer, and a sum shall not overflow.
+                // No range is longer, and a sum must not overflow.
                 step = min(count, 60)
             }
             for value in stride(from: bounds.0, through: bounds.1, by: step) { set |= 1 << UInt64(value) }
@@ -69,7 +69,7 @@ extension CronField {
         return number
     }
 
-    /// Digits and nothing else.
+    /// Reads digits and nothing else.
     private static func number(_ text: Substring) -> Int? {
         text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ? Int(text) : nil
     }
@@ -80,7 +80,7 @@ extension CronField {
 
     // MARK: Writing
 
-    /// What stands for a set. With `steps` it may begin with a star, and with `star` it does; then the set contains the
+    /// The text for a set. With `steps` it may begin with a star, and with `star` it does; then the set contains the
     /// first value.
     func text(for set: UInt64, steps: Bool = false, star: Bool = false) -> String {
         guard set != all else { return "*" }
@@ -94,7 +94,7 @@ extension CronField {
         return star ? "*/\(range.upperBound),\(Self.list(values.dropFirst()))" : Self.list(values[...])
     }
 
-    /// Values with commas, and three or more that follow on each other as ranges.
+    /// Values with commas; three or more consecutive values become a range.
     private static func list(_ values: ArraySlice<Int>) -> String {
         var elements: [String] = []
         var rest = values

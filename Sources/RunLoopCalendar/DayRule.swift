@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 
-/// Which days a schedule has.
+/// The days of a schedule.
 struct DayRule: Hashable {
     /// Bit n is day n of a month.
     let days: UInt64
@@ -8,7 +8,7 @@ struct DayRule: Hashable {
     let months: UInt64
     /// Bit 0 is Sunday.
     let weekdays: UInt64
-    /// Whether it is enough that the day of the month or the day of the week fits.
+    /// Whether only one of the day of the month and the day of the week must fit.
     let either: Bool
 
     static let allDays = CronField.dayOfMonth.all
@@ -18,7 +18,7 @@ struct DayRule: Hashable {
     init(
         days: UInt64 = allDays, months: UInt64 = allMonths, weekdays: UInt64 = allWeekdays, either: Bool = false
     ) {
-        // Each day fits if one of the two is free, and equal rules shall be written alike.
+        // Each day fits if one of the two is free, and equal rules must be stored alike.
         let free = either && (days == Self.allDays || weekdays == Self.allWeekdays)
         self.days = free ? Self.allDays : days
         self.months = months
@@ -26,7 +26,7 @@ struct DayRule: Hashable {
         self.either = either && !free
     }
 
-    /// The first of the days from one on, counted from the beginning of 1970; `nil` if none is ever.
+    /// The first of the days at or after a day, counted from the beginning of 1970; `nil` if there never is one.
     func next(from day: Int64) -> Int64? {
         var month = Month(of: day)
         var first = Int(day - month.start) + 1
@@ -44,7 +44,7 @@ struct DayRule: Hashable {
     /// The days of a month: bit n is day n.
     private func matches(in month: Month) -> UInt64 {
         guard months >> UInt64(month.month) & 1 != 0 else { return 0 }
-        // Bit 0 is what the first of the month is, and five weeks are more than a month.
+        // Bit 0 is the weekday of the first of the month, and five weeks are more than a month.
         let week = (weekdays >> month.weekday | weekdays << (7 - month.weekday)) & Self.allWeekdays
         let byWeekday = (week | week << 7 | week << 14 | week << 21 | week << 28) << 1
         return (either ? days | byWeekday : days & byWeekday) & (1 << UInt64(month.length + 1) - 1)
@@ -54,8 +54,8 @@ struct DayRule: Hashable {
 extension DayRule: CustomStringConvertible {
     /// The three fields of crontab(5).
     var description: String {
-        // Both fit where one of the two fields begins with a star: with `*/2`, for example. Such a field contains its first
-        // value.
+        // Both must fit if one of the two fields begins with a star: with `*/2`, for example. Such a field contains its
+        // first value.
         let both = !either && days != Self.allDays && weekdays != Self.allWeekdays
         let starDay = both && days & 0b10 != 0
         let day = CronField.dayOfMonth.text(for: days, star: starDay)
@@ -69,7 +69,7 @@ private struct Month {
     private(set) var year: Int
     /// From 1 to 12.
     private(set) var month: Int
-    /// Its first day, counted from the beginning of 1970.
+    /// The first day of the month, counted from the beginning of 1970.
     private(set) var start: Int64
 
     private static let calendar = {
@@ -94,7 +94,7 @@ private struct Month {
         }
     }
 
-    /// What its first day is; Sunday is 0. The first day of 1970 was a Thursday.
+    /// The weekday of its first day; Sunday is 0. The first day of 1970 was a Thursday.
     var weekday: UInt64 { UInt64(((start + 4) % 7 + 7) % 7) }
 
     mutating func advance() {

@@ -1,6 +1,6 @@
 internal import RunLoopKit
 
-/// A time of day as a clock on the wall shows it, to the minute.
+/// A time of day as a wall clock shows it, to the minute.
 public struct TimeOfDay: Sendable, Hashable, Comparable {
     /// From 0 to 23.
     public let hour: Int

@@ -2,12 +2,12 @@ internal import Glibc
 internal import RunLoopCore
 public import RunLoopSimulation
 
-/// Runs a program in many simulations, each with another legal order of what happens, until one of them fails.
+/// Runs a program in many simulations, each with another legal order of events, until one of them fails.
 ///
-/// In a simulation the order of what happens is the same each time. In the real world much of it is open: which of the
-/// tasks that may go on does, which thread goes first, how the bytes of a connection are cut, and what a program itself
-/// leaves open with `Simulation.choice(_:of:)`. An exploration tries these, with several strategies by turns. When a run
-/// fails, it looks for the shortest schedule that fails in the same way.
+/// In one simulation the order of events is the same each time. In the real world much of it is open: which of the
+/// ready tasks runs, which thread goes first, how the bytes of a connection are cut, and any choice that a program
+/// itself leaves open with `Simulation.choice(_:of:)`. An exploration tries these, with several strategies by turns.
+/// When a run fails, it looks for the shortest schedule that fails in the same way.
 ///
 /// ```swift
 /// let result = Exploration().run { simulation in
@@ -19,31 +19,31 @@ public import RunLoopSimulation
 /// }
 /// ```
 ///
-/// What the loop promises holds in every schedule: posts of one thread arrive in their order, equal dates of one loop are
-/// served in the order in which they were armed, the bytes of a connection come in order, and time does not move while
-/// there is something to do. Jobs of different tasks have no order here, even on one loop.
+/// The guarantees of the loop hold in every schedule: posts of one thread arrive in their order, and equal dates of one
+/// loop are served in the order in which they were armed. The bytes of a connection come in order, and time does not
+/// move while there is something to do. Jobs of different tasks have no order here, even on one loop.
 ///
 /// The same seed explores the same schedules. A value and `Sendable`.
 public struct Exploration: Sendable {
-    /// How many schedules are tried at most.
+    /// The largest number of schedules to try.
     public var schedules: Int
 
-    /// How long the exploration may take, in real time; without a limit unless given. It is looked at between runs.
+    /// How long the exploration may take, in real time; without a limit unless given. It is checked between runs.
     public var duration: Duration?
 
-    /// What the schedules follow from.
+    /// The seed of the schedules.
     public var seed: UInt64
 
-    /// What counts as a fault besides an error that the program throws.
+    /// The faults to look for besides an error that the program throws.
     public var limits: Limits
 
     /// Schedules that have failed before. They are tried first, and then others that are near to them.
     public var former: [ScheduleToken]
 
-    /// How schedules are chosen; with all strategies, by turns, unless given.
+    /// The kinds of schedules to try; all kinds, by turns, unless given.
     public var strategies: Set<Strategies>
 
-    /// An exploration.
+    /// Creates an exploration.
     ///
     /// - Precondition: there is at least one schedule, and a strategy.
     public init(
@@ -60,17 +60,17 @@ public struct Exploration: Sendable {
         self.former = former
     }
 
-    /// What came of an exploration. A value and `Sendable`.
+    /// The result of an exploration. A value and `Sendable`.
     public enum Result: Sendable {
-        /// All schedules have passed: so many.
+        /// All schedules, so many, have passed.
         case passed(schedules: Int)
         case failed(Finding)
     }
 
-    /// Explores a program. It is run on the calling thread, which blocks meanwhile.
+    /// Explores a program. The program runs on the calling thread, which blocks meanwhile.
     ///
-    /// - Parameter body: the program. It is called once for each schedule, must do the same each time but for what its
-    ///   simulation chooses, and fails by throwing an error.
+    /// - Parameter body: the program. It is called once for each schedule, must do the same each time except for the
+    ///   choices of its simulation, and fails by throwing an error.
     @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
     public func run(_ body: (Simulation) throws -> Void) -> Result {
         withoutActuallyEscaping(body) { body in
@@ -81,14 +81,14 @@ public struct Exploration: Sendable {
 
     /// Explores a program in other processes, so that a run that traps or never ends is found like any other.
     ///
-    /// They are this program, called again. In them it has to come to the same call, which then runs the schedules and
-    /// does not return. Their standard output goes nowhere.
+    /// Each of them runs this program again. There it has to reach the same call, which then runs the schedules and
+    /// does not return. The standard output of these processes is discarded.
     ///
     /// - Parameters:
-    ///   - name: of this exploration among those of the program.
-    ///   - arguments: what the program is called with, its name first; those of this process unless given.
+    ///   - name: the name of this exploration among those of the program.
+    ///   - arguments: the command that runs the program, its name first; the arguments of this process unless given.
     ///   - body: the program; see ``run(_:)``.
-    /// - Returns: what came of it. In a process that runs the schedules of another exploration, that nothing was tried.
+    /// - Returns: the result. In a process that runs the schedules of another exploration, that nothing was tried.
     @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
     public func run(
         inProcessesFor name: String, arguments: [String] = CommandLine.arguments, _ body: (Simulation) throws -> Void
@@ -105,7 +105,7 @@ public struct Exploration: Sendable {
 
     /// Runs a program with one schedule.
     ///
-    /// - Returns: what is wrong with the run, if anything.
+    /// - Returns: the fault of the run, if any.
     @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
     public func replay(_ token: ScheduleToken, _ body: (Simulation) throws -> Void) -> Fault? {
         withoutActuallyEscaping(body) { body in
@@ -115,9 +115,9 @@ public struct Exploration: Sendable {
 
     private var portfolio: Portfolio { Portfolio(seed: seed, former: former, strategies: strategies) }
 
-    // MARK: What is found
+    // MARK: Findings
 
-    /// Between so many schedules the time is looked at.
+    /// The number of schedules between two looks at the time.
     private static let batch = 32
 
     private func run(_ runner: inout some Runner & ~Copyable) -> Result {

@@ -1,37 +1,37 @@
 extension Exploration {
     /// A fault that an exploration has found, and the schedule that leads to it. A value and `Sendable`.
     public struct Finding: Sendable {
-        /// What is wrong.
+        /// The fault.
         public let fault: Fault
 
-        /// The shortest schedule that was found to fail in this way.
+        /// The shortest known schedule that fails in this way.
         public let token: ScheduleToken
 
-        /// The schedule with which it was found.
+        /// The schedule that led to it first.
         public let first: ScheduleToken
 
-        /// How many schedules were tried, with the one that failed.
+        /// The number of schedules that were tried, including the one that failed.
         public let schedules: Int
 
-        /// What chose the schedule that failed.
+        /// The name of the strategy that chose the failing schedule.
         let strategy: String
 
-        /// How many runs it took to make the schedule short.
+        /// The number of runs that it took to make the schedule short.
         public let attempts: Int
 
-        /// Whether the schedule failed in the same way once more.
+        /// Whether a repeated run failed in the same way.
         public let isReproducible: Bool
 
-        /// What happened in the run that fails.
+        /// A picture of the failing run.
         public let picture: String
 
-        /// What happened in a run that passes, with one departure less.
+        /// A picture of a run that passes, with one departure less.
         public let nearest: String?
     }
 }
 
 extension Exploration.Finding: CustomStringConvertible {
-    /// What was found, with the token that replays it.
+    /// A report of the fault, with the token that replays it.
     public var description: String {
         var lines = [
             "\(fault)",

@@ -4,8 +4,8 @@ public import RunLoopKit
 // Foundation's spellings, with dates and seconds in place of instants and durations.
 
 extension RunLoop {
-    /// The instant on the loop's clock that stands for `date`, as the clocks are set now. If the wall clock is changed
-    /// later, nothing moves.
+    /// The instant on the loop's clock that corresponds to `date`, as the clocks are set now; a later change of the
+    /// wall clock moves nothing.
     ///
     /// In a simulation time begins at Foundation's reference date, so that dates are the same in every run.
     ///
@@ -14,7 +14,7 @@ extension RunLoop {
         now + RunLoopFoundation.duration(seconds: date.timeIntervalSince(wallClock))
     }
 
-    /// The date that stands for an instant, as the clocks are set now.
+    /// The date that corresponds to an instant, as the clocks are set now.
     public func date(of instant: Instant) -> Date {
         guard instant != .distantFuture else { return .distantFuture }
         guard instant != .distantPast else { return .distantPast }
@@ -44,7 +44,7 @@ extension RunLoop {
     }
 }
 
-/// Seconds as a duration. What is beyond the range of a loop's clock counts as never.
+/// Seconds as a duration; values beyond the range of a loop's clock count as never.
 func duration(seconds: TimeInterval) -> Duration {
     require(
         !seconds.isNaN, "a time in seconds is a number, and NaN is none; to park a timer use Date.distantFuture")

@@ -2,14 +2,14 @@ public import FoundationEssentials
 public import RunLoopKit
 
 extension RunLoop.WallTime {
-    /// The time that a date stands for, rounded to the nanosecond and saturated.
+    /// The time that corresponds to a date, rounded to the nanosecond and saturated.
     ///
     /// - Precondition: `date` is a number.
     public init(_ date: Date) {
         let interval = date.timeIntervalSinceReferenceDate
         require(!interval.isNaN, "a date is a number of seconds, and NaN is none; for never use Date.distantFuture")
-        // What is beyond these limits is beyond those of a wall time. The whole seconds are taken apart, so that as much
-        // of the fraction is kept as the date has.
+        // Values beyond these limits are beyond those of a wall time. The whole seconds are separated, so that the
+        // result keeps as much of the fraction as the date has.
         let seconds = max(-1e11, min(1e11, interval))
         let whole = seconds.rounded(.down)
         let fraction = ((seconds - whole) * 1e9).rounded()
@@ -20,7 +20,7 @@ extension RunLoop.WallTime {
 }
 
 extension Date {
-    /// The date that a time of the wall clock stands for, as exactly as dates are: in our days to a tenth of a
+    /// The date that corresponds to a time of the wall clock, as exactly as dates are: in our days to a tenth of a
     /// microsecond. `distantFuture` and `distantPast` are those of `Date`.
     public init(_ time: RunLoop.WallTime) {
         switch time {
@@ -34,5 +34,5 @@ extension Date {
     }
 }
 
-/// From the beginning of 1970 to Foundation's reference date, in seconds.
+/// The seconds from the beginning of 1970 to Foundation's reference date.
 private let referenceDate: Int64 = 978_307_200

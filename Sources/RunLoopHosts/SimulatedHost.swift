@@ -10,7 +10,7 @@ public final class SimulatedHost: Sendable {
     public let name: String
     // Unsafe, but only the thread whose turn it is uses it.
     nonisolated(unsafe) let machine: Machine
-    /// What its process does; `nil` on the host of the test's own threads.
+    /// The program of its process; `nil` on the host of the test's own threads.
     private let program: (@Sendable (RunLoop) throws -> Void)?
     private let service: Service?
     private let mayFail: Bool
@@ -21,11 +21,11 @@ public final class SimulatedHost: Sendable {
 
     private struct State {
         var process: HostProcess?
-        /// How often a process was started.
+        /// The number of processes started so far.
         var lives = 0
         var ending: Ending?
         var messages: [Message] = []
-        /// Comes when the watchdog was not fed in time.
+        /// The end of the process, unless the watchdog is fed in time.
         var starvation: Appointment?
     }
 
@@ -49,12 +49,12 @@ public final class SimulatedHost: Sendable {
     /// Its disk.
     public var disk: SimulatedDisk { machine.disk }
 
-    // MARK: Its life
+    // MARK: Start and end
 
     /// Whether its process runs.
     public var isRunning: Bool { state.withLock { $0.process != nil } }
 
-    /// How a process ended.
+    /// The reason why a process ended.
     public enum Ending: Sendable {
         /// Its main thread has left its loop, and nothing was wrong.
         case returned
@@ -62,21 +62,21 @@ public final class SimulatedHost: Sendable {
         case failed(any Error)
         /// A signal ended it.
         case killed(Signal)
-        /// The service manager ended it, because it had no sign of life in time.
+        /// The service manager ended it, because it received no sign of life in time.
         case starvedWatchdog
         /// Its host crashed.
         case crashed
     }
 
-    /// How its last process ended; `nil` while the present one runs.
+    /// The reason why its last process ended; `nil` while the present one runs.
     public var ending: Ending? { state.withLock { $0.ending } }
 
-    /// What other threads may ask of the main loop of its process, such as a test that has a block run there; `nil` if
-    /// none runs.
+    /// The remote of its process's main loop, with which other threads, such as that of a test, can run a block there;
+    /// `nil` if no process runs.
     public var remote: RunLoop.Remote? { state.withLock { $0.process?.remote } }
 
-    /// Starts its program anew, in a new process, at the present time of its clock. Does nothing while one runs, or on the
-    /// host of the test.
+    /// Starts its program anew, in a new process, at the present time of its clock. Does nothing while a process runs,
+    /// or on the host of the test.
     public func start() {
         guard let program, !isRunning, !network.isOver else { return }
         machine.isUp = true
@@ -111,7 +111,7 @@ public final class SimulatedHost: Sendable {
         case (nil, .signalled(let signal, _)): forgetProcess(.killed(signal))
         case (nil, _): forgetProcess(.returned)
         }
-        // A service manager ends what is left of a service.
+        // A service manager ends the remaining processes of a service.
         if service != nil { machine.killAll() }
     }
 
@@ -125,8 +125,8 @@ public final class SimulatedHost: Sendable {
     }
 
     /// Stops the machine where it is, as a loss of power does: its threads run nothing more, its connections are gone
-    /// without a word, and what arrives is lost until it starts again. Does nothing if it is down. On a thread of the host
-    /// itself the call does not return.
+    /// without a word, and bytes that arrive are lost until it starts again. Does nothing if it is down. On a thread of
+    /// the host itself the call does not return.
     public func crash() {
         require(program != nil, "the test itself runs on this host; crash another one")
         guard machine.isUp else { return }
@@ -143,7 +143,7 @@ public final class SimulatedHost: Sendable {
 
     // MARK: Programs and processes
 
-    /// Puts a program at a path: what a `ChildProcess` of this host runs that is started from there.
+    /// Installs a program at a path, from which a `ChildProcess` of this host can start it.
     ///
     /// ```swift
     /// host.install(program: "/usr/bin/backup") { process in
@@ -153,31 +153,31 @@ public final class SimulatedHost: Sendable {
     ///
     /// - Parameters:
     ///   - path: the path from the root.
-    ///   - program: called in each process that runs it. What it captures lives as long as the simulation.
+    ///   - program: called in each process that runs it. Its captured objects live as long as the simulation.
     public func install(program path: String, _ program: @escaping SimulatedProcess.Program) {
         require(path.hasPrefix("/"), "a program is installed at a path from the root, such as /bin/\(path)")
         machine.disk.installDirectory(at: Directories.parent(of: path))
         machine.programs[path] = program
     }
 
-    /// How many processes it can have, its main one counted; `nil`, the default, for any number. One more cannot be
-    /// started, with `EAGAIN`.
+    /// The largest number of its processes, including the main one; `nil`, the default, for any number. Another one
+    /// cannot be started, with `EAGAIN`.
     public var processLimit: Int? {
         get { machine.mostProcesses == .max ? nil : machine.mostProcesses }
         set { machine.mostProcesses = newValue ?? .max }
     }
 
-    /// A process that a host has. A value and `Sendable`.
+    /// A process of a host. A value and `Sendable`.
     public struct RunningProcess: Sendable, Hashable {
         /// Its number.
         public let identifier: Int32
-        /// What it runs: the path, and the arguments; empty for the main process.
+        /// The path and the arguments of its program; empty for the main process.
         public let command: [String]
-        /// Whether it has ended, and its parent has not asked how.
+        /// Whether it has ended, and its parent has not reaped it.
         public let isZombie: Bool
     }
 
-    /// The processes that it has, by number.
+    /// The processes of the host, by number.
     public var processes: [RunningProcess] {
         machine.processes.map {
             RunningProcess(identifier: $0.identifier, command: $0.command, isZombie: $0.status != nil)
@@ -186,22 +186,23 @@ public final class SimulatedHost: Sendable {
 
     // MARK: Signals
 
-    /// Sends its process a signal, as `kill` does. What it watches for comes to its sources; what it ignores does nothing;
-    /// anything else ends it where it is, and the system closes its descriptors. Does nothing if no process runs.
+    /// Sends its process a signal, as `kill` does. A watched signal goes to its sources, and an ignored one does
+    /// nothing; any other signal ends the process where it is, and the system closes its descriptors. Does nothing if
+    /// no process runs.
     ///
-    /// - Precondition: no signal that stops a process, such as SIGSTOP, which is not simulated.
+    /// - Precondition: not a signal that stops a process, such as SIGSTOP, which is not simulated.
     public func send(_ signal: Signal) {
         state.withLock(\.process)?.take(signal.rawValue)
     }
 
     // MARK: The service manager
 
-    /// How a service manager looks after a process, as systemd does a unit of `Type=notify`. A value and `Sendable`.
+    /// The care of a service manager for a process, as systemd's for a unit of `Type=notify`. A value and `Sendable`.
     public struct Service: Sendable, Hashable {
-        /// How long it waits for a sign of life; `nil`, the default, for ever. Then it ends the process.
+        /// How long it waits for a sign of life before it ends the process; `nil`, the default, for ever.
         public var watchdogPeriod: Duration?
 
-        /// The defaults.
+        /// Creates a service.
         public init(watchdogPeriod: Duration? = nil) {
             require(watchdogPeriod ?? .seconds(1) > .zero, "a watchdog's period is more than zero")
             self.watchdogPeriod = watchdogPeriod
@@ -214,9 +215,9 @@ public final class SimulatedHost: Sendable {
         }
     }
 
-    /// What a process has told its service manager. A value and `Sendable`.
+    /// A message from a process to its service manager. A value and `Sendable`.
     public struct Message: Sendable, Hashable, CustomStringConvertible {
-        /// When.
+        /// The time of the message.
         public let instant: RunLoop.Instant
         /// Its lines, for example `READY=1`.
         public let text: String
@@ -225,7 +226,7 @@ public final class SimulatedHost: Sendable {
         public var description: String { "\(instant) \(text)" }
     }
 
-    /// What its processes have told the service manager, signs of life left out.
+    /// The messages of its processes to the service manager, except signs of life.
     public var messages: [Message] { state.withLock { $0.messages } }
 
     private func take(_ text: String) {
@@ -233,7 +234,7 @@ public final class SimulatedHost: Sendable {
         guard text == "WATCHDOG=1" else {
             state.withLock { $0.messages.append(Message(instant: now, text: text)) }
             network.surroundings.note(name, text)
-            // The first sign of life is that it is ready.
+            // READY=1 counts as the first sign of life.
             if text.split(separator: "\n").contains("READY=1") { expectLife() }
             return
         }
@@ -260,17 +261,18 @@ public final class SimulatedHost: Sendable {
         process.end(by: .abort)
     }
 
-    // MARK: The clock on the wall
+    // MARK: The wall clock
 
-    /// What its clock shows; first what that of the simulation showed when the host was added. Setting it is what a person
-    /// or a time server does: wall timers of its process are told. It goes on while the host is down.
+    /// The time of its clock, which starts with that of the simulation's clock when the host is added. Setting it
+    /// simulates a person or a time server, and notifies the wall timers of its process. The clock runs while the host
+    /// is down.
     public var wallTime: RunLoop.WallTime {
         get { machine.clock.time }
         set { machine.clock.time = newValue }
     }
 
-    /// From now on its clock is too fast by so many billionths, or too slow if they are negative: with 20,000 it gains
-    /// 1.7 s a day.
+    /// Makes its clock too fast by so many billionths, or too slow if they are negative: with 20,000 it gains 1.7 s a
+    /// day.
     ///
     /// - Precondition: more than -1,000,000,000.
     public func setWallClockDrift(billionths: Int64) {

@@ -4,11 +4,11 @@ public import RunLoopKit
 public import RunLoopSimulation
 package import RunLoopUnix
 
-/// Hosts with addresses and names, and what links them, in a simulation.
+/// Hosts with addresses and names, and the links between them, in a simulation.
 ///
-/// What runs on a host uses listeners, connections, names and TLS of RunLoopUnix as on a real one: the same code, on
-/// sockets of the simulation. Bytes take the time that the link takes, arrive in order, and in pieces of sizes that are
-/// legal, but chosen by the simulation's seed. Links can be slow, lossy or cut, and hosts can crash.
+/// Programs on a host use listeners, connections, names and TLS of RunLoopUnix as on a real one: the same code, on
+/// sockets of the simulation. Bytes take the time of their link and arrive in order, in pieces of sizes that are legal,
+/// but chosen by the simulation's seed. Links can be slow, lossy or cut, and hosts can crash.
 ///
 /// ```swift
 /// withSimulation(seed: 7) { simulation in
@@ -37,10 +37,10 @@ public final class SimulatedNetwork: Sendable {
 
     private static let ofWorld = WorldLocal<SimulatedNetwork?> { _ in nil }
 
-    /// The host that the test's own threads are on: what a test does itself comes from there. Its name is `test`.
+    /// The host of the test's own threads, named `test`: connections that a test itself opens come from there.
     public let test: SimulatedHost
 
-    /// A network with the host of the test's own threads.
+    /// Creates a network with the host of the test's own threads.
     ///
     /// - Precondition: on the thread of `withSimulation`, which has opened no socket yet; a simulation has one network.
     public init(_ simulation: Simulation) {
@@ -53,7 +53,7 @@ public final class SimulatedNetwork: Sendable {
         let loop = simulation.loop
         let world = loop.world
         require(Self.ofWorld[world] == nil, "a simulation has one network; add your hosts to that")
-        // It lives as long as the simulation: connections may outlive whoever has made it.
+        // It lives as long as the simulation: connections may outlive the program that made the network.
         Self.ofWorld.set(self, in: world)
         network.add(test.machine, addresses: test.addresses)
         simulation.add(system, for: loop)
@@ -69,19 +69,19 @@ public final class SimulatedNetwork: Sendable {
 
     /// Adds a host and starts its program.
     ///
-    /// The program is what `main` would be. It is called on a thread of the host, with that thread's loop, which is its
-    /// main loop. When it has returned, the loop runs until it is stopped or nothing is left in it. The process ends then.
-    /// An error that it throws ends it at once; see ``SimulatedHost/ending``. That is a fault of the simulation, which
-    /// `withSimulation` throws and an exploration finds, unless the host may fail. A program must not call `exit`, which
-    /// would end the test.
+    /// The program takes the place of `main`. It is called on a thread of the host, with that thread's loop, which is
+    /// its main loop. When it has returned, the loop runs until it is stopped or nothing is left in it. The process
+    /// ends then. An error that the program throws ends the process at once; see ``SimulatedHost/ending``. That is a
+    /// fault of the simulation, which `withSimulation` throws and an exploration finds, unless the host may fail. A
+    /// program must not call `exit`, which would end the test.
     ///
     /// - Parameters:
-    ///   - name: its name, which other hosts can look up; there is no other host of that name.
+    ///   - name: its name, which other hosts can look up; unique in the network.
     ///   - addresses: its addresses, in digits; one of `10.0.0.0/8` and one of `fd00::/8` unless given.
-    ///   - service: how a service manager looks after its process; `nil`, the default, for none.
-    ///   - mayFail: whether its program may throw an error, as one does that is to refuse its configuration; not unless
-    ///     given.
-    ///   - program: what runs on it; once more each time the host starts again.
+    ///   - service: the care of a service manager for its process; `nil`, the default, for none.
+    ///   - mayFail: whether its program may throw an error, for example when it has to refuse its configuration;
+    ///     `false` unless given.
+    ///   - program: the program; called once more each time the host starts again.
     @discardableResult
     public func addHost(
         _ name: String, addresses: [String]? = nil, service: SimulatedHost.Service? = nil, mayFail: Bool = false,
@@ -104,12 +104,12 @@ public final class SimulatedNetwork: Sendable {
         ["10.0.\(number >> 8).\(number & 0xff)", "fd00::\(String(number, radix: 16))"]
     }
 
-    /// Two descriptors on the test's host that are connected to each other.
+    /// Makes two connected descriptors on the test's host.
     package func makeSocketPair() -> (Int32, Int32) { testSystem.makePair() }
 
     // MARK: Links
 
-    /// How hosts are linked, unless ``setLink(_:from:to:)`` says it of the two.
+    /// The link between hosts for which ``setLink(_:from:to:)`` has set none.
     public var link: NetworkLink {
         get { network.usualLink }
         set {
@@ -124,7 +124,7 @@ public final class SimulatedNetwork: Sendable {
         setLink(link, from: other, to: one)
     }
 
-    /// Links two hosts, in one direction. What is under way already arrives as it would have.
+    /// Links two hosts, in one direction. Bytes that are under way already arrive as they would have.
     public func setLink(_ link: NetworkLink, from one: SimulatedHost, to other: SimulatedHost) {
         link.check()
         network.links[NetworkPath(from: one.machine, to: other.machine)] = link
@@ -132,9 +132,9 @@ public final class SimulatedNetwork: Sendable {
 
     // MARK: Faults
 
-    /// Cuts the link of two hosts, in one direction: nothing that would arrive there arrives. Connections stay, and go on
-    /// when the link is healed. If it is cut for longer than a quarter of an hour, those that had something to send fail
-    /// with `ETIMEDOUT`.
+    /// Cuts the link of two hosts, in one direction: nothing arrives there. Connections stay, and continue when the
+    /// link is healed. If it is cut for longer than a quarter of an hour, connections with unsent bytes fail with
+    /// `ETIMEDOUT`.
     public func cut(from one: SimulatedHost, to other: SimulatedHost) {
         cut(NetworkPath(from: one.machine, to: other.machine))
     }
@@ -176,8 +176,8 @@ public final class SimulatedNetwork: Sendable {
         network.surroundings.note(one.name, "healed to \(other.name)")
     }
 
-    /// Resets the connections between two hosts, at both ends, as a middlebox does that has lost its table: each end fails
-    /// with `ECONNRESET`.
+    /// Resets the connections between two hosts, at both ends, as a middlebox that has lost its table does: each end
+    /// fails with `ECONNRESET`.
     public func reset(between one: SimulatedHost, and other: SimulatedHost) {
         one.resetConnections(to: other.machine)
         other.resetConnections(to: one.machine)
@@ -185,7 +185,8 @@ public final class SimulatedNetwork: Sendable {
 
     // MARK: Names
 
-    /// Says what a name leads to from now on. Without it, a host's name leads to its addresses, and others are not found.
+    /// Sets the answer for a name from now on. Without it, a host's name leads to its addresses, and others are not
+    /// found.
     public func setAnswer(_ answer: NetworkAnswer, for name: String) {
         network.names[name] = answer
     }

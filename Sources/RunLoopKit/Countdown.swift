@@ -10,31 +10,31 @@ public import RunLoopCore
 /// ```
 ///
 /// The first tick comes at once, and then one comes every interval. A busy loop loses no time: its next tick takes off
-/// all intervals that have passed. Keep the countdown: when it goes, it stops. It belongs to its loop's thread and is
-/// not `Sendable`.
+/// all intervals that have passed. Keep the countdown: it stops when it is released. It belongs to its loop's thread
+/// and is not `Sendable`.
 public final class Countdown {
-    /// What ``pause()`` and ``resume()`` do with the interval that is under way.
+    /// The effect of ``pause()`` and ``resume()`` on the current interval.
     public enum Pausing: Sendable {
         /// The interval is dropped: `resume()` ticks at once and begins a new grid, even when the countdown is running.
         case restarting
-        /// The interval is kept: `resume()` goes on from where the pause began. It does nothing when the countdown is
+        /// The interval is kept: `resume()` continues where the pause began. It does nothing when the countdown is
         /// running.
         case continuing
     }
 
-    /// What a pause does with the interval that is under way.
+    /// The effect of a pause on the current interval.
     public let pausing: Pausing
 
     /// The time between ticks.
     public let interval: Duration
 
-    /// How many intervals are left: zero once it has finished, and `nil` if it counts without end.
+    /// The number of intervals left: zero once the countdown has finished, and `nil` if it counts without end.
     public private(set) var remaining: Int?
 
-    /// Whether it runs: it was resumed, and has neither been paused nor finished since.
+    /// Whether the countdown was resumed, and has neither been paused nor finished since.
     public var isRunning: Bool { source != nil }
 
-    /// Where it was made.
+    /// The file and line that made the countdown.
     public let origin: RunLoop.Origin
 
     private let count: Int?
@@ -45,15 +45,15 @@ public final class Countdown {
     private var next: RunLoop.Instant?
     /// The time that was left until the next tick when the pause began; negative if a busy loop had not got to it yet.
     private var rest: Duration?
-    /// The first tick of a grid only reports what is left: no interval has passed.
+    /// Whether the next tick begins a grid and only reports the rest: no interval has passed.
     private var announces = true
 
     /// A countdown of the calling thread's loop that waits for ``resume()``.
     ///
     /// - Parameters:
-    ///   - count: how many intervals to count down, not negative; `nil` to tick without end.
+    ///   - count: the number of intervals to count down, not negative; `nil` to tick without end.
     ///   - interval: the time between ticks, above zero; a second unless given.
-    ///   - pausing: what a pause does with the interval that is under way.
+    ///   - pausing: the effect of a pause on the current interval.
     ///   - tick: called at every tick on the loop's thread, with ``remaining`` up to date. Kept as long as the
     ///     countdown.
     @available(*, noasync, message: "it asks the thread for its loop; give it loop: loop")
@@ -65,7 +65,7 @@ public final class Countdown {
             from: count, interval: interval, loop: .current, pausing: pausing, tick: tick, file: file, line: line)
     }
 
-    /// A countdown of a loop. Everything else is as for the form without one.
+    /// A countdown of the given loop; otherwise as the initializer without a loop.
     public init(
         from count: Int? = nil, interval: Duration = .seconds(1), loop: RunLoop, pausing: Pausing,
         tick: @escaping (Countdown) -> Void, file: StaticString = #fileID, line: UInt32 = #line
@@ -81,7 +81,7 @@ public final class Countdown {
         origin = RunLoop.Origin(file: file, line: line)
     }
 
-    /// Starts the countdown, or goes on after a pause as ``pausing`` says. Does nothing once it has finished. On the
+    /// Starts the countdown, or continues after a pause as ``pausing`` says. Does nothing once it has finished. On the
     /// loop's thread.
     public func resume() {
         guard remaining != 0 || announces else { return tellIgnored("has finished") }

@@ -27,7 +27,7 @@ extension LoopThreadPool {
     ///
     /// - Parameters:
     ///   - name: the name of its threads, each with a number.
-    ///   - maximumThreads: how many handlers may run at a time, at least one. Unless given, as many as the machine has
+    ///   - maximumThreads: the number of handlers that may run at a time, at least one. Unless given, the number of
     ///     processors, but at least two.
     public convenience init(name: String = "background", maximumThreads: Int? = nil) {
         self.init(name: name, maximumThreads: maximumThreads ?? Self.usualThreads, in: RunLoop.currentWorld)

@@ -6,7 +6,7 @@ extension DisplayLink {
     /// A link of the current loop, in the common modes, that calls `block`.
     ///
     /// - Parameters:
-    ///   - clock: when the frames are.
+    ///   - clock: the dates of the frames.
     ///   - block: called on the loop's thread; kept until the link is invalidated.
     @available(
         *, noasync, message: "it asks the thread for its loop; make a DisplayLink and add(to: loop, forMode: .common)"
@@ -33,7 +33,7 @@ extension DisplayLink {
     }
 
     /// A link of the current loop, in the common modes, that calls a method of `weakTarget` without keeping it. When
-    /// the target is gone, the link invalidates itself.
+    /// the target is released, the link invalidates itself.
     @available(
         *, noasync, message: "it asks the thread for its loop; make a DisplayLink and add(to: loop, forMode: .common)"
     )

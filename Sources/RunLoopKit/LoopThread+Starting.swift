@@ -7,8 +7,8 @@ extension LoopThread {
     /// - Parameters:
     ///   - name: a name for debuggers and reports.
     ///   - isService: whether the thread only serves others, for example by watching them. In a simulation, such a
-    ///     thread is told last that nothing can happen any more.
-    ///   - setUp: called on the new thread; adds what the loop is to do.
+    ///     thread learns last that nothing can happen any more.
+    ///   - setUp: called on the new thread; adds items to the loop.
     public convenience init(
         name: String = "loop", isService: Bool = false, setUp: @escaping @Sendable (RunLoop) -> Void
     ) {

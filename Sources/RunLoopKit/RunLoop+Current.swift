@@ -12,7 +12,7 @@ extension RunLoop {
     )
     public static var current: RunLoop { currentReference.object }
 
-    /// The same as a reference that is not counted: the thread keeps its loop. A counted reference costs two locked
+    /// An uncounted reference to the calling thread's loop, which the thread keeps. A counted one costs two locked
     /// instructions, a tenth of the time that scheduling a timer takes.
     @available(*, noasync)
     static var currentReference: UnownedReference<RunLoop> {
@@ -20,7 +20,7 @@ extension RunLoop {
     }
 
     private static func makeCurrent() -> RunLoop {
-        // The loop of a parent process is left alone: releasing it would call handlers that are the parent's.
+        // Do not release the loop of a parent process: that would call handlers that are the parent's.
         installedReference?.retain()
         let main = MainLoop.shared
         let isMain = rlk_is_main_thread() != 0 && main.forkCount == rlk_fork_count()
@@ -28,14 +28,14 @@ extension RunLoop {
         install(loop)
         if isMain {
             loop.watchForUnservedMainActor()
-            // The main thread does not end before its process, so nobody lets go of its loop.
+            // The main thread does not end before its process, so its loop is never released.
             atexit { if rlk_is_main_thread() != 0 { RunLoop.usableReference?.with { $0.tellIfNeverRun() } } }
         }
         return loop
     }
 
-    /// The main thread's loop. Only on the main thread; other threads use ``Remote/main``. In a simulation the main thread is
-    /// the one that the simulation began on, or that of a simulated host's process.
+    /// The main thread's loop. Only on the main thread; other threads use ``Remote/main``. In a simulation the main
+    /// thread is the thread that the simulation began on, or that of a simulated host's process.
     @available(*, noasync, message: "a task may run on any thread; await RunLoop.Remote.main.run")
     public static var main: RunLoop {
         require(
@@ -46,10 +46,10 @@ extension RunLoop {
 }
 
 extension RunLoop.Remote {
-    /// What any thread may ask of the main thread's loop, even before that loop exists. On the threads of a simulation
+    /// A handle of the main thread's loop for any thread, even before that loop exists. On the threads of a simulation
     /// it is the loop that the simulation began on.
     ///
-    /// In a process that was forked without `exec`, a remote that the parent has used reaches nobody. Use the loop's
+    /// In a process that was forked without `exec`, a remote that the parent has used reaches no loop. Use the loop's
     /// own ``RunLoop/remote`` there.
     public static var main: RunLoop.Remote { RunLoop.mainRemotes[RunLoop.currentWorld] ?? MainLoop.shared.remote }
 }
@@ -62,13 +62,13 @@ extension RunLoop {
     package static var currentWorld: any World { installedReference?.with { $0.world } ?? RealWorld.shared }
 }
 
-/// What the main thread's loop and its remote share.
+/// State that the main thread's loop and its remote share.
 private struct MainLoop {
     static let shared = MainLoop()
 
     let waker: EventWaker
     let remote: RunLoop.Remote
-    /// Shows in a child process that this is the parent's.
+    /// Tells a child process that this state is the parent's.
     let forkCount = rlk_fork_count()
 
     private init() {

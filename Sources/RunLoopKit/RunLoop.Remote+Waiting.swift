@@ -12,8 +12,8 @@ extension RunLoop.Remote {
     ///   - modes: the modes in which the block may run; any mode unless given. The caller waits until the loop runs in
     ///     one of them.
     ///   - block: called once. An error that it throws is thrown here.
-    /// - Throws: ``RunLoop/WaitError`` if the loop has ended, or ends before it runs the block; otherwise what the
-    ///   block throws.
+    /// - Throws: ``RunLoop/WaitError`` if the loop has ended, or ends before it runs the block; otherwise the
+    ///   block's error.
     @available(*, noasync, message: "it blocks the calling thread; await run(inModes:_:)")
     @discardableResult
     public func performAndWait<Result: Sendable>(
@@ -34,7 +34,7 @@ extension RunLoop.Remote {
     }
 }
 
-/// A block and its result, between the thread that waits and the one that runs the block.
+/// A block and its result, shared by the waiting thread and the thread that runs the block.
 private final class WaitedCall<Result: Sendable>: Sendable {
     private enum State {
         case posted(@Sendable (RunLoop) throws -> Result)
@@ -74,7 +74,7 @@ private final class WaitedCall<Result: Sendable>: Sendable {
             }
             switch last {
             case .done(let result): return try result.get()
-            // The block is running and waits for others, which will be told too.
+            // The block is running and waits for others, which will be notified too.
             case .running: continue
             case .posted, .withdrawn: throw isOpen ? remote.endError : RunLoop.WaitError.starved
             }
@@ -82,7 +82,7 @@ private final class WaitedCall<Result: Sendable>: Sendable {
     }
 }
 
-/// What the loop keeps of a call. When the loop lets it go, whether the block ran or not, the wait is over.
+/// The loop's reference to a call. When the loop releases it, whether the block ran or not, the wait is over.
 private final class PostedCall<Result: Sendable>: Sendable {
     private let call: WaitedCall<Result>
 

@@ -8,10 +8,10 @@ public import RunLoopCore
 /// timers.cancel("poll")
 /// ```
 ///
-/// There is one timer per name. Scheduling a name again gives its timer a new interval and a new action, and drops what
-/// the former schedule had not delivered. The timers are ``TimerSource``s with 10 ms of leeway. A registry is
+/// There is one timer per name. Scheduling a name again gives its timer a new interval and a new action, and drops
+/// undelivered fires of the former schedule. The timers are ``TimerSource``s with 10 ms of leeway. A registry is
 /// `Sendable`: any thread may call its methods, and so may actions. Each is O(log n) unless noted. When the registry
-/// goes, its timers stop.
+/// is released, its timers stop.
 public final class TimerRegistry: Sendable {
     private let state = Locked(State())
 
@@ -36,11 +36,11 @@ public final class TimerRegistry: Sendable {
     /// - Parameters:
     ///   - name: the name; not empty.
     ///   - interval: the time until the action and between actions: not negative, and above zero if it repeats.
-    ///   - queue: where the action is called; ``DeliveryQueue/background`` unless given. If the timer of that name has
+    ///   - queue: the queue of the action; ``DeliveryQueue/background`` unless given. If the timer of that name has
     ///     another queue, a new timer replaces it.
     ///   - repeats: whether the action is called more than once. If not, the name is free before the action is called.
     ///   - fireInstantly: whether a repeating timer also calls its action at once, on its queue.
-    ///   - action: what to do; kept until it is replaced, cancelled or done.
+    ///   - action: the block to call; kept until it is replaced, cancelled or done.
     /// - Throws: ``TimerSourceError`` for an empty name or a bad interval; then nothing has changed.
     public func schedule(
         _ name: String, interval: Duration, queue: DeliveryQueue = .background, repeats: Bool,
@@ -68,7 +68,7 @@ public final class TimerRegistry: Sendable {
             source.resume()
             return old
         }
-        // Actions and sources are let go outside of the lock: their deinits may do anything.
+        // Release actions and sources outside of the lock: their deinits may run any code.
         withExtendedLifetime(replaced) {}
     }
 
@@ -84,7 +84,7 @@ public final class TimerRegistry: Sendable {
     /// Cancels the timer of that name. Once this has returned, on any thread, its action does not begin. An action that
     /// is running finishes, and may wait for the calling thread; see ``TimerSource/cancel()``.
     ///
-    /// - Returns: `false` if there was no such timer. A timer that does not repeat loses its name when its call is
+    /// - Returns: `false` if there was no such timer. A timer that does not repeat loses its name when its delivery is
     ///   decided, a little before the action begins.
     @discardableResult
     public func cancel(_ name: String) -> Bool {

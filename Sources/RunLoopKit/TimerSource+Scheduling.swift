@@ -32,7 +32,7 @@ extension TimerSource {
     /// - Parameters:
     ///   - start: the time until the first fire, from now; not negative.
     ///   - interval: the time between fires, above zero; used only if the source repeats.
-    ///   - queue: where the handler is called.
+    ///   - queue: the queue of the handler.
     ///   - repeats: whether it fires more than once; if not, it cancels itself after its handler.
     ///   - handler: called at every delivery.
     /// - Throws: ``TimerSourceError`` for a negative start, or an interval that is not above zero.
@@ -92,7 +92,7 @@ extension TimerSource {
 }
 
 extension TimerSource {
-    /// A source of the calling thread's loop, active at once. Keep it: when it goes, it stops.
+    /// A source of the calling thread's loop, active at once. Keep it: it stops when it is released.
     @available(*, noasync, message: "it asks the thread for its loop; give it queue: .loop(loop.remote)")
     public static func scheduled(
         start: Duration, interval: Duration, repeats: Bool, handler: @escaping (TimerSource) -> Void,
@@ -103,7 +103,7 @@ extension TimerSource {
         ).activated()
     }
 
-    /// A source of any queue, active at once. Keep it: when it goes, it stops. Any thread.
+    /// A source of any queue, active at once. Keep it: it stops when it is released. Any thread.
     public static func scheduled(
         start: Duration, interval: Duration, queue: DeliveryQueue, repeats: Bool,
         handler: @escaping @Sendable (TimerSource) -> Void, file: StaticString = #fileID, line: UInt32 = #line
@@ -113,7 +113,7 @@ extension TimerSource {
         ).activated()
     }
 
-    /// A source of the calling thread's loop on a weakly held target, active at once. Keep it: when it goes, it stops.
+    /// A source of the calling thread's loop on a weakly held target, active at once. Keep it: it stops when released.
     @available(*, noasync, message: "it asks the thread for its loop; give it queue: .loop(loop.remote)")
     public static func scheduled<Target: AnyObject>(
         start: Duration, interval: Duration, weakTarget: Target, selector: @escaping (Target) -> (TimerSource) -> Void,
@@ -125,7 +125,7 @@ extension TimerSource {
         ).activated()
     }
 
-    /// A source of any queue on a weakly held target, active at once. Keep it: when it goes, it stops. Any thread.
+    /// A source of any queue on a weakly held target, active at once. Keep it: it stops when released. Any thread.
     public static func scheduled<Target: AnyObject & Sendable>(
         start: Duration, interval: Duration, queue: DeliveryQueue, weakTarget: Target,
         selector: @escaping @Sendable (Target) -> (TimerSource) -> Void, repeats: Bool, file: StaticString = #fileID,

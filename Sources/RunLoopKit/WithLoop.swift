@@ -10,14 +10,14 @@ public import RunLoopCore
 /// }
 /// ```
 ///
-/// It is the calling task that runs `body`, on the loop's thread, where it may use the loop and what belongs to it. When
+/// The calling task itself runs `body`, on the loop's thread, where it may use the objects of that thread. When
 /// `body` has ended, the tasks that ``RunLoop/task(name:priority:inModes:_:file:line:function:)`` started and that still
 /// run are cancelled and waited for. Any thread.
 ///
 /// - Parameters:
 ///   - name: a name for debuggers and reports.
-///   - body: called once. The loop goes on while it waits, even if nothing is scheduled.
-/// - Throws: what `body` throws.
+///   - body: called once. The loop keeps running while it waits, even if nothing is scheduled.
+/// - Throws: the error of `body`.
 public nonisolated(nonsending) func withLoop<Success: Sendable>(
     named name: String = "loop", _ body: @escaping @Sendable (RunLoop) async throws -> Success
 ) async throws -> Success {

@@ -2,7 +2,7 @@ internal import CShims
 internal import Glibc
 package import RunLoopCore
 
-/// Wakes a driver with an event descriptor, which lives as long as anybody may still write to it.
+/// Wakes a driver with an event descriptor, which lives as long as any thread may still write to it.
 package final class EventWaker: Waker {
     let descriptor: Int32
 

@@ -3,7 +3,7 @@ internal import CShims
 internal import Glibc
 package import RunLoopCore
 
-/// The real driver: libevent waits, and does nothing else.
+/// The real driver, in which libevent only waits.
 ///
 /// libevent's callbacks only write down which token is ready. The loop calls the handlers after libevent has returned,
 /// so a handler may run the loop again, which libevent itself does not allow. There is one event for the deadline, one
@@ -20,13 +20,13 @@ package final class LibeventDriver: Driver {
     private var wakeEvent: UnsafeMutablePointer<event>?
     private var watches: [SourceToken: Watch] = [:]
 
-    // Neither checked nor counted: only the loop's thread gets here, and an event cost two checks and five counts of
-    // references. Callbacks reach the driver and its watches by the underscored call for the same reason; both live as
-    // long as their events.
+    // Neither checked nor counted: only the loop's thread uses them, and an event cost two checks and five reference
+    // counts. Callbacks reach the driver and its watches by the underscored call for the same reason; both live as long
+    // as their events.
 
-    /// What the timer descriptor is set to; 0 if it is disarmed or has expired.
+    /// The setting of the timer descriptor; 0 if it is disarmed or has expired.
     @exclusivity(unchecked) private var armed: Int64 = 0
-    /// Where callbacks write while a wait is under way. Whoever waits keeps it.
+    /// The queue that callbacks fill during a wait. The waiting call keeps it.
     @exclusivity(unchecked) fileprivate var ready: Unmanaged<ReadyQueue>?
 
     package init(waker: EventWaker) {
@@ -36,7 +36,7 @@ package final class LibeventDriver: Driver {
         event_config_set_flag(config, Int32(EVENT_BASE_FLAG_NOLOCK.rawValue))
         // No event has a timeout, so libevent need not know the time.
         event_config_set_flag(config, Int32(EVENT_BASE_FLAG_NO_CACHE_TIME.rawValue))
-        // The environment could choose a way to wait that does not know edges.
+        // The environment could choose a method of waiting that does not support edges.
         event_config_set_flag(config, Int32(EVENT_BASE_FLAG_IGNORE_ENV.rawValue))
         event_config_require_features(config, Int32(EV_FEATURE_ET.rawValue))
         guard let base = event_base_new_with_config(config) else {
@@ -151,7 +151,7 @@ private final class Watch {
     // Unowned and unsafe: the driver keeps its watches, and ends them before it goes.
     private unowned(unsafe) let driver: LibeventDriver
     private let token: SourceToken
-    /// What watches the wall clock: it is read when it reports, and closed at the end.
+    /// The descriptor that watches the wall clock: it is read when it reports, and closed at the end.
     private let clock: Int32?
     private var event: UnsafeMutablePointer<event>?
 
@@ -198,7 +198,7 @@ private final class Watch {
 }
 
 extension Unmanaged {
-    /// Calls `body` with the object, which something else keeps.
+    /// Calls `body` with the object, which must be kept elsewhere.
     // Underscored, and not `UnownedReference`: the compiler does not inline that from another module, which cost 65
     // instructions a pass.
     @inline(__always)

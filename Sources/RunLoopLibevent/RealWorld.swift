@@ -15,8 +15,8 @@ package final class RealWorld: World {
         return RunLoop.WallTime(secondsSince1970: Int64(time.tv_sec)) + .nanoseconds(time.tv_nsec)
     }
 
-    /// Both clocks run at the same rate, which time servers adjust for both. What makes their difference another one is
-    /// told to loops that watch the clock.
+    /// Both clocks run at the same rate, which time servers adjust for both. Any other change of their difference is
+    /// reported to loops that watch the clock.
     package func instant(of time: RunLoop.WallTime) -> RunLoop.Instant {
         // Read first: an instant that is a little late is never early.
         let wallTime = wallTime
@@ -64,7 +64,7 @@ extension RunLoop {
     /// A loop of the calling thread in the real world.
     ///
     /// - Parameters:
-    ///   - waker: one that was handed out before, together with `remote`.
+    ///   - waker: a waker that was handed out before, together with `remote`.
     package static func real(waker: EventWaker = EventWaker(), remote: Remote? = nil) -> RunLoop {
         RunLoop(driver: LibeventDriver(waker: waker), world: RealWorld.shared, remote: remote)
     }

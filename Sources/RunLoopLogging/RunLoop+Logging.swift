@@ -3,11 +3,11 @@ public import Logging
 public import RunLoopKit
 
 extension RunLoop {
-    /// Logs what the loop does: runs, fires, deliveries and frames. Replaces what ``/RunLoopKit/RunLoop/trace`` was set
-    /// to.
+    /// Logs the activity of the loop: runs, fires, deliveries and frames. Replaces the value of
+    /// ``/RunLoopKit/RunLoop/trace``.
     ///
     /// Requests that the loop ignores, such as adding an invalid timer, are logged as notices. Call this on the loop's
-    /// thread; the logger is called there too, so each event costs the loop what the logger takes.
+    /// thread; the logger is called there too, so each event costs the loop the time of the logger.
     ///
     /// - Parameters:
     ///   - logger: the logger; messages carry the loop's mode as metadata.

@@ -2,7 +2,7 @@
 public import CoreMetrics
 public import RunLoopKit
 
-/// Publishes what a loop does as metrics, at regular intervals.
+/// Publishes metrics of a loop, at regular intervals.
 ///
 /// ```swift
 /// let metrics = LoopMetrics(loop.remote, name: "main")
@@ -11,14 +11,14 @@ public import RunLoopKit
 /// Every metric carries the dimension `loop` with the given name:
 /// - the counters of ``/RunLoopKit/RunLoop/Statistics``: `runloop.passes`, `runloop.waits`, `runloop.fires`,
 ///   `runloop.savedWakeUps`, `runloop.sources`, `runloop.blocks`, `runloop.jobs` and `runloop.parks`;
-/// - `runloop.lateness`, a gauge in seconds for each of the `quantile` dimensions 0.5, 0.99 and 1: how late deadlines
-///   were served since the last publication;
-/// - `runloop.response`, a timer: how long the loop took to answer when it was asked for its statistics. A responsive
-///   loop answers quickly; while a handler blocks it, there is no answer.
+/// - `runloop.lateness`, a gauge in seconds for each of the `quantile` dimensions 0.5, 0.99 and 1: the lateness of the
+///   deadlines served since the last publication;
+/// - `runloop.response`, a timer: how long the loop took to answer a request for its statistics. A responsive loop
+///   answers quickly; while a handler blocks it, there is no answer.
 ///
-/// A thread of its own asks, and the loop answers in its next pass, in any mode. This wakes the loop once per interval
-/// and keeps no run from finishing. Keep the object: publishing stops when it goes, or when the loop ends. It is
-/// `Sendable`; any thread may use it.
+/// A thread of the object's own asks, and the loop answers in its next pass, in any mode. This wakes the loop once per
+/// interval and keeps no run from finishing. Keep the object: publishing stops when it is released, or when the loop
+/// ends. It is `Sendable`; any thread may use it.
 public final class LoopMetrics: Sendable {
     private let thread: LoopThread
 
@@ -28,7 +28,7 @@ public final class LoopMetrics: Sendable {
     ///   - loop: the loop.
     ///   - name: the value of the dimension `loop`.
     ///   - interval: the time between publications, above zero.
-    ///   - factory: where metrics are made; the process's factory unless given.
+    ///   - factory: makes the metrics; the process's factory unless given.
     public init(
         _ loop: RunLoop.Remote, name: String, interval: Duration = .seconds(10), factory: (any MetricsFactory)? = nil
     ) {

@@ -16,7 +16,7 @@ public import ServiceLifecycle
 /// try await group.run()
 /// ```
 ///
-/// The daemon lives on a thread of its own with its own loop, where the service's task waits for it; no thread of the
+/// The daemon lives on a thread of its own with its own loop, and the service's task waits for it; no thread of the
 /// concurrency runtime is blocked. A graceful shutdown stops the daemon in stages, and a cancellation hurries it. Leave
 /// signals to the service group, the daemon in the default mode, and the runs of the loop to the service: stop the
 /// daemon, not the loop.
@@ -32,7 +32,7 @@ public struct DaemonService: Service {
     private let name: String
     private let setUp: @Sendable (RunLoop) throws -> Daemon
 
-    /// A service that makes its daemon when it is run.
+    /// Creates a service that makes its daemon when it is run.
     ///
     /// - Parameters:
     ///   - name: the name of the daemon's thread.
@@ -43,8 +43,8 @@ public struct DaemonService: Service {
         self.setUp = setUp
     }
 
-    /// Runs the daemon until it has stopped, the tasks of its loop have ended, and everything in the loop has been let
-    /// go.
+    /// Runs the daemon until it has stopped, the tasks of its loop have ended, and everything in the loop has been
+    /// released.
     ///
     /// - Throws: the error of the set-up, or ``Failure`` if the daemon ends with a status other than zero.
     public func run() async throws {

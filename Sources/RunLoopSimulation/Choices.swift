@@ -1,20 +1,20 @@
 package import RunLoopCore
 
-/// Chooses wherever more than one thing may legally happen next, in a simulation that is explored.
+/// The choices of an explored simulation, wherever more than one thing may legally happen next.
 ///
-/// Only the thread whose turn it is asks it.
+/// Only the thread whose turn it is calls it.
 package protocol Choices: AnyObject, Sendable {
-    /// Which of the threads that have something to do goes first.
+    /// Chooses which of the runnable threads goes first.
     ///
     /// - Parameters:
-    ///   - ready: their numbers, in the order in which they were started; at least one.
-    ///   - usual: which of them usually does.
+    ///   - ready: the numbers of the threads, in the order in which they were started; at least one.
+    ///   - usual: the thread that usually goes first.
     ///   - name: the name of a thread.
     func nextThread(of ready: [Int], usual: Int, _ name: (Int) -> String) -> Int
 
-    /// Which of the things happens first that the world does by itself at the same time.
+    /// Chooses which of several world events with the same date happens first.
     ///
-    /// - Parameter lanes: what each of them belongs to, in their usual order; at least two.
+    /// - Parameter lanes: the lane of each event, in the usual order; at least two.
     func nextEvent(of lanes: [String]) -> Int
 
     /// A thread is about to start a task of its loop.
@@ -29,38 +29,38 @@ package protocol Choices: AnyObject, Sendable {
     /// - Parameter sender: the calling thread.
     func jobCame(_ job: UnownedJob, from sender: Int, to thread: Int)
 
-    /// Which of the jobs that wait on a thread, at least one, is run next, usually the first one; `nil` if the thread has
-    /// to take in before that what is on its way.
+    /// Chooses the job that a thread runs next, of those that wait there, at least one; usually the first. `nil` if the
+    /// thread must first take in the jobs that are on their way.
     func nextJob(of jobs: [UnownedJob], on thread: Int) -> Int?
 
     /// The job that was chosen last on a thread, if there is one, has come to rest.
     func callEnded(on thread: Int)
 
-    /// Which of so many possibilities comes true; the first one is what usually happens.
+    /// Chooses one of so many possibilities; the first one is the usual one.
     func choose(_ what: String, of count: Int) -> Int
 
-    /// What comes of chance.
+    /// Chooses the value of a random quantity.
     ///
     /// - Parameters:
-    ///   - usual: what usually does.
-    ///   - range: what may.
-    ///   - drawn: what the seed says.
+    ///   - usual: the usual value.
+    ///   - range: the possible values.
+    ///   - drawn: the value that the seed gives.
     func draw(_ what: String, usual: Int, in range: ClosedRange<Int>, drawn: Int) -> Int
 
-    /// Is told of everything that happens, in a line each; see ``picture(ofSimulation:seed:)``.
+    /// Receives every event, as a line each; see ``picture(ofSimulation:seed:)``.
     var listener: (@Sendable (String) -> Void)? { get }
 
-    /// Which task was chosen last, and which step of it that is.
+    /// The task that was chosen last, and its step.
     var lastStep: (task: String, step: String) { get }
 
-    /// What would usually have been chosen last of tasks, threads or what the world does; `nil` if it was.
+    /// The usual choice in place of the last one, of tasks, threads or world events; `nil` if the last one was usual.
     var lastDeparture: String? { get }
 }
 
 /// Something that may happen at any moment.
 struct Occasion: Sendable {
     let what: String
-    /// How often it may still happen.
+    /// The number of times that it may still happen.
     var left: Int
     let action: @Sendable () -> Void
 }

@@ -1,17 +1,17 @@
 package import RunLoopCore
 
-/// The clock on the wall of a simulated machine. It goes on while no process runs there.
+/// The wall clock of a simulated machine, which runs even while no process runs there.
 package final class MachineClock: Sendable {
     private let timeline: Timeline
     private let state: Locked<State>
 
     private struct State {
         var clock: WallClock
-        /// The processes that look at it.
+        /// The processes that use the clock.
         var hosts: [Int] = []
     }
 
-    /// A clock that shows a time now.
+    /// Creates a clock that shows `time` now.
     init(on timeline: Timeline, showing time: RunLoop.WallTime) {
         self.timeline = timeline
         var clock = WallClock(start: time)
@@ -19,7 +19,7 @@ package final class MachineClock: Sendable {
         state = Locked(State(clock: clock))
     }
 
-    /// From now on the threads of this process are told when it is set.
+    /// Notifies the threads of this process, from now on, when the clock is set.
     func begins(on host: Int) {
         state.withLock { $0.hosts.append(host) }
     }
@@ -29,7 +29,7 @@ package final class MachineClock: Sendable {
         state.withLock { $0.hosts.removeAll { $0 == host } }
     }
 
-    /// What it shows. Setting it is what a person or a time server does.
+    /// The time that the clock shows; setting it simulates a person or a time server.
     package var time: RunLoop.WallTime {
         get { state.withLock { $0.clock.time(at: timeline.now) } }
         set { change { clock, now in clock.set(to: newValue, at: now) } }
@@ -37,7 +37,7 @@ package final class MachineClock: Sendable {
 
     func instant(of time: RunLoop.WallTime) -> RunLoop.Instant { state.withLock { $0.clock.instant(of: time) } }
 
-    /// From now on it is too fast by so many billionths, or too slow if they are negative.
+    /// Makes the clock too fast by so many billionths, or too slow if they are negative.
     package func setDrift(billionths: Int64) {
         require(billionths > -1_000_000_000, "a clock that drifts still goes forward; set its time instead")
         change { clock, now in clock.setDrift(billionths, at: now) }

@@ -1,12 +1,12 @@
 internal import RunLoopCore
 
 extension Simulation {
-    /// What has happened last, as a picture: time goes down, and each host has a lane, as has each of the test's own
-    /// threads; with hosts, these are the host `test`. It fits on a screen of 120 columns: it has the last forty events,
-    /// and time in which nothing happened takes no room. Only escapes may be longer than a line.
+    /// A picture of the last events: time goes down, and each host has a lane, as has each of the test's own threads;
+    /// with hosts, these are the host `test`. It fits on a screen of 120 columns: it has the last forty events, and
+    /// omits time in which nothing happened. Only escapes may be longer than a line.
     ///
-    /// There are messages between hosts, what becomes of hosts and connections, escapes, and each ``note(_:)``. What timers
-    /// did is there if the simulation is traced, or if the test has the trait `.simulated` of RunLoopTesting.
+    /// It shows messages between hosts, changes of hosts and connections, escapes, and each ``note(_:)``. Fires of
+    /// timers are shown if the simulation is traced, or if the test has the trait `.simulated` of RunLoopTesting.
     ///
     /// Any thread, also when the simulation is over.
     public var picture: String {
@@ -17,7 +17,7 @@ extension Simulation {
     }
 }
 
-/// What a simulation in another process has told of its events, as a picture.
+/// Draws the events that a simulation in another process has reported.
 package func picture(ofSimulation lines: some Sequence<Substring>, seed: UInt64) -> String {
     let history = History(lines)
     let end = history.contents.events.last?.date ?? RunLoop.Instant(nanoseconds: 0)
@@ -29,11 +29,11 @@ private struct Picture {
     private let lanes: [History.Lane]
     private let events: [History.Event]
     private let forgotten: Int
-    /// How wide a lane is.
+    /// The width of a lane.
     private let width: Int
 
     private static let (mostColumns, mostRows, mostLanes) = (120, 40, 12)
-    /// What lanes may take of the columns, and one of them.
+    /// The columns that all lanes may take, and one lane.
     private static let (laneColumns, lane) = (64, 5...14)
 
     init(_ history: History) {
@@ -42,7 +42,7 @@ private struct Picture {
         let start = rows.count > Self.mostRows ? rows[rows.count - Self.mostRows] : 0
         events = Array(contents.events[start...])
         forgotten = contents.forgotten + contents.events[..<start].count { $0.hasRow }
-        // Those that take part, the first ones if they are too many.
+        // The lanes that take part, the first ones if they are too many.
         let names = events.filter(\.hasRow).flatMap(\.lanes)
         let others = names.filter { name in !contents.lanes.contains { $0.name == name } }
         var known = contents.lanes.filter { names.contains($0.name) }
@@ -58,7 +58,7 @@ private struct Picture {
         let timeWidth = dates.map(\.count).max()!
         func line(_ time: String, _ cells: String, _ text: String) -> String {
             let room = Self.mostColumns - timeWidth - 2 - cells.count
-            // An escape names a task and its place, and is what one looks for.
+            // An escape names a task and its place, which the reader needs.
             let isCut = text.count > room && !text.contains("escape: ")
             let end = isCut ? text.prefix(room - 1) + "…" : text[...]
             var line = String(repeating: " ", count: timeWidth - time.count) + time + "  " + cells + end
@@ -85,13 +85,13 @@ private struct Picture {
         return result
     }
 
-    /// A name that leaves room beside it. Names of one kind differ at their ends.
+    /// A name short enough to leave room beside it. Names of one kind differ at their ends.
     private func short(_ name: String) -> String {
         guard name.count >= width else { return name }
         return name.prefix((width - 2) / 2) + "…" + name.suffix(width - 2 - (width - 2) / 2)
     }
 
-    /// Which lanes are alive after each event, counted back from now.
+    /// The lanes that are alive after each event, counted back from now.
     private var lives: [[Bool]] {
         var alive = lanes.map(\.isAlive)
         var result: [[Bool]] = []
@@ -126,7 +126,7 @@ private struct Picture {
     }
 
     private func text(_ event: History.Event) -> String {
-        // What has no lane says where it was.
+        // An event without a lane in the picture names its place.
         let isSeen = event.lanes.allSatisfy { name in lanes.contains { $0.name == name } }
         let place = isSeen ? "" : "\(event.lanes.joined(separator: " to ")): "
         return place + event.words
@@ -134,7 +134,7 @@ private struct Picture {
 }
 
 extension History.Event {
-    /// Whether the lane has no thread any more from then on.
+    /// Whether the lane has no thread from then on.
     fileprivate func ends(_ lane: String) -> Bool {
         if case .ended = what { self.lane == lane } else { false }
     }

@@ -8,9 +8,10 @@ package struct SeededNumbers: RandomNumberGenerator {
         state = seed
     }
 
-    /// Numbers of a part of what a seed is for, which do not change if another part takes more or fewer of its own.
+    /// Creates the numbers of one part of a simulation, which do not change if another part takes more or fewer of its
+    /// own.
     package init(seed: UInt64, for part: String) {
-        // Not the hash of the standard library, which is another one in each process.
+        // Not the hash of the standard library, which differs between processes.
         let hash = part.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0100_0000_01b3 }
         var mixed = SeededNumbers(seed: seed ^ hash)
         state = mixed.next()

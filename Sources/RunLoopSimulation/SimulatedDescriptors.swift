@@ -1,15 +1,15 @@
 package import RunLoopCore
 
-/// Descriptors that the system does not know. They are watched as the system's are: what is ready is told in every pass.
+/// Descriptors that the system does not know, watched like the system's: each pass receives the ready ones.
 package protocol SimulatedDescriptors: AnyObject, Sendable {
     /// Throws if a descriptor cannot be watched.
     ///
     /// - Returns: `false` if it is the system's.
     func check(_ descriptor: Int32) throws(DescriptorError) -> Bool
-    /// Begins to note in `watch` when its descriptor becomes ready, and whether it is ready already.
+    /// Begins to note readiness of the descriptor in `watch`, including present readiness.
     func begin(_ watch: DescriptorWatch)
     func end(_ watch: DescriptorWatch)
-    /// What the watched descriptor is ready for.
+    /// The events that a watched descriptor is ready for.
     func readiness(of descriptor: Int32) -> DescriptorEvents
 }
 
@@ -19,7 +19,7 @@ package final class DescriptorWatch {
     package let events: DescriptorEvents
     let token: SourceToken
     fileprivate unowned let watches: DescriptorWatches
-    /// It is among those that the driver looks at.
+    /// Whether the driver has noted it as possibly ready.
     fileprivate(set) var isNoted = false
 
     fileprivate init(
@@ -28,7 +28,7 @@ package final class DescriptorWatch {
         (self.descriptor, self.events, self.token, self.watches) = (descriptor, events, token, watches)
     }
 
-    /// The descriptor is ready for something.
+    /// Notes the watch, if it asks for one of the events that the descriptor is ready for.
     package func note(_ ready: DescriptorEvents) {
         guard !isNoted, !ready.isDisjoint(with: events) else { return }
         isNoted = true
@@ -40,10 +40,10 @@ package final class DescriptorWatch {
 final class DescriptorWatches {
     private let descriptors: any SimulatedDescriptors
     private var watches: [SourceToken: DescriptorWatch] = [:]
-    /// Those that were ready when they were looked at last, or have become so since, in that order.
+    /// The watches that were ready at the last look, or have become ready since, in that order.
     private var noted: [DescriptorWatch] = []
 
-    /// Has the thread look at what was noted.
+    /// Makes the thread look at the noted watches.
     private let wake: () -> Void
 
     init(_ descriptors: any SimulatedDescriptors, wake: @escaping () -> Void) {
@@ -63,7 +63,7 @@ final class DescriptorWatches {
         return true
     }
 
-    /// - Returns: `false` if it is not the token of one of these.
+    /// - Returns: `false` if it is not the token of a simulated descriptor.
     func end(_ token: SourceToken) -> Bool {
         guard let watch = watches.removeValue(forKey: token) else { return false }
         descriptors.end(watch)
@@ -76,7 +76,7 @@ final class DescriptorWatches {
         wake()
     }
 
-    /// Appends what is ready.
+    /// Appends the ready watches.
     func collect(into ready: ReadyQueue) {
         guard !noted.isEmpty else { return }
         noted = noted.filter { watch in

@@ -1,13 +1,13 @@
 package import RunLoopCore
 internal import Synchronization
 
-/// The world of a simulation's threads: they share a timeline. The test's own threads have one, and each simulated host has
-/// another, with what belongs to a process and to a machine.
+/// The world of a simulation's threads: they share a timeline. The test's own threads have one world, and each
+/// simulated host has another, with the state of its process and of its machine.
 package final class SimulatedWorld: World {
     let timeline: Timeline
     package let shared = SharedLocals()
     let host: Int
-    /// What the names of its threads begin with.
+    /// The prefix of the names of its threads.
     private let prefix: String
     private let clock: MachineClock
     /// The descriptors of the host, which the system does not know.
@@ -15,8 +15,8 @@ package final class SimulatedWorld: World {
     private let knownDescriptors: Locked<(any SimulatedDescriptors)?>
 
     /// - Parameters:
-    ///   - numbers: what the world's random numbers are.
-    ///   - host: what lives and dies together; 0 for the test's own threads.
+    ///   - numbers: the random numbers of the world.
+    ///   - host: the group of threads that live and die together; 0 for the test's own threads.
     init(
         timeline: Timeline, numbers: SeededNumbers, clock: MachineClock, host: Int = 0, prefix: String = "",
         descriptors: (any SimulatedDescriptors)? = nil
@@ -47,7 +47,7 @@ package final class SimulatedWorld: World {
             owner: self, index: timeline.enter(named: prefix + name, host: host, isService: isService), ended: {})
     }
 
-    /// Starts the main thread of its process. When that has ended, the others end as at the end of a simulation.
+    /// Starts the main thread of its process; when that has ended, the others end as at the end of a simulation.
     ///
     /// - Parameter ended: called last on the thread.
     package func startMain(
@@ -74,20 +74,20 @@ package final class SimulatedWorld: World {
                 isOutside: opener?.timeline !== timeline))
     }
 
-    /// From now on its threads have descriptors that the system does not know: those that begin, and the one of `loop`.
+    /// Gives its threads descriptors that the system does not know: new threads, and the thread of `loop`.
     package func add(_ descriptors: any SimulatedDescriptors, for loop: RunLoop) {
         knownDescriptors.withLock { $0 = descriptors }
         loop.virtualDriver?.watch(descriptors)
     }
 
-    /// Lets go of what its threads have shared.
+    /// Releases the objects that its threads have shared.
     func letGo() {
         shared.removeAll()
         knownDescriptors.withLock { $0 = nil }
     }
 
     private let hasBeenKilled = Atomic(false)
-    /// Whether its threads were ended where they were. What they hold stays, and so does what they share.
+    /// Whether its threads were ended where they were; the objects that they hold or share are kept.
     package var isKilled: Bool { hasBeenKilled.load(ordering: .relaxed) }
 
     /// Ends its threads where they are.
@@ -97,7 +97,7 @@ package final class SimulatedWorld: World {
         timeline.kill(host: host)
     }
 
-    // MARK: The clock on the wall
+    // MARK: The wall clock
 
     package var wallTime: RunLoop.WallTime { clock.time }
 

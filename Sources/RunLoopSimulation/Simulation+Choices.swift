@@ -1,10 +1,10 @@
 public import RunLoopCore
 
 extension Simulation {
-    /// One of several possibilities.
+    /// Chooses one of several possibilities.
     ///
-    /// In a simulation that is explored each of them is tried: which message is lost, when a user drags, how many clients
-    /// there are. Elsewhere it is the first one, which should therefore be what usually happens.
+    /// An explored simulation tries each of them: which message is lost, when a user drags, how many clients there are.
+    /// Other simulations take the first one, which should therefore be the usual case.
     ///
     /// ```swift
     /// let pause = simulation.choice("the pause before the retry", of: [.seconds(1), .zero, .seconds(60)])
@@ -13,7 +13,7 @@ extension Simulation {
     /// On a thread of the simulation; O(1).
     ///
     /// - Parameters:
-    ///   - what: what is chosen, for reports.
+    ///   - what: the subject of the choice, for reports.
     ///   - options: the possibilities; at least one.
     public func choice<Option>(_ what: String, of options: [Option]) -> Option {
         require(!options.isEmpty, "a choice needs something to choose from; \(quoted(what)) has nothing")
@@ -23,12 +23,12 @@ extension Simulation {
         return options[choice]
     }
 
-    /// Whether something happens that usually does not, such as a fault. Elsewhere than in a simulation that is explored
-    /// it never does. See ``choice(_:of:)``.
+    /// Whether something unusual, such as a fault, happens; only in an explored simulation may it happen. See
+    /// ``choice(_:of:)``.
     public func mayHappen(_ what: String) -> Bool { choice(what, of: [false, true]) }
 
-    /// In a simulation that is explored, something may happen at any moment between two handlers or steps of tasks: a host
-    /// crashes, a link is cut, a clock is set. Elsewhere it never does.
+    /// Registers something that may happen, in an explored simulation, at any moment between two handlers or steps of
+    /// tasks: a host crashes, a link is cut, a clock is set. In other simulations it never happens.
     ///
     /// ```swift
     /// simulation.mayHappen("the store crashes") {
@@ -40,16 +40,17 @@ extension Simulation {
     /// On a thread of the simulation; O(1).
     ///
     /// - Parameters:
-    ///   - what: what happens, for reports.
+    ///   - what: the event, for reports.
     ///   - most: how often it may happen.
-    ///   - action: makes it happen. It belongs to no thread, and so must not run a loop or wait.
+    ///   - action: performs it. It belongs to no thread, and so must not run a loop or wait.
     public func mayHappen(_ what: String, atMost most: Int = 1, _ action: @escaping @Sendable () -> Void) {
         guard timeline.choices != nil else { return }
         timeline.occasions.withLock { $0.append(Occasion(what: what, left: most, action: action)) }
     }
 
-    /// In a simulation that is explored, a user may drag at any moment between two things that the calling thread's loop
-    /// does in the default mode: the loop then runs nested in `mode` for `duration`, as by ``drag(from:until:mode:)``.
+    /// Registers a user's drag that may begin, in an explored simulation, at any moment between two handlers of the
+    /// calling thread's loop in the default mode: the loop then runs nested in `mode` for `duration`, as by
+    /// ``drag(from:until:mode:)``.
     ///
     /// - Parameters:
     ///   - duration: how long a drag lasts.
@@ -79,15 +80,15 @@ extension Simulation {
         if most > 0 { loop.add(moments, forMode: .default) }
     }
 
-    /// What comes of chance in a part of the world that is no thread's. In a simulation that is explored the schedule says
-    /// it, which may depart from what usually does.
+    /// A random value for a part of the world that belongs to no thread. In an explored simulation it comes from the
+    /// schedule, which may depart from the usual value.
     ///
     /// - Parameters:
-    ///   - name: where.
-    ///   - what: says what happens, for example `tears a file`.
-    ///   - usual: what usually comes of it.
-    ///   - range: what may.
-    ///   - drawn: what the seed says.
+    ///   - name: the place.
+    ///   - what: the event, for example `tears a file`.
+    ///   - usual: the usual value.
+    ///   - range: the possible values.
+    ///   - drawn: the value that the seed gives.
     package func draw(
         _ name: String, _ what: @autoclosure () -> String, usual: Int, in range: ClosedRange<Int>, drawn: Int
     ) -> Int {
@@ -98,8 +99,8 @@ extension Simulation {
         return value
     }
 
-    /// How much later than its date the latest fire was, of the loops of all threads that have not ended; and, if the
-    /// simulation is traced, whose that was.
+    /// The lateness of the latest fire, over the loops of all threads that have not ended; and, if the simulation is
+    /// traced, the item that fired.
     package var latestFire: (lateness: Duration, item: String?) {
         let lateness = timeline.stands.compactMap { $0.loop?.with { $0.statistics.lateness.maximum } }.max() ?? .zero
         let named = timeline.latestFire.withLock(\.self)

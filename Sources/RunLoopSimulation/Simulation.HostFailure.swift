@@ -1,11 +1,11 @@
 public import RunLoopCore
 
 extension Simulation {
-    /// The program of a host has thrown an error: the fault of a simulation, unless the host may fail. `Sendable`.
+    /// An error thrown by the program of a host: the fault of a simulation, unless the host may fail. `Sendable`.
     public struct HostFailure: Error, Sendable, CustomStringConvertible {
         /// The name of the host.
         public let host: String
-        /// When its program threw.
+        /// The time when its program threw.
         public let instant: RunLoop.Instant
         /// The error that ended it.
         public let error: any Error

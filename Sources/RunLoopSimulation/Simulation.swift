@@ -6,9 +6,9 @@ internal import Synchronization
 ///
 /// Meanwhile the calling thread's loop is a simulated one: `RunLoop.current` is `simulation.loop`, and
 /// `Timer.scheduledTimer`, `LoopThread` and everything else that uses the current loop live on the simulation's time,
-/// which starts at zero. The loop is the same code that ships; only what it waits with differs. When `body` has
-/// returned, the simulation's threads end, everything scheduled in their loops is invalidated and let go, and the
-/// thread has its former loop again.
+/// which starts at zero. The loop is the same code that ships; only its driver differs. When `body` has returned, the
+/// simulation's threads end, everything scheduled in their loops is invalidated and dropped, and the thread has its
+/// former loop again.
 ///
 /// ```swift
 /// withSimulation { simulation in
@@ -20,15 +20,15 @@ internal import Synchronization
 /// ```
 ///
 /// - Parameters:
-///   - seed: what all chance in the simulation follows from: ``/RunLoopKit/RunLoop/randomNumbers``. The same seed gives
-///     the same run.
+///   - seed: the seed of all chance in the simulation: ``/RunLoopKit/RunLoop/randomNumbers``. The same seed gives the
+///     same run.
 ///   - isTraced: whether to keep ``Simulation/trace``.
-///   - wallTime: what the clock on the wall shows at the start; the beginning of the year 2001, which is Foundation's
+///   - wallTime: the time that the wall clock shows at the start; the beginning of the year 2001, which is Foundation's
 ///     reference date, unless given. So dates are the same in every run.
-///   - body: what to do; called once, on this thread.
-/// - Throws: what `body` throws; ``Simulation/HostFailure`` if `body` does not, but the program of a host has thrown an
-///   error, unless the host may fail. A `body` that cannot throw is stopped by a trap with the same words. In a test with
-///   the trait `.simulated` of RunLoopTesting it is an issue of the test instead.
+///   - body: the code to run; called once, on this thread.
+/// - Throws: the error of `body`; ``Simulation/HostFailure`` if `body` does not throw, but the program of a host has,
+///   unless the host may fail. A `body` that cannot throw is stopped by a trap with the same words. In a test with the
+///   trait `.simulated` of RunLoopTesting it is an issue of the test instead.
 @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
 public func withSimulation<Result, Failure: Error>(
     seed: UInt64 = 0, traced isTraced: Bool = false,
@@ -43,7 +43,7 @@ public func withSimulation<Result, Failure: Error>(
     }
 }
 
-/// Reports hosts that have failed to whoever can hear of it.
+/// Reports hosts that have failed to the test or to the caller.
 private func report<Failure: Error>(
     _ failures: [Simulation.HostFailure], as _: Failure.Type
 ) throws(Failure) {
@@ -53,7 +53,7 @@ private func report<Failure: Error>(
     fatalError("\(first); a host that may fail is added with mayFail: true")
 }
 
-/// Runs `body` on the virtual time of a simulation in which others choose. Whoever calls it looks at
+/// Runs `body` on the virtual time of a simulation with the given choices; the caller looks at
 /// ``Simulation/hostFailures``.
 package func withSimulation<Result, Failure: Error>(
     seed: UInt64, traced isTraced: Bool = false, choices: any Choices, _ body: (Simulation) throws(Failure) -> Result
@@ -82,28 +82,28 @@ private func withSimulation<Result, Failure: Error>(
     return try body(simulation)
 }
 
-/// Virtual time: moves it, spends it, and tells what happened.
+/// Virtual time: moves it, spends it, and reports past events.
 ///
 /// Time stands still while code runs, unless the code says with ``spend(_:)`` how long it takes. When all loops wait,
-/// time jumps to the next thing that happens. It is `Sendable`: every thread of the simulation may use it.
+/// time jumps to the next event. It is `Sendable`: every thread of the simulation may use it.
 public final class Simulation: Sendable {
     let timeline: Timeline
-    /// That of the test's own threads.
+    /// The world of the test's own threads.
     let world: SimulatedWorld
-    /// The clock on the wall of the test's own threads.
+    /// The wall clock of the test's own threads.
     package let clock: MachineClock
-    /// Those of hosts, as they were made.
+    /// The worlds of hosts, in the order in which they were made.
     private let otherWorlds = Locked<[SimulatedWorld]>([])
     private let failures = Locked<[HostFailure]>([])
 
-    /// Whether Swift's default executor and the main actor are parts of it.
+    /// Whether Swift's default executor and the main actor are parts of the simulation.
     package var capturesExecutors: Bool {
         get { capture.load(ordering: .relaxed) }
         set { capture.store(newValue, ordering: .relaxed) }
     }
     private let capture = Atomic(false)
 
-    /// What all chance in the simulation follows from.
+    /// The seed of all chance in the simulation.
     public let seed: UInt64
 
     init(seed: UInt64, isTraced: Bool, startingAt wallTime: RunLoop.WallTime, choices: (any Choices)? = nil) {
@@ -115,7 +115,7 @@ public final class Simulation: Sendable {
         timeline.owner = self
     }
 
-    /// That of the calling thread, if it has one.
+    /// The simulation of the calling thread, if it has one.
     package static var ofThread: Simulation? { RunLoop.installed?.virtualDriver?.timeline.owner as? Simulation }
 
     /// The virtual time; the start is zero.
@@ -142,8 +142,8 @@ public final class Simulation: Sendable {
     }
 
     /// Runs the loop in the default mode until `date`. If the loop has nothing left to do or is stopped, time still
-    /// moves on to the date, unless the loop's `LoopThread` is to end. Work that takes longer than until then is finished,
-    /// and what had come due by its end is served once.
+    /// moves to the date, unless the loop's `LoopThread` is to end. Work that lasts beyond the date is finished, and
+    /// items that had come due by its end are served once.
     public func advance(to date: RunLoop.Instant) {
         let (loop, index) = place
         var othersRan = true
@@ -152,21 +152,21 @@ public final class Simulation: Sendable {
             let (isPoll, callouts) = (start >= date, loop.callouts)
             switch loop.run(in: .default, until: date) {
             case .starved: return
-            // Only another thread can cause something before the date.
+            // Only another thread can cause an event before the date.
             case .finished where now < date: if !sleep(loop, until: date) { return }
             // A run whose limit has come makes a single pass, which may leave more to do.
             case .timedOut where isPoll: settle(loop, at: date, since: callouts)
             case .finished, .timedOut, .stopped, .handledSource: break
             }
             if now < date && loop.isEnding { return }
-            // What is due at the date in other threads happens too, and may give this one more to do.
+            // Items that are due at the date in other threads are served too, and may give this thread more to do.
             if now >= date { othersRan = timeline.yield(index) }
-            // But what takes time after the date is not waited for: meanwhile there may be more of it.
+            // But work that lasts beyond the date is not waited for, because more of it may arrive meanwhile.
             if start > date && now > start { return }
         }
     }
 
-    /// Makes passes as long as the one before has found anything to do.
+    /// Makes passes until one finds nothing to do.
     private func settle(_ loop: RunLoop, at date: RunLoop.Instant, since callouts: Int) {
         var before = callouts
         while loop.callouts != before && now <= date {
@@ -175,11 +175,11 @@ public final class Simulation: Sendable {
         }
     }
 
-    /// Sleeps until `date`, or until another thread asks the loop for something.
+    /// Sleeps until `date`, or until another thread wakes the loop.
     ///
-    /// The loop runs in a mode of its own that serves nothing; what is found ready meanwhile waits.
+    /// The loop runs in a mode of its own that serves nothing; sources that become ready meanwhile wait.
     ///
-    /// - Returns: whether the loop was woken or its time has come; if not, nothing can ever happen any more.
+    /// - Returns: whether the loop was woken or its time has come; if not, nothing can ever happen again.
     private func sleep(_ loop: RunLoop, until date: RunLoop.Instant) -> Bool {
         let waiting = CustomSource()
         let waker = Observer(activities: .afterWaiting) { _, _ in loop.stop() }
@@ -192,10 +192,10 @@ public final class Simulation: Sendable {
         return loop.run(in: Timeline.asleep, until: date) != .starved
     }
 
-    /// Runs the loop in the default mode until nothing is left to happen in any thread of the simulation.
+    /// Runs the loop in the default mode until no thread of the simulation has anything left to do.
     ///
     /// - Parameter limit: how much virtual time may pass; a day unless given. Work that takes longer is finished, and
-    ///   what had come due by its end is served once.
+    ///   items that had come due by its end are served once.
     /// - Returns: how the simulation stands then. With a repeating timer it is always ``Standing/idle(until:next:)``.
     @discardableResult
     public func runUntilIdle(limit: Duration = .seconds(86_400)) -> Standing {
@@ -217,15 +217,14 @@ public final class Simulation: Sendable {
         return standing
     }
 
-    /// Works for `duration`: the calling thread's loop is blocked, as by a busy handler, while other threads keep
-    /// running.
+    /// Works for `duration`: the calling thread's loop is blocked, as by a busy handler, while other threads continue.
     public func spend(_ duration: Duration) {
         let (loop, index) = place
         loop.callTakesTime()
         timeline.work(index, until: now + duration)
     }
 
-    /// Lets the other threads do what there is to do now, without moving time. The calling thread's loop does not run.
+    /// Lets the other threads do their present work, without moving time; the calling thread's loop does not run.
     public func yield() {
         _ = timeline.yield(place.index)
     }
@@ -247,10 +246,10 @@ public final class Simulation: Sendable {
         loop.perform(at: start) { touch.signal() }
     }
 
-    // MARK: The clock on the wall
+    // MARK: The wall clock
 
-    /// What the clock on the wall shows. Loops ask for it with `RunLoop.wallTime`, and their wall timers fire by it.
-    /// Setting it is what a person or a time server does: virtual time stays as it is, and wall timers are told.
+    /// The time of the wall clock. `RunLoop.wallTime` returns it, and wall timers fire by it. Setting it simulates a
+    /// person or a time server: virtual time stays as it is, and wall timers are notified.
     ///
     /// Any thread of the simulation.
     public var wallTime: RunLoop.WallTime {
@@ -258,14 +257,14 @@ public final class Simulation: Sendable {
         set { clock.time = newValue }
     }
 
-    /// Lets the machine sleep: the clock on the wall goes on by `duration`, and virtual time stands still, as
+    /// Simulates a sleep of the machine: the wall clock advances by `duration`, and virtual time stands still, as
     /// `CLOCK_MONOTONIC` does.
     public func sleepMachine(for duration: Duration) {
         clock.time = clock.time + duration
     }
 
-    /// From now on the clock on the wall is too fast by so many billionths, or too slow if they are negative: with
-    /// 20,000 it gains 1.7 s a day.
+    /// Makes the wall clock too fast by so many billionths, or too slow if they are negative: with 20,000 it gains 1.7
+    /// s a day.
     ///
     /// - Precondition: more than -1,000,000,000.
     public func setWallClockDrift(billionths: Int64) {
@@ -274,15 +273,15 @@ public final class Simulation: Sendable {
 
     // MARK: Hosts
 
-    /// The clock of another machine, which shows what that of the test shows.
+    /// Makes the clock of another machine, which shows the same time as the test's clock.
     package func makeClock() -> MachineClock { MachineClock(on: timeline, showing: clock.time) }
 
-    /// A world for what lives and dies together: the processes of a host.
+    /// Makes a world for threads that live and die together: the processes of a host.
     ///
     /// - Parameters:
-    ///   - name: what the names of its threads begin with, and what its chance depends on besides the seed.
+    ///   - name: the prefix of the names of its threads, on which its random numbers depend besides the seed.
     ///   - machine: the name of the machine.
-    ///   - life: how often there was such a host before.
+    ///   - life: the number of earlier worlds of this host.
     package func makeWorld(
         named name: String, on machine: String, life: Int, clock: MachineClock,
         descriptors: any SimulatedDescriptors
@@ -294,35 +293,35 @@ public final class Simulation: Sendable {
         return world
     }
 
-    /// Numbers that follow from the seed, for a part of the world that is no thread's.
+    /// Numbers that follow from the seed, for a part of the world that belongs to no thread.
     package func randomNumbers(for part: String) -> RunLoop.RandomNumbers {
         let numbers = Locked(SeededNumbers(seed: seed, for: part))
         return RunLoop.RandomNumbers { numbers.withLock { $0.next() } }
     }
 
-    /// Gives the test's own threads descriptors that the system does not know: those that begin, and the one of `loop`.
+    /// Gives the test's own threads descriptors that the system does not know: new threads, and the thread of `loop`.
     package func add(_ descriptors: any SimulatedDescriptors, for loop: RunLoop) {
         world.add(descriptors, for: loop)
     }
 
-    /// The threads of a world have ended.
+    /// Drops a world whose threads have ended.
     package func letGo(of world: SimulatedWorld) {
         otherWorlds.withLock { $0.removeAll { $0 === world } }
         world.letGo()
     }
 
-    /// What worlds have keeps them; this ends the circle.
+    /// Breaks the cycle between worlds and the objects that they hold.
     func letGoOfWorlds() {
         for world in otherWorlds.withLock(\.self) + [world] where !world.isKilled { world.letGo() }
         otherWorlds.withLock { $0.removeAll() }
     }
 
-    /// Has something happen at a date, or as soon as the running thread rests. It calls no code of the user's.
+    /// Schedules an event at a date, or as soon as the running thread rests; it calls no user code.
     ///
     /// - Parameters:
-    ///   - what: says what happens, for example `bytes arrive`.
-    ///   - sender: where it comes from, if it comes from a host.
-    ///   - host: where.
+    ///   - what: the event, for example `bytes arrive`.
+    ///   - sender: the host that it comes from, if any.
+    ///   - host: the place.
     package func schedule(
         at date: RunLoop.Instant, _ what: StaticString, from sender: String?, on host: String,
         _ action: @escaping () -> Void
@@ -330,32 +329,33 @@ public final class Simulation: Sendable {
         timeline.schedule(at: date, what, from: sender, on: host, action)
     }
 
-    // MARK: What happened
+    // MARK: Past events
 
-    /// What happened, one line each, in order: the time, the thread, the mode, and the event. Every run gives the same
-    /// bytes. Empty unless the simulation is traced.
+    /// The events so far, one line each, in order: the time, the thread, the mode, and the event. Every run gives the
+    /// same bytes. Empty unless the simulation is traced.
     public var trace: [String] { timeline.lines }
 
-    /// Tasks that came to a loop of the simulation from outside of it, one line each, in order: when and to which thread.
+    /// Tasks that came to a loop of the simulation from outside of it, one line each, in order: the time and the
+    /// thread.
     ///
     /// Such a task was on Swift's default executor, on the default clock, or on a thread that is not the simulation's.
-    /// When it comes back depends on real time, which the simulation cannot see, so the run is not the same each time. A
-    /// task stays inside if it is a task of a loop, or prefers a loop's executor, and sleeps on a loop's clock. A traced
-    /// simulation has the same lines in its ``trace``. If the default executor is captured, a sleep on the default clock
-    /// has a line when it begins.
+    /// Its time of return depends on real time, which the simulation cannot see, so the run is not the same each time.
+    /// A task stays inside if it is a task of a loop, or prefers a loop's executor, and sleeps on a loop's clock. A
+    /// traced simulation has the same lines in its ``trace``. If the default executor is captured, a sleep on the
+    /// default clock has a line when it begins.
     public var escapes: [String] { timeline.escapes }
 
-    /// Tells that a task of the calling thread, which is one of the simulation's, waits for the real time of a clock.
+    /// Records that a task of the calling thread, which is one of the simulation's, waits for the real time of a clock.
     package func noteEscape(of task: String, on clock: String) {
         timeline.noteEscape(to: place.index) { "\(task) sleeps on \(clock), in real time, on \($0) at \($1)" }
     }
 
-    /// The program of a host has thrown an error, and the host was not one that may fail.
+    /// Records an error thrown by the program of a host that may not fail.
     package func noteFailure(of host: String, _ error: any Error) {
         failures.withLock { $0.append(HostFailure(host: host, instant: now, error: error)) }
     }
 
-    /// Hosts whose program has thrown an error, in order, without those that may fail. Any thread.
+    /// Hosts whose program has thrown an error, in order, except those that may fail. Any thread.
     public var hostFailures: [HostFailure] { failures.withLock(\.self) }
 
     /// Adds a line of your own to the trace and to the ``picture``.
@@ -363,17 +363,17 @@ public final class Simulation: Sendable {
         timeline.note(text, loop)
     }
 
-    /// Notes something of a host, or of what is between hosts.
+    /// Notes an event of a host, or of a connection between hosts.
     package func note(_ text: String, of name: String) {
         timeline.note(text, of: name)
     }
 
-    /// Notes what has come from one host to another, or has not.
+    /// Notes a message that has or has not come from one host to another.
     package func note(_ message: HostMessage, from sender: String, to receiver: String) {
         timeline.note(message, from: sender, to: receiver)
     }
 
-    /// From now on the test's own threads are those of a host.
+    /// Makes the test's own threads belong to a host of this name.
     package func nameTest(_ name: String) {
         timeline.nameTest(name)
     }

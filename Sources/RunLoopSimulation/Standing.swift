@@ -1,38 +1,38 @@
 public import RunLoopCore
 
 extension Simulation {
-    /// How a simulation stands, when its threads have done what there was to do. A value and `Sendable`.
+    /// The state of a simulation whose threads have finished their present work. A value and `Sendable`.
     public enum Standing: Sendable, Hashable {
         /// Nothing is left: no thread has anything scheduled.
         case done
-        /// Nothing happens until that date, and then what `next` says; a date that has come means now.
+        /// Nothing happens until that date, and then the event `next`; a date that has come means now.
         case idle(until: RunLoop.Instant, next: String)
-        /// Nothing can ever happen any more, and this is waited for nevertheless: timers of modes that do not run, and
-        /// what nobody in the simulation will cause, such as the signal of a source or a connection to a listener.
+        /// Nothing can ever happen again, but threads still wait: for timers of modes that do not run, or for events
+        /// that nothing in the simulation will cause, such as the signal of a source or a connection to a listener.
         case stuck([Wait])
-        /// Something has left the simulation, or come from outside of it: its ``Simulation/escapes``. So it is not the
+        /// Something has left the simulation, or entered it from outside: its ``Simulation/escapes``. So it is not the
         /// same in every run, and more may come.
         case escaped([String])
     }
 
-    /// What a thread waits for. A value and `Sendable`.
+    /// A wait of a thread. A value and `Sendable`.
     public struct Wait: Sendable, Hashable, CustomStringConvertible {
         /// The name of the thread; `host/thread` on a host, and the host's name for its first thread.
         public let thread: String
-        /// What it waits for, for example `source (App/main.swift:6) in default`.
+        /// The awaited item or event, for example `source (App/main.swift:6) in default`.
         public let what: String
-        /// Where that was made; `nil` if it is another thread.
+        /// The place where the item was made; `nil` if the wait is for another thread.
         public let origin: RunLoop.Origin?
-        /// Since when the thread has been at rest. The one that asks has been so until it was told that nothing can
-        /// happen; otherwise it is the time when it last woke.
+        /// The time since which the thread has been at rest. For the calling thread it is the time before it learned
+        /// that nothing can happen; otherwise the time when it last woke.
         public let since: RunLoop.Instant
 
         /// For example `main has waited since 2.500000000 for source (App/main.swift:6) in default`.
         public var description: String { "\(thread) has waited since \(since) for \(what)" }
     }
 
-    /// How it stands, seen over all its threads and hosts. It is what ``runUntilIdle(limit:)`` returns, and tells in words
-    /// why nothing goes on. In a handler, what that was called for still counts as to be done. On a thread of the
+    /// How the simulation stands, over all its threads and hosts. ``runUntilIdle(limit:)`` returns it, and it says in
+    /// words why nothing continues. In a handler, the event of the call still counts as pending. On a thread of the
     /// simulation; O(n log n) in the number of scheduled items.
     public var standing: Standing {
         let escapes = escapes
@@ -42,9 +42,9 @@ extension Simulation {
         return waits.isEmpty ? .done : .stuck(waits)
     }
 
-    /// All that threads and hosts of the simulation have scheduled and wait for, in the order in which the threads were
-    /// started; threads that only serve others, such as those of a pool, are left out. On a thread of the simulation;
-    /// O(n log n).
+    /// The items and events that all threads and hosts of the simulation wait for, in the order in which the threads
+    /// were started; threads that only serve others, such as those of a pool, are left out. On a thread of the
+    /// simulation; O(n log n).
     public var waits: [Wait] {
         timeline.stands.filter { !$0.isService }.flatMap { stand -> [Wait] in
             func wait(for what: String, _ origin: RunLoop.Origin? = nil) -> Wait {
@@ -61,13 +61,13 @@ extension Simulation {
         }
     }
 
-    /// What happens next, as far as anything does.
+    /// The next event, if any.
     private var next: (date: RunLoop.Instant, what: String)? {
         let (own, now) = (place.index, now)
         let nexts = timeline.stands.compactMap { stand -> (date: RunLoop.Instant, what: String)? in
             stand.index == own ? stand.nextOfRunning(at: now) : stand.nextOfResting(at: now)
         }
-        // Of equal dates the world's comes first.
+        // Of equal dates the world's event comes first.
         let held = timeline.heldFor.map { (date: now, what: "\($0), in real time") }
         let all = (timeline.nextAppointment.map { [$0] } ?? []) + nexts + held
         return all.min { $0.date < $1.date }.map { (max($0.date, now), $0.what) }
@@ -77,12 +77,12 @@ extension Simulation {
 extension Timeline.Stand {
     private var dump: RunLoop.Dump? { loop?.with { $0.hasEnded ? nil : $0.dumpAtRest() } }
 
-    /// What the loop holds besides that with which a simulation lets it sleep.
+    /// The items of the loop, except those that the simulation adds to make it sleep.
     fileprivate var items: [RunLoop.Dump.Item] {
         dump?.items.filter { $0.keepsAlive && $0.modes != [Timeline.asleep] } ?? []
     }
 
-    /// What the calling thread does next. If its loop does not run, it will run in the default mode.
+    /// The next event of the calling thread; if its loop does not run, it will run in the default mode.
     fileprivate func nextOfRunning(at now: RunLoop.Instant) -> (date: RunLoop.Instant, what: String)? {
         let mode = dump?.runs.last ?? .default
         let items = items.filter { $0.isIn(mode) }
@@ -107,14 +107,14 @@ extension Timeline.Stand {
 
     private func words(_ item: RunLoop.Dump.Item) -> String {
         let name = item.name.map { " \(quoted($0))" } ?? ""
-        // The place of a sleep is not the user's.
+        // The place of a sleep is not in the user's code.
         return item.kind == .sleep ? "a sleep of \(self.name)" : "\(item.kind)\(name) (\(item.origin)) of \(self.name)"
     }
 }
 
 extension Simulation.Standing: CustomStringConvertible {
-    /// For example `idle until 12.000000000: timer "poll" (App/main.swift:3) of main`. What is waited for, and what has
-    /// escaped, has a line each.
+    /// For example `idle until 12.000000000: timer "poll" (App/main.swift:3) of main`. Each wait and each escape has a
+    /// line.
     public var description: String {
         switch self {
         case .done: "done"

@@ -1,9 +1,9 @@
 internal import RunLoopCore
 
-/// A driver with virtual time: a wait takes no time, and the clock jumps to the next thing that happens.
+/// A driver with virtual time: a wait takes no time, and the clock jumps to the next event.
 ///
-/// Descriptors of a simulated host tell when they become ready. Others are the system's: they are looked at before the
-/// time moves, so that what the simulated threads write to one another arrives.
+/// Descriptors of a simulated host report when they become ready. Others are the system's: the driver looks at them
+/// before the time moves, so that bytes that simulated threads write to one another arrive.
 final class VirtualDriver: Driver {
     let timeline: Timeline
     let index: Int
@@ -63,10 +63,10 @@ final class VirtualDriver: Driver {
         return loop
     }
 
-    // Not checked for exclusive access: only the loop's thread gets here, and nothing is called meanwhile. The checks
-    // were 22 of the 1,542 instructions of a fire.
+    // Not checked for exclusive access: only the loop's thread uses it, and calls nothing meanwhile. The checks were 22
+    // of the 1,542 instructions of a fire.
     @exclusivity(unchecked) private var watched: Set<SourceToken> = [] { didSet { mayWatch() } }
-    /// Whether anything may be ready that the timeline does not tell of.
+    /// Whether a descriptor may be ready that the timeline does not report.
     @exclusivity(unchecked) private var looks = false
 
     private func mayWatch() {

@@ -1,11 +1,10 @@
 internal import RunLoopCore
 
-/// The clock on the wall of a simulation: it goes with the virtual time, faster or slower if it drifts, and is set by
-/// script.
+/// The wall clock of a simulation: it follows the virtual time, faster or slower if it drifts, and is set by script.
 struct WallClock {
-    /// When it was last set, and to what.
+    /// The instant when it was last set, and the time that it then showed.
     private var base: (instant: RunLoop.Instant, time: RunLoop.WallTime)
-    /// By how much it is too fast, in billionths.
+    /// How much it is too fast, in billionths.
     private var drift: Int64 = 0
 
     private static let billion: Int128 = 1_000_000_000

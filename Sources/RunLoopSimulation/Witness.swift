@@ -1,8 +1,8 @@
 internal import RunLoopCore
 
-/// A test that wants to know what happened in its simulations.
+/// A test that wants to know the events of its simulations.
 package final class Witness: Sendable {
-    /// That of the calling task.
+    /// The witness of the calling task.
     @TaskLocal package static var current: Witness?
 
     private let seen = Locked<Simulation?>(nil)
@@ -19,9 +19,9 @@ package final class Witness: Sendable {
         self.failures.withLock { $0 += failures }
     }
 
-    /// The hosts that have failed and had to succeed, of all simulations that are over.
+    /// The hosts that failed but had to succeed, of all simulations that are over.
     package var hostFailures: [Simulation.HostFailure] { failures.withLock(\.self) }
 
-    /// The simulation that was begun last; it may be over.
+    /// The most recent simulation; it may be over.
     package var latest: Simulation? { seen.withLock(\.self) }
 }

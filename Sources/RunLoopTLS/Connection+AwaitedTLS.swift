@@ -2,12 +2,13 @@ public import RunLoopKit
 public import RunLoopUnix
 
 extension Connection {
-    /// Connects to an address, to speak TLS there, and returns a connection for tasks, which is not started yet: its
-    /// handshake begins with the first read or write, or with `withStream`. Everything else is as for the form with a
+    /// Connects to an address, and returns a TLS connection for tasks, which is not started yet: its handshake begins
+    /// with the first read or write, or with `withStream`. In all other respects this behaves as the form with a
     /// completion handler. Await it on the loop's thread.
     ///
-    /// - Throws: ``TLSError`` of the kind `configuration` if `serverName` cannot be the name of a server; `SystemError`;
-    ///   `CancellationError` if the task is cancelled, which closes the socket; `RunLoop.WaitError` if the loop has ended.
+    /// - Throws: ``TLSError`` of the kind `configuration` if `serverName` cannot be the name of a server;
+    ///   `SystemError`; `CancellationError` if the task is cancelled, which closes the socket; `RunLoop.WaitError` if
+    ///   the loop has ended.
     public nonisolated(nonsending) static func connect(
         to address: Endpoint, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
         timeout: Duration = .seconds(30), tls client: TLSClientContext, serverName: String,
@@ -20,7 +21,7 @@ extension Connection {
                 let attempt = try connect(
                     to: address, on: loop, modes: modes, limits: limits, timeout: timeout, tls: client,
                     serverName: serverName, completion: { completion($0.mapError { $0 }) }, file: file, line: line)
-                // The loop keeps the attempt: its end lets the completion go, and so tells the task.
+                // The loop keeps the attempt: the end of the loop releases the completion, which resumes the task.
                 return { [weak attempt] in attempt?.cancel() }
             } catch {
                 completion(.failure(error))
@@ -29,19 +30,19 @@ extension Connection {
         }.get()
     }
 
-    /// Looks a host up and connects to it, to speak TLS there, and returns a connection for tasks, which is not started
-    /// yet: its handshake begins with the first read or write, or with `withStream`. Everything else is as for the form
-    /// with a completion handler. Await it on the loop's thread.
+    /// Looks up a host, connects to it, and returns a TLS connection for tasks, which is not started yet: its handshake
+    /// begins with the first read or write, or with `withStream`. In all other respects this behaves as the form with a
+    /// completion handler. Await it on the loop's thread.
     ///
-    /// - Throws: ``TLSError`` of the kind `configuration` if `serverName` cannot be the name of a server; `ConnectError`;
-    ///   `CancellationError` if the task is cancelled, which leaves nothing open; `RunLoop.WaitError` if the loop has
-    ///   ended.
+    /// - Throws: ``TLSError`` of the kind `configuration` if `serverName` cannot be the name of a server;
+    ///   `ConnectError`; `CancellationError` if the task is cancelled, which leaves nothing open; `RunLoop.WaitError`
+    ///   if the loop has ended.
     public nonisolated(nonsending) static func connect(
         host: String, port: UInt16, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
         timeout: Duration = .seconds(30), retry: Retry? = nil, tls client: TLSClientContext, serverName: String? = nil,
         file: StaticString = #fileID, line: UInt32 = #line
     ) async throws -> Connection {
-        // Said before anything is looked up.
+        // Thrown before anything is looked up.
         _ = try TLSSession(client, serverName: serverName ?? host)
         return try await CompletionWait<Result<Connection, any Error>>.value(on: loop) { completion in
             do {
@@ -49,7 +50,7 @@ extension Connection {
                     host: host, port: port, on: loop, modes: modes, limits: limits, timeout: timeout, retry: retry,
                     tls: client, serverName: serverName, completion: { completion($0.mapError { $0 }) }, file: file,
                     line: line)
-                // The loop keeps the attempt: its end lets the completion go, and so tells the task.
+                // The loop keeps the attempt: the end of the loop releases the completion, which resumes the task.
                 return { [weak attempt] in attempt?.cancel() }
             } catch {
                 completion(.failure(error))
@@ -60,10 +61,11 @@ extension Connection {
 }
 
 extension Listener {
-    /// Waits for the next connection, of a listener without a handler, and speaks TLS on it. Everything else is as for
-    /// the form without TLS; the handshake begins when the connection is used. Await it on the loop's thread.
+    /// Waits for the next connection of a listener without a handler, and makes it a TLS connection. The handshake
+    /// begins when the connection is used. In all other respects this behaves as the form without TLS. Await it on the
+    /// loop's thread.
     ///
-    /// - Throws: ``TLSError`` of the kind `configuration` if OpenSSL can make no session, in addition.
+    /// - Throws: in addition, ``TLSError`` of the kind `configuration` if OpenSSL cannot make a session.
     public nonisolated(nonsending) func accept(
         limits: Connection.Limits = .init(), tls server: TLSServerContext, file: StaticString = #fileID,
         line: UInt32 = #line

@@ -5,7 +5,7 @@ extension Connection {
     /// A server's connection that speaks TLS, on a descriptor that it makes non-blocking and owns from now on.
     ///
     /// Modes, limits, handlers and the ways to close are the same as without TLS. ``/RunLoopUnix/Connection/start()``
-    /// begins the handshake. What is written before it is done is sent afterwards. If the handshake fails, the
+    /// begins the handshake. Bytes that are written before it is done are sent afterwards. If the handshake fails, the
     /// connection closes with a ``TLSError`` as the reason.
     ///
     /// - Parameters:
@@ -13,10 +13,11 @@ extension Connection {
     ///   - loop: the loop that serves it.
     ///   - modes: the modes in which it is served.
     ///   - limits: its limits.
-    ///   - server: how TLS is spoken.
-    ///   - receive: called with what has arrived; returns how many bytes it has used. Kept until the connection is
+    ///   - server: the TLS context.
+    ///   - receive: called with the received bytes; returns how many bytes it has used. Kept until the connection is
     ///     closed.
-    /// - Throws: ``TLSError`` of the kind `configuration` if OpenSSL can make no session; the descriptor is closed then.
+    /// - Throws: ``TLSError`` of the kind `configuration` if OpenSSL cannot make a session; the descriptor is closed
+    ///   then.
     public convenience init(
         adopting descriptor: Int32, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
         tls server: TLSServerContext, receive: ReceiveHandler? = nil, file: StaticString = #fileID,
@@ -35,13 +36,13 @@ extension Connection {
     ///   - loop: the loop that serves it.
     ///   - modes: the modes in which it is served.
     ///   - limits: its limits.
-    ///   - client: how TLS is spoken.
+    ///   - client: the TLS context.
     ///   - serverName: the name or the address in digits that the server's certificate must be for. A name is also sent
     ///     to the server.
-    ///   - receive: called with what has arrived; returns how many bytes it has used. Kept until the connection is
+    ///   - receive: called with the received bytes; returns how many bytes it has used. Kept until the connection is
     ///     closed.
-    /// - Throws: ``TLSError`` of the kind `configuration` if `serverName` cannot be the name of a server; the descriptor
-    ///   is closed then.
+    /// - Throws: ``TLSError`` of the kind `configuration` if `serverName` cannot be the name of a server; the
+    ///   descriptor is closed then.
     public convenience init(
         adopting descriptor: Int32, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
         tls client: TLSClientContext, serverName: String, receive: ReceiveHandler? = nil,
@@ -53,7 +54,7 @@ extension Connection {
             limits: limits, origin: RunLoop.Origin(file: file, line: line), receive: receive)
     }
 
-    /// Connects to an address without blocking, to speak TLS there.
+    /// Connects to an address without blocking, to speak TLS.
     ///
     /// - Parameters:
     ///   - address: where to connect.
@@ -62,7 +63,7 @@ extension Connection {
     ///   - limits: its limits.
     ///   - timeout: how long connecting may take, without the handshake, before it fails with `ETIMEDOUT`; 30 s unless
     ///     given.
-    ///   - client: how TLS is spoken.
+    ///   - client: the TLS context.
     ///   - serverName: the name or the address in digits that the server's certificate must be for.
     ///   - receive: the connection's receive handler.
     ///   - completion: called once, on the loop's thread, and never before this call has returned: with a connection,
@@ -84,8 +85,8 @@ extension Connection {
         }
     }
 
-    /// Looks a host up and connects to it without blocking, to speak TLS there. The addresses are tried as without TLS;
-    /// the handshake is not part of it.
+    /// Looks up a host and connects to it without blocking, to speak TLS. The addresses are tried as without TLS; the
+    /// handshake comes later.
     ///
     /// - Parameters:
     ///   - host: a name, or an address in digits.
@@ -95,17 +96,18 @@ extension Connection {
     ///   - limits: its limits.
     ///   - timeout: how long a try may take, the look-up and all addresses together, without the handshake; 30 s unless
     ///     given.
-    ///   - retry: whether and when to try again after a failure; `nil`, the default, for a single try. A handshake that
-    ///     fails is not tried again.
-    ///   - client: how TLS is spoken.
-    ///   - serverName: the name or the address in digits that the server's certificate must be for; `host` unless given.
+    ///   - retry: whether and when to try again after a failure; `nil`, the default, means a single try. A handshake
+    ///     that fails is not tried again.
+    ///   - client: the TLS context.
+    ///   - serverName: the name or the address in digits that the server's certificate must be for; `host` unless
+    ///     given.
     ///   - receive: the connection's receive handler.
     ///   - completion: called once, on the loop's thread, and never before this call has returned: with a connection,
-    ///     which begins its handshake when you start it, or with the error of the last try. The end of the loop lets it
-    ///     go uncalled.
+    ///     which begins its handshake when you start it, or with the error of the last try. If the loop ends first, it
+    ///     is released without a call.
     /// - Returns: the attempt. Keep it only if you may want to cancel it.
     /// - Throws: ``TLSError`` of the kind `configuration`, at once, if `serverName` cannot be the name of a server.
-    /// - Precondition: the values of `retry` are what its properties say.
+    /// - Precondition: the values of `retry` are within the bounds that its properties state.
     @discardableResult
     public static func connect(
         host: String, port: UInt16, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
@@ -125,6 +127,6 @@ extension Connection {
         }
     }
 
-    /// The TLS of the connection; `nil` if it speaks none, or has moved to another loop. O(1).
+    /// The TLS session of the connection; `nil` if it does not speak TLS, or has moved to another loop. O(1).
     public var tls: TLSSession? { hasMoved ? nil : (stream as? TLSStream)?.session }
 }

@@ -1,6 +1,6 @@
 internal import COpenSSL
 
-/// Certificates or a key in PEM: the text between `-----BEGIN …-----` and `-----END …-----`, 16 MiB of it at most.
+/// Certificates or a key in PEM: the text between `-----BEGIN …-----` and `-----END …-----`, at most 16 MiB.
 public enum PEM: Sendable, Hashable {
     /// A file, by its path. It is read once, when a context is made.
     case file(String)
@@ -8,25 +8,25 @@ public enum PEM: Sendable, Hashable {
     case bytes([UInt8])
 }
 
-/// One's own identity: a certificate, those that lead from it to a root, and its private key.
+/// The identity of this side: a certificate, the chain from it to a root, and its private key.
 public struct TLSIdentity: Sendable {
-    /// The certificate first, then each one that signed the one before. The root may be left out.
+    /// The certificate, followed by the issuer of each previous one. The root may be left out.
     public let chain: PEM
     /// The key of the first certificate, not encrypted.
     public let key: PEM
 
-    /// An identity. It is checked when a context is made of it.
+    /// Makes an identity. It is checked when a context is made from it.
     public init(chain: PEM, key: PEM) {
         self.chain = chain
         self.key = key
     }
 }
 
-/// Whose signatures are trusted.
+/// The trusted roots.
 public enum TLSRoots: Sendable {
     /// The system's roots; on Debian and Ubuntu they come with `ca-certificates`.
     case system
-    /// These and no others.
+    /// Only these certificates.
     case certificates(PEM)
 }
 
@@ -90,7 +90,7 @@ extension PEM {
     }
 }
 
-/// Without it OpenSSL would ask for a password at the terminal.
+/// A callback without which OpenSSL would ask for a password at the terminal.
 private func noPassword(
     _: UnsafeMutablePointer<CChar>?, _: Int32, _: Int32, _: UnsafeMutableRawPointer?
 ) -> Int32 { -1 }

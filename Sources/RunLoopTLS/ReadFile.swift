@@ -1,7 +1,7 @@
 internal import Glibc
 internal import RunLoopUnix
 
-/// The bytes of a file, as far as one byte beyond the most that are wanted.
+/// The bytes of a file, up to one byte beyond the limit.
 func readFile(_ path: String, upTo most: Int) throws(TLSError) -> [UInt8] {
     guard !path.utf8.contains(0) else { throw TLSError(.configuration, "the path \(path) has a zero byte in it") }
     let file = open(path, O_RDONLY | O_CLOEXEC)

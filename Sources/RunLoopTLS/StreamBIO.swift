@@ -1,7 +1,7 @@
 internal import COpenSSL
 internal import RunLoopUnix
 
-/// How OpenSSL reads and writes the stream beneath TLS.
+/// The BIO through which OpenSSL reads and writes the stream beneath TLS.
 enum StreamBIO {
     // Unsafe, because it is a pointer: it is set up once, and only read after that.
     private nonisolated(unsafe) static let method: OpaquePointer = {
@@ -13,7 +13,7 @@ enum StreamBIO {
         return method
     }()
 
-    /// One for a stream, which must live longer.
+    /// Makes a BIO for a stream, which must outlive it.
     static func make(_ stream: StreamBelow) -> OpaquePointer {
         let bio = BIO_new(method)!
         BIO_set_data(bio, Unmanaged.passUnretained(stream).toOpaque())

@@ -1,6 +1,6 @@
 internal import RunLoopUnix
 
-/// The stream beneath TLS, and how much may be read from it for now.
+/// The stream beneath TLS, and the number of bytes that may be read from it for now.
 final class StreamBelow {
     let stream: any ByteStream
     // Unchecked as in `Connection`.
@@ -10,13 +10,13 @@ final class StreamBelow {
         self.stream = stream
     }
 
-    /// The stream has something to read.
+    /// Called when the stream is readable.
     func isReadable() {
         allowance = 64 * 1024
     }
 
-    /// Reads what is allowed. A read that did not fill its room has found all there is: the stream says when there is
-    /// more.
+    /// Reads as many bytes as are allowed. A read that did not fill its room has emptied the stream, which reports
+    /// further input.
     func read(into room: UnsafeMutableRawBufferPointer) -> StreamResult {
         guard allowance > 0 else { return .mustWait }
         let room = UnsafeMutableRawBufferPointer(rebasing: room.prefix(allowance))

@@ -11,12 +11,13 @@ public enum TLSVersion: Sendable, Hashable {
     var number: Int32 { self == .tls12 ? TLS1_2_VERSION : TLS1_3_VERSION }
 }
 
-/// What servers and clients both choose.
+/// The options of both servers and clients.
 public struct TLSOptions: Sendable {
     /// The oldest version to speak; TLS 1.2 unless set.
     public var minimumVersion = TLSVersion.tls12
     /// The application protocols (ALPN, RFC 7301) to offer, the preferred one first, for example `h2` and `http/1.1`.
-    /// If empty, ALPN is not used. The server's preference decides; it refuses a client that offers only others.
+    /// If empty, ALPN is not used. The server's preference decides; it refuses a client that offers only other
+    /// protocols.
     public var applicationProtocols: [String] = []
     /// How long the handshake may take: above zero, and a day at most; 10 s unless set.
     public var handshakeTimeout = Duration.seconds(10)
@@ -25,16 +26,16 @@ public struct TLSOptions: Sendable {
     public init() {}
 }
 
-/// How a server speaks TLS. Make it once and use it for any number of connections; it is `Sendable`, so any thread may
-/// use it. To change a certificate, make a new context and use it for new connections.
+/// The TLS context of a server. Make it once and use it for any number of connections; it is `Sendable`, so any thread
+/// may use it. To change a certificate, make a new context and use it for new connections.
 public struct TLSServerContext: Sendable {
-    /// Whether clients are asked for a certificate.
+    /// The policy for client certificates.
     public enum Clients: Sendable {
-        /// They are not asked.
+        /// No certificate is requested.
         case anonymous
-        /// They may show a certificate; if they do, one of the roots must have signed it.
+        /// Clients may show a certificate, which one of the roots must have signed.
         case mayIdentify(TLSRoots)
-        /// They must show a certificate that one of the roots has signed.
+        /// Clients must show a certificate that one of the roots has signed.
         case mustIdentify(TLSRoots)
     }
 
@@ -44,7 +45,7 @@ public struct TLSServerContext: Sendable {
     ///
     /// - Parameters:
     ///   - identity: the server's certificate and key.
-    ///   - clients: whether clients are asked for a certificate.
+    ///   - clients: the policy for client certificates.
     ///   - options: versions, protocols, and the timeout.
     /// - Throws: ``TLSError`` of the kind `configuration` if a file cannot be read or is not PEM, if
     ///   certificate and key do not belong together or are too weak, or if an option makes no sense.
@@ -53,7 +54,7 @@ public struct TLSServerContext: Sendable {
     ) throws(TLSError) {
         context = try TLSContext(TLS_server_method(), options)
         try context.use(identity)
-        // If its sessions had no name, a server that asks for certificates could resume none.
+        // If its sessions had no name, a server that requests certificates could resume none.
         let name = Array("RunLoopTLS".utf8)
         SSL_CTX_set_session_id_context(context.pointer, name, UInt32(name.count))
         switch clients {
@@ -72,16 +73,16 @@ public struct TLSServerContext: Sendable {
     }
 }
 
-/// How a client speaks TLS. Make it once and use it for any number of connections; it is `Sendable`, so any thread may
-/// use it.
+/// The TLS context of a client. Make it once and use it for any number of connections; it is `Sendable`, so any thread
+/// may use it.
 public struct TLSClientContext: Sendable {
-    /// What a server's certificate must be.
+    /// The verification of a server's certificate.
     public enum Verification: Sendable, Hashable {
         /// Signed by one of the roots, not expired, and for the requested host.
         case full
         /// Signed by one of the roots and not expired, for any host: for peers without a name.
         case issuerOnly
-        /// Anything: the bytes are encrypted, but nobody knows for whom. For tests only.
+        /// No verification: the bytes are encrypted for an unknown peer. For tests only.
         case none
     }
 
@@ -91,9 +92,9 @@ public struct TLSClientContext: Sendable {
     /// Makes the context of a client.
     ///
     /// - Parameters:
-    ///   - roots: whose signatures are trusted.
+    ///   - roots: the trusted roots.
     ///   - identity: the client's certificate and key, for servers that ask for one.
-    ///   - verification: what a server's certificate must be.
+    ///   - verification: how to verify the server's certificate.
     ///   - options: versions, protocols, and the timeout.
     /// - Throws: ``TLSError`` of the kind `configuration` if a file cannot be read or is not PEM, if
     ///   certificate and key do not belong together or are too weak, or if an option makes no sense.
@@ -116,11 +117,11 @@ public struct TLSClientContext: Sendable {
 
 /// A context of OpenSSL.
 final class TLSContext: Sendable {
-    // Unsafe, because it is a pointer: inits alone change the context, and OpenSSL lets all threads use one that is set
-    // up.
+    // Unsafe, because it is a pointer: only initialisers change the context, and all threads may use a finished OpenSSL
+    // context.
     nonisolated(unsafe) let pointer: OpaquePointer
     let handshakeTimeout: Duration
-    /// Each with its length in front, as they are sent.
+    /// The protocols in wire format, each with a length prefix.
     let protocols: [UInt8]
 
     init(_ method: OpaquePointer, _ options: TLSOptions) throws(TLSError) {
@@ -151,8 +152,7 @@ final class TLSContext: Sendable {
     }
 
     private static let longestHandshake = Duration.seconds(86_400)
-    /// For TLS 1.2: those that authenticate what they encrypt, with a key that is gone after the connection. All of TLS
-    /// 1.3 do.
+    /// For TLS 1.2: ciphers with authenticated encryption and forward secrecy. All ciphers of TLS 1.3 have both.
     private static let ciphers = "ECDHE+AESGCM:ECDHE+CHACHA20"
 
     deinit {
@@ -186,7 +186,7 @@ final class TLSContext: Sendable {
             guard X509_STORE_add_cert(SSL_CTX_get_cert_store(pointer), certificate) == 1 else {
                 throw .configuration("use the roots")
             }
-            // This tells clients whose certificates are of use.
+            // This informs clients of the accepted issuers.
             SSL_CTX_add_client_CA(pointer, certificate)
         }
     }
@@ -194,10 +194,10 @@ final class TLSContext: Sendable {
 
 /// Chooses the first of the server's protocols that the client speaks.
 private let chooseProtocol: SSL_CTX_alpn_select_cb_func = { _, chosen, length, offered, offeredLength, argument in
-    // Unmanaged: OpenSSL passes on the pointer that it was given with the callback.
+    // Unmanaged: OpenSSL passes the pointer that was registered with the callback.
     let context = Unmanaged<TLSContext>.fromOpaque(argument!).takeUnretainedValue()
     return context.protocols.withUnsafeBufferPointer { own in
-        // What is chosen points into the one list or the other; OpenSSL copies it at once.
+        // The result points into one of the two lists; OpenSSL copies it at once.
         var found: UnsafeMutablePointer<UInt8>?
         let status = SSL_select_next_proto(
             &found, length, own.baseAddress, UInt32(own.count), offered, offeredLength)

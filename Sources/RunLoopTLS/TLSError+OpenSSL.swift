@@ -1,7 +1,7 @@
 internal import COpenSSL
 
 extension TLSError {
-    /// The meaning of the last error in OpenSSL's queue. If there is none, the stream has simply ended.
+    /// The meaning of the last error in OpenSSL's queue. If there is none, the stream has ended without an error.
     init(_ error: UInt, isHandshaking: Bool, verification: Int) {
         let kind = error == 0 ? Kind.truncated : Kind(ERR_GET_REASON(error), isHandshaking, verification)
         switch kind {
@@ -12,7 +12,7 @@ extension TLSError {
         }
     }
 
-    /// A setting that OpenSSL refuses.
+    /// An error for a setting that OpenSSL refuses.
     static func configuration(_ operation: String) -> TLSError {
         let error = ERR_peek_last_error()
         return TLSError(.configuration, error == 0 ? operation : "\(operation): \(reasonText(error))")
@@ -60,7 +60,7 @@ extension TLSError.Kind {
 
 private func alert(_ number: Int32) -> Int32 { SSL_AD_REASON_OFFSET + number }
 
-/// OpenSSL's words for an error.
+/// OpenSSL's text for an error.
 func reasonText(_ error: UInt) -> String {
     if let text = ERR_reason_error_string(error) { return String(cString: text) }
     return "OpenSSL error \(String(error, radix: 16))"

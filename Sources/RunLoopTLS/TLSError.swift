@@ -1,8 +1,8 @@
-/// What is wrong with a certificate or a key, or why a TLS handshake failed or a connection was broken off.
+/// An error in a certificate or a key, a failed TLS handshake, or an aborted connection.
 public struct TLSError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What went wrong, as far as a program may need to know.
+    /// The kinds of error that a program can distinguish.
     public enum Kind: Sendable, Hashable, CaseIterable {
-        /// One's own certificate, key or setting cannot be used.
+        /// A certificate, key or setting of this side cannot be used.
         case configuration
         /// The handshake took too long.
         case handshakeTimeout
@@ -16,23 +16,23 @@ public struct TLSError: Error, Sendable, Hashable, CustomStringConvertible {
         case certificateNotYetValid
         /// The certificate is for another host.
         case wrongHost
-        /// Nobody who is trusted has signed the peer's certificate.
+        /// No trusted root has signed the peer's certificate.
         case unknownIssuer
-        /// Something else is wrong with the peer's certificate.
+        /// The peer's certificate is invalid for another reason.
         case certificateRejected
-        /// The client has shown no certificate, though one is required.
+        /// The client has shown no certificate, though the server requires one.
         case certificateMissing
-        /// The peer has broken off, and says why.
+        /// The peer has aborted the connection with an alert.
         case refusedByPeer
-        /// The stream ended before the peer said that it was complete, so something may be missing.
+        /// The stream ended without the peer's notice that it is complete, so bytes may be missing.
         case truncated
-        /// The peer, or somebody in between, sent what TLS does not allow.
+        /// The peer, or a third party, sent bytes that TLS does not allow.
         case protocolViolation
     }
 
-    /// What went wrong.
+    /// The kind of error.
     public let kind: Kind
-    /// The reason in the words of the TLS library.
+    /// The reason, as the TLS library states it.
     public let reason: String
 
     init(_ kind: Kind, _ reason: String) {
@@ -40,7 +40,7 @@ public struct TLSError: Error, Sendable, Hashable, CustomStringConvertible {
         self.reason = reason
     }
 
-    /// What happened, what to do about it, and the library's reason.
+    /// The error, advice for it, and the library's reason.
     public var description: String { "\(kind.advice) (\(reason))" }
 }
 

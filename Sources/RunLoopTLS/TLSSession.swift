@@ -2,13 +2,13 @@ internal import COpenSSL
 internal import Glibc
 internal import RunLoopUnix
 
-/// The TLS of a connection: what the handshake has agreed on. It belongs to the connection's thread and is not
+/// The TLS session of a connection, with the results of the handshake. It belongs to the connection's thread and is not
 /// `Sendable`.
 ///
-/// Read it in ``/RunLoopUnix/Connection/handshakeHandler`` or later; before the handshake it is empty. It moves with its
-/// connection to another loop: keep none from before.
+/// Read it in ``/RunLoopUnix/Connection/handshakeHandler`` or later; before the handshake it is empty. It moves with
+/// its connection to another loop: drop references from before.
 public final class TLSSession {
-    // What OpenSSL keeps for the connection; freed with the session.
+    // OpenSSL's object for the connection; freed with the session.
     let ssl: OpaquePointer
     let context: TLSContext
 
@@ -19,13 +19,13 @@ public final class TLSSession {
         self.context = context
     }
 
-    /// The server's side.
+    /// Makes the session of a server.
     convenience init(_ server: TLSServerContext) throws(TLSError) {
         try self.init(server.context)
         SSL_set_accept_state(ssl)
     }
 
-    /// The client's side.
+    /// Makes the session of a client.
     convenience init(_ client: TLSClientContext, serverName: String) throws(TLSError) {
         try self.init(client.context)
         SSL_set_connect_state(ssl)

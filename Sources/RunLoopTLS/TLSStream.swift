@@ -5,8 +5,8 @@ internal import RunLoopUnix
 
 /// TLS over another stream.
 ///
-/// It reads at most 64 KiB from the stream below each time that has something, and gives on all that comes of it: what it
-/// still holds after that is the beginning of a record.
+/// It reads at most 64 KiB from the stream below each time that is readable, and passes on all bytes that it decrypts.
+/// It then holds at most an incomplete record.
 final class TLSStream: ByteStream {
     private let below: StreamBelow
     let session: TLSSession
@@ -18,20 +18,20 @@ final class TLSStream: ByteStream {
     // Unchecked as in `Connection`.
     @exclusivity(unchecked) private(set) var failure: (any StreamFailure)?
     @exclusivity(unchecked) private(set) var isOpen = false
-    /// What has to be possible below before the handshake or the reading can go on; reading may have to send something
-    /// first.
+    /// The events of the stream below that the handshake or reading waits for; reading may have to send bytes first.
     @exclusivity(unchecked) private var readAwaits: DescriptorEvents
-    /// What has to be possible below before the writing can go on.
+    /// The events of the stream below that writing waits for.
     @exclusivity(unchecked) private var writeAwaits = DescriptorEvents.writable
     private var hasEnded = false
-    /// Reading goes on when writing has failed, because the peer may have sent something before it closed.
+    /// Whether reading has failed. It continues after a failed write, because the peer may have sent bytes before it
+    /// closed.
     @exclusivity(unchecked) private var hasReadFailed = false
 
     @exclusivity(unchecked) var interest: DescriptorEvents = [] {
         didSet { updateBelow() }
     }
 
-    /// A client begins the handshake: it waits until it can write.
+    /// Makes a stream. A client begins the handshake: it waits until it can write.
     init(_ session: TLSSession, over below: any ByteStream) {
         self.session = session
         self.below = StreamBelow(below)
@@ -83,7 +83,7 @@ final class TLSStream: ByteStream {
         }
         isOpen = true
         handshakeTimeout?.cancel()
-        // What came together with the end of the handshake has been read from below already.
+        // Bytes that came together with the end of the handshake have been read from below already.
         (readAwaits, holdsInput) = (.readable, true)
         owner?.streamOpened()
         if interest.contains(.readable) { owner?.streamIsReady(for: .readable) }
@@ -94,7 +94,7 @@ final class TLSStream: ByteStream {
 
     @exclusivity(unchecked) private(set) var holdsInput = false
 
-    /// One record after another, while there is room and something to decrypt.
+    /// Decrypts one record after another, while there is room and input.
     func read(into room: UnsafeMutableRawBufferPointer) -> StreamResult {
         guard !hasReadFailed else { return unread(.failed) }
         readAwaits = .readable
@@ -106,7 +106,7 @@ final class TLSStream: ByteStream {
                 let outcome = outcome(of: result, \.readAwaits)
                 if outcome == .failed { hasReadFailed = true }
                 guard count > 0 else { return unread(outcome) }
-                // The next call says again that this was the end.
+                // The next call reports the end again.
                 holdsInput = outcome != .mustWait
                 return .done(count)
             }
@@ -127,7 +127,7 @@ final class TLSStream: ByteStream {
         guard failure == nil else { return .failed }
         writeAwaits = .writable
         ERR_clear_error()
-        // A peer that reads as fast as this writes must not keep the loop busy.
+        // A peer that reads as fast as this stream writes must not keep the loop busy.
         let most = min(bytes.count, 256 * 1024)
         var count = 0
         while count < most {
@@ -141,7 +141,7 @@ final class TLSStream: ByteStream {
         return .done(count)
     }
 
-    /// What a call that could not do its work waits for, or why it never will.
+    /// The result of an OpenSSL call that did not succeed: the events to wait for, or a failure.
     private func outcome(
         of result: Int32, _ awaits: ReferenceWritableKeyPath<TLSStream, DescriptorEvents>
     ) -> StreamResult {
@@ -174,7 +174,7 @@ final class TLSStream: ByteStream {
         return below.stream.endWriting()
     }
 
-    /// The peer is told of the end first.
+    /// The peer learns of the end first.
     func mayClose(peerHasEnded: Bool) -> Bool { hasEnded && below.stream.mayClose(peerHasEnded: false) }
     var unsentOutput: Int { below.stream.unsentOutput }
 

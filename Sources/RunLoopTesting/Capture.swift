@@ -1,14 +1,14 @@
 internal import RunLoopCore
 internal import RunLoopSimulation
 
-/// A world of a simulation that Swift's default executor and the main actor are parts of: that of the test's own threads,
-/// or the process of a host, which has a main thread of its own.
+/// A world of a simulation that includes Swift's default executor and the main actor: the world of the test's own
+/// threads, or of a host's process, which has a main thread of its own.
 final class Capture: Sendable {
     let simulation: Simulation
     private let world: any World
-    /// Of the world's main loop.
+    /// The executor of the world's main loop.
     private let main: RunLoop.Executor
-    /// Runs what the default executor would; made for the first job.
+    /// Runs the jobs of the default executor; made for the first job.
     private let executor = Locked<RunLoop.Executor?>(nil)
 
     private init(_ simulation: Simulation, in world: any World, _ main: RunLoop.Executor) {
@@ -17,7 +17,7 @@ final class Capture: Sendable {
 
     private static let current = WorldLocal<Capture?> { _ in nil }
 
-    /// That of the calling thread; made where the simulation has been told to capture.
+    /// The capture of the calling thread; made if its simulation captures executors.
     static var ofThread: Capture? {
         guard let loop = RunLoop.installed, loop.isVirtual else { return nil }
         if let capture = current[loop.world] { return capture }
@@ -51,6 +51,6 @@ final class Capture: Sendable {
     /// - Returns: `false` if the simulation is over.
     func takeForMainActor(_ job: UnownedJob) -> Bool { main.standInForMainActor(for: job) }
 
-    /// Whether the calling thread is the one of the main actor.
+    /// Whether the calling thread is the main actor's.
     var isOnMainThread: Bool { main.remote.isCurrent }
 }

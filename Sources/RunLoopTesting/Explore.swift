@@ -17,23 +17,24 @@ public import Testing
 /// }
 /// ```
 ///
-/// A run fails if an expectation does, if the program throws an error or traps, and by all that is an `Exploration.Fault`. Then the test
-/// has one issue: what is wrong, the shortest schedule that was found, what happened in it, and a token. With the token in
-/// the environment variable `RUNLOOP_REPLAY`, the test runs that schedule alone, in its own process: in a debugger, for
-/// example. ``replay(_:_:sourceLocation:)`` keeps it as a test.
+/// A run fails if an expectation fails, if the program throws an error or traps, and by every other
+/// `Exploration.Fault`. Then the test has one issue: the fault, the shortest schedule that was found, a picture of its
+/// run, and a token. With the token in the environment variable `RUNLOOP_REPLAY`, the test runs that schedule alone, in
+/// its own process: in a debugger, for example. ``replay(_:_:sourceLocation:)`` keeps it as a test.
 ///
-/// Swift's default executor and the main actor are parts of each simulation. The schedules are run by another process, the
-/// test's program called again for this test alone; outside of tests they are run here, where a trap ends the program. The
-/// arguments of a test have to describe themselves in the same way in each process: a `Set`, for example, does not.
+/// Swift's default executor and the main actor are parts of each simulation. Another process runs the schedules: the
+/// test's program, called again for this test alone. Outside of tests they run in this process, where a trap ends the
+/// program. The arguments of a test have to describe themselves in the same way in each process, which a `Set`, for
+/// example, does not do.
 ///
-/// Expectations count on the test's thread and in tasks that come from there. In threads and detached tasks throw, or keep
-/// what is wrong for the end of the program.
+/// Expectations count on the test's thread and in tasks that it has started. In other threads and in detached tasks
+/// throw, or keep the failure for the end of the program.
 ///
 /// - Parameters:
-///   - exploration: how many schedules, for how long, from which seed; a thousand unless given.
-///   - sourceLocation: where the issue is reported.
-///   - program: what is explored. It is called once for each schedule, and must do the same each time but for what its
-///     simulation chooses.
+///   - exploration: the number of schedules, the duration, and the seed; a thousand schedules unless given.
+///   - sourceLocation: the place where the issue is reported.
+///   - program: the program to explore. It is called once for each schedule, and must do the same each time except for
+///     the choices of its simulation.
 public func explore(
     _ exploration: Exploration = Exploration(), sourceLocation: SourceLocation = #_sourceLocation,
     _ program: @escaping @Sendable (Simulation) throws -> Void
@@ -83,9 +84,9 @@ public func explore(
 /// ```
 ///
 /// - Parameters:
-///   - token: of the schedule.
-///   - program: the one that was explored.
-///   - sourceLocation: where the issue is reported.
+///   - token: the token of the schedule.
+///   - program: the explored program.
+///   - sourceLocation: the place where the issue is reported.
 @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
 public func replay(
     _ token: String, _ program: (Simulation) throws -> Void, sourceLocation: SourceLocation = #_sourceLocation
@@ -107,10 +108,10 @@ private func replay(
     if let fault { Issue.record(Comment(rawValue: "\(fault)"), sourceLocation: sourceLocation) }
 }
 
-/// How often a task has come to an exploration.
+/// The number of times that a task has reached an exploration.
 private let calls = Locked<[String: Int]>([:])
 
-/// The name of an exploration: a process that is to run its schedules has to come to the same one, which may be in a loop.
+/// The name of an exploration: a process that runs its schedules has to reach the same one, which may be in a loop.
 ///
 /// - Returns: `nil` if no other process would find it.
 private func name(at place: SourceLocation, in testCase: Test.Case?) -> String? {
@@ -119,8 +120,8 @@ private func name(at place: SourceLocation, in testCase: Test.Case?) -> String? 
         guard let identifier = identifier(of: testCase) else { return nil }
         place += " " + identifier
     }
-    // By its number: where one task has ended, another one may be, and a test may be repeated. Unsafe, but the runtime's
-    // tasks are jobs, and both types are a pointer to one; only a job tells its number.
+    // By its number, because another task may use the address of one that has ended, and a test may be repeated.
+    // Unsafe, but the runtime's tasks are jobs, and both types are a pointer to one; only a job gives its number.
     let task = withUnsafeCurrentTask { $0.map { "\(unsafeBitCast($0, to: UnownedJob.self))" } ?? "" }
     let number = calls.withLock { calls in
         calls["\(place) \(task)", default: 0] += 1
@@ -129,9 +130,10 @@ private func name(at place: SourceLocation, in testCase: Test.Case?) -> String? 
     return "\(place) \(number)"
 }
 
-/// What tells a case of a test from its others, in any process; `nil` if this version of Swift Testing keeps it elsewhere.
+/// Identifies a case of a test in any process; `nil` if this version of Swift Testing keeps the identity elsewhere.
 ///
-/// It is not public: how each argument is encoded or describes itself, and a number for those that do so in the same way.
+/// The identity is not public: it has the encoding or description of each argument, and a number for cases with equal
+/// ones.
 private func identifier(of testCase: Test.Case) -> String? {
     let mirror = Mirror(reflecting: testCase)
     guard let arguments = mirror.descendant("_kind", "parameterized", "arguments"),
@@ -140,16 +142,16 @@ private func identifier(of testCase: Test.Case) -> String? {
     var name = ""
     for argument in Mirror(reflecting: arguments).children {
         guard let bytes = Mirror(reflecting: argument.value).descendant("id", "bytes") as? [UInt8] else { return nil }
-        // Names of private types have an address in them, which is another one in each process.
+        // Names of private types contain an address, which differs between processes.
         let text = String(decoding: bytes, as: UTF8.self).replacing(/at \$[0-9a-f]+/, with: "")
         name += "\(text.utf8.count) \(text) "
     }
-    // An environment takes no long names.
+    // Names in an environment must not be long.
     var hash = SeededNumbers(seed: 0, for: name)
     return "\(hash.next()).\(number)"
 }
 
-/// What calls this program again for one test.
+/// The command that runs this program again for one test.
 private func arguments(for test: Test) -> [String] {
     // The filter is a regular expression.
     let name = "\(test.id)".map { $0.isLetter || $0.isNumber ? "\($0)" : "\\\($0)" }.joined()

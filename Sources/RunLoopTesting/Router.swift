@@ -2,13 +2,13 @@ internal import RunLoopCore
 internal import RunLoopSimulation
 @_spi(ExperimentalCustomExecutors) @_spi(ExperimentalScheduling) internal import _Concurrency
 
-/// The default executor of the process: hands jobs that come from a simulation to it, and all others to what was the
-/// default executor before.
+/// The default executor of the process: passes jobs of a simulation to that simulation, and all others to the former
+/// default executor.
 final class Router: TaskExecutor, SchedulingExecutor {
     private static let shared = Router()
 
     private let platform: any TaskExecutor
-    /// The same, for what waits for real time.
+    /// The former executor's interface for jobs that wait for real time.
     private let platformScheduling: any SchedulingExecutor
 
     private init() {
@@ -57,7 +57,7 @@ final class Router: TaskExecutor, SchedulingExecutor {
         platformScheduling.enqueue(ExecutorJob(job), at: instant, tolerance: tolerance, clock: clock)
     }
 
-    /// - Parameter job: what resumes the calling task.
+    /// - Parameter job: resumes the calling task.
     private static func tellOfSleep(_ job: UnownedJob, _ clock: some Clock) {
         guard let capture = Capture.ofThread else { return }
         // Unsafe, but the runtime's tasks are jobs, and both types are a pointer to one.
@@ -67,7 +67,7 @@ final class Router: TaskExecutor, SchedulingExecutor {
     }
 }
 
-/// The main actor's executor: hands jobs that come from a simulation to it, and all others to what was there before.
+/// The main actor's executor: passes jobs of a simulation to that simulation, and all others to the former executor.
 private final class MainRouter: MainExecutor {
     static let shared = MainRouter()
 

@@ -2,15 +2,16 @@ internal import RunLoopCore
 public import RunLoopSimulation
 
 extension Simulation {
-    /// Has Swift's default executor and the main actor be parts of the simulation.
+    /// Makes Swift's default executor and the main actor parts of the simulation.
     ///
     /// Tasks that prefer no executor, and actors that name none, run on Swift's default executor: on threads that the
-    /// simulation does not know, so that its time may go past them. Libraries start such tasks, as `debounce` of
+    /// simulation does not know, so that its time may pass them. Libraries start such tasks, as `debounce` of
     /// swift-async-algorithms does. From now on they run on a thread of the simulation, `default executor`, if they are
-    /// started or resumed by a thread of the simulation. Their order is the same in every run. The main actor is that of
-    /// the simulation's main loop then: its jobs run there, in the common modes, and `MainActor.assumeIsolated` holds in its
-    /// handlers. The process of a simulated host has a `default executor` of its own, and its main loop is that of the
-    /// main actor for what runs in it. Properties of the main actor are one for all, as other static variables are.
+    /// started or resumed by a thread of the simulation. Their order is the same in every run. The main actor is then
+    /// that of the simulation's main loop: its jobs run there, in the common modes, and `MainActor.assumeIsolated`
+    /// holds in its handlers. The process of a simulated host has a `default executor` of its own, and its main loop is
+    /// that of the main actor for its code. Properties of the main actor are shared by all, as other static variables
+    /// are.
     ///
     /// ```swift
     /// withSimulation { simulation in
@@ -21,15 +22,15 @@ extension Simulation {
     /// }
     /// ```
     ///
-    /// Threads outside of the simulation are served as before, so tests may run in parallel. A
-    /// task from outside that is resumed by a thread of the simulation goes on inside, until it waits for something else
-    /// from outside.
+    /// Threads outside of the simulation are served as before, so tests may run in parallel. A task from outside that
+    /// is resumed by a thread of the simulation continues inside, until it waits for something else from outside.
     ///
-    /// What waits for real time is not captured, such as `Task.sleep` on the default clock: `escapes` tells when such a
+    /// Waits for real time are not captured, such as `Task.sleep` on the default clock: `escapes` records when such a
     /// sleep begins.
     ///
-    /// It replaces the executors of the process, once and for all, through an interface of the Swift runtime that is not
-    /// public. It was tried with Swift 6.3.1 on Linux. If the runtime does not take the replacement, the call traps.
+    /// The call replaces the executors of the process, once and for all, through an interface of the Swift runtime that
+    /// is not public. It was tried with Swift 6.3.1 on Linux. If the runtime does not take the replacement, the call
+    /// traps.
     ///
     /// - Precondition: the calling thread is one of the simulation's.
     public func captureExecutors() {

@@ -2,12 +2,12 @@ internal import RunLoopCore
 internal import RunLoopSimulation
 public import Testing
 
-/// Has a test say more when it fails in a simulation; made by ``Testing/Trait/simulated``. A value and `Sendable`.
+/// Makes a test report more when it fails in a simulation; made by ``Testing/Trait/simulated``. A value and `Sendable`.
 public struct SimulationTrait: TestTrait, SuiteTrait, TestScoping {
-    /// True: the tests of a suite have it, and those of the suites in it.
+    /// True: it applies to the tests of a suite, and to those of its nested suites.
     public var isRecursive: Bool { true }
 
-    /// Runs a test, with a picture in mind of what its simulations do.
+    /// Runs a test, and adds pictures of its simulations to its issues.
     public func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
     ) async throws {
@@ -36,24 +36,24 @@ public struct SimulationTrait: TestTrait, SuiteTrait, TestScoping {
 
 extension Trait where Self == SimulationTrait {
     /// With an issue that is recorded in a simulation, or after one, the test prints the `picture` of that simulation:
-    /// its seed, the time, and what has happened last, with what timers did. If the issue was recorded in no handler, how
-    /// it stands comes next. Later issues of the same simulation have the seed and the time alone.
+    /// its seed, the time, and the last events, including fires of timers. If no handler has recorded the issue, the
+    /// standing of the simulation comes next. Later issues of the same simulation have the seed and the time alone.
     ///
     /// ```swift
     /// @Suite("The store", .simulated) struct StoreTests { … }
     /// ```
     ///
-    /// A host whose program throws an error is an issue, unless it may fail.
+    /// An error thrown by the program of a host is an issue, unless the host may fail.
     ///
-    /// Of several simulations of a test, it is the one of the calling thread, or else the one that was begun last.
+    /// If a test has several simulations, the picture is that of the calling thread's, or else of the most recent one.
     public static var simulated: Self { SimulationTrait() }
 }
 
 extension Simulation {
-    /// What an issue says of it.
+    /// The text that an issue has about the simulation.
     fileprivate func explanation(isFirst: Bool) -> String {
         guard isFirst else { return "seed \(seed), at \(now)" }
-        // In a handler it does not rest yet, and when it is over it stands no more.
+        // In a handler the simulation does not rest yet, and a simulation that is over has no standing.
         return Simulation.ofThread === self && loop.currentMode == nil ? "\(picture)\n\(standing)" : picture
     }
 }

@@ -91,7 +91,7 @@ struct DaemonServiceTests {
             let daemon = Daemon(loop: loop, manager: try ServiceManager(environment: [:]))
             daemon.onStop(.drain) { (_: Daemon.Completion) in draining.yield() }
             daemon.onStop(.exit) { done in
-                // Some passes later: whoever does not wait for the stage has gone by then.
+                // Some passes later: a service that does not wait for the stage has ended by then.
                 loop.perform(afterDelay: .milliseconds(20)) {
                     steps("exit")
                     done()

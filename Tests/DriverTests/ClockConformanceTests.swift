@@ -82,7 +82,7 @@ struct ClockConformanceTests {
     func laterDeadline(kind: DriverKind) {
         kind.run { driver in
             let ready = ReadyQueue()
-            // A wait for the first deadline that a wake-up ends; then the deadline is another one.
+            // A wait for the first deadline that a wake-up ends; then the deadline changes.
             let first = driver.now + .milliseconds(3)
             driver.waker.wake()
             _ = driver.wait(until: first, into: ready)

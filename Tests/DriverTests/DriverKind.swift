@@ -30,7 +30,7 @@ enum DriverKind: CaseIterable, Sendable, CustomTestStringConvertible {
 }
 
 extension Driver {
-    /// Waits for `duration`, or less if something is ready or somebody wakes the driver, and tells what was found.
+    /// Waits for `duration`, or less if a descriptor is ready or the driver is woken, and returns the reports.
     func look(for duration: Duration = .zero) -> [Found] {
         let ready = ReadyQueue()
         _ = wait(until: now + duration, into: ready)
@@ -40,7 +40,7 @@ extension Driver {
     }
 }
 
-/// What a driver has reported of a descriptor.
+/// A driver's report of a descriptor.
 struct Found: Equatable, CustomStringConvertible {
     let token: SourceToken
     let events: DescriptorEvents

@@ -177,7 +177,7 @@ struct RealLoopTests {
                     }
                     if number % 2 == 0 { thread.remote.wakeUp() }
                     thread.join()
-                    // A loop that goes with its thread, with a source that is still watched.
+                    // A loop that ends with its thread, with a source that is still watched.
                     PlainThread {
                         let pipe = DescriptorPair()
                         defer { withExtendedLifetime(pipe) {} }

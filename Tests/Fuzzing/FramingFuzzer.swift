@@ -1,6 +1,6 @@
-// Feeds the framings of RunLoopUnix with whatever libFuzzer finds; compiled together with them by `make fuzz`.
+// Feeds libFuzzer's input to the framings of RunLoopUnix; compiled together with them by `make fuzz`.
 
-/// What the framings need of a connection.
+/// The part of a connection that the framings need.
 public final class Connection {
     public typealias ReceiveHandler = (Connection, Span<UInt8>) -> Int
 
@@ -45,7 +45,7 @@ private struct Choice {
         }
     }
 
-    /// What comes out if `bytes` come in pieces of these sizes. A size of none pauses before what comes next.
+    /// The result of `bytes` that arrive in pieces of these sizes. A size of zero pauses before the next piece.
     func outcome(of bytes: UnsafeRawBufferPointer, pieces: @escaping (_ offer: Int) -> Int) -> Outcome {
         let connection = Connection()
         var outcome = Outcome()

@@ -28,7 +28,7 @@ private func wrapped(_ bytes: some Collection<UInt8>, as label: String) -> [UInt
     return text + Array("\n-----END \(label)-----\n".utf8)
 }
 
-/// What `read` reads; if nothing, it says in words why not.
+/// The result of `read`; without one, the reason as text.
 private func result<Result>(_ read: () throws(TLSError) -> Result) -> Result? {
     do throws(TLSError) {
         return try read()
@@ -51,7 +51,7 @@ private func use(chain: [UInt8], key: [UInt8]) {
     _ = result { () throws(TLSError) in try TLSServerContext(identity: TLSIdentity(chain: chain, key: key)) }
 }
 
-/// Reads the input as text, and as what a certificate or a key holds.
+/// Reads the input as text, and as the contents of a certificate or a key.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let input = UnsafeBufferPointer(start: data, count: count)

@@ -3,7 +3,7 @@ import RunLoopKit
 import RunLoopSimulation
 import RunLoopUnix
 
-/// A busy minute of a server and five clients: what it did follows from its seed. `Minute 7` prints it, a line each.
+/// A busy minute of a server and five clients, determined by its seed. `Minute 7` prints its events, one per line.
 @main
 enum Minute {
     static func main() {
@@ -38,7 +38,7 @@ enum Minute {
         }
     }
 
-    /// Sends back what comes, writes down how much it was, and has a child look at it.
+    /// Echoes received bytes, records their count, and has a child process look at it.
     @Sendable private static func serve(on loop: RunLoop) throws {
         let journal = Journal(on: loop)
         _ = try Listener(address: Endpoint("0.0.0.0", port: 7), on: loop) { _, descriptor, _ in
@@ -94,7 +94,7 @@ enum Minute {
     }
 }
 
-/// What a server keeps on its disk: a thread beside its loop writes it.
+/// The server's data on disk, written by a thread beside its loop.
 private final class Journal {
     private(set) var count = 0
     private let thread: LoopThread

@@ -46,7 +46,7 @@ struct CalendarScheduleModelTests {
     }
 }
 
-/// Five random fields, and what they mean.
+/// Five random fields and their values.
 private struct Fields {
     let sets: [Set<Int>]
     let stars: [Bool]
@@ -96,7 +96,7 @@ private struct Fields {
     var everyHour: Bool { sets[1].count == 24 }
 }
 
-/// What the clocks of a zone show in the days around an instant, half minute by half minute.
+/// The local times that a zone's clocks show in the days around an instant, in steps of half a minute.
 private struct Walk {
     struct Local: Hashable {
         var month, day, weekday, hour, minute: Int
@@ -133,7 +133,7 @@ private struct Walk {
         var steps: [Step] = []
         var seen: Set<Int64> = []
         var before: Int64?
-        // Begins earlier, to know what was seen.
+        // Begins earlier, to record the minutes already shown.
         for instant in stride(from: start - 2 * 86_400, to: end, by: 30) {
             let seconds = instant + Int64(zone.secondsFromGMT(for: Date(timeIntervalSince1970: Double(instant))))
             let begins = seconds % 60 == 0

@@ -10,9 +10,9 @@ private struct Violation: Error, CustomStringConvertible {
     let description: String
 }
 
-/// A client says ten bytes three times to a server.
+/// A client sends ten bytes to a server three times.
 ///
-/// - Parameter check: gets what comes, with the time since it was written.
+/// - Parameter check: receives the bytes and the time since they were written.
 private func talk(
     _ simulation: Simulation, over link: NetworkLink, _ check: @escaping (Int, Duration) throws -> Void
 ) throws {

@@ -46,7 +46,7 @@ struct FaultTests {
 
     @Test("a task of a loop does not end when it is cancelled")
     func leak() throws {
-        // Resumed at the end, for a continuation that nobody resumes is a mistake of its own.
+        // Resumed at the end, because a continuation that is never resumed is an error of its own.
         let waiting = Locked<[CheckedContinuation<Void, Never>]>([])
         let finding = try #require(
             explore { simulation in

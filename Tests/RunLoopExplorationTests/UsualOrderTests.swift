@@ -15,7 +15,7 @@ private actor Room {
     func visit() {}
 }
 
-/// Tasks on three loops that yield, sleep, start others, and go to one another's threads, as the seed says.
+/// Tasks on three loops that yield, sleep, start others, and go to one another's threads, determined by the seed.
 private struct Program {
     let seed: UInt64
     let log = Log<String>()

@@ -7,7 +7,7 @@ import RunLoopUnix
 import TestSupport
 import Testing
 
-/// Scripts for a shell, and what the shell of a simulated host does instead.
+/// Scripts for a shell, each with the simulated host's substitute for it.
 private let scripts: [String: SimulatedProcess.Program] = [
     "exit 3": { $0.exit(3) },
     "echo out; echo err >&2": { process in
@@ -40,7 +40,7 @@ private let scripts: [String: SimulatedProcess.Program] = [
         try process.loop.add(source, forMode: .common)
         process.print("ready")
     },
-    // What it has started holds the pipe, and is in its group.
+    // The grandchild holds the pipe, and is in the child's group.
     "sleep 1000 & echo ready; exit 5": { process in
         _ = try ChildProcess.spawn(.path("/bin/sh"), arguments: ["-c", "exec sleep 1000"])
         process.print("ready")
@@ -61,7 +61,7 @@ enum ChildGround: CaseIterable, CustomTestStringConvertible {
 
     var testDescription: String { "\(self)" }
 
-    /// Has a block called on a loop that runs until nothing is left in it; what it writes is returned.
+    /// Calls a block on a loop that runs until it is empty, and returns the block's log.
     func run(_ body: @escaping @Sendable (RunLoop, Log) throws -> Void) throws -> [String] {
         let log = Log()
         switch self {
@@ -221,7 +221,7 @@ struct ChildTests {
             let child = try ChildProcess.shell(
                 "sleep 1000 & echo ready; exit 5", output: .pipe, group: .newGroup)
             let reading = try loop.read(child.standardOutput, log)
-            // The pipe ends when nobody holds it any more.
+            // The pipe ends when no process holds it any more.
             reading.closeHandler = { _, _ in log("end") }
             try loop.add(
                 ChildSource(child) { child, status in

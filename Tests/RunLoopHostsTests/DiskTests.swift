@@ -25,7 +25,7 @@ struct DiskTests {
         #expect(throws: Never.self) { try Disk.current.open(path, .locking) }
     }
 
-    /// What one disk says to calls that another one gets as well, in words.
+    /// One disk's answers, as text, to calls that another disk receives as well.
     private static func answers(_ disk: Disk, in directory: String) -> [String] {
         var answers: [String] = []
         func note(_ body: () throws -> String) {

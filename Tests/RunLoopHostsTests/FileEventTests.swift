@@ -7,7 +7,7 @@ import RunLoopUnix
 import TestSupport
 import Testing
 
-/// Files of one disk, and what a watcher tells of them, in words.
+/// Files of one disk, and a watcher's events for them, as text.
 private final class FileBench {
     private let disk = Disk.current
     private let loop: RunLoop
@@ -47,10 +47,10 @@ private final class FileBench {
         }
     }
 
-    /// What is told since the last time.
+    /// The events since the last call.
     ///
-    /// - Parameter count: how much that is to be. A child of another test that is about to begin has the files open for a
-    ///   moment, and then they close later.
+    /// - Parameter count: the expected number of events. A child that another test is about to start has the files open
+    ///   for a moment, so they may close later.
     private func events(_ count: Int) -> [String] {
         _ = eventually {
             loop.run(in: .default, until: loop.now)
@@ -108,7 +108,7 @@ private final class FileBench {
 
 @Suite("File events of simulated hosts are as those of the system", .timeLimit(.minutes(2)))
 struct FileEventTests {
-    /// - Parameter expected: what the other disk has told.
+    /// - Parameter expected: the events of the other disk.
     private static func steps(
         on loop: RunLoop, root: String, seed: UInt64, expected: [[String]]? = nil
     ) throws -> [[String]] {

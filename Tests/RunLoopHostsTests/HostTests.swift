@@ -75,7 +75,7 @@ struct HostTests {
         #expect(
             failure?.description
                 == "host \"server\" failed at 1.000000000: begin: Operation not permitted (errno 1)")
-        // What the test has found itself goes first.
+        // The test's own error takes precedence.
         #expect(throws: SystemError("own", errno: EIO)) {
             try withSimulation { simulation in
                 SimulatedNetwork(simulation).addHost("server") { _ in throw SystemError("begin", errno: EPERM) }
@@ -302,7 +302,7 @@ struct HostTests {
             simulation.advance(by: .seconds(1))
             #expect(!host.isRunning && "\(host.ending!)" == "killed(SIGKILL)")
             #expect(client.connection?.isOpen == false)
-            // The real process was not told.
+            // The real process is not affected.
             host.start()
             simulation.advance(by: .seconds(1))
             host.send(.user2)

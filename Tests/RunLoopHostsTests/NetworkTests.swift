@@ -18,7 +18,7 @@ import Testing
     }
 }
 
-/// What a test's own client has seen, in order, with times in milliseconds.
+/// Events that a test's own client has seen, in order, with times in milliseconds.
 final class Client {
     private(set) var connection: Connection?
     private(set) var received: [UInt8] = []
@@ -171,7 +171,7 @@ struct NetworkTests {
             network.partition([server])
             client.connection?.write([2])
             simulation.advance(by: .seconds(2_000))
-            // Nobody answers for a quarter of an hour.
+            // No answer comes for a quarter of an hour.
             #expect(client.events.count == 1 && client.events[0].contains("Connection timed out"))
             #expect(client.connection?.isOpen == false)
         }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import RunLoopUnix
 
-/// Paths and numbers that lead nowhere, asked of a system: what it answers, in words.
+/// A system's answers to invalid paths and numbers, as text.
 private struct PathBench {
     let system: any SystemCalls
     /// A directory that is there and empty, with a slash at its end.

@@ -7,10 +7,10 @@ import RunLoopUnix
 import TestSupport
 import Testing
 
-/// Sockets of one system, and what happens to them, in words.
+/// Sockets of one system and the events on them, as text.
 private final class SocketBench {
     let system: any SystemCalls
-    /// Waits until what is under way has arrived.
+    /// Waits until packets in flight have arrived.
     let settle: () -> Void
     let readiness: (Int32) -> DescriptorEvents
     let listener: Int32
@@ -73,7 +73,7 @@ private final class SocketBench {
             let moved = room.withUnsafeMutableBytes { system.read(sockets[index], into: $0) }
             guard moved > 0 else { return "received \(received), then \(result(moved))" }
             received += moved
-            // The window that opens is told.
+            // The peer learns of the larger window.
             settle()
         }
     }
@@ -92,7 +92,7 @@ private final class SocketBench {
 
 @Suite("Simulated sockets, call by call")
 struct SocketCallTests {
-    /// What the real descriptor is ready for.
+    /// The readiness of the real descriptor.
     private static func poll(_ descriptor: Int32) -> DescriptorEvents {
         var request = pollfd(fd: descriptor, events: Int16(POLLIN | POLLOUT), revents: 0)
         guard Glibc.poll(&request, 1, 0) > 0 else { return [] }
@@ -138,7 +138,7 @@ struct SocketCallTests {
                 let isSame: Bool
                 switch (Int.random(in: 0..<10, using: &random), index) {
                 case (0..<2, _), (_, nil):
-                    // More than the listener has room for are told so after seconds only.
+                    // Peers beyond the listener's backlog are refused only after seconds.
                     guard waiting < 3 else { continue }
                     waiting += 1
                     isSame = both("connect") { $0.connect(to: $0.address) }

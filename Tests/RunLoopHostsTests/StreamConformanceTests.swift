@@ -9,7 +9,7 @@ import Testing
 @testable import RunLoopTLS
 @testable import RunLoopUnix
 
-/// What a connection may lie on.
+/// A transport for a connection.
 enum Ground: CaseIterable, CustomTestStringConvertible {
     case memory, memoryOfOneByte, sockets, pipes, link, poorLink, tlsInMemory, tlsOnSockets, tlsOnPoorLink
 
@@ -64,7 +64,7 @@ private final class Talker {
     var pauses = 0
 }
 
-/// Whatever a connection lies on, it is the same connection.
+/// A connection behaves the same on every transport.
 @Suite("Every kind of stream")
 struct StreamConformanceTests {
     @Test(

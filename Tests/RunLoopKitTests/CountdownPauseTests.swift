@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Pauses of a countdown that is late", .timeLimit(.minutes(15)))
 struct CountdownPauseTests {
-    /// What a countdown ticks in so many seconds, as seconds and what remains.
+    /// The ticks of a countdown in a number of seconds, each as its second and the remaining count.
     private func ticks(
         seconds length: Int, from count: Int, _ pausing: Countdown.Pausing,
         _ play: (Countdown, Simulation) -> Void

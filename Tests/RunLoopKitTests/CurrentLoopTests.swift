@@ -108,7 +108,7 @@ struct CurrentLoopTests {
 
     @Test("the main loop's remote takes what is asked before the main loop exists")
     func mainRemote() {
-        // The main thread of a test run never runs its loop, so that nothing comes of this here; see the fork tests.
+        // The main thread of a test run never runs its loop, so this has no effect here; see the fork tests.
         #expect(RunLoop.Remote.main.perform { _ in })
         #expect(!RunLoop.Remote.main.isWaiting)
     }

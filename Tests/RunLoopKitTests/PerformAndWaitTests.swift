@@ -24,7 +24,7 @@ struct PerformAndWaitTests {
         }
     }
 
-    /// A thread whose loop goes on until it is stopped.
+    /// A thread whose loop runs until it is stopped.
     private static func idleThread() -> LoopThread {
         LoopThread { $0.add(CustomSource(), forMode: .default) }
     }

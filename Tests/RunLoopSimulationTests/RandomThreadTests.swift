@@ -46,8 +46,8 @@ struct RandomThreadTests {
             for thread in threads { remotes.append(thread.remote) }
             simulation.advance(by: .milliseconds(50))
             simulation.runUntilIdle(limit: .milliseconds(50))
-            // All are stopped before one is waited for: while one does what it has accepted, others would accept more. Of
-            // every second seed the end of the simulation ends them.
+            // All are stopped before one is waited for: while one runs its accepted blocks, others would accept more.
+            // For every second seed the end of the simulation ends them.
             if seed.isMultiple(of: 2) {
                 for thread in threads { thread.stop() }
                 for thread in threads { thread.join() }

@@ -254,7 +254,7 @@ struct SimulationTimeTests {
             simulation.drag(from: seconds(1), until: seconds(2), mode: "panel")
             simulation.drag(from: seconds(3), until: seconds(4))
             simulation.advance(to: seconds(2.5))
-            // One for all that came before the drag, then those of its second.
+            // One for all events before the drag, then those of its second.
             #expect(panel == 11)
             simulation.advance(to: seconds(5))
             #expect(panel == 11)

@@ -5,7 +5,7 @@ import Testing
 
 private typealias WallTime = RunLoop.WallTime
 
-/// Every so many seconds since 1970, up to a last date.
+/// At a fixed interval of seconds since 1970, up to a last date.
 private struct Every: WallSchedule {
     let seconds: Int64
     var last = WallTime.distantFuture

@@ -4,7 +4,7 @@ import Testing
 
 private typealias WallTime = RunLoop.WallTime
 
-/// Every so many seconds since 1970.
+/// At a fixed interval of seconds since 1970.
 private struct Every: WallSchedule {
     let seconds: Int64
 
@@ -20,7 +20,7 @@ private func at(_ hours: Double) -> RunLoop.WallTime { start + .milliseconds(Int
 
 @Suite("Wall timers")
 struct WallTimerTests {
-    /// What a timer of every hour has done, as `date at time missed n`.
+    /// The calls of an hourly timer, as `date at time missed n`.
     private final class Fires {
         private(set) var lines: [String] = []
         func note(_ timer: WallTimer, _ simulation: Simulation) {

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("TLS failures")
 struct TLSFailureTests {
-    /// Lets a client meet a server; what each of them says about it.
+    /// Connects a client to a server and returns the reports of both.
     private func meet(
         _ server: TLSServerContext, _ client: TLSClientContext, host: String = "localhost"
     ) throws -> (server: TLSError?, client: TLSError?) {
@@ -214,7 +214,7 @@ struct TLSFailureTests {
         try withSimulation { simulation in
             let (server, client) = try Contexts().connect(on: simulation.loop)
             simulation.advance(by: .zero)
-            // A record of application data that nobody has encrypted.
+            // A record of application data that is not encrypted.
             let forged: [UInt8] = [23, 3, 3, 0, 32] + [UInt8](repeating: 7, count: 32)
             send(client.connection.fileDescriptor, forged, forged.count, 0)
             simulation.advance(by: .zero)

@@ -10,7 +10,7 @@ import Testing
 
 @Suite("TLS connections that move", .timeLimit(.minutes(5)))
 struct TLSMovingTests {
-    /// Moves on after each so many handshake steps or bytes, and echoes.
+    /// Moves on after a given number of handshake steps or bytes each, and echoes.
     private struct Traveller: Sendable {
         let loops: [RunLoop.Remote]
         let seed: UInt64
@@ -65,7 +65,7 @@ struct TLSMovingTests {
         }
         let client = contexts.client
         let received = Log<[UInt8]>()
-        // What comes back is read while more is sent.
+        // The echo is read while more is sent.
         var limits = Connection.Limits()
         limits.readsWhileFull = true
         let peers = try LoopGroup(count: 1)

@@ -212,7 +212,7 @@ struct TLSStreamTests {
                 loop.run(in: .tracking, until: loop.now)
                 simulation.advance(by: .zero)
             }
-            // A handler that ends the run after the first 64 KiB: what is left over lies in TLS, and waits for the mode.
+            // A handler that ends the run after the first 64 KiB: the rest stays in TLS and waits for the mode.
             server.receive = { side, bytes in
                 bytes.withUnsafeBufferPointer { side.received += $0 }
                 loop.stop()
@@ -373,7 +373,7 @@ struct TLSStreamTests {
     }
 }
 
-/// Writes to a peer that has gone without a word; ends the process with 0 if that is an error and nothing else.
+/// Writes to a peer that has gone without notice; ends the process with 0 if that is an error and nothing else.
 private func runWithoutPeer() throws {
     signal(SIGPIPE, SIG_DFL)
     try withSimulation { simulation in

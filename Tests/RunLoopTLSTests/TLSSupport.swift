@@ -13,7 +13,7 @@ final class Side {
     var received: [UInt8] = []
     var reason: Connection.CloseReason?
     var isSecured = false
-    /// What is done with what comes; unless something else is said it is kept.
+    /// The receive handler; without one, received bytes are kept.
     var receive: ((Side, Span<UInt8>) -> Int)?
 
     /// Whether exactly these bytes have come; the expectation would print them all.

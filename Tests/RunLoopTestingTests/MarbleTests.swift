@@ -5,8 +5,8 @@ import RunLoopTesting
 import TestSupport
 import Testing
 
-/// What swift-async-algorithms does on a loop's clock, beside models of what it should do. `make stress` draws ten
-/// thousand of each.
+/// The operators of swift-async-algorithms on a loop's clock, compared with models. `make stress` draws ten thousand of
+/// each.
 @Suite("Algorithms of others on a loop's clock")
 struct MarbleTests {
     private static let count = amount(of: "MARBLES", usually: 200)
@@ -69,7 +69,7 @@ struct MarbleTests {
 
     // MARK: -
 
-    /// What comes, and when the last has come.
+    /// The input elements and the time of the last one.
     struct Inputs {
         let marbles: [Marble]
         let end: Int

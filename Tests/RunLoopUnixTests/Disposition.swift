@@ -1,7 +1,7 @@
 import Glibc
 import RunLoopUnix
 
-/// Who handles a signal: the number of the handler's address, 0 for the default, 1 for nobody.
+/// The disposition of a signal: the number of the handler's address, 0 for the default, 1 if it is ignored.
 func disposition(of signal: Signal) -> UInt {
     var action = sigaction()
     precondition(sigaction(signal.rawValue, nil, &action) == 0)

@@ -25,7 +25,7 @@ package final class Authority {
     /// A certificate and its key.
     ///
     /// - Parameters:
-    ///   - names: what it is for, as `DNS:localhost` or `IP:127.0.0.1`.
+    ///   - names: the subjects it is valid for, as `DNS:localhost` or `IP:127.0.0.1`.
     ///   - subject: the common name.
     ///   - begin: from when it is valid, in seconds from now.
     ///   - end: until when it is valid, in seconds from now.
@@ -83,7 +83,7 @@ private func makeCertificate(
     return certificate
 }
 
-/// What `write` writes.
+/// The output of `write`.
 private func text(_ write: (OpaquePointer) -> Int32) -> [UInt8] {
     let memory = BIO_new(BIO_s_mem())!
     defer { BIO_free(memory) }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// How much of something a test does: what the environment asks for, or what is usual.
+/// The number of operations of a test: the value of the environment variable, or the usual one.
 package func amount(of variable: String, usually usual: Int) -> Int {
     getenv(variable).flatMap { Int(String(cString: $0)) } ?? usual
 }

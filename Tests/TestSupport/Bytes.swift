@@ -2,7 +2,7 @@ import Glibc
 
 /// Bytes that are the same for the same seed. Quick without an optimizer, too.
 package func randomBytes(_ count: Int, using generator: inout SeededGenerator) -> [UInt8] {
-    // The library would write to what all empty arrays share.
+    // The library would write to the storage that all empty arrays share.
     guard count > 0 else { return [] }
     return [UInt8](unsafeUninitializedCapacity: count) { memory, initialized in
         let memory = UnsafeMutableRawBufferPointer(memory)

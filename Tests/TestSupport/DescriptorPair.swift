@@ -1,10 +1,10 @@
 import Glibc
 
-/// Two connected descriptors that do not block, closed when this is let go, unless they were closed before.
+/// Two connected non-blocking descriptors, closed when the pair is released unless they were closed before.
 package final class DescriptorPair {
-    /// What is read from.
+    /// The descriptor to read from.
     package private(set) var reader: Int32
-    /// What is written to.
+    /// The descriptor to write to.
     package private(set) var writer: Int32
 
     package enum Kind {

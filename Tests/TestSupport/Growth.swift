@@ -1,9 +1,10 @@
 import Glibc
 
-/// How much more processor time of this thread one of `many` takes than one of `few`: about 1 if the time that one takes
-/// does not depend on how many there are, about `many / few` if all are looked at for each.
+/// The ratio of this thread's processor time for one of `many` to that for one of `few`.
 ///
-/// - Parameter body: carries out as many operations as it is told.
+/// It is about 1 if the cost of one does not depend on their number, and about `many / few` if each visits all of them.
+///
+/// - Parameter body: carries out the given number of operations.
 package func growth(from few: Int, to many: Int, _ body: (Int) -> Void) -> Double {
     // The least of several runs: the machine has other work to do.
     func least(_ count: Int) -> Double {

@@ -1,16 +1,16 @@
 package import RunLoopKit
 
-/// The instant that lies so many seconds after the start of a simulation.
+/// The instant a number of seconds after the start of a simulation.
 package func seconds(_ seconds: Double) -> RunLoop.Instant {
     ns(0) + .seconds(seconds)
 }
 
-/// The instant that lies so many milliseconds after the start of a simulation.
+/// The instant a number of milliseconds after the start of a simulation.
 package func ms(_ milliseconds: Int64) -> RunLoop.Instant {
     RunLoop.Instant(nanoseconds: milliseconds * 1_000_000)
 }
 
-/// The instant that lies so many nanoseconds after the start of a simulation.
+/// The instant a number of nanoseconds after the start of a simulation.
 package func ns(_ nanoseconds: Int64) -> RunLoop.Instant {
     RunLoop.Instant(nanoseconds: nanoseconds)
 }

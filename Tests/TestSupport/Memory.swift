@@ -1,9 +1,9 @@
 import Glibc
 
-/// Whether what is freed is kept, and memory therefore not to be judged.
+/// Whether a sanitizer keeps freed memory, so that memory use cannot be judged.
 package let isSanitized = dlsym(nil, "__asan_init") != nil || dlsym(nil, "__tsan_init") != nil
 
-/// Resident memory, in bytes, without what the allocator could give back.
+/// Resident memory, in bytes, without memory that the allocator could give back.
 package func residentBytes() -> Int {
     _ = allocatorFunction("malloc_trim", as: (@convention(c) (Int) -> Int32).self)?(0)
     return Int(contents(of: "/proc/self/statm").split(separator: " ")[1])! * sysconf(Int32(_SC_PAGESIZE))

@@ -19,7 +19,7 @@ package func linkTarget(_ path: String) -> String? {
     return count < 0 ? nil : String(decoding: buffer.prefix(count), as: UTF8.self)
 }
 
-/// What the descriptors of this process are open for.
+/// The targets of this process's open descriptors.
 package func openFiles() -> [String] {
     // A process of a test may inherit a file that another test deletes meanwhile: it is the same file.
     directoryEntries("/proc/self/fd").compactMap { linkTarget("/proc/self/fd/\($0)") }

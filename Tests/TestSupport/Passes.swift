@@ -1,6 +1,6 @@
 package import RunLoopKit
 
-/// Lets the loop make a pass, in which it serves what is ready.
+/// Lets the loop make a pass, which serves ready items.
 package nonisolated(nonsending) func pass(of loop: RunLoop) async {
     await withUnsafeContinuation { continuation in loop.perform(inModes: .common) { continuation.resume() } }
 }

@@ -32,7 +32,7 @@ package final class PlainThread: Sendable {
     }
 }
 
-/// Calls `body` on a thread of its own, whose loop nobody else has used, and waits for it.
+/// Calls `body` on a thread of its own, with an unused loop, and waits for it.
 package func onThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) -> Result {
     let result = Log<Result>()
     PlainThread { result.append(body()) }.join()

@@ -9,7 +9,7 @@ package func reflect(_ value: Any, depth: Int = 10) -> Int {
     return Mirror(reflecting: value).children.prefix(10).reduce(1) { $0 + reflect($1.value, depth: depth - 1) }
 }
 
-/// Whether a mirror of the value shows nothing of what is in it.
+/// Whether a mirror of the value shows none of its contents.
 package func isOpaque(_ value: Any) -> Bool {
     Mirror(reflecting: value).children.isEmpty && Mirror(reflecting: value).superclassMirror == nil
 }

@@ -1,4 +1,4 @@
-/// Carries what must not leave its thread past the compiler: for tests of what happens then, or that it does not leave.
+/// Carries a value past the compiler to another thread, for tests that such a value fails there or stays where it is.
 package struct Smuggled<Value>: @unchecked Sendable {
     package let value: Value
 

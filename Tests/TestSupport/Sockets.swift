@@ -8,7 +8,7 @@ package func makeSockets() -> (Int32, Int32) {
     return (descriptors[0], descriptors[1])
 }
 
-/// Two sockets connected by TCP, whose resets lose what is under way.
+/// Two sockets connected by TCP, whose resets lose bytes in flight.
 package func makeTCPSockets() -> (Int32, Int32) {
     let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     let one = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
@@ -27,7 +27,7 @@ package func makeTCPSockets() -> (Int32, Int32) {
     return (one, other)
 }
 
-/// The ends of a pipe, for somebody who closes them.
+/// The ends of a pipe, which the caller closes.
 package func makePipe() -> (read: Int32, write: Int32) {
     var ends: [Int32] = [-1, -1]
     let status = pipe(&ends)
@@ -35,7 +35,7 @@ package func makePipe() -> (read: Int32, write: Int32) {
     return (ends[0], ends[1])
 }
 
-/// Whether the other end of a socket has been closed. A descriptor's number tells nothing: another test may have it again.
+/// Whether the other end of a socket has been closed. A descriptor's number proves nothing: another test may reuse it.
 package func isClosed(peer descriptor: Int32) -> Bool {
     var byte: UInt8 = 0
     return recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) == 0

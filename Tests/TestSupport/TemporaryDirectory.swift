@@ -1,6 +1,6 @@
 import Glibc
 
-/// A directory that goes with its last reference, and what is in it.
+/// A directory that is removed, with its contents, when its last reference is released.
 package final class TemporaryDirectory {
     package let path: String
 

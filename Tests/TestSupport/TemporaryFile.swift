@@ -1,6 +1,6 @@
 import Glibc
 
-/// A file that goes with its last reference.
+/// A file that is removed when its last reference is released.
 package final class TemporaryFile {
     package let path: String
 

@@ -1,4 +1,4 @@
-/// What is of interest in a file that callgrind writes.
+/// The parts of a callgrind output file that matter here.
 struct CallgrindProfile {
     private(set) var instructions = 0
     private(set) var systemCalls = 0

@@ -70,7 +70,7 @@ struct Comparison {
             valgrind: try firstLine("valgrind", "--version"))
     }
 
-    /// Runs one operation under callgrind, which begins anew when `measured` is entered.
+    /// Runs one operation under callgrind, which restarts its counts when `measured` is entered.
     private func count(_ operation: String, _ program: String, _ scratch: URL) throws -> Count {
         let profile = scratch.appendingPathComponent("profile").path
         // Without what glibc has for newer processors: it chooses by them how it copies memory and compares strings.

@@ -1,4 +1,4 @@
-/// What an operation costs.
+/// The cost of an operation.
 struct Count: Codable {
     var instructions: Double
     var allocations: Double
@@ -14,7 +14,7 @@ struct Count: Codable {
     ]
 }
 
-/// How much a count may grow: a share of it, and a rest for what is not the same in every run.
+/// The permitted growth of a count: a share of it, and a constant for parts that differ between runs.
 struct Limit {
     var name: String
     var value: KeyPath<Count, Double> & Sendable

@@ -45,7 +45,7 @@ private func converse(_ descriptor: Int32, times: Int) -> LoopThread {
     }
 }
 
-/// The name of each operation, and what carries it out as often as it is told to.
+/// The name of each operation, and a function that carries it out the given number of times.
 let taskOperations: [(name: String, run: @Sendable (RunLoop, Int) -> Void)] = [
     (
         "yield of a task",

@@ -4,10 +4,9 @@ import Glibc
 import RunLoopKit
 import RunLoopSimulation
 
-/// What is counted: from the call of this function, which is not optimized so that it keeps its name, to the end of the
-/// process.
+/// Counts from the call of this function, which is not optimized so that it keeps its name, to the end of the process.
 ///
-/// - Parameter body: carries out operations and tells how many they were.
+/// - Parameter body: carries out operations and returns their number.
 @inline(never) @_optimize(none)
 private func measured(_ body: () -> Int) -> Never {
     let waits = loop.statistics.waits
@@ -83,7 +82,7 @@ private func callNext(of left: Int, in loop: RunLoop) {
     loop.perform(afterDelay: .seconds(1)) { callNext(of: left - 1, in: loop) }
 }
 
-/// Watches as many pipes; each has a byte in it that nobody reads.
+/// Watches as many pipes; each has an unread byte in it.
 @discardableResult
 private func watchPipes(_ count: Int) -> [DescriptorSource] {
     (0..<count).map { _ in
@@ -116,13 +115,13 @@ private func startPoster() -> () -> Void {
     return { precondition(write(writer, "x", 1) == 1, "nobody reads") }
 }
 
-/// What the loops of one timeline have fired.
+/// The number of timers fired by the loops of one timeline.
 nonisolated(unsafe) private var turns = 0
 
 nonisolated(unsafe) private var poster: LoopThread?
 nonisolated(unsafe) private var postsLeft = 0
 
-/// Each prepares what it needs and ends the process with `measured`.
+/// Each operation prepares its data and ends the process with `measured`.
 private let operations: [(name: String, run: () -> Never)] = [
     (
         "add a timer",
@@ -573,7 +572,7 @@ private let ofTasks = taskOperations.map { operation in
 
 let all = operations + ofTasks
 if let name = CommandLine.arguments.dropFirst().first, let operation = all.first(where: { $0.name == name }) {
-    // What the first use of `print` costs is not to be counted.
+    // The cost of the first use of `print` is not counted.
     print(operation.name, 0)
     operation.run()
 }

@@ -13,7 +13,7 @@ struct Peer {
         self.form = form
     }
 
-    /// What a ratio is taken to when it is called one to the floor.
+    /// The reference value of a ratio to the floor.
     static let floor = "floor"
     static let ours = "ours"
     static let call = "ours, delayed call"
@@ -52,13 +52,13 @@ struct Peer {
         Peer("foundation, perform", "Foundation", form: "perform"),
     ]
 
-    /// What a quick run measures.
+    /// The peers of a quick run.
     static let quick: Set<String> = [
         "ours", "ours, tolerance 1 ms", "floor", "floor, timerfd", "libev", "libevent", "libevent, precise", "libuv",
         "nio", "nio, task executor", "foundation",
     ]
 
-    /// What a form differs in from the loop itself; nothing else is measured of it.
+    /// Whether a form differs from the loop itself in this workload; other workloads are not measured.
     func differs(in workload: Workload) -> Bool {
         switch (program, form) {
         case ("RunLoopKit", "delayed call"): ["churn", "rearm", "fire"].contains(workload.kind)

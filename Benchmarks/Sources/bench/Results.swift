@@ -1,4 +1,4 @@
-/// What was measured: a value for each metric, peer, workload and repetition.
+/// The measurements: a value for each metric, peer, workload and repetition.
 struct Results {
     struct Key: Hashable {
         var peer: String

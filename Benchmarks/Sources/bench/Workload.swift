@@ -1,7 +1,7 @@
 /// One call of the harness.
 struct Workload {
     let name: String
-    /// What the harness calls it, how many there are, and the count that the kind gives a meaning.
+    /// The harness's name for the kind; then the size, and the count, whose meaning depends on the kind.
     let kind: String
     let size: Int
     let count: Int

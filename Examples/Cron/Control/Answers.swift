@@ -3,8 +3,8 @@ import RunLoopUnix
 
 /// Carries out commands. On the daemon's loop.
 ///
-/// An answer has any number of lines, and behind them one that begins with `OK` or with `ERR` and says why. Lines have pairs
-/// such as `runs=3`; what is not known is `-`.
+/// An answer has any number of lines, followed by one that begins with `OK`, or with `ERR` and a reason. Lines have
+/// pairs such as `runs=3`; an unknown value is `-`.
 final class Answers {
     private let scheduler: Scheduler
     private let file: JobFile
@@ -14,7 +14,7 @@ final class Answers {
         (self.scheduler, self.file, self.ledger) = (scheduler, file, ledger)
     }
 
-    /// Why a command is not carried out.
+    /// The reason for refusing a command.
     private struct Refusal: Error {
         let reason: String
     }

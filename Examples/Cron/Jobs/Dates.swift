@@ -1,12 +1,11 @@
 import RunLoopCalendar
 import RunLoopKit
 
-/// When a job is to run.
+/// The dates at which a job is to run.
 enum Dates: WallSchedule, Hashable {
     /// At the dates of a line of crontab(5).
     case calendar(CalendarSchedule)
-    /// Every so many seconds, counted from the beginning of 1970: every ten minutes are the same ten minutes after a new
-    /// start.
+    /// Every so many seconds, counted from the beginning of 1970: the dates are the same after a new start.
     case every(seconds: Int64)
 
     func next(after time: RunLoop.WallTime) -> RunLoop.WallTime? {
@@ -21,7 +20,7 @@ enum Dates: WallSchedule, Hashable {
 }
 
 extension Dates: CustomStringConvertible {
-    /// In one line. Equal dates have equal texts.
+    /// The dates in one line. Equal dates have equal texts.
     var description: String {
         switch self {
         case .calendar(let schedule): schedule.description

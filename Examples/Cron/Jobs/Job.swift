@@ -1,22 +1,22 @@
 import RunLoopKit
 
-/// A job: what a line of the table says.
+/// A job: the contents of a line of the table.
 struct Job: Hashable, Sendable {
     let name: String
     let dates: Dates
     let missed: MissedDates
-    /// How long a run may take; `nil` for ever.
+    /// The longest time that a run may take; `nil` for no limit.
     let limit: TimeSpan?
-    /// For `/bin/sh -c`.
+    /// The command for `/bin/sh -c`.
     let command: String
 
-    /// What becomes of dates that have passed while the daemon was down or the clock was set forward.
+    /// The treatment of dates that have passed while the daemon was down or the clock was set forward.
     enum MissedDates: String, CaseIterable, Sendable {
-        /// One run for all of them.
+        /// One run for all missed dates.
         case once
-        /// A run for each of them, and for each that comes while the job runs.
+        /// A run for each missed date, and for each date that comes while the job runs.
         case each
-        /// None, unless the last of them is no older than a minute.
+        /// No run, unless the last missed date is no older than a minute.
         case skip
 
         var ofTimer: WallTimer.MissedDates {

@@ -3,12 +3,12 @@ import Logging
 import RunLoopKit
 import RunLoopUnix
 
-/// The file of jobs, which is read again when somebody asks for it, and when it changes. On the daemon's loop; what waits
-/// for the disk is done on a thread beside it.
+/// The file of jobs, which is read again on request, and when it changes. On the daemon's loop; work that waits for the
+/// disk is done on a thread beside it.
 final class JobFile {
-    /// What is wrong with the file as it was read last: the jobs are those that it had before.
+    /// The error in the file when it was last read; the jobs are then still the previous ones.
     private(set) var problem: String?
-    /// Called with what the file has.
+    /// Called with the table that the file contains.
     var tableHandler: (JobTable) -> Void = { _ in }
 
     private let path: String
@@ -20,7 +20,7 @@ final class JobFile {
     /// Comes a moment after the file has changed.
     private var look: DelayedCall?
 
-    /// How long a change waits for others that come with it.
+    /// The time that a change waits for others that come with it.
     private static let pause = Duration.milliseconds(100)
 
     init(_ path: String, in zone: TimeZone, on loop: RunLoop, disk: RunLoop.Remote, _ log: Logger) {
@@ -32,7 +32,7 @@ final class JobFile {
         take(try JobTable.read(path, in: zone))
     }
 
-    /// Reads the file again. If it is no table, the jobs stay as they are.
+    /// Reads the file again. If it is not a valid table, the jobs stay as they are.
     nonisolated(nonsending) func reload() async throws {
         do {
             take(try await disk.run { [path, zone] _ in try JobTable.read(path, in: zone) })
@@ -51,7 +51,7 @@ final class JobFile {
 
     // MARK: Changes
 
-    /// From now on, reads the file again when it has been written, or when another comes to its place.
+    /// From now on, reads the file again when it has been written or replaced.
     func watch() throws {
         let end = path.lastIndex(of: "/")
         let directory = end.map { String(path[...$0]) } ?? "."
@@ -60,7 +60,7 @@ final class JobFile {
             for event in events {
                 switch event.kind {
                 case .closedAfterWriting, .movedTo: if event.name == name { lookSoon() }
-                // There may have been anything among what was lost.
+                // The lost events may have concerned the file.
                 case .overflow: lookSoon()
                 case .ignored: log.warning("\(directory) has gone; a change of \(name) is seen on SIGHUP only")
                 default: break

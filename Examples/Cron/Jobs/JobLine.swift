@@ -5,7 +5,7 @@ import RunLoopCalendar
 struct JobLine {
     private var rest: Substring
 
-    /// Why a line is no job, in words.
+    /// The reason why a line is not a job, in words.
     struct Mistake: Error {
         let reason: String
     }
@@ -92,7 +92,7 @@ struct JobLine {
         var zone: TimeZone?
     }
 
-    /// Takes words such as `limit=30s`, up to the first that is not of this form: there the command begins.
+    /// Takes words such as `limit=30s`, up to the first word of another form: there the command begins.
     private mutating func options() throws(Mistake) -> Options {
         var options = Options()
         while true {

@@ -5,16 +5,16 @@ import RunLoopUnix
 struct JobTable: Hashable, Sendable {
     let jobs: [Job]
 
-    /// Why a file is no table.
+    /// The reason why a file is not a table.
     struct Unreadable: Error, Sendable, CustomStringConvertible {
         /// The file, the line where there is one, and the reason: `jobs:3: there is no command`.
         let description: String
     }
 
-    /// Reads a table: a job a line, but for empty lines and comments, which begin with `#`.
+    /// Reads a table: one job a line, except for empty lines and comments, which begin with `#`.
     ///
     /// - Parameters:
-    ///   - path: where the bytes were, for errors.
+    ///   - path: the path of the file, for errors.
     ///   - zone: the zone of dates whose line names none.
     init(_ bytes: some Sequence<UInt8>, of path: String, in zone: TimeZone) throws(Unreadable) {
         var jobs: [Job] = []

@@ -5,7 +5,7 @@ struct TimeSpan: Hashable, Sendable, CustomStringConvertible {
     let duration: Duration
     let description: String
 
-    /// - Returns: `nil` if it is none, or longer than 30,000 years.
+    /// - Returns: `nil` if the text is not a time span, or is longer than 30,000 years.
     init?(_ text: some StringProtocol) {
         let number = text.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
         guard let count = Double(number), let unit = Self.units[String(text.dropFirst(number.count))] else {
@@ -19,7 +19,7 @@ struct TimeSpan: Hashable, Sendable, CustomStringConvertible {
 
     private static let units: [String: Double] = ["ms": 0.001, "s": 1, "m": 60, "h": 3_600, "d": 86_400]
 
-    /// How many seconds it has, if they are whole.
+    /// The number of seconds, if it is whole.
     var wholeSeconds: Int64? {
         let (seconds, rest) = duration.components
         return rest == 0 ? seconds : nil

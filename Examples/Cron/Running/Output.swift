@@ -1,7 +1,7 @@
 import RunLoopKit
 import RunLoopUnix
 
-/// What a child writes on its standard output and its standard error, line by line as it comes.
+/// The standard output and standard error of a child, line by line as they come.
 final class Output {
     /// The last lines, the latest last.
     private(set) var lastLines: [String] = []
@@ -12,8 +12,8 @@ final class Output {
     private var readers: [Task<Void, any Error>] = []
 
     private static let keptLines = 20
-    /// How long it waits for the end of a pipe after that of the child: somebody who has left the child's group may have
-    /// it open for ever.
+    /// The time that it waits for the end of a pipe after the child has ended: a process outside of the child's group
+    /// may hold the pipe open for ever.
     private static let patience = Duration.seconds(1)
 
     /// - Parameter heard: called with each line.
@@ -38,7 +38,7 @@ final class Output {
         heard(line)
     }
 
-    /// Waits for the rest, when the child has ended.
+    /// Waits for the remaining output when the child has ended.
     nonisolated(nonsending) func end() async {
         let patience = loop.perform(afterDelay: Self.patience, inModes: .common) { [pipes] in
             for pipe in pipes { pipe.close() }
@@ -48,13 +48,13 @@ final class Output {
     }
 }
 
-/// Cuts what comes in pieces into lines, and what is too long for a line as well.
+/// Cuts pieces of output into lines, and splits lines that are too long.
 struct LineCutter {
     private var line: [UInt8] = []
 
     static let longest = 4_096
 
-    /// Calls `body` with each line that is complete. Bytes that are not UTF-8 become U+FFFD.
+    /// Calls `body` with each complete line. Bytes that are not UTF-8 become U+FFFD.
     mutating func cut(_ bytes: [UInt8], _ body: (String) -> Void) {
         for byte in bytes {
             if byte == UInt8(ascii: "\n") {
@@ -66,7 +66,7 @@ struct LineCutter {
         }
     }
 
-    /// Calls `body` with what came after the last line.
+    /// Calls `body` with the bytes after the last complete line.
     mutating func end(_ body: (String) -> Void) {
         if !line.isEmpty { take(body) }
     }

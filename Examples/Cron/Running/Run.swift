@@ -4,9 +4,9 @@ import RunLoopUnix
 
 /// A run of a job: a child, from its start to its end. On the daemon's loop.
 final class Run {
-    /// The date that it is for; `nil` if somebody has asked for it.
+    /// The date that it is for; `nil` if it was requested by a command.
     let date: RunLoop.WallTime?
-    /// When its child was started; `nil` before.
+    /// The time when its child was started; `nil` before.
     private(set) var start: (date: RunLoop.WallTime, instant: RunLoop.Instant)?
     private(set) var child: ChildProcess?
     private(set) var output: Output?
@@ -22,17 +22,17 @@ final class Run {
         case request
     }
 
-    /// How a run has ended.
+    /// The outcome of a run.
     enum Outcome: Sendable, Hashable, CustomStringConvertible {
         /// Its child has ended by itself.
         case ended(ChildProcess.ExitStatus)
         /// It took longer than its limit.
         case tookTooLong(ChildProcess.ExitStatus)
-        /// Somebody has asked it to end.
+        /// A command has asked it to end.
         case stopped(ChildProcess.ExitStatus)
-        /// There was no child: that could not be started.
+        /// The child could not be started.
         case notStarted(String)
-        /// There was no child yet, and it is not wanted any more.
+        /// The run was cancelled before its child was started.
         case calledOff
 
         var isSuccess: Bool {
@@ -50,12 +50,12 @@ final class Run {
         }
     }
 
-    /// - Parameter grace: how long a child that was asked to end has until it is killed.
+    /// - Parameter grace: the time from asking a child to end until it is killed.
     init(for date: RunLoop.WallTime?, on loop: RunLoop, grace: Duration, _ log: Logger) {
         (self.date, self.loop, self.grace, self.log) = (date, loop, grace, log)
     }
 
-    /// Starts the child, and waits for its end and for that of its output.
+    /// Starts the child, and waits until it has ended and its output is complete.
     ///
     /// - Throws: `SystemError` if it cannot be started.
     nonisolated(nonsending) func perform(_ job: Job) async throws -> Outcome {
@@ -69,7 +69,7 @@ final class Run {
         do {
             return try await follow(child, job)
         } catch {
-            // Nobody would look after it.
+            // Without this the child would run unattended.
             kill()
             throw error
         }
@@ -80,7 +80,7 @@ final class Run {
         self.output = output
         let (ends, end) = AsyncStream.makeStream(of: ChildProcess.ExitStatus.self)
         let source = ChildSource(child) { child, status in
-            // What the shell has started and leaves behind ends with it: here its group can be reached for the last time.
+            // Processes that the shell has left behind end with it: here its group can be reached for the last time.
             _ = try? child.kill(.kill)
             end.yield(status)
         }
@@ -100,7 +100,7 @@ final class Run {
         }
     }
 
-    /// Asks the child, if there is one, to end, and makes it end if it takes too long.
+    /// Asks the child, if there is one, to end, and kills it if it takes too long.
     func stop() {
         askToEnd(because: .request)
     }
@@ -115,7 +115,7 @@ final class Run {
         }
     }
 
-    /// Makes the child end at once.
+    /// Kills the child at once.
     func kill() {
         _ = try? child?.kill(.kill)
     }

@@ -1,41 +1,41 @@
 import RunLoopKit
 
-/// A job of the table: its dates, its run, and what is counted of it. On the daemon's loop.
+/// A job of the table: its dates, its run, and its counts. On the daemon's loop.
 final class ScheduledJob {
-    /// What has become of its dates and runs since the daemon's start.
+    /// The counts of its dates and runs since the daemon's start.
     struct Counts {
         var runs = 0
-        /// Runs that were no success.
+        /// Runs that did not succeed.
         var failed = 0
         /// Dates that came while it still ran.
         var skipped = 0
-        /// Dates that have passed while nobody looked.
+        /// Dates that passed while the daemon was down or the clock was set forward.
         var missed = 0
     }
 
     private(set) var job: Job {
         didSet { dates = "\(job.dates)" }
     }
-    /// What waits for its start, or runs.
+    /// The run that waits for its start, or is under way.
     var run: Run? {
         didSet { arrange() }
     }
-    /// The run before.
+    /// The previous run.
     var lastRun: (run: Run, outcome: Run.Outcome)?
     var counts = Counts()
-    /// Whether it has no more dates: it is in the table no more, or the daemon stops.
+    /// Whether it has no more dates because it was removed from the table or the daemon stops.
     private(set) var isRetired = false
 
-    /// What the ledger is told of its dates.
+    /// The text of its dates for the ledger.
     private var dates: String
     private let loop: RunLoop
     private let dateHandler: (ScheduledJob, RunLoop.WallTime) -> Void
-    // Set at once; its block needs the job.
+    // Set at once; the timer's block needs the job.
     private var timer: WallTimer!
 
     /// - Parameters:
-    ///   - mark: what is known of it from before.
-    ///   - dateHandler: called at its dates, with each.
+    ///   - mark: the ledger's mark of the job from before.
+    ///   - dateHandler: called at its dates, with each of them.
     init(
         _ job: Job, after mark: Ledger.Mark?, on loop: RunLoop,
         _ dateHandler: @escaping (ScheduledJob, RunLoop.WallTime) -> Void
@@ -46,17 +46,17 @@ final class ScheduledJob {
         begin(after: isSame ? mark?.date : start(after: mark?.date))
     }
 
-    /// What is to be known of it after a new start.
+    /// The mark that the ledger keeps for a new start.
     var mark: Ledger.Mark? { timer.lastDate.map { Ledger.Mark(dates: dates, date: $0) } }
 
-    /// `nil` if it has none.
+    /// The next date; `nil` if there is none.
     var nextDate: RunLoop.WallTime? {
         isRetired ? nil : timer.lastDate.flatMap { job.dates.next(after: $0) }
     }
 
     // MARK: Changes
 
-    /// The table has it with something else, or has it again.
+    /// Takes the job's new entry in the table, or an entry that was added again.
     func change(to job: Job) {
         let hasOtherDates = isRetired || job.dates != self.job.dates
         (self.job, isRetired) = (job, false)
@@ -74,7 +74,7 @@ final class ScheduledJob {
         timer.invalidate()
     }
 
-    /// When dates that are new begin to count: now, but if the clock was set back, not before what was dealt with.
+    /// The time from which new dates count: now, but if the clock was set back, not before the last date dealt with.
     private func start(after date: RunLoop.WallTime?) -> RunLoop.WallTime {
         max(date ?? .distantPast, loop.wallTime)
     }
@@ -83,12 +83,12 @@ final class ScheduledJob {
         timer = WallTimer(job.dates, after: start) { [unowned self] _ in dateCame() }
         timer.name = job.name
         timer.missedDates = job.missed.ofTimer
-        // Now, even if it is to wait: this is when it learns from when its dates count.
+        // Now, even if the job is to wait: this settles the time from which its dates count.
         loop.add(timer, forMode: .common)
         arrange()
     }
 
-    /// A job that runs for each of its dates lets them wait as long as it runs: a timer that is out of the loop makes up for
+    /// A job that runs for each of its dates lets them wait while it runs: a timer that is out of the loop makes up for
     /// them later.
     private func arrange() {
         guard !isRetired else { return }

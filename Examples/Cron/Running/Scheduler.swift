@@ -2,16 +2,16 @@ import Logging
 import RunLoopKit
 import RunLoopUnix
 
-/// Runs jobs at their dates, so many at once. On the daemon's loop.
+/// Runs jobs at their dates, a limited number at once. On the daemon's loop.
 final class Scheduler {
     struct Settings {
-        /// How many children there are at once.
+        /// The number of children that may run at once.
         var atOnce = 4
-        /// How long a child that was asked to end has until it is killed.
+        /// The time from asking a child to end until it is killed.
         var grace = Duration.seconds(5)
     }
 
-    /// In the order of the table, and behind them those that are in it no more and still run.
+    /// The jobs in the order of the table, followed by removed ones that still run.
     private(set) var jobs: [ScheduledJob] = []
     /// The last runs that have ended, the latest last.
     private(set) var history: [Past] = []
@@ -46,7 +46,7 @@ final class Scheduler {
 
     // MARK: The table
 
-    /// From now on these are the jobs. One that is the same as before keeps its dates, and what runs goes on.
+    /// Replaces the table of jobs. A job that is the same as before keeps its dates, and running commands continue.
     func schedule(_ table: JobTable) {
         guard !isStopping else { return }
         var former = Dictionary(uniqueKeysWithValues: jobs.map { ($0.job.name, $0) })
@@ -68,7 +68,7 @@ final class Scheduler {
         ledger.saveSoon()
     }
 
-    /// Notes how far a job is, unless the last date waits for its start: then that notes it.
+    /// Notes how far a job is, unless its last date waits for its start: then that start notes it.
     private func note(_ job: ScheduledJob) {
         if let run = job.run, run.start == nil { return }
         ledger.note(job.mark, of: job.job.name)
@@ -89,9 +89,9 @@ final class Scheduler {
         ledger.saveSoon()
     }
 
-    /// Has a job run as soon as there is a place.
+    /// Runs a job as soon as there is a place.
     ///
-    /// - Parameter date: the date that it runs for; `nil` if somebody has asked for it.
+    /// - Parameter date: the date that it runs for; `nil` if it was requested by a command.
     func begin(_ job: ScheduledJob, for date: RunLoop.WallTime?) {
         let run = Run(for: date, on: loop, grace: settings.grace, log)
         job.run = run
@@ -114,7 +114,7 @@ final class Scheduler {
         }
     }
 
-    /// Waits until it is safe that a job's date is not run for again, whatever happens: before its run starts.
+    /// Waits, before a run starts, until its date is safely recorded, so that it is never run for again.
     private nonisolated(nonsending) func settle(_ job: ScheduledJob) async throws {
         try Task.checkCancellation()
         ledger.note(job.mark, of: job.job.name)
@@ -154,31 +154,31 @@ final class Scheduler {
             waiting.remove(at: place)
             ended(run, of: job, .success(.calledOff))
         } else {
-            // Its task waits for the disk.
+            // The task waits for the disk.
             running.first { $0.run === run }?.task.cancel()
         }
     }
 
     // MARK: Stopping
 
-    /// Starts nothing more.
+    /// Starts no more runs.
     func stopStarting() {
         isStopping = true
         for job in jobs { retire(job) }
     }
 
-    /// Waits for what runs.
+    /// Waits for all runs under way.
     nonisolated(nonsending) func finish() async {
         while let (_, task) = running.first { _ = await task.result }
     }
 
-    /// Asks what runs to end, kills what does not, and waits for it.
+    /// Asks all runs to end, kills those that do not, and waits for them.
     nonisolated(nonsending) func end() async {
         for (run, _) in running { run.stop() }
         await finish()
     }
 
-    /// Kills what runs.
+    /// Kills all runs.
     func kill() {
         for (run, _) in running { run.kill() }
     }

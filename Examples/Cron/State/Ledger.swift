@@ -3,18 +3,18 @@ import Logging
 import RunLoopKit
 import RunLoopUnix
 
-/// Up to which date each job has been dealt with, kept in a file, so that a new start of the daemon goes on from there. On
-/// the daemon's loop; what waits for the disk is done on a thread beside it.
+/// The date up to which each job has been dealt with, kept in a file, so that the daemon continues from there at its
+/// next start. On the daemon's loop; work that waits for the disk is done on a thread beside it.
 final class Ledger {
-    /// What is known of a job.
+    /// The state of a job.
     struct Mark: Hashable, Sendable {
-        /// What its dates were; a job with other dates begins anew.
+        /// The job's dates, as text; a job with other dates begins anew.
         let dates: String
-        /// Up to here they have been dealt with.
+        /// The date up to which they have been dealt with.
         let date: RunLoop.WallTime
     }
 
-    /// What is wrong with the file, while it cannot be written.
+    /// The error, while the file cannot be written.
     private(set) var problem: String?
 
     private let path: String?
@@ -24,18 +24,18 @@ final class Ledger {
     /// Keeps other daemons away from the file.
     private let lock: File?
     private var marks: [String: Mark] = [:]
-    /// How often the marks have changed, and which change is the last that is safe.
+    /// The number of changes of the marks, and the number of the last change that is on the disk.
     private var changes = 0
     private var safeChanges = 0
     private var writing: Task<Void, any Error>?
 
-    /// How long it waits before it tries again to write the file.
+    /// The pause before another attempt to write the file.
     private static let pause = Duration.seconds(1)
 
     /// - Parameters:
     ///   - path: the file; with `nil` nothing is kept, and everything counts as safe.
     ///   - disk: the thread beside the loop.
-    /// - Throws: `SystemError` if there can be no such file, or if another daemon has it.
+    /// - Throws: `SystemError` if the file cannot be created, or if another daemon has it.
     init(_ path: String?, on loop: RunLoop, disk: RunLoop.Remote, _ log: Logger) throws(SystemError) {
         (self.path, self.loop, self.disk, self.log) = (path, loop, disk, log)
         lock = if let path { try Disk.current.open(path + ".lock", .locking) } else { nil }
@@ -46,28 +46,28 @@ final class Ledger {
         if let path { marks = try MarkFile.read(path) }
     }
 
-    /// What is known of a job.
+    /// The mark of a job.
     subscript(name: String) -> Mark? { marks[name] }
 
-    /// Notes something of a job; `nil` forgets it. It is safe when ``save()`` has returned.
+    /// Notes the mark of a job; `nil` forgets it. It is safe when ``save()`` has returned.
     func note(_ mark: Mark?, of name: String) {
         guard marks[name] != mark else { return }
         marks[name] = mark
         changes += 1
     }
 
-    /// The names of all jobs of which something is known.
+    /// The names of all jobs that have a mark.
     var names: [String] { marks.keys.sorted() }
 
     // MARK: Saving
 
-    /// Waits until all that has been noted is on the disk. It tries again and again, until its task is cancelled.
+    /// Waits until all marks noted so far are on the disk. It tries again and again, until its task is cancelled.
     nonisolated(nonsending) func save() async throws {
         guard let path else { return }
         let wanted = changes
         while safeChanges < wanted {
             try Task.checkCancellation()
-            // What is noted while one of them writes waits for the next, which writes it all.
+            // Marks noted during a write wait for the next one, which writes all of them.
             let writing =
                 self.writing
                 ?? loop.task { [self] in
@@ -80,7 +80,7 @@ final class Ledger {
         }
     }
 
-    /// Has it saved, and does not wait for that.
+    /// Starts saving, and does not wait for the end.
     func saveSoon() {
         loop.task { [self] in try await save() }
     }

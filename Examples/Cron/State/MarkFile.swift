@@ -2,13 +2,13 @@ import Glibc
 import RunLoopKit
 import RunLoopUnix
 
-/// The marks of a ledger as a file, which is always a whole one. All of it waits for the disk.
+/// The marks of a ledger as a file, which is always complete. All of it waits for the disk.
 ///
 /// It has a line for each job, with tabs between: name, nanoseconds since 1970, dates.
 enum MarkFile {
     private static let header = "Cron 1"
 
-    /// The file is there, and not as it was written.
+    /// A damaged file.
     struct Unreadable: Error, CustomStringConvertible {
         let description: String
     }
@@ -44,7 +44,7 @@ enum MarkFile {
         return marks
     }
 
-    /// Puts a new file in the place of the old one, and waits until that is on the disk. After an error either may be there.
+    /// Replaces the file, and waits until the new one is on the disk. After an error either file may be there.
     static func write(_ marks: [String: Ledger.Mark], to path: String) throws(SystemError) {
         var text = header + "\n"
         for (name, mark) in marks.sorted(by: { $0.key < $1.key }) {
@@ -52,7 +52,7 @@ enum MarkFile {
         }
         let disk = Disk.current
         let new = path + ".new"
-        // Left by a try that has failed, or by a crash.
+        // Left by a failed attempt, or by a crash.
         if disk.exists(new) { try disk.remove(new) }
         let file = try disk.open(new, .creating)
         try file.write(Array(text.utf8), at: 0)

@@ -42,7 +42,7 @@ struct Located {
         return count
     }
 
-    /// One of the words that a key may have.
+    /// The word of a key that allows only certain words.
     func word<Word: RawRepresentable & CaseIterable>() throws(ScenarioError) -> Word where Word.RawValue == String {
         guard let word = Word(rawValue: try string()) else {
             let words = Word.allCases.map { quoted($0.rawValue) }.joined(separator: " or ")
@@ -58,14 +58,14 @@ struct Located {
         return try nanoseconds(number)
     }
 
-    /// The interval of a repeating timer: what is not positive becomes 0.1 ms, as Foundation has it.
+    /// The interval of a repeating timer; a value that is not positive becomes 0.1 ms, as in Foundation.
     func repeatingInterval() throws(ScenarioError) -> Int64 {
         let number = try decimal()
         let rounded = number > 0 ? try nanoseconds(number) : 0
         return rounded > 0 ? rounded : 100_000
     }
 
-    /// The interval of something that needs one above zero.
+    /// An interval that must be above zero.
     func sourceInterval() throws(ScenarioError) -> Int64 {
         let interval = try time()
         guard interval > 0 else { throw fault("must be above zero") }
@@ -78,7 +78,7 @@ struct Located {
         return number
     }
 
-    /// Rounded to the nearest nanosecond, on the digits: they are what the file says.
+    /// The seconds rounded to the nearest nanosecond, computed on the decimal digits of the file.
     private func nanoseconds(_ seconds: Decimal) throws(ScenarioError) -> Int64 {
         // 200 years; sums of a few times must not leave 64 bits.
         guard seconds <= 6_311_520_000 else { throw fault("must not be more than 6311520000 seconds (200 years)") }
@@ -98,7 +98,7 @@ struct Fields {
         guard case .object(let members) = object.value else { throw object.expected("an object") }
         self.place = object.place
         self.members = members
-        // Sorted, so that of several the same one is named every time.
+        // Sorted, so that the same unknown key is named every time.
         if let unknown = members.keys.filter({ !keys.contains($0) }).min() {
             throw fault("unknown key \(quoted(unknown)); the keys here are \(keys.joined(separator: ", "))")
         }

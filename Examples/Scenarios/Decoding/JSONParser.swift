@@ -4,19 +4,19 @@ internal import RunLoopKit
 /// Reads the values of a JSON text that comes in pieces, and names the line and the column where it is not JSON, and the
 /// line on which the value begins if that is another one.
 ///
-/// `JSONDecoder` cannot do this for us: it wants one whole value, on Linux its error has no position, it lets a trailing
-/// comma pass, and of a key that is given twice it silently keeps one.
+/// `JSONDecoder` cannot do this: it wants one whole value, on Linux its error has no position, it lets a trailing comma
+/// pass, and of a repeated key it silently keeps one value.
 struct JSONParser {
     private static let deepest = 100
 
     /// The next piece of the text; empty at its end.
     private let read: () -> [UInt8]
     private var hasEnded = false
-    /// What has been read and is still needed: it holds the whole value that is being parsed.
+    /// The text that has been read and is still needed: it holds the whole value being parsed.
     private(set) var text: [UInt8] = []
     private var position = 0
     private var depth = 0
-    /// Where that value begins.
+    /// The beginning of that value.
     private var start = (position: 0, line: 1, column: 1)
 
     init(_ read: @escaping () -> [UInt8]) {
@@ -28,14 +28,14 @@ struct JSONParser {
     /// The line on which the value begins.
     var line: Int { start.line }
 
-    /// Goes to the beginning of the next value, if there is one.
+    /// Moves to the beginning of the next value, if there is one.
     mutating func findValue() -> Bool {
         skipSpace()
         beginHere()
         return next != nil
     }
 
-    /// The one value of the whole text.
+    /// The only value of the whole text.
     mutating func onlyValue() throws(ScenarioError) -> JSONValue {
         _ = findValue()
         let value = try value()
@@ -44,8 +44,8 @@ struct JSONParser {
         return value
     }
 
-    /// Leaves a value behind that turned out not to be JSON. An object that is broken reaches to the next line that
-    /// begins with a brace, and anything else to the end of its line.
+    /// Skips a value that is not JSON. A broken object extends to the next line that begins with a brace, any other
+    /// value to the end of its line.
     mutating func skipBrokenValue() {
         position = start.position
         let isObject = next == UInt8(ascii: "{")
@@ -219,10 +219,10 @@ struct JSONParser {
         while let byte = next, " \t\r\n".utf8.contains(byte) { position += 1 }
     }
 
-    /// The next value begins here; what is before it is needed no more.
+    /// Marks the beginning of the next value; the text before it is no longer needed.
     private mutating func beginHere() {
         start = place(of: position)
-        // Not for every value: what comes after it has to be moved.
+        // Not for every value, because the text after it has to be moved.
         guard position >= 1 << 16, position > text.count / 2 else { return }
         text.removeFirst(position)
         position = 0

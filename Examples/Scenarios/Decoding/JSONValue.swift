@@ -1,11 +1,11 @@
 internal import FoundationEssentials
 
-/// A JSON value as it stands in the file; what it should be is known only where it is used.
+/// A JSON value as it stands in the file; its expected type is known only to its user.
 enum JSONValue {
     case object([String: JSONValue])
     case array([JSONValue])
     case string(String)
-    /// As `Decimal`, for `Double` does not have 9.596; nothing if the number is beyond what a `Decimal` holds.
+    /// A number as `Decimal`, because `Double` cannot represent 9.596; `nil` if it is beyond the range of `Decimal`.
     case number(Decimal?)
     case bool(Bool)
     case null

@@ -8,8 +8,8 @@ extension Scenario {
         try self.init(parser.onlyValue())
     }
 
-    /// Nothing is ignored and nothing is guessed: an unknown key, a name that nothing has, a time before the start are
-    /// errors that name the place.
+    /// Nothing is ignored or guessed: an unknown key, an unknown name and a time before the start are errors that name
+    /// the place.
     init(_ value: JSONValue) throws(ScenarioError) {
         let keys = [
             "duration", "commonModes", "timers", "sources", "links", "named", "countdowns", "busy", "runs", "actions",
@@ -30,7 +30,7 @@ extension Scenario {
         try checkActionsNameSomething()
     }
 
-    /// Names are unique among all that has one; but a named timer may be scheduled several times.
+    /// Names are unique among all entries that have one; but a named timer may be scheduled several times.
     private func checkNamesAreUnique() throws(ScenarioError) {
         var placeOf: [String: String] = [:]
         func check(_ names: [String], _ list: String) throws(ScenarioError) {

@@ -1,10 +1,10 @@
 /// Reads the scenarios of a text that comes in pieces: a single one, or many, such as one a line.
 ///
-/// It needs no more of the text at a time than a scenario and a piece, and goes on after a scenario that is malformed.
+/// It needs no more of the text at a time than a scenario and a piece, and continues after a malformed scenario.
 package struct ScenarioReader {
-    /// A scenario, or what is wrong with it.
+    /// A scenario, or the error in it.
     package struct Entry {
-        /// Where it begins, counted from 1.
+        /// The line where it begins, counted from 1.
         package let line: Int
         package let scenario: Result<Scenario, ScenarioError>
     }
@@ -12,17 +12,17 @@ package struct ScenarioReader {
     private var parser: JSONParser
     private var hasBegun = false
 
-    /// - Parameter read: gives the next piece of the text; an empty one at its end.
+    /// - Parameter read: returns the next piece of the text; an empty one at its end.
     package init(_ read: @escaping () -> [UInt8]) {
         parser = JSONParser(read)
     }
 
-    /// Whether no more scenarios follow. Reads on if that is not known yet.
+    /// Whether no more scenarios follow. Reads further if that is not known yet.
     package var isAtEnd: Bool {
         mutating get { !parser.findValue() }
     }
 
-    /// The next scenario; nothing at the end. A text without any is malformed.
+    /// The next scenario; `nil` at the end. A text without any is malformed.
     package mutating func next() -> Entry? {
         guard !isAtEnd || !hasBegun else { return nil }
         hasBegun = true

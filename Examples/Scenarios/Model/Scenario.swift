@@ -1,5 +1,5 @@
-/// What happens, and when, as data: which timers there are, when the loop is busy, when it runs in another mode,
-/// and what is done to the timers.
+/// The events of a play as data: which timers there are, when the loop is busy, when it runs in another mode, and which
+/// actions are performed on the timers.
 ///
 /// Times are nanoseconds from the start. The file format is described in the documentation (The scenario format).
 package struct Scenario: Sendable, Equatable {
@@ -31,7 +31,7 @@ package struct Scenario: Sendable, Equatable {
         self.actions = actions
     }
 
-    /// Whether events say on which thread they happened: where something chooses its thread or its frames.
+    /// Whether events name their thread: in scenarios with sources, links, named timers or countdowns.
     var namesThreads: Bool { !sources.isEmpty || !links.isEmpty || !named.isEmpty || !countdowns.isEmpty }
 
     /// A timer of the scenario.
@@ -44,7 +44,7 @@ package struct Scenario: Sendable, Equatable {
         package var repeats: Bool
         /// May contain `common`.
         package var modes: [String]
-        /// How long each callback works.
+        /// The time that each callback works.
         package var busy: Int64
         package var tolerance: Int64
         package var target: Target?
@@ -76,7 +76,7 @@ package struct Scenario: Sendable, Equatable {
         }
     }
 
-    /// Where handlers are called.
+    /// The queue where handlers are called.
     package enum Queue: String, Sendable, CaseIterable { case main, background }
 
     /// A GCD-style timer source.
@@ -88,11 +88,11 @@ package struct Scenario: Sendable, Equatable {
         package var interval: Int64
         package var leeway: Int64
         package var queue: Queue
-        /// How long each handler works.
+        /// The time that each handler works.
         package var busy: Int64
         /// Whether it is active from the start.
         package var isActive: Bool
-        /// At which delivery it cancels itself in its handler.
+        /// The delivery at which it cancels itself in its handler.
         package var cancelAfter: Int?
         package var target: Target?
 
@@ -115,13 +115,13 @@ package struct Scenario: Sendable, Equatable {
     /// A display link.
     package struct LinkEntry: Sendable, Equatable {
         package var name: String
-        /// Frames a second of the display.
+        /// The display's frames per second.
         package var rate: Int
-        /// The frames a second that the link asks for; 0 for all.
+        /// The preferred frames per second of the link; 0 for all.
         package var preferred: Int
         /// May contain `common`.
         package var modes: [String]
-        /// How long each callback works.
+        /// The time that each callback works.
         package var busy: Int64
         /// Whether a frame-rate meter counts its frames.
         package var hasMeter: Bool
@@ -139,7 +139,7 @@ package struct Scenario: Sendable, Equatable {
         }
     }
 
-    /// A call that schedules a named timer, anew if there is one of the name.
+    /// A call that schedules a named timer, replacing an earlier timer of the same name.
     package struct NamedEntry: Sendable, Equatable {
         package var name: String
         package var at: Int64
@@ -147,9 +147,9 @@ package struct Scenario: Sendable, Equatable {
         package var repeats: Bool
         package var fireInstantly: Bool
         package var queue: Queue
-        /// What the action is called in the output.
+        /// The action's name in the output.
         package var action: String
-        /// How long the action works.
+        /// The time that the action works.
         package var busy: Int64
 
         package init(
@@ -171,7 +171,7 @@ package struct Scenario: Sendable, Equatable {
     package struct CountdownEntry: Sendable, Equatable {
         package enum Pausing: String, Sendable, CaseIterable { case restarting, continuing }
         package var name: String
-        /// How many intervals to count; none to count without end.
+        /// The number of intervals to count; `nil` to count without end.
         package var from: Int?
         package var interval: Int64
         package var pausing: Pausing
@@ -213,10 +213,10 @@ package struct Scenario: Sendable, Equatable {
         }
     }
 
-    /// Something done at a time.
+    /// An action at a time.
     package struct ActionEntry: Sendable, Equatable {
         package enum Verb: Sendable, Equatable {
-            /// Of a timer or a link.
+            /// Invalidates a timer or a link.
             case invalidate(item: String)
             case fire(timer: String)
             case setFireDate(timer: String, to: Int64)
@@ -226,11 +226,11 @@ package struct Scenario: Sendable, Equatable {
             case makeCommon(String)
             case activate(source: String)
             case suspend(source: String)
-            /// Of a source, a link or a countdown.
+            /// Resumes a source, a link or a countdown.
             case resume(item: String)
-            /// Of a link or a countdown.
+            /// Pauses a link or a countdown.
             case pause(item: String)
-            /// Of a source or a named timer.
+            /// Cancels a source or a named timer.
             case cancel(item: String)
         }
         package var at: Int64

@@ -11,7 +11,7 @@ extension ScenarioEvent {
 
     private var isInBackground: Bool { thread.map { $0 != "main" } ?? false }
 
-    /// Without the thread.
+    /// The words without the thread.
     var plainWords: String {
         switch kind {
         case .fire(let name, let count, _, let due, let missed, let manual):

@@ -5,10 +5,10 @@ package struct ScenarioEvent: Sendable, Equatable {
         /// A timer source calls its handler; the mode is that of the main loop, if it is called there.
         case delivery(name: String, count: Int, mode: String?, due: Int64, data: Int64)
         case frame(name: String, count: Int, mode: String, timestamp: Int64, dropped: Int64)
-        /// A named timer acts; its name is free if it was its last time.
+        /// A named timer acts; `isFree` says whether its name is free afterwards.
         case action(name: String, count: Int, mode: String?, action: String, isFree: Bool)
         case tick(name: String, count: Int, mode: String, remaining: Int64?)
-        /// A frame-rate meter has something new to show.
+        /// A frame-rate meter has a new reading.
         case reading(name: String, text: String)
         case cancelled(name: String)
         case invalidated(name: String)

@@ -1,4 +1,4 @@
-/// What both pictures show, worked out once from the scenario and its events.
+/// The contents of both pictures, derived once from the scenario and its events.
 struct Chart {
     struct Span {
         var start: Int64
@@ -29,7 +29,7 @@ struct Chart {
 
         var last: Int64 { first + (count - 1) * step }
 
-        /// The points, but none closer than that: a thousand circles in one place are one circle.
+        /// The points at least `distance` apart: a thousand circles in one place are one circle.
         func thinned(to distance: Int64) -> StrideThrough<Int64> {
             let every = max(1, distance / step) * step
             return stride(from: first, through: last, by: Int(every))
@@ -42,7 +42,7 @@ struct Chart {
         var isDeinit: Bool
     }
 
-    /// What fires, on one thread.
+    /// An item that fires on one thread, with its fires.
     struct Lane {
         var name: String
         var plan: Plan?
@@ -52,7 +52,7 @@ struct Chart {
         var busy: [Span] = []
     }
 
-    /// The lanes of one thread, and when it is busy.
+    /// The lanes of one thread, and its busy times.
     struct ThreadLanes {
         var name: String
         var lanes: [Lane] = []
@@ -98,7 +98,7 @@ struct Chart {
 
     // MARK: Lanes
 
-    /// The lane of something on a thread; one for a thread or a name that is new is added.
+    /// The lane of an item on a thread; adds one for a new thread or name.
     private mutating func lane(_ name: String, on thread: String?) -> (thread: Int, lane: Int) {
         let thread = thread ?? "main"
         if !threads.contains(where: { $0.name == thread }) { threads.append(ThreadLanes(name: thread)) }
@@ -108,7 +108,7 @@ struct Chart {
         return (place, threads[place].lanes.count - 1)
     }
 
-    /// Marks the first lane of what has ended, wherever it is.
+    /// Marks the first lane of an item that has ended, on any thread.
     private mutating func mark(_ event: ScenarioEvent, isDeinit: Bool, _ matches: (Plan) -> Bool) {
         let mark = Mark(t: event.t, isDeinit: isDeinit)
         for thread in threads.indices {
@@ -127,7 +127,7 @@ struct Chart {
         let (thread, index) = lane(shown.name, on: event.thread)
         let plan = threads[thread].lanes[index].plan
         var fire = Fire(t: event.t, due: shown.due, count: shown.count, look: shown.isManual ? .manual : .onTime)
-        // Late is what can be seen: a real clock is never on time to the nanosecond.
+        // Only visible lateness counts: a real clock is never on time to the nanosecond.
         let allowed = (plan?.tolerance ?? 0) + length / 10_000
         if fire.look == .onTime, fire.t - fire.due > allowed { fire.look = .late }
         let previous = threads[thread].lanes[index].fires.last?.due
@@ -138,17 +138,17 @@ struct Chart {
             threads[thread].busy.append(span)
         }
         guard shown.missed > 0, let step = plan?.interval, step > 0 else { return }
-        // Those that passed while the fire waited follow its due point; the rest were lost before, to the timer's own
+        // Points that passed while the fire waited follow its due point; earlier ones were lost during the timer's own
         // callback.
         let waited = min(shown.missed, max(0, fire.t - fire.due) / step)
         let lost = shown.missed - waited
-        // A link begins anew where it is called late.
+        // A link that is called late begins anew there.
         let firstLost = shown.isFrame ? (previous ?? 0) + step : fire.due - lost * step
         threads[thread].lanes[index].addMissed(from: firstLost, count: lost)
         threads[thread].lanes[index].addMissed(from: fire.due + step, count: waited)
     }
 
-    /// Adds the points that passed after the last fire, of which no event tells: something that starves to the end.
+    /// Adds the points that passed after the last fire, which no event reports: an item that starves to the end.
     private mutating func addStarved(_ index: Int, end: Int64) {
         let lane = threads[0].lanes[index]
         guard let plan = lane.plan, plan.hasFixedGrid else { return }
@@ -162,7 +162,7 @@ struct Chart {
         threads[0].lanes[index].addMissed(from: next, count: count)
     }
 
-    /// Round times for an axis of that length: steps of 1, 2 or 5 and zeros.
+    /// Round times for an axis: steps of 1, 2 or 5 and zeros.
     func ticks(atMost count: Int) -> [Int64] {
         var decade: Int64 = 1
         while true {
@@ -182,7 +182,7 @@ extension Chart.Lane {
 }
 
 extension ScenarioEvent {
-    /// What a fire of any kind shows in a picture.
+    /// The parts of a fire of any kind that a picture shows.
     fileprivate var shown: (name: String, count: Int, due: Int64, missed: Int64, isManual: Bool, isFrame: Bool)? {
         switch kind {
         case .fire(let name, let count, _, let due, let missed, let manual): (name, count, due, missed, manual, false)

@@ -1,10 +1,10 @@
-/// What a scenario says of something that fires, as far as a picture shows it.
+/// The description in the scenario of an item that fires, as far as a picture shows it.
 struct Plan {
     var name: String
-    /// What stands below the name.
+    /// The text below the name.
     var note: String
     var first: Int64
-    /// 0 for what fires once.
+    /// The interval; 0 for an item that fires once.
     var interval: Int64
     var tolerance: Int64 = 0
     var busy: Int64 = 0
@@ -15,7 +15,7 @@ struct Plan {
 }
 
 extension Scenario {
-    /// Everything that fires, in the order of the file.
+    /// All items that fire, in the order of the file.
     var plans: [Plan] {
         var named: [Plan] = []
         for entry in self.named where !named.contains(where: { $0.name == entry.name }) { named.append(Plan(entry)) }
@@ -50,7 +50,7 @@ extension Plan {
     }
 
     fileprivate init(_ link: Scenario.LinkEntry) {
-        // Nearest to what was asked for, as the link chooses it.
+        // The divisor whose rate is nearest to the preferred one, as the link chooses it.
         let divisors = link.preferred == 0 ? 1...1 : 1...link.rate
         let divisor = divisors.min {
             abs(link.rate - link.preferred * $0) * $1 < abs(link.rate - link.preferred * $1) * $0

@@ -1,12 +1,12 @@
-/// What was played, as a picture: a lane for each timer, with the modes and the busy work of the loop behind them.
+/// The picture of a play: a lane for each timer, with the modes and the busy work of the loop behind them.
 ///
-/// The picture needs nothing but itself, and the same events give the same bytes.
+/// The picture is self-contained, and the same events give the same bytes.
 package struct SVGChart {
     private let chart: Chart
     private let title: String?
     private let tints: [String: Tint]
 
-    /// Prepares the picture of a scenario and of the events that playing it gave.
+    /// Prepares the picture of a scenario and of the events of playing it.
     package init(scenario: Scenario, events: [ScenarioEvent], title: String? = nil) {
         chart = Chart(scenario: scenario, events: events)
         self.title = title
@@ -28,7 +28,7 @@ package struct SVGChart {
         return Drawing.document(body, width: width, height: height, title: title)
     }
 
-    /// The picture, and how high it is.
+    /// The picture, and its height.
     private func draw() -> (body: String, height: Double) {
         var drawing = Drawing()
         drawBackground(&drawing)
@@ -78,7 +78,7 @@ package struct SVGChart {
         return Self.plotLeft + part * (Self.plotRight - Self.plotLeft)
     }
 
-    /// The modes: each nested run starts a row lower than the one it is in, and reaches behind all lanes.
+    /// The modes: each nested run starts a row lower than the one around it, and extends behind all lanes.
     private func drawBackground(_ drawing: inout Drawing) {
         if let title { drawing.text(24, 34, title, size: 17, weight: 600) }
         let outermost = Chart.Band(mode: "default", depth: 0, span: .init(start: 0, end: chart.length))
@@ -92,7 +92,7 @@ package struct SVGChart {
             guard Drawing.length(band.mode, size: 12) + 12 <= right - left else { continue }
             drawing.text(left + 7, top + 15, band.mode, weight: 600, fill: tint.ink)
         }
-        // No modes behind the other threads: what is called there does not know them.
+        // No modes behind the other threads: their handlers do not depend on them.
         for (thread, top) in threads.dropFirst() {
             let (header, width) = (top - Self.modeHeight, Self.plotRight - Self.plotLeft)
             let height = Self.modeHeight + Self.height(of: thread)
@@ -125,8 +125,8 @@ package struct SVGChart {
         }
     }
 
-    /// Due points stand on the line of the lane, fires above it: a fire on time is right above its due point, and what
-    /// is late leans to the right.
+    /// Due points are on the line of the lane, fires above it: a fire on time is right above its due point, and the
+    /// line of a late fire leans to the right.
     private func draw(_ lane: Chart.Lane, y top: Double, _ drawing: inout Drawing) {
         let (fireY, dueY) = (top + 28, top + 50)
         drawing.text(24, top + 36, Drawing.cut(lane.name, to: 126, size: 14), size: 14, weight: 600)
@@ -139,7 +139,7 @@ package struct SVGChart {
             let width = max(1, x(span.end) - x(span.start))
             drawing.rectangle(x(span.start), fireY - 5, width, 10, "fill=\"\(Ink.busy)\" fill-opacity=\"0.8\"")
         }
-        // No two within about three pixels.
+        // No two points within about three pixels.
         for point in lane.missed.flatMap({ $0.thinned(to: chart.length / 250) }) {
             drawing.circle(x(point), dueY, 4, Ink.missed)
         }
@@ -151,7 +151,7 @@ package struct SVGChart {
         let positions = fires.map { x($0.t) }
         let nearest = zip(positions, positions.dropFirst()).map { $1 - $0 }.min() ?? .infinity
         let radius = nearest >= 17 ? 8.0 : nearest >= 9 ? 4.5 : 3
-        // Late ones on top of the others; and of one look, those within a pixel of each other are one dot.
+        // Late fires on top of the others; and fires of one look within a pixel of each other are one dot.
         for look in [Chart.Look.onTime, .manual, .late] {
             var shown = -Double.infinity
             var labelEnd = -Double.infinity
@@ -172,7 +172,7 @@ package struct SVGChart {
         }
     }
 
-    /// How late a fire is, above it, where the label before leaves room.
+    /// Draws the delay of a fire above it, where the label before leaves room.
     private func drawDelay(of fire: Chart.Fire, _ y: Double, _ taken: inout Double, _ drawing: inout Drawing) {
         let delay = fire.t - fire.due
         let label = roundedSeconds(delay, decimals: delay >= 1_000_000 ? 3 : 9, atLeast: 0) + " s late"
@@ -188,7 +188,7 @@ package struct SVGChart {
         var taken = lane.fires.map { x($0.t) }
         for mark in marks {
             var position = x(mark.t)
-            // Beside what happened at the same time, not on it.
+            // Beside marks of the same time, not on them.
             while taken.contains(where: { abs($0 - position) < 15 }), position < Self.plotRight + 12 { position += 1 }
             taken.append(position)
             drawing.mark(position, y, isDeinit: mark.isDeinit)
@@ -207,7 +207,7 @@ package struct SVGChart {
         return y + 22
     }
 
-    /// What the picture has, and nothing else.
+    /// The legend of the marks in the picture, and of no others.
     private func legend() -> [LegendItem] {
         let lanes = chart.threads.flatMap(\.lanes)
         let looks = Set(lanes.flatMap { $0.fires.map(\.look) })
@@ -319,7 +319,7 @@ private struct Drawing {
         """
     }
 
-    /// About how long a text is; the fonts of the reader are not known here.
+    /// The approximate length of a text; the fonts of the reader are not known here.
     static func length(_ text: String, size: Double) -> Double { Double(text.count) * size * 0.58 }
 
     static func cut(_ text: String, to length: Double, size: Double) -> String {

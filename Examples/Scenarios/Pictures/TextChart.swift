@@ -1,23 +1,23 @@
 internal import RunLoopKit
 
-/// What was played, as a chart for the terminal: a lane for each timer, time to the right, and the events in words.
+/// The chart of a play for the terminal: a lane for each timer, time to the right, and the events in words.
 package struct TextChart {
     private let chart: Chart
     private let events: [ScenarioEvent]
     private let decimals: Int
 
-    /// Prepares the chart of a scenario and of the events that playing it gave.
+    /// Prepares the chart of a scenario and of the events of playing it.
     package init(scenario: Scenario, events: [ScenarioEvent]) {
         chart = Chart(scenario: scenario, events: events)
         self.events = events
-        // As many decimals as the times have; but those of a real clock have nine, and nobody reads nine.
+        // As many decimals as the times have; but times of a real clock have nine, more than anyone reads.
         let times = events.map(\.t) + events.compactMap(\.due)
         let micros = times.allSatisfy { $0 % 1_000 == 0 }
         let millis = times.allSatisfy { $0 % 1_000_000 == 0 }
         decimals = millis ? 3 : micros ? 6 : chart.length >= 1_000_000_000 ? 3 : 9
     }
 
-    /// The chart in at most so many columns (but at least 40), then the events, one a line, and a legend.
+    /// The chart in at most `width` columns (but at least 40), then the events, one a line, and a legend.
     package func render(width: Int = 100) -> String {
         (rows(width: width) + [""] + list() + ["", TextChart.legend]).joined(separator: "\n") + "\n"
     }
@@ -89,13 +89,13 @@ package struct TextChart {
 
     private func time(_ t: Int64) -> String { "+" + roundedSeconds(t, decimals: decimals, atLeast: decimals) }
 
-    /// What the signs mean.
+    /// The meaning of the signs.
     package static let legend =
         "  ● fires on time   ▲ fires late   ◆ fired by hand   ○ due, fired late   · due, missed\n"
         + "  ✕ invalidated or cancelled   † target deinitialised   █ busy   ░ nested run"
 }
 
-/// Rows of cells, and where a time stands in them.
+/// Rows of cells, and the column of each time in them.
 private struct Canvas {
     let columns: Int
     let length: Int64
@@ -117,7 +117,7 @@ private struct Canvas {
         return start..<max(start + 1, column(span.end))
     }
 
-    /// The runs at a depth, one row for each: what runs in a column is what its lowest row names.
+    /// The runs at a depth, in one row: the mode that runs in a column is named by its lowest row.
     func modes(_ bands: [Chart.Band], depth: Int) -> [Character] {
         var cells = empty
         for band in bands where band.depth == depth {
@@ -149,7 +149,7 @@ private struct Canvas {
             for point in points.thinned(to: max(1, length / Int64(columns))) { cells[column(point)] = "·" }
         }
         for fire in lane.fires where fire.look == .late { cells[column(fire.due)] = "○" }
-        // Late ones last: of several fires in a cell, the late one is what matters.
+        // Late fires last: of several fires in a cell, the late one matters.
         for look in [Chart.Look.onTime, .manual, .late] {
             for fire in lane.fires where fire.look == look { cells[column(fire.t)] = look.symbol }
         }

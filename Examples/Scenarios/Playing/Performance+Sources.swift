@@ -1,11 +1,11 @@
 internal import RunLoopKit
 internal import Synchronization
 
-/// What a scenario has besides the run loop's timers: sources, links, named timers and countdowns.
+/// The items of a scenario besides the run loop's timers: sources, links, named timers and countdowns.
 extension Performance {
     // MARK: Sources
 
-    /// What the handler of a source captures; its life is part of the show.
+    /// An object captured by the handler of a source; its deinit is an event of the play.
     private final class Owner: Sendable {
         private let farewell: @Sendable () -> Void
 
@@ -51,7 +51,7 @@ extension Performance {
         if entry.isActive { source.activate() }
     }
 
-    /// The deliveries of a source, counted on whichever thread they come.
+    /// The deliveries of a source, counted on any thread.
     private final class Delivery: Sendable {
         private let entry: Scenario.SourceEntry
         private let times: Testbed.Times
@@ -153,7 +153,7 @@ extension Performance {
     }
 }
 
-/// The mode that the main loop runs in, if the calling thread is the one that `queue` delivers to there.
+/// The mode that the main loop runs in, if the calling thread is the target of `queue` there.
 private func runningMode(_ queue: Scenario.Queue) -> String? {
     queue == .main ? RunLoop.current.currentMode?.name ?? "default" : nil
 }

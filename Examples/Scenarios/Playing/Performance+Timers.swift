@@ -2,7 +2,7 @@ internal import RunLoopKit
 
 /// The run loop's timers of a scenario.
 extension Performance {
-    /// What a timer calls; its life is part of the show.
+    /// An object called by a timer; its deinit is an event of the play.
     private final class Target {
         private let call: (Timer) -> Void
         private let farewell: () -> Void

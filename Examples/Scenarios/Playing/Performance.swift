@@ -15,7 +15,7 @@ final class Performance {
     var links: [String: DisplayLink] = [:]
     var countdowns: [String: Countdown] = [:]
     let registry = TimerRegistry()
-    /// How often each named timer has acted.
+    /// The number of actions of each named timer.
     let namedCounts = Counts()
     var isFiringByHand = false
 
@@ -43,7 +43,7 @@ final class Performance {
         takeDown()
     }
 
-    /// While `self` is there: deinits of targets come back to it.
+    /// Takes everything down while `self` exists, because deinits of targets call it.
     private func takeDown() {
         for call in calls { call.cancel() }
         for timer in timers.values { timer.invalidate() }
@@ -58,7 +58,7 @@ final class Performance {
         recorder.note(kind)
     }
 
-    /// The mode that the main loop runs in; on its thread.
+    /// The mode that the main loop runs in. On its thread.
     var mode: String { loop.currentMode?.name ?? "default" }
 
     // MARK: Delayed calls

@@ -1,7 +1,7 @@
 internal import RunLoopKit
 internal import Synchronization
 
-/// Writes down what happens on the threads of a performance, until it is over.
+/// Records the events on the threads of a performance, until it is over.
 final class Recorder: Sendable {
     private let times: Testbed.Times
     private let main: DeliveryQueue
@@ -20,17 +20,17 @@ final class Recorder: Sendable {
         self.onEvent = onEvent
     }
 
-    /// On the main loop's thread.
+    /// Records an event on the main loop's thread.
     func note(_ kind: ScenarioEvent.Kind) {
         write(kind, thread: "main")
     }
 
-    /// On any thread: a target of the background goes wherever the last one lets it go.
+    /// Records an event on any thread: a background target is deallocated on the thread that releases it last.
     func noteHere(_ kind: ScenarioEvent.Kind) {
         write(kind, thread: DeliveryQueue.current == main ? "main" : RunLoop.current.name ?? "background")
     }
 
-    /// The end; what happens afterwards, while all is taken down, is not written.
+    /// Ends the recording; later events, during the teardown, are not written.
     func close() {
         note(.end)
         isOver.withLock { $0 = true }

@@ -11,9 +11,9 @@ package struct ScenarioExplorer: Sendable {
 
     /// - Parameters:
     ///   - mode: the mode in which the loop runs during a drag.
-    ///   - duration: how long a drag lasts, in nanoseconds.
-    ///   - most: how many drags there may be.
-    ///   - latest: how much later than its date a timer may fire, in nanoseconds.
+    ///   - duration: the duration of a drag, in nanoseconds.
+    ///   - most: the largest number of drags.
+    ///   - latest: the longest allowed delay of a timer, in nanoseconds.
     package init(_ scenario: Scenario, mode: String, lasting duration: Int64, atMost most: Int, latest: Int64) {
         self.scenario = scenario
         drag = (mode, duration, most)
@@ -31,7 +31,7 @@ package struct ScenarioExplorer: Sendable {
         }
     }
 
-    /// What happens with one schedule.
+    /// The events of playing one schedule.
     package func replay(_ token: ScheduleToken) -> [ScenarioEvent] {
         let events = Mutex<[ScenarioEvent]>([])
         _ = Exploration().replay(token) { simulation in
@@ -57,7 +57,7 @@ package struct ScenarioExplorer: Sendable {
     }
 }
 
-/// A timer has fired too late.
+/// A timer that fired too late.
 private struct Late: Error, CustomStringConvertible {
     let name: String
     let due: Int64

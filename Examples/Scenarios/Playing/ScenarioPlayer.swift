@@ -1,10 +1,10 @@
 internal import RunLoopKit
 internal import Synchronization
 
-/// Plays a scenario on a real loop or on virtual time, and says what happened.
+/// Plays a scenario on a real loop or on virtual time, and reports its events.
 ///
-/// It is built on the library's public interface, with one exception: on a scaled clock a second of a display is longer
-/// or shorter too, and only this package can make such a `FrameClock` and `FrameRateMeter`.
+/// It is built on the library's public interface, with one exception: on a scaled clock a second of a display is scaled
+/// too, and only this package can make such a `FrameClock` and `FrameRateMeter`.
 package struct ScenarioPlayer: Sendable {
     private let scenario: Scenario
     private let clock: Testbed.Clock
@@ -16,7 +16,7 @@ package struct ScenarioPlayer: Sendable {
 
     /// Plays the scenario to its end, on a loop of its own.
     ///
-    /// - Parameter onEvent: called with each event as it happens, on the thread on which it does, one at a time.
+    /// - Parameter onEvent: called with each event as it happens, on its thread, one at a time.
     package func play(_ onEvent: @escaping @Sendable (ScenarioEvent) -> Void) {
         Testbed.open(on: clock) { [scenario] testbed in
             Performance(scenario, on: testbed, onEvent).run()

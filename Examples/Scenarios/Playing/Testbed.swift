@@ -2,8 +2,8 @@ internal import Glibc
 package import RunLoopKit
 internal import RunLoopSimulation
 
-/// Where something is played: a loop of its own, on virtual time or on the system's clock, with times counted in
-/// nanoseconds from the start.
+/// The place of a play: a loop of its own, on virtual time or on the system's clock, with times counted in nanoseconds
+/// from the start.
 package final class Testbed {
     /// The clock to play on.
     package enum Clock: Sendable, Equatable {
@@ -14,7 +14,7 @@ package final class Testbed {
     }
 
     package let loop: RunLoop
-    /// The testbed's times; may be taken to other threads of the show.
+    /// The testbed's times, for use on any thread of the play.
     package let times: Times
 
     private let yieldToOthers: () -> Void
@@ -27,12 +27,12 @@ package final class Testbed {
         times = Times(clock: loop.remote, start: loop.now, scale: scale, workOnClock: work)
     }
 
-    /// The one of a simulation, whose time begins now. On the simulation's main thread.
+    /// Makes the testbed of a simulation; its time begins now. On the simulation's main thread.
     convenience init(_ simulation: Simulation) {
         self.init(loop: simulation.loop, scale: 1, yield: simulation.yield) { simulation.spend($0) }
     }
 
-    /// Calls `play` with a testbed whose time begins now, and returns when all has been played and taken down.
+    /// Calls `play` with a testbed whose time begins now, and returns when everything has been played and taken down.
     package static func open(on clock: Clock, _ play: @escaping @Sendable (Testbed) -> Void) {
         switch clock {
         case .virtual:
@@ -42,12 +42,12 @@ package final class Testbed {
         }
     }
 
-    /// Lets the other threads of the show do what is due now. On the real clock they do so anyway.
+    /// Lets the other threads of the play run the work that is due now. On the real clock they do so anyway.
     func yield() {
         yieldToOthers()
     }
 
-    /// How times from the start and times of the loop's clock go together.
+    /// The relation between times from the start and times of the loop's clock.
     package struct Times: Sendable {
         fileprivate let clock: RunLoop.Remote
         fileprivate let start: RunLoop.Instant
@@ -57,7 +57,7 @@ package final class Testbed {
         /// The time, from the start. Any thread.
         package var now: Int64 { time(of: clock.now) }
 
-        /// Works for so long on the calling thread, which does not answer meanwhile.
+        /// Keeps the calling thread busy for a while.
         package func work(for nanoseconds: Int64) {
             if nanoseconds > 0 { workOnClock(duration(nanoseconds)) }
         }

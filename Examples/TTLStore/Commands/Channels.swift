@@ -1,8 +1,8 @@
 import RunLoopKit
 
-/// Which of a loop's clients hears of which channel.
+/// The subscriptions of a loop's clients to channels.
 final class Channels {
-    /// Gives a client a message outside of its requests; set by whoever knows the connections.
+    /// Sends a message outside of a client's requests; set by the owner of the connections.
     var send: (Session, Reply) -> Void = { _, _ in }
 
     private var listeners: [[UInt8]: [Int: Session]] = [:]
@@ -15,7 +15,7 @@ final class Channels {
         audience.add(self, on: loop)
     }
 
-    /// How many channels and patterns somebody hears of, on any loop.
+    /// The number of channels and patterns with subscribers, on any loop.
     var channelCount: Int { audience.channelCount }
     var patternCount: Int { audience.patternCount }
 
@@ -53,13 +53,13 @@ final class Channels {
         for pattern in session.patterns { unsubscribe(session, fromPattern: pattern) }
     }
 
-    /// Tells those who listen, on all loops, that a key has expired.
+    /// Notifies the subscribers on all loops that a key has expired.
     func tellAll(ofExpired key: Key) {
         tell(ofExpired: key)
         audience.tell(ofExpired: key)
     }
 
-    /// Tells those who listen here that a key has expired, as Redis does.
+    /// Notifies the subscribers on this loop that a key has expired, as Redis does.
     fileprivate func tell(ofExpired key: Key) {
         guard !listeners.isEmpty || !patterns.isEmpty else { return }
         publish(Array("__keyspace@0__:".utf8) + key.bytes, Array("expired".utf8))
@@ -83,17 +83,17 @@ final class Channels {
         reply.push(count: 1 + parts.count)
         reply.bulk(kind)
         for part in parts { reply.bulk(part) }
-        // With a pattern and a key that are both huge.
+        // Can happen with a pattern and a key that are both huge.
         guard !reply.isFull else { return }
         send(session, reply)
     }
 }
 
-/// Who hears of channels on all loops. Any thread.
+/// The subscribed channels of all loops. Any thread.
 final class Audience: Sendable {
     private struct State {
         var members: [LoopBound<Member>] = []
-        /// On how many loops somebody hears of it.
+        /// The number of loops with subscribers, by channel.
         var channels: [[UInt8]: Int] = [:]
         var patterns: [[UInt8]: Int] = [:]
     }
@@ -134,7 +134,7 @@ final class Audience: Sendable {
         if counts[name] == 0 { counts[name] = nil }
     }
 
-    /// Has those who listen on other loops told.
+    /// Notifies the subscribers on other loops.
     fileprivate func tell(ofExpired key: Key) {
         let members = state.withLock { $0.channels.isEmpty && $0.patterns.isEmpty ? [] : $0.members }
         for member in members where !member.remote.isCurrent {

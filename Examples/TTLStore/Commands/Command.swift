@@ -1,4 +1,4 @@
-/// A command: its name, how many words it takes, and what it does.
+/// A command: its name, its number of words, and its effect.
 final class Command: Sendable {
     struct Traits: OptionSet, Sendable {
         let rawValue: Int
@@ -10,22 +10,22 @@ final class Command: Sendable {
         static let whileListening = Traits(rawValue: 4)
     }
 
-    /// Which words are keys. They are locked while the command is carried out, so that nobody sees it half done.
+    /// The words that are keys. They are locked while the command is carried out, so that nobody sees it half done.
     enum Keys: Sendable {
-        /// None, or the command locks for itself what it looks at.
+        /// No word, or the command takes its own locks.
         case none
         case first
-        /// All words behind the name.
+        /// All words after the name.
         case each
-        /// Keys and values by turns.
+        /// Keys and values alternate.
         case everySecond
-        /// Every key that there is.
+        /// Every existing key.
         case all
     }
 
     typealias Body = @Sendable (Commands, Request, Session, inout Reply) -> Void
 
-    /// As requests are compared with it, and as it is spelt.
+    /// The name in the form compared with requests, and its spelling.
     let name: Name
     let spelling: StaticString
     let leastCount: Int
@@ -57,7 +57,7 @@ final class Command: Sendable {
 
 /// All commands, found by their names with a few instructions.
 struct CommandTable: Sendable {
-    // A hash table with open addresses, twice as large as it needs to be.
+    // A hash table with open addressing, twice as large as it needs to be.
     private var commands = [Command?](repeating: nil, count: 256)
 
     init(_ all: [Command]) {

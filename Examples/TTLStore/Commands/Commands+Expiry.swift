@@ -2,7 +2,7 @@ import RunLoopKit
 
 // Times to live.
 
-/// What a time is counted in.
+/// The unit of a time.
 enum TimeUnit: Int {
     case milliseconds = 1
     case seconds = 1000
@@ -21,7 +21,7 @@ extension Commands {
         Command("PERSIST", 2...2, .first, .writes) { $0.persist($1, &$3) },
     ]
 
-    /// A time that a client gives, which must be above zero; `nil` if the reply says what is wrong with it.
+    /// A time given by a client, which must be above zero; `nil` if the reply describes the error.
     func expiry(_ request: Request, _ time: SetOptions.Time, _ command: String, _ reply: inout Reply) -> Expiry? {
         guard let count = request.integer(time.index) else {
             reply.error(Commands.notAnInteger)
@@ -55,7 +55,7 @@ extension Commands {
         reply.integer(1)
     }
 
-    /// The options of EXPIRE; `nil` if the reply says what is wrong with them.
+    /// The options of EXPIRE; `nil` if the reply describes the error.
     private func conditions(_ request: Request, _ reply: inout Reply) -> Conditions? {
         var conditions: Conditions = []
         for index in 3..<max(3, request.count) {
@@ -89,7 +89,7 @@ extension Commands {
         static let later = Conditions(rawValue: 4)
         static let earlier = Conditions(rawValue: 8)
 
-        /// No time to live is later than every other.
+        /// No time to live counts as later than every other.
         func allow(_ date: Int, insteadOf old: Int) -> Bool {
             (!contains(.absent) || old == Store.never) && (!contains(.present) || old != Store.never)
                 && (!contains(.later) || date > old) && (!contains(.earlier) || date < old)

@@ -1,4 +1,4 @@
-// Keys, whatever their values.
+// Keys, regardless of their values.
 
 extension Commands {
     static let keys: [Command] = [
@@ -27,8 +27,8 @@ extension Commands {
         for key in found where !reply.isFull { reply.bulk(key.bytes) }
     }
 
-    /// The cursor is the shard to go on with. A key never changes its shard, so that whoever goes through all of them
-    /// sees each key that was there all the time, and sees it once.
+    /// The cursor is the next shard. A key never changes its shard, so a complete iteration returns each key that was
+    /// there all the time exactly once.
     private func scan(_ request: Request, _ reply: inout Reply) {
         guard let cursor = UInt(request.text(1)) else { return reply.error("ERR invalid cursor") }
         var glob: Glob?
@@ -44,7 +44,7 @@ extension Commands {
                 guard count > 0 else { return reply.error(Commands.syntaxError) }
                 most = count
             case "TYPE":
-                // There are only strings.
+                // All values are strings.
                 hasType = request.text(index + 1).lowercased() == "string"
             default: return reply.error(Commands.syntaxError)
             }

@@ -102,7 +102,7 @@ extension Commands {
         }
     }
 
-    /// What library a client uses: accepted, since clients say it whether they are asked or not, and forgotten.
+    /// The client's library: accepted, because clients send it unasked, and ignored.
     private func setInformation(_ request: Request, _ reply: inout Reply) {
         let attribute = request.text(2).lowercased()
         guard attribute == "lib-name" || attribute == "lib-ver" else {
@@ -130,7 +130,7 @@ extension Commands {
         if number == 0 { reply.ok() } else { reply.error("ERR DB index is out of range") }
     }
 
-    /// All sections, or those that are named.
+    /// All sections, or only the requested ones.
     private func info(_ request: Request, _ reply: inout Reply) {
         let table = store.table
         let sections =

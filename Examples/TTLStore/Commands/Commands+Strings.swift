@@ -126,14 +126,14 @@ extension Commands {
             })
     }
 
-    /// Both ends count from the end of the value if they are negative.
+    /// Negative ends count from the end of the value.
     private func getRange(_ request: Request, _ reply: inout Reply) {
         guard var first = request.integer(2), var last = request.integer(3) else {
             return reply.error(Commands.notAnInteger)
         }
         let value = store.value(of: request.key(1)) ?? []
         let isReversed = first < 0 && last < 0 && first > last
-        // What is before the begin is the begin.
+        // A position before the beginning stands for the beginning.
         if first < 0 { first = max(0, first + value.count) }
         if last < 0 { last = max(0, last + value.count) }
         last = min(last, value.count - 1)
@@ -170,7 +170,7 @@ struct SetOptions {
         case absent, present
     }
 
-    /// Where a time stands, and what it means.
+    /// The position of a time, and its meaning.
     struct Time: Equatable {
         let index: Int
         let unit: TimeUnit

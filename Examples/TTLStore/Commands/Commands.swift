@@ -5,20 +5,20 @@ final class Commands {
     let store: Store
     let settings: Settings
     let channels: Channels
-    /// The parts of INFO that others know.
+    /// The sections of INFO that other objects provide.
     var information: () -> [Information] = { [] }
-    /// What CONFIG GET says beside what is said here.
+    /// The entries of CONFIG GET besides those defined here.
     var configuration: [String: String] = [:]
-    /// Why nothing can be written down at present; then nothing may be changed either.
+    /// The reason why nothing can be written at present; then nothing may be changed either.
     @exclusivity(unchecked) var writeError: String?
 
     struct Settings {
-        /// How many bytes keys and values may take; 0 for as many as there are.
+        /// The bytes that keys and values may take; 0 for no limit.
         var maximumMemory = 0
         var eviction = Store.Eviction.none
-        /// How many loops carry out requests.
+        /// The number of loops that carry out requests.
         var loops = 1
-        /// How long a value may become.
+        /// The largest size of a value.
         var maximumValue = RequestParser.Limits().argumentSize
     }
 
@@ -35,12 +35,12 @@ final class Commands {
 
     private static let table = CommandTable(
         strings + numbers + expiry + keys + server + subscribing)
-    // Not through the accessor of a global variable, which asks each time whether it has been made.
+    // Not through the accessor of a global variable, which checks its initialization on each access.
     private let table = Commands.table
 
-    /// Carries out requests until none is complete, or until so many bytes of replies have come together.
+    /// Carries out requests until none is complete, or until the replies have reached `mark` bytes.
     ///
-    /// - Returns: how many bytes were used, for how many requests, and why it went no further.
+    /// - Returns: the number of bytes used, the number of requests, and the reason for stopping.
     func perform(
         all bytes: UnsafeBufferPointer<UInt8>, _ parser: inout RequestParser, _ session: Session, _ reply: inout Reply,
         mark: Int = .max
@@ -76,9 +76,9 @@ final class Commands {
 
     struct Batch {
         enum End {
-            /// What is left is no whole request.
+            /// The remaining input is not a complete request.
             case incomplete
-            /// Enough replies have come together; what is left may have more requests.
+            /// Enough replies have collected; the remaining input may have more requests.
             case mark
             /// The client has had its last reply.
             case last
@@ -116,7 +116,7 @@ final class Commands {
             if let writeError {
                 return reply.error("MISCONF Errors writing to the append-only log: \(writeError)")
             }
-            // A change is carried out only if there is room afterwards, as far as one can tell before.
+            // A change is carried out only if there is room afterwards, as far as can be told before.
             if settings.maximumMemory > 0, command.traits.contains(.grows),
                 !store.evict(downTo: settings.maximumMemory, settings.eviction)
             {
@@ -138,7 +138,7 @@ final class Commands {
     }
 
     private func unknown(_ request: Request, _ session: Session, _ reply: inout Reply) {
-        // A browser that was lured into sending a form here must not get further than this.
+        // A browser that was lured into sending a form here must not get any further.
         switch request.name(0) {
         case "POST", "HOST:":
             session.isOver = true
@@ -153,7 +153,7 @@ final class Commands {
             Array("ERR unknown command '".utf8) + request.quoted(0) + "', with args beginning with: ".utf8 + arguments)
     }
 
-    /// Says that a command has too many words or too few.
+    /// Replies that a command has too many words or too few.
     func refuseCount(_ request: Request, _ reply: inout Reply) {
         reply.error("ERR wrong number of arguments for '\(request.text(0).lowercased())' command")
     }

@@ -1,5 +1,5 @@
-/// A pattern for names: `*` is any bytes, `?` any byte, `[a-c]` and `[^a-c]` one of some bytes or none of them, and a
-/// backslash takes the next byte as it is.
+/// A pattern for names. `*` matches any bytes, `?` any byte, `[a-c]` and `[^a-c]` one of some bytes or none of them; a
+/// backslash takes the next byte literally.
 struct Glob {
     private let pattern: [UInt8]
 
@@ -7,8 +7,8 @@ struct Glob {
         self.pattern = pattern
     }
 
-    /// Whether the pattern matches all of the text. O(text × pattern) at most: only the last `*` is tried again, since
-    /// what stands before it cannot match better elsewhere.
+    /// Whether the pattern matches all of the text. O(text × pattern) at most: only the last `*` is tried again,
+    /// because the pattern before it cannot match better elsewhere.
     func matches(_ text: [UInt8]) -> Bool {
         var (place, index) = (0, 0)
         var star: (place: Int, index: Int)?
@@ -29,7 +29,7 @@ struct Glob {
         return pattern[place...].allSatisfy { $0 == UInt8(ascii: "*") }
     }
 
-    /// Where the pattern goes on if what stands at a place of it matches the byte; `nil` if it does not.
+    /// The next place in the pattern if the element at `place` matches the byte; `nil` if it does not.
     private func step(_ place: Int, _ byte: UInt8) -> Int? {
         guard place < pattern.count else { return nil }
         switch pattern[place] {

@@ -1,8 +1,8 @@
-/// What the server knows of a client beside its connection.
+/// The state of a client besides its connection.
 final class Session {
     let number: Int
     var name: [UInt8] = []
-    // What every request looks at is unchecked as in `Server`.
+    // The properties used by every request are unchecked as in `Server`.
     /// The version of the protocol that it speaks.
     @exclusivity(unchecked) var version = 2
     var channels: Set<[UInt8]> = [] { didSet { isSubscribed = subscriptions > 0 } }
@@ -16,6 +16,6 @@ final class Session {
 
     @exclusivity(unchecked) private(set) var isSubscribed = false
     var subscriptions: Int { channels.count + patterns.count }
-    /// In the second version of the protocol, somebody who has subscribed can do little else.
+    /// Whether only a few commands are allowed: in the second version of the protocol, to a client that has subscribed.
     var onlyListens: Bool { isSubscribed && version == 2 }
 }

@@ -2,35 +2,36 @@ import RunLoopKit
 
 /// All changes in a file, one after another, so that they can be made again at the next start.
 ///
-/// Each loop writes the changes of a pass as one frame, before the replies that tell of them; the disk's thread syncs. When
-/// the file is twice as long as it has to be, it is written anew from the keys in the store.
+/// Each loop writes the changes of a pass as one frame, before their replies are sent; the disk's thread syncs. When
+/// the file is twice as long as it has to be, it is rewritten from the keys in the store.
 final class AppendLog {
-    /// When a change is safe from a loss of power. From the end of the process it is safe before the client has its reply.
+    /// The time when a change is safe from a loss of power. From the end of the process it is always safe before the
+    /// client has its reply.
     enum Sync: String, CaseIterable {
         /// Before the client has its reply.
         case always
         /// Within a second.
         case everysec
-        /// When the system likes.
+        /// When the kernel writes it back.
         case no
     }
 
     struct Settings {
         var sync = Sync.everysec
-        /// The file is not written anew as long as it is shorter than this.
+        /// The file is not rewritten while it is shorter than this.
         var rewriteSize = 64 * 1024 * 1024
     }
 
     let path: String
-    /// Where changes come in.
+    /// The queue that collects changes.
     let queue: ChangeQueue
-    /// Called when more has become safe, though no loop has just written it.
+    /// Called when more changes have become safe, though no loop has just written.
     var safeHandler: () -> Void = {}
-    /// Called with what keeps changes from being written, and with `nil` when they are written again.
+    /// Called with the error that keeps changes from being written, and with `nil` when writing works again.
     var errorHandler: (DiskError?) -> Void = { _ in }
-    /// Called when the disk has lost something that was written: nothing can mend that but a new start.
+    /// Called when the disk has lost written data: only a new start can mend that.
     var lossHandler: (DiskError) -> Void = { _ in }
-    /// Called when the file has been written anew, or when that has failed.
+    /// Called when the file has been rewritten, or when that has failed.
     var rewriteHandler: (DiskThread.Outcome) -> Void = { _ in }
 
     private let settings: Settings
@@ -47,7 +48,7 @@ final class AppendLog {
     private var isPaused = false
     private var closing: ((DiskError?) -> Void)?
 
-    /// - Throws: if another process has the file, by whatever path, or if there can be none.
+    /// - Throws: if another process has the file, by any path, or if it cannot be created.
     init(_ path: String, _ settings: Settings, _ store: Store, _ disk: DiskThread, on loop: RunLoop) throws(DiskError) {
         self.path = path
         self.settings = settings
@@ -67,21 +68,21 @@ final class AppendLog {
 
     // MARK: The start
 
-    /// Makes the changes that are in the file again; more come behind them.
+    /// Makes the changes in the file again; further changes are appended.
     ///
-    /// - Returns: how many bytes at the end were broken off and have been cut; `nil` if the file is empty.
+    /// - Returns: the length of the broken end that was cut off, in bytes; `nil` if the file is empty.
     func load() throws(DiskError) -> Int? {
         let file = queue.file
         guard let cut = try file.load(.log, store.restore) else { return nil }
         store.endRestoring()
         queue.use(file)
-        // Not by its length, because most of the file may be of the past.
+        // Not by its length, because most of the file may be obsolete.
         setLimit(twice: store.recordSize)
         look()
         return cut
     }
 
-    /// Begins a file with what the store holds.
+    /// Begins a file with the contents of the store.
     func create() throws(DiskError) {
         let file = try FrameFile(replacing: path, .log)
         try Dump.write(store.table, to: file)
@@ -121,7 +122,7 @@ final class AppendLog {
         schedule(at: loop.now + .seconds(1))
     }
 
-    /// Syncs, or tries again what has failed, at that time.
+    /// Schedules a sync, or another attempt after a failure, at that time.
     private func schedule(at date: RunLoop.Instant) {
         guard timer?.isValid != true else { return }
         let timer = Timer(fire: date, interval: .zero, repeats: false) { [weak self] _ in
@@ -137,9 +138,9 @@ final class AppendLog {
         if write() { look() }
     }
 
-    /// Writes everything, whatever has failed before.
+    /// Writes everything, even after earlier failures.
     ///
-    /// - Returns: `false` if somebody else writes: then it tries again afterwards.
+    /// - Returns: `false` if another thread is writing: then it tries again afterwards.
     private func write() -> Bool {
         queue.write(isRetry: true, now: loop.now) { [own] in
             own.remote.perform(inModes: .common) { _ in own.value.log?.retry() }
@@ -172,10 +173,10 @@ final class AppendLog {
 
     // MARK: A new file
 
-    /// Writes the file anew, as short as it can be, while changes go to the old one too.
+    /// Rewrites the file, as short as it can be, while changes also go to the old one.
     ///
-    /// Changes that are noted before the new file is installed and written afterwards are in it twice. Making the same changes
-    /// again in the same order changes nothing.
+    /// Changes that are noted before the new file is installed, and written afterwards, are in it twice. Making the
+    /// same changes again in the same order changes nothing.
     func writeAnew() {
         guard rewrite == nil, !hasFailed, closing == nil else { return }
         queue.setLimit(.max)
@@ -188,7 +189,7 @@ final class AppendLog {
         rewrite.begin()
     }
 
-    /// Keeps all loops from writing, so that nothing is written to the old file alone.
+    /// Pauses writing on all loops, so that no change goes to the old file alone.
     private func pause(then end: @escaping () -> Void) {
         afterPause = end
         queue.pause { [own] in own.remote.perform(inModes: .common) { _ in own.value.log?.paused() } }
@@ -205,14 +206,14 @@ final class AppendLog {
         queue.tell(nil)
         if isPaused { queue.resume() }
         isPaused = false
-        // A rewrite that has failed is tried again then, too.
+        // A failed rewrite is then tried again, too.
         setLimit(twice: queue.length)
         rewriteHandler(outcome)
     }
 
     // MARK: The end
 
-    /// Has everything on the disk, and then calls the completion. Note no change after that.
+    /// Writes everything to the disk, and then calls the completion. Note no change after that.
     func close(then completion: @escaping (DiskError?) -> Void) {
         closing = completion
         timer?.invalidate()

@@ -2,39 +2,39 @@ import RunLoopKit
 
 /// Changes from all loops on their way to the log. Any thread.
 ///
-/// The changes of a pass are a frame, which is written before a reply tells of them. Frames are counted:
-/// positions in the log are such numbers.
+/// The changes of a pass are a frame, which is written before its replies are sent. Frames are numbered: positions in
+/// the log are such numbers.
 final class ChangeQueue: Sendable {
     private struct State {
         var changes: [UInt8] = []
         /// Empty, with room for the changes of a pass.
         var spare: [UInt8] = []
-        /// The frame that the changes will be.
+        /// The number of the frame that the changes will form.
         var position = 1
         /// The last frame that is in the file, and the last one that is on the disk.
         var written = 0
         var synced = 0
-        /// The time of the first frame that waits for a sync, and of the first one that the present sync is for.
+        /// The time of the first frame that waits for a sync, and of the first frame in the present sync.
         var writtenSince: RunLoop.Instant?
         var syncingSince: RunLoop.Instant?
-        /// Why changes cannot be written at present.
+        /// The reason why changes cannot be written at present.
         var failure: DiskError?
 
         var file: FrameFile?
         var length = 0
-        /// The file is to be written anew when it is longer.
+        /// The length beyond which the file is to be rewritten.
         var limit = Int.max
         /// Whether a loop writes, or writing is paused.
         var isTaken = false
-        /// Called afterwards.
+        /// The blocks to call afterwards.
         var waiting: [@Sendable () -> Void] = []
         /// Called when the present write has ended, which pauses writing.
         var pausing: (@Sendable () -> Void)?
         var dump: Dump?
-        /// Whether the log has been told that there is news.
+        /// Whether the log has been notified of news.
         var hasTold = false
 
-        /// The position up to which everything is as safe as it is to be before replies tell of it.
+        /// The position up to which the log is as safe as `sync` requires before replies are sent.
         func safePosition(_ sync: AppendLog.Sync, now: @autoclosure () -> RunLoop.Instant) -> Int {
             switch sync {
             case .always: return synced
@@ -66,21 +66,21 @@ final class ChangeQueue: Sendable {
         }
     }
 
-    /// The position up to which everything must be safe before replies may go, since they tell of what may be lost
-    /// otherwise; `nil` if it is safe enough.
+    /// The position up to which the log must be safe before replies are sent, because they depend on changes that may
+    /// be lost; `nil` if it is safe enough.
     ///
     /// - Parameter hasChanged: whether the replies are to changes.
     func unsafePosition(hasChanged: Bool, now: @autoclosure () -> RunLoop.Instant) -> Int? {
         state.withLock { state in
             let last = state.changes.isEmpty ? state.position - 1 : state.position
             guard last > state.safePosition(sync, now: now()) else { return nil }
-            // The reply to a change that cannot be written waits. Others may read meanwhile, and be told why they may not
-            // change anything.
+            // The reply to a change that cannot be written waits. Other clients may read meanwhile, and learn why they
+            // may not change anything.
             return state.failure == nil || hasChanged ? last : nil
         }
     }
 
-    /// The position up to which everything is as safe as it is to be before replies tell of it.
+    /// The position up to which the log is as safe as required before replies are sent.
     func safePosition(now: @autoclosure () -> RunLoop.Instant) -> Int {
         state.withLock { $0.safePosition(sync, now: now()) }
     }
@@ -90,8 +90,8 @@ final class ChangeQueue: Sendable {
 
     // MARK: Writing
 
-    /// Writes the changes that have been noted. Does nothing if there are none or, unless it is a retry, if the last ones
-    /// could not be written.
+    /// Writes the changes that have been noted. Does nothing if there are none or, unless it is a retry, if the last
+    /// write failed.
     ///
     /// - Parameter again: called, on any thread, once the file is free.
     /// - Returns: `false` if the file is not free.
@@ -125,7 +125,7 @@ final class ChangeQueue: Sendable {
         return true
     }
 
-    /// - Returns: whether the log has to be told.
+    /// - Returns: whether the log has to be notified.
     private func end(
         _ frame: inout [UInt8], _ failure: DiskError?, _ length: Int, _ now: RunLoop.Instant, _ state: inout State
     ) -> Bool {
@@ -140,7 +140,7 @@ final class ChangeQueue: Sendable {
             frame.removeAll(keepingCapacity: frame.capacity <= 1 << 20)
             state.spare = frame
         } else {
-            // The next frame has them, and a later number.
+            // The next frame contains them, under a later number.
             state.changes = frame + state.changes
         }
         guard hasNews, !state.hasTold else { return false }
@@ -198,17 +198,17 @@ final class ChangeQueue: Sendable {
         }
     }
 
-    /// Writes to this file from now on. Nobody writes meanwhile.
+    /// Writes to this file from now on. No thread writes meanwhile.
     func use(_ file: FrameFile) {
         state.withLock { ($0.file, $0.length) = (file, file.length) }
     }
 
-    /// How long the file may become before it is to be written anew.
+    /// Sets the length beyond which the file is to be rewritten.
     func setLimit(_ limit: Int) {
         state.withLock { $0.limit = limit }
     }
 
-    /// - Returns: the file to sync, and the position up to which it is on the disk then.
+    /// - Returns: the file to sync, and the position up to which it will then be on the disk.
     func beginSync() -> (file: FrameFile, position: Int) {
         state.withLock { state in
             (state.syncingSince, state.writtenSince) = (state.writtenSince, nil)
@@ -220,7 +220,7 @@ final class ChangeQueue: Sendable {
         state.withLock { ($0.syncingSince, $0.synced) = (nil, position) }
     }
 
-    /// Tells a dump of changes from now on; `nil` for none.
+    /// Passes changes to a dump from now on; `nil` for none.
     func tell(_ dump: Dump?) {
         state.withLock { $0.dump = dump }
     }

@@ -1,9 +1,9 @@
 import RunLoopKit
 
-/// Writes the changes of a loop to the log, at the end of the pass: those of all its clients together. On the loop's thread.
+/// Writes the changes of all clients of a loop to the log together, at the end of the pass. On the loop's thread.
 final class ChangeWriter {
     let queue: ChangeQueue
-    /// Called when the changes noted so far are written, or cannot be for now.
+    /// Called when the changes noted so far are written, or cannot be written for now.
     var writtenHandler: () -> Void = {}
 
     private unowned let loop: RunLoop
@@ -25,11 +25,11 @@ final class ChangeWriter {
         writeSoon()
     }
 
-    /// Has everything written that has been noted, on any loop.
+    /// Writes all changes noted so far, on any loop.
     func writeSoon() {
         guard !isDue else { return }
         isDue = true
-        // Behind the descriptors of the pass.
+        // After the descriptor events of the pass.
         loop.perform(inModes: .common) { [self] in write() }
     }
 

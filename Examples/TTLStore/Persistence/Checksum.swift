@@ -1,6 +1,6 @@
 /// CRC-32C, eight bytes at a time.
 enum Checksum {
-    /// - Parameter previous: the checksum of what comes before, which becomes a part of this one.
+    /// - Parameter previous: the checksum of the preceding bytes, which becomes a part of this one.
     static func of(_ bytes: UnsafeRawBufferPointer, after previous: UInt32 = 0) -> UInt32 {
         tables.withUnsafeBufferPointer { table in
             var sum = ~previous
@@ -23,7 +23,7 @@ enum Checksum {
         }
     }
 
-    /// What a byte does to the checksum when so many bytes follow it in the word: eight tables of 256.
+    /// The effect of a byte on the checksum, by the number of bytes that follow it in the word: eight tables of 256.
     private static let tables: [UInt32] = {
         var tables: [UInt32] = []
         for byte in 0..<256 {

@@ -1,13 +1,13 @@
 import Glibc
 import RunLoopUnix
 
-/// What has gone wrong with a file.
+/// An error of a file.
 struct DiskError: Error, CustomStringConvertible {
     let description: String
-    /// The system's words for it, without the file.
+    /// The system's message, without the file.
     let reason: String
 
-    /// Whether something may be lost that was written before.
+    /// Whether data may be lost that was written before.
     let isLoss: Bool
 
     init(_ what: String, _ number: Int32 = errno, isLoss: Bool = false) {
@@ -16,9 +16,9 @@ struct DiskError: Error, CustomStringConvertible {
         description = "\(what): \(reason)"
     }
 
-    /// Does something with the disk.
+    /// Performs an operation on the disk.
     ///
-    /// - Parameter what: what that is, for the error.
+    /// - Parameter what: the name of the operation, for the error.
     static func doing<Result>(
         _ what: String, isLoss: Bool = false, _ body: () throws(SystemError) -> Result
     ) throws(DiskError) -> Result {

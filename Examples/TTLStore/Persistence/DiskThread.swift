@@ -1,6 +1,6 @@
 import RunLoopKit
 
-/// A thread for what may wait for the disk, so that the loop never does. Jobs run one after another.
+/// A thread for jobs that may wait for the disk, so that the loop never does. Jobs run one after another.
 final class DiskThread {
     private let loop: RunLoop
     private let thread: LoopThread
@@ -23,7 +23,7 @@ final class DiskThread {
 
     /// Runs a job on the thread, and then the completion on the loop, never from within this call.
     ///
-    /// - Parameter job: returns a number of its own.
+    /// - Parameter job: returns a number of its choice.
     func perform(_ job: @escaping @Sendable () throws(DiskError) -> Int, then completion: @escaping (Outcome) -> Void) {
         guard let own else { return }
         number += 1

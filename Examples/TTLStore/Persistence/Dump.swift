@@ -1,8 +1,8 @@
-/// All keys as frames of a new file, piece by piece, while the stores go on.
+/// All keys as frames of a new file, piece by piece, while the stores continue.
 ///
-/// It goes from shard to shard. A change to a shard that it has passed is appended behind; a change to one that is still
-/// to come will be found there. So the file tells, after each frame from the last shard's on, what the table holds at that
-/// time, and nothing is copied or kept waiting meanwhile.
+/// It proceeds from shard to shard. A change to a shard that it has passed is appended; a change to a later shard will
+/// be found there. So, after each frame from the last shard's on, the file has the contents of the table at that time,
+/// and nothing is copied or kept waiting meanwhile.
 final class Dump: Sendable {
     private let pieceSize: Int
     private let state = Shared(State())
@@ -14,7 +14,7 @@ final class Dump: Sendable {
         var isComplete: Bool { shard == Table.shardCount }
     }
 
-    /// - Parameter pieceSize: about how many bytes are written down at a time.
+    /// - Parameter pieceSize: the approximate number of bytes written at a time.
     init(pieceSize: Int = 64 * 1024) {
         self.pieceSize = pieceSize
     }
@@ -34,9 +34,9 @@ final class Dump: Sendable {
         }
     }
 
-    /// The next frame, with the changes noted since the last one; empty if there is nothing to tell. One thread at a time.
+    /// The next frame, with the changes noted since the last one; empty if there are none left. One thread at a time.
     func next(of table: Table) -> [UInt8] {
-        // Changes do not count: however many come, there are some keys in each frame.
+        // Changes do not count: each frame has some keys, however many changes there are.
         var size = 0
         while size < pieceSize, let shard = nextShard {
             table.withLock(ofPart: Table.part(ofShard: shard)) {

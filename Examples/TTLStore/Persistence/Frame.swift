@@ -1,7 +1,8 @@
-/// How changes lie in a file: a line that says what the file is, and then frames.
+/// The layout of changes in a file: a line that names the kind of the file, and then frames.
 ///
-/// A frame has a head of twelve bytes: the length of its changes, their checksum, and the checksum of those two numbers.
-/// The checksum of the changes goes on from that of the frame before, so that none can be missing or out of order.
+/// A frame has a head of twelve bytes: the length of its changes, their checksum, and the checksum of those two
+/// numbers. The checksum of the changes continues from that of the frame before, so that none can be missing or out of
+/// order.
 enum Frame {
     static let headSize = 12
 
@@ -22,7 +23,7 @@ enum Frame {
 
     /// How far the frames of a file reach.
     struct Extent {
-        /// Up to where it is whole.
+        /// The end of the complete frames.
         var end: Int
         /// The checksum of the last frame.
         var sum: UInt32 = 0
@@ -35,7 +36,7 @@ enum Frame {
 
     /// Calls the body with all changes in a file.
     ///
-    /// - Throws: if it is not such a file, or is damaged. A last frame of a log that is not whole was broken off, with
+    /// - Throws: if the file is of another kind, or is damaged. An incomplete last frame of a log was broken off, with
     ///   the program or the machine: that is no damage.
     static func read(
         _ bytes: UnsafeRawBufferPointer, _ kind: Kind, _ body: (Store.Change) -> Void
@@ -71,7 +72,7 @@ enum Frame {
         func number(_ offset: Int) -> UInt32 {
             UInt32(littleEndian: rest.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
         }
-        // After a loss of power the file may be longer than what was written to it: then zeros follow.
+        // After a loss of power the file may be longer than the data written to it: then zeros follow.
         func isLast(_ end: Int) -> Bool { rest[end...].allSatisfy { $0 == 0 } }
         guard number(8) == Checksum.of(UnsafeRawBufferPointer(rebasing: rest[..<8])) else {
             return isLast(headSize) ? .torn : .broken

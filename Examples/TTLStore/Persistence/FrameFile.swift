@@ -3,11 +3,11 @@ import RunLoopUnix
 
 /// A file of frames that is being written. One thread at a time may use it; any may sync it meanwhile.
 ///
-/// It is locked as long as it is open. A new file is written beside its place, under a name that nobody else may have
-/// taken, and gets its place when it is whole and on the disk.
+/// It is locked as long as it is open. A new file is written beside its place, under a name that no other process may
+/// have taken, and gets its place when it is complete and on the disk.
 final class FrameFile: @unchecked Sendable {
     let path: String
-    /// How many bytes of it are whole frames.
+    /// The number of bytes in complete frames.
     private(set) var length: Int
     private let disk: Disk
     private let file: File
@@ -32,9 +32,9 @@ final class FrameFile: @unchecked Sendable {
         try write(Array(kind.rawValue.utf8))
     }
 
-    /// Opens the file that has the place, or makes an empty one, and keeps all others away from it.
+    /// Opens the file in its place, or makes an empty one, and locks out all other processes.
     ///
-    /// - Throws: if somebody else has locked it, by whatever path, or if there can be none.
+    /// - Throws: if another process has locked it, by any path, or if it cannot be created.
     init(at path: String) throws(DiskError) {
         self.path = path
         disk = Disk.current
@@ -44,7 +44,7 @@ final class FrameFile: @unchecked Sendable {
 
     /// Calls the body with all changes in the file. More can be appended afterwards; a broken end is cut off.
     ///
-    /// - Returns: how many bytes that was; `nil` if the file is empty.
+    /// - Returns: the length of the broken end, in bytes; `nil` if the file is empty.
     func load(_ kind: Frame.Kind, _ body: (Store.Change) -> Void) throws(DiskError) -> Int? {
         let (extent, count) = try DiskError.withContents(of: file) { bytes throws(DiskError) in
             guard !bytes.isEmpty else { return (Frame.Extent(end: 0), 0) }
@@ -63,7 +63,7 @@ final class FrameFile: @unchecked Sendable {
 
     static func temporary(of path: String) -> String { path + ".tmp" }
 
-    /// Appends a frame. If that fails, the file is as it was.
+    /// Appends a frame. If that fails, the file is unchanged.
     func append(_ changes: [UInt8]) throws(DiskError) {
         let next = changes.withUnsafeBytes { Checksum.of($0, after: sum) }
         try write(Frame.head(length: changes.count, sum: next) + changes)
@@ -93,12 +93,13 @@ final class FrameFile: @unchecked Sendable {
         }
     }
 
-    /// Waits until all of it is on the disk. After an error nobody knows what is, and to write it again does not help.
+    /// Waits until all of it is on the disk. After an error the state of the disk is unknown, and writing again does
+    /// not help.
     func sync() throws(DiskError) {
         try DiskError.doing("sync \(path)", isLoss: true) { () throws(SystemError) in try file.sync() }
     }
 
-    /// Gives a new file its place, once it is on the disk.
+    /// Moves a new file to its place, once it is on the disk.
     func install() throws(DiskError) {
         try sync()
         guard let temporary else { return }
@@ -113,18 +114,18 @@ final class FrameFile: @unchecked Sendable {
     }
 }
 
-/// Keeps every other process away from a name, as long as it lives: for a file that is a new one each time it is written.
+/// A lock on a name against every other process, for a file that is replaced each time it is written.
 final class FileLock {
     private let file: File
 
-    /// - Throws: if another process has the lock, or if there can be none.
+    /// - Throws: if another process has the lock, or if it cannot be created.
     init(for path: String) throws(DiskError) {
         file = try FileLock.open(path + ".lock", of: path)
     }
 
-    /// Opens and locks the file that keeps others away from a path.
+    /// Opens and locks the file that reserves a path for this process.
     ///
-    /// - Throws: if somebody else has locked it, or if there can be none, as in a directory that is missing.
+    /// - Throws: if another process has locked it, or if it cannot be created, as in a missing directory.
     static func open(_ name: String, of path: String) throws(DiskError) -> File {
         let disk = Disk.current
         let file: File
@@ -139,7 +140,7 @@ final class FileLock {
             default: throw DiskError(error.operation, error.errno)
             }
         }
-        // Of a process that was killed.
+        // Left by a process that was killed.
         try? disk.remove(FrameFile.temporary(of: path))
         return file
     }

@@ -1,14 +1,14 @@
 import RunLoopKit
 
-/// Where the stores of all loops note what they change. Any thread.
+/// The destination of the changes of all stores. Any thread.
 struct Journal: Sendable {
-    /// Tells a snapshot that is being written.
+    /// Passes a change to a snapshot that is being written.
     let note: (@Sendable (Store.Change) -> Void)?
     let queue: ChangeQueue?
 
     /// Notes each change of a store from now on. On the thread of the store's loop.
     ///
-    /// - Returns: what writes them to the log, if there is one.
+    /// - Returns: the writer of the changes to the log, if there is one.
     func follow(_ store: Store, on loop: RunLoop) -> ChangeWriter? {
         let writer = queue.map { ChangeWriter($0, on: loop) }
         guard note != nil || writer != nil else { return nil }
@@ -19,7 +19,7 @@ struct Journal: Sendable {
         return writer
     }
 
-    /// What INFO says of it.
+    /// The journal's section of INFO.
     var information: Commands.Information {
         (
             "Persistence",

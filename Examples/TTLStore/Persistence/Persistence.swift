@@ -1,11 +1,11 @@
 import Logging
 import RunLoopKit
 
-/// What is kept in files: a snapshot, a log, both or nothing.
+/// The files of the store: a snapshot, a log, both or nothing.
 final class Persistence {
-    /// Called when something that was written has been lost.
+    /// Called when written data has been lost.
     var lossHandler: (DiskError) -> Void = { _ in }
-    /// Whether ``close(then:)`` has come to its end.
+    /// Whether ``close(then:)`` has completed.
     private(set) var isClosed = false
 
     private let store: Store
@@ -41,10 +41,10 @@ final class Persistence {
         if store.count > 0 { log.info("\(store.count) keys loaded") }
     }
 
-    /// Where the stores note what they change.
+    /// The journal for the changes of the stores.
     var journal: Journal { Journal(note: snapshot?.note, queue: changes?.queue) }
 
-    /// From now on, clients get the replies that wait for the log, and are told what is wrong with it.
+    /// From now on, clients get the replies that wait for the log, and learn of its errors.
     func connect(_ servers: Servers) {
         guard let changes else { return }
         changes.safeHandler = { servers.onEach { $0.release() } }
@@ -66,9 +66,9 @@ final class Persistence {
         }
     }
 
-    /// Writes a snapshot; without one, the log anew.
+    /// Writes a snapshot; without one, rewrites the log.
     ///
-    /// - Parameter completion: called with whether what is kept is as it should be.
+    /// - Parameter completion: called with whether the files are as they should be.
     func save(then completion: @escaping (Bool) -> Void) {
         guard let snapshot else {
             changes?.writeAnew()
@@ -84,7 +84,7 @@ final class Persistence {
         }
     }
 
-    /// Has everything on the disk. Nothing may be changed any more by clients.
+    /// Writes everything to the disk. Clients may change nothing any more.
     func close(then completion: @escaping (Bool) -> Void) {
         var missing = 0
         var isSaved = true
@@ -105,7 +105,7 @@ final class Persistence {
         end(true)
     }
 
-    /// What CONFIG GET says of it.
+    /// The persistence entries of CONFIG GET.
     var configuration: [String: String] {
         ["appendonly": changes == nil ? "no" : "yes", "appendfsync": sync.rawValue]
     }

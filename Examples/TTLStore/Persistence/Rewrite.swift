@@ -1,6 +1,6 @@
 /// A dump on its way into a new file, which takes the place of the old one at the end.
 final class Rewrite {
-    /// What is to be told of each change.
+    /// The dump, which must receive each change.
     let dump = Dump()
     private let table: Table
     private let disk: DiskThread
@@ -42,8 +42,8 @@ final class Rewrite {
     }
 
     /// - Parameters:
-    ///   - settle: called when all keys are on the disk; it calls its argument, at once or later, to have the latest
-    ///     changes written behind them and the file installed.
+    ///   - settle: called when all keys are on the disk; it calls its argument, at once or later, to append the latest
+    ///     changes and install the file.
     ///   - installed: called on the disk's thread when the file has taken its place.
     ///   - completion: called with the length of the file.
     init(
@@ -59,13 +59,13 @@ final class Rewrite {
         target = Target(path, kind, installed)
     }
 
-    /// Begins. Tell ``dump`` of changes before.
+    /// Begins. Pass changes to ``dump`` from before this call.
     func begin() {
         step()
     }
 
-    /// One piece at a time: the loop serves others in between, and memory holds no more than a piece. The long wait for
-    /// the disk comes before the end, which is short.
+    /// One piece at a time: the loop serves other items in between, and memory holds no more than a piece. The long
+    /// wait for the disk comes before the end, which is short.
     private func step() {
         let frame = dump.next(of: table)
         let isLast = dump.isComplete

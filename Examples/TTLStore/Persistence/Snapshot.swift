@@ -2,17 +2,17 @@ import Glibc
 import RunLoopKit
 import RunLoopUnix
 
-/// The store in a file, which is always a whole one.
+/// The store in a file, which is always complete.
 final class Snapshot {
     let path: String
     private let store: Store
     private let disk: DiskThread
     private let lock: FileLock
     private var rewrite: Rewrite?
-    /// What is told of each change.
+    /// The dump that receives each change, during a write.
     private let dump = Shared<Dump?>(nil)
     private var completions: [(DiskError?) -> Void] = []
-    /// Asked for while one was being written, which may lack the latest changes.
+    /// The completions of requests made during a write, which may lack the latest changes.
     private var waiting: [(DiskError?) -> Void] = []
 
     init(_ path: String, _ store: Store, _ disk: DiskThread) throws(DiskError) {
@@ -22,7 +22,7 @@ final class Snapshot {
         lock = try FileLock(for: path)
     }
 
-    /// Loads the file into the store; without a file nothing.
+    /// Loads the file into the store; does nothing if there is no file.
     func load() throws(DiskError) {
         let file: File
         do throws(SystemError) {
@@ -37,13 +37,13 @@ final class Snapshot {
         store.endRestoring()
     }
 
-    /// What notes a change, whose key is locked. Any thread.
+    /// Notes a change, whose key is locked. Any thread.
     var note: @Sendable (Store.Change) -> Void {
         { [dump] change in dump.withLock { $0?.note(change) } }
     }
 
-    /// Writes all of the store, with every change up to now, while the loop goes on. If that fails, the old file is as it
-    /// was.
+    /// Writes all of the store, with every change up to now, while the loop continues. If that fails, the old file is
+    /// unchanged.
     func write(then completion: @escaping (DiskError?) -> Void) {
         guard rewrite == nil else { return waiting.append(completion) }
         completions = [completion]

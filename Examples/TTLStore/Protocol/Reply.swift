@@ -3,21 +3,21 @@ struct Reply {
     /// The most bytes that the reply to one request may have.
     static let limit = 16 * 1024 * 1024
 
-    // Not an array that grows byte by byte: it would look at every step whether it has room and is not shared, which took
-    // 7 % of the instructions of a GET.
+    // Not an array that grows byte by byte: it would check at every step whether it has room and is not shared, which
+    // took 7 % of the instructions of a GET.
     private(set) var memory: [UInt8] = []
-    /// How many bytes of the memory are replies.
+    /// The number of bytes of the memory that are replies.
     private(set) var count = 0
     /// A copy of the replies.
     var bytes: [UInt8] { Array(memory[..<count]) }
     /// The version of the protocol that the client speaks.
     var version = 2
-    // Where the present reply begins, and whether it has left out something because it was too long.
+    // The beginning of the present reply, and whether it has been truncated because it was too long.
     private var start = 0
     private var isTooLong = false
 
     mutating func removeAll() {
-        // The memory of a huge reply is given back.
+        // The memory of a huge reply is released.
         if memory.count > 1 << 20 { memory = [] }
         (count, start) = (0, 0)
     }
@@ -44,7 +44,7 @@ struct Reply {
     mutating func pong() { append("+PONG\r\n") }
     mutating func null() { if version == 2 { append("$-1\r\n") } else { append("_\r\n") } }
 
-    /// A word of the protocol's own, without line breaks.
+    /// A word of the protocol, without line breaks.
     mutating func simple(_ text: StaticString) {
         append("+")
         append(text)
@@ -77,12 +77,12 @@ struct Reply {
 
     mutating func array(count: Int) { line("*", count) }
 
-    /// So many keys and values follow, in pairs.
+    /// The head of a map with this many pairs of a key and a value.
     mutating func map(count: Int) {
         if version == 2 { line("*", 2 * count) } else { line("%", count) }
     }
 
-    /// A message that nobody has just asked for, of so many parts.
+    /// The head of an unsolicited message with this many parts.
     mutating func push(count: Int) { line(version == 2 ? "*" : ">", count) }
 
     mutating func error(_ text: String) {
@@ -113,9 +113,9 @@ struct Reply {
         add(bytes.count) { $0.update(fromContentsOf: bytes) }
     }
 
-    /// Has at most so many bytes written at the end.
+    /// Writes at most this many bytes at the end.
     ///
-    /// - Parameter write: writes them and returns how many they are.
+    /// - Parameter write: writes the bytes and returns their number.
     @inline(__always)
     private mutating func add(_ most: Int, _ write: (UnsafeMutableBufferPointer<UInt8>) -> Int) {
         if memory.count - count < most { memory += [UInt8](repeating: 0, count: max(64, memory.count, most)) }
@@ -123,7 +123,7 @@ struct Reply {
         count += memory.withUnsafeMutableBufferPointer { write(UnsafeMutableBufferPointer(rebasing: $0[start...])) }
     }
 
-    /// - Returns: where the line ends.
+    /// - Returns: the end of the line.
     @inline(__always)
     private static func line(_ kind: Unicode.Scalar, _ value: Int, in room: UnsafeMutableBufferPointer<UInt8>) -> Int {
         room[0] = UInt8(ascii: kind)

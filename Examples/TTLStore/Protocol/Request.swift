@@ -1,27 +1,27 @@
-/// The words of a request, where they came in.
+/// The words of a request, in the buffer where they arrived.
 struct Request {
     let bytes: UnsafeBufferPointer<UInt8>
     let words: [Range<Int>]
-    /// How many of the words are the request's.
+    /// The number of words of the request.
     let count: Int
 
     subscript(index: Int) -> UnsafeBufferPointer<UInt8> { UnsafeBufferPointer(rebasing: bytes[words[index]]) }
 
     func key(_ index: Int) -> Key { Key(self[index]) }
-    /// The part of the table that a key is in.
+    /// The part of the table that contains a key.
     func part(_ index: Int) -> Int { Table.part(ofShard: Key.shard(of: UnsafeRawBufferPointer(self[index]))) }
     func value(_ index: Int) -> [UInt8] { [UInt8](self[index]) }
     func text(_ index: Int) -> String { String(decoding: self[index], as: UTF8.self) }
     func integer(_ index: Int) -> Int? { Int(wholeNumber: self[index]) }
     func name(_ index: Int) -> Name { Name(self[index]) }
 
-    /// The word as an error repeats it: not too much of it, and as a C string.
+    /// The word as an error repeats it: truncated, and as a C string.
     func quoted(_ index: Int, _ most: Int = 128) -> UnsafeBufferPointer<UInt8>.SubSequence {
         self[index].prefix(most).prefix { $0 != 0 }
     }
 }
 
-/// The name of a command or an option, whatever its case, in two words: names are told apart by comparing these.
+/// The name of a command or an option, in any case, as two machine words, which are compared to tell names apart.
 struct Name: Equatable {
     private(set) var head: UInt64 = 0
     private(set) var tail: UInt64 = 0
@@ -45,7 +45,7 @@ struct Name: Equatable {
         UInt64(letter &- 0x61 < 26 ? letter & ~0x20 : letter)
     }
 
-    /// So that a `switch` reads like one over names.
+    /// Lets a `switch` read like one over names.
     @inline(__always)
     static func ~= (name: StaticString, other: Name) -> Bool {
         other == Name(UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount))
@@ -53,7 +53,7 @@ struct Name: Equatable {
 }
 
 extension Int {
-    /// A whole number as Redis reads one: digits, with a minus or without, and nothing that could be left out.
+    /// A whole number in the form that Redis accepts: digits, with a minus or without, and nothing superfluous.
     init?(wholeNumber word: UnsafeBufferPointer<UInt8>) {
         let digits = word.first == UInt8(ascii: "-") ? word.dropFirst() : word[...]
         guard let first = digits.first, word.count <= 20, digits.allSatisfy({ (0x30...0x39).contains($0) }) else {
@@ -73,7 +73,7 @@ extension Double {
         self = value
     }
 
-    /// As short as it can be, without a fraction if it has none.
+    /// The shortest form, without a fraction if it is whole.
     var shortest: String {
         self == rounded() && abs(self) < 1e17 ? String(Int(self)) : description
     }

@@ -1,7 +1,7 @@
 /// Reads requests of the Redis protocol: arrays of bulk strings, and inline commands.
 ///
-/// It works on the bytes where they are, and goes on where it was when a request has come in pieces: no byte of an
-/// argument is looked at twice. Each client has one.
+/// It works on the bytes in place, and continues where it stopped when a request arrives in pieces: no byte of an
+/// argument is read twice. Each client has one.
 struct RequestParser {
     /// The bounds of a request.
     struct Limits {
@@ -18,39 +18,39 @@ struct RequestParser {
     enum Result: Equatable {
         /// A request that ends before this offset; its words are in ``arguments``. It may have none.
         case request(end: Int)
-        /// The rest has not come yet.
+        /// The rest has not arrived yet.
         case incomplete
-        /// This is not the protocol, or more than is allowed: the text says what, as Redis says it.
+        /// The input violates the protocol or its bounds; the text is the error, in the words of Redis.
         case malformed(String)
     }
 
-    /// Where the words of the request are, counted from its begin: in ``unquoted`` if there is that, or else in the
+    /// The ranges of the request's words, counted from its beginning: in ``unquoted`` if there is that, or else in the
     /// bytes that were parsed.
     var arguments: ArraySlice<Range<Int>> { words[..<count] }
-    /// As ``arguments``, and behind them what earlier requests have left.
+    /// The ranges as in ``arguments``, followed by leftovers of earlier requests.
     private(set) var words: [Range<Int>] = []
     private(set) var count = 0
-    /// The words of an inline command with quotes, without them.
+    /// The words of an inline command with quotes, unquoted.
     private(set) var unquoted: [UInt8]?
     var limits = Limits()
 
     /// The number of bytes that the words of an incomplete request take beside its text.
     var heldBytes: Int { position > 0 ? words.capacity * MemoryLayout<Range<Int>>.stride : 0 }
 
-    // How far a request has been read that is not complete.
+    // The position reached in an incomplete request.
     private var position = 0
     private var missing = 0
-    /// How long the next word is; negative if that is not known yet.
+    /// The length of the next word; negative if that is not known yet.
     private var length = -1
     private var lineScanned = 0
 
-    /// Reads the request that begins at `start`. If it is incomplete, the next call must be about the same request, from
-    /// its begin, with more of it.
+    /// Reads the request that begins at `start`. If it is incomplete, the next call must concern the same request, from
+    /// its beginning, with more of it.
     mutating func parse(_ all: UnsafeBufferPointer<UInt8>, from start: Int) -> Result {
         let bytes = UnsafeBufferPointer(rebasing: all[start...])
         guard let first = bytes.first else { return .incomplete }
         if position == 0 {
-            // The memory of a huge request is given back.
+            // The memory of a huge request is released.
             if words.count > 1024 { words = [] }
             count = 0
             if unquoted != nil { unquoted = nil }
@@ -61,7 +61,7 @@ struct RequestParser {
         return parseWords(bytes, start)
     }
 
-    /// Reads how many words an array has; `nil` if that is known.
+    /// Reads the number of words of an array; `nil` if that is known.
     private mutating func parseCount(_ bytes: UnsafeBufferPointer<UInt8>) -> Result? {
         var index = 1
         switch number(bytes, &index) {
@@ -98,9 +98,9 @@ struct RequestParser {
         count += 1
     }
 
-    /// Reads how long the next word is.
+    /// Reads the length of the next word.
     ///
-    /// - Returns: `false` if that has not come yet, or is not as it should be.
+    /// - Returns: `false` if that has not arrived yet, or is malformed.
     @inline(__always)
     private mutating func parseLength(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         guard position < bytes.count, bytes[position] == UInt8(ascii: "$") else { return false }
@@ -112,7 +112,7 @@ struct RequestParser {
         return true
     }
 
-    /// What keeps the length of the next word from being read.
+    /// The reason why the length of the next word cannot be read.
     private func lengthRefusal(_ bytes: UnsafeBufferPointer<UInt8>) -> Result {
         guard position < bytes.count else { return .incomplete }
         guard bytes[position] == UInt8(ascii: "$") else {
@@ -133,7 +133,7 @@ struct RequestParser {
         case incomplete, invalid
     }
 
-    /// Reads a decimal number, which has no zeros in front, and the end of its line.
+    /// Reads a decimal number without leading zeros, and the end of its line.
     @inline(__always)
     private func number(_ bytes: UnsafeBufferPointer<UInt8>, _ position: inout Int) -> Number {
         var index = position
@@ -218,7 +218,7 @@ struct RequestParser {
         }
     }
 
-    /// Reads up to the quote that ends it, and the quote; `false` if there is none.
+    /// Reads up to the closing quote, and the quote; `false` if there is none.
     private static func unquote(
         _ line: UnsafeBufferPointer<UInt8>, _ index: inout Int, until quote: UInt8, into unquoted: inout [UInt8]
     ) -> Bool {
@@ -254,7 +254,7 @@ struct RequestParser {
         Character(UnicodeScalar(character)).hexDigitValue.map { UInt8($0) }
     }
 
-    /// As `isspace` in the C locale.
+    /// Like `isspace` in the C locale.
     @inline(__always)
     private static func isBlank(_ character: UInt8) -> Bool {
         character == UInt8(ascii: " ") || (0x09...0x0D).contains(character)

@@ -1,17 +1,17 @@
 import Synchronization
 
-/// Counts the clients of all loops, and what they have asked for. Any thread.
+/// Counts the clients of all loops, and their requests. Any thread.
 final class Census: Sendable {
     private let connected = Atomic(0)
     private let accepted = Atomic(0)
     private let loops = Shared<[Performed]>([])
 
-    /// How many requests a loop has carried out.
+    /// The number of requests that a loop has carried out.
     final class Performed: Sendable {
         let requests = Counter()
     }
 
-    /// What a loop counts its requests with.
+    /// Adds a loop's counter of requests.
     func join() -> Performed {
         let performed = Performed()
         loops.withLock { $0.append(performed) }
@@ -21,7 +21,7 @@ final class Census: Sendable {
     /// A number for a connection.
     func nextNumber() -> Int { accepted.add(1, ordering: .relaxed).newValue }
 
-    /// Lets a client in, unless there are so many.
+    /// Admits a client, unless the limit has been reached.
     func enter(atMost most: Int) -> Bool {
         guard connected.add(1, ordering: .relaxed).newValue > most else { return true }
         leave()

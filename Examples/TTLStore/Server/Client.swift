@@ -1,6 +1,6 @@
 import RunLoopUnix
 
-/// A client that is connected.
+/// A connected client.
 final class Client {
     // Set at once; its handler needs the client.
     @exclusivity(unchecked) var connection: Connection!
@@ -11,12 +11,12 @@ final class Client {
     /// Whether its requests are being carried out.
     @exclusivity(unchecked) var isCurrent = false
 
-    /// Replies that wait until what they tell is safe, and notices behind them.
+    /// Replies that wait until the changes that they report are safe, and notices behind them.
     @exclusivity(unchecked) var held: [UInt8] = []
-    /// Up to which position the log must be safe for them. No more requests are carried out meanwhile.
+    /// The position up to which the log must be safe for them. No more requests are carried out meanwhile.
     @exclusivity(unchecked) var heldUntil: Int?
     var isHolding: Bool { heldUntil != nil }
-    /// Whether the connection's reading is paused, with something left that is not carried out.
+    /// Whether reading from the connection is paused, with some input not carried out.
     @exclusivity(unchecked) var isPaused = false
     /// Whether the peer sends no more.
     @exclusivity(unchecked) var hasEnded = false

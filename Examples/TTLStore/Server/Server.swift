@@ -8,12 +8,12 @@ final class Server {
     struct Settings {
         var maximumClients = 10_000
         var idleTimeout: Duration?
-        /// When so many bytes of replies have come together, a client has to read before more is carried out.
+        /// The bytes of replies after which a client has to read before more requests are carried out.
         var mark = 128 * 1024
-        /// A client that is sent notices and does not read them is closed when so many bytes wait. Replies alone never
-        /// are so many.
+        /// The bytes of output after which a client that does not read its notices is closed. Replies alone never reach
+        /// this.
         var maximumOutput = 32 * 1024 * 1024
-        /// Bounds the incomplete requests of all clients, on whatever loop, together; `nil` for no bound.
+        /// Bounds the incomplete requests of the clients of all loops together; `nil` for no bound.
         var inputBudget: Connection.InputBudget?
     }
 
@@ -30,7 +30,7 @@ final class Server {
     @exclusivity(unchecked) private var reply = Reply()
     /// The notices for the client whose requests are being carried out.
     @exclusivity(unchecked) private var notices: [UInt8] = []
-    /// Clients with replies that are held.
+    /// Clients whose replies are held.
     @exclusivity(unchecked) private var holding: [Client] = []
     private var afterLastClient: (() -> Void)?
     private let performed: Census.Performed
@@ -52,7 +52,7 @@ final class Server {
         commands.information = { [unowned self] in information + [journal.information] }
     }
 
-    /// What INFO says of the server.
+    /// The server's sections of INFO.
     private var information: [Commands.Information] {
         [
             (
@@ -101,11 +101,11 @@ final class Server {
         listeners = []
     }
 
-    /// Serves somebody who has connected.
+    /// Serves a client that has connected.
     func accept(_ descriptor: Int32, _ peer: Endpoint) {
         var limits = Connection.Limits()
         let bounds = RequestParser.Limits()
-        // The parser refuses a request that is too long, and says so, before the connection would.
+        // The parser refuses a request that is too long, with an error, before the connection would.
         limits.maximumInput = bounds.memory
         limits.inputBudget = settings.inputBudget
         limits.idleTimeout = settings.idleTimeout
@@ -182,21 +182,21 @@ final class Server {
         if !notices.isEmpty { notices = [] }
         if batch.end == .mark, batch.used < bytes.count {
             pause(client)
-            // Others have their turn first.
+            // Other clients have their turn first.
             loop.perform { [unowned self] in proceed(client) }
         }
         finishIfDone(client)
         return batch.used
     }
 
-    /// Leaves what comes, and what has been left, for later.
+    /// Defers the remaining input, and any further input.
     private func pause(_ client: Client) {
         client.isPaused = true
         client.connection.pauseReading()
     }
 
-    /// Goes on with what was left once the client has read enough: when it has not, the connection has a handler for the
-    /// time when it has.
+    /// Continues with the remaining input once the client has read enough: until then, the connection has a handler
+    /// that calls this.
     private func proceed(_ client: Client) {
         guard client.isPaused, !client.isHolding, client.connection.isOpen,
             client.connection.pendingOutput <= client.connection.limits.highWatermark
@@ -218,7 +218,7 @@ final class Server {
         holding.append(client)
     }
 
-    /// Sends the replies that were held until the log was as safe as it is now.
+    /// Sends the held replies for which the log is now safe enough.
     func release() {
         guard !holding.isEmpty, let position = writer?.queue.safePosition(now: loop.now) else { return }
         let released = holding.filter { $0.heldUntil! <= position }
@@ -226,14 +226,14 @@ final class Server {
         for client in released {
             client.heldUntil = nil
             client.connection.write(client.held)
-            // The room is for the next replies, unless these were many.
+            // The capacity serves the next replies, unless it is large.
             client.held.removeAll(keepingCapacity: client.held.capacity <= 4096)
             proceed(client)
             finishIfDone(client)
         }
     }
 
-    /// Sends a client what it has not asked for just now: behind the replies to what it has asked for.
+    /// Sends an unsolicited message to a client, behind the replies to its requests.
     private func notify(_ session: Session, _ bytes: [UInt8]) {
         guard let client = clients[session.number] else { return }
         if client.isCurrent {
@@ -250,7 +250,7 @@ final class Server {
     /// The clients in the order in which they came: the same in each run of a simulation.
     private var inOrder: [Client] { clients.sorted { $0.key < $1.key }.map(\.value) }
 
-    /// Lets what has been replied go out, and closes; calls `done` when the last client has gone.
+    /// Sends the pending replies, and closes; calls `done` when the last client has gone.
     func drain(_ done: @escaping () -> Void) {
         afterLastClient = done
         for client in inOrder {

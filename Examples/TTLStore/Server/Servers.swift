@@ -9,14 +9,14 @@ final class Servers: Sendable {
     private let servers: [LoopBound<Server>]
     private let log: Logger
 
-    /// What a group's loop serves clients with.
+    /// The server of each of the group's loops.
     private static let own = RunLoop.Local<Server?> { _ in nil }
 
-    /// On the daemon's loop.
+    /// Makes the servers. On the daemon's loop.
     ///
     /// - Parameters:
     ///   - store: the store of that loop.
-    ///   - configuration: what CONFIG GET says beside what the commands know.
+    ///   - configuration: the entries of CONFIG GET besides those of the commands.
     init(
         _ options: TTLStore, _ store: Store, on loop: RunLoop, _ journal: Journal, _ configuration: [String: String],
         _ log: Logger
@@ -28,14 +28,14 @@ final class Servers: Sendable {
             store.expiryHandler = { channels.tellAll(ofExpired: $0) }
             return (channels, journal.follow(store, on: loop))
         }
-        // One for all loops, because the budget in it is one.
+        // One for all loops, because they share the budget in it.
         let settings = options.serverSettings
         let makeServer = { @Sendable (store: Store, channels: Channels, writer: ChangeWriter?, loop: RunLoop) in
             let commands = Commands(store: store, channels: channels, settings: options.commandSettings)
             commands.configuration = configuration
             return Server(commands, on: loop, settings, census, journal, writer, log)
         }
-        // What was loaded expires on the daemon's loop, whoever serves clients.
+        // Loaded keys expire on the daemon's loop, regardless of the loops that serve clients.
         let (channels, writer) = connect(store, loop)
         guard options.loops > 1 else {
             group = nil
@@ -70,10 +70,10 @@ final class Servers: Sendable {
 
     // MARK: Listening
 
-    /// On the daemon's loop.
+    /// Listens on an address. On the daemon's loop.
     func listen(on address: Endpoint) throws -> Endpoint {
         guard let group else { return try servers[0].value.listen(on: address) }
-        // Clients stay connected: an even spread is worth a post for each.
+        // Clients stay connected, so an even spread is worth a post for each.
         return try group.listen(on: address, spread: .inTurn, Servers.accept)
     }
 
@@ -95,20 +95,20 @@ final class Servers: Sendable {
         done()
     }
 
-    /// Lets what has been replied go out, and closes; calls `done` when the last client has gone.
+    /// Sends the pending replies, and closes; calls `done` when the last client has gone.
     func drain(_ done: @escaping @Sendable () -> Void) {
         let last = AtLast(done)
         onEach { server in server.drain { withExtendedLifetime(last) {} } }
     }
 
-    /// Closes what is open, and ends the threads. On the daemon's loop.
+    /// Closes everything that is open, and ends the threads. On the daemon's loop.
     func stop() {
         onEach { $0.closeAll() }
         group?.stop()
         group?.join()
     }
 
-    /// Calls a block when the last of those who keep it has gone.
+    /// Calls a block when its last owner has gone.
     private final class AtLast: Sendable {
         private let block: @Sendable () -> Void
 

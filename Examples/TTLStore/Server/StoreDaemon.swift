@@ -13,14 +13,14 @@ final class StoreDaemon {
     private let persistence: Persistence
     private let daemon: Daemon
 
-    /// - Throws: ``Refusal`` if the service manager's variables are not what they should be: to go on would leave it
-    ///   waiting for a word that never comes. Also if a file that is to be kept cannot be.
+    /// - Throws: ``Refusal`` if the service manager's variables are invalid, because otherwise the manager would wait
+    ///   for a message that never comes. Also if a requested file cannot be kept.
     init(_ options: TTLStore, _ log: Logger) throws {
         self.options = options
         self.log = log
         let manager: ServiceManager
         do {
-            // Before anything else opens descriptors: one of those would be taken for a socket that is missing.
+            // Before anything else opens descriptors: one of those would be taken for a missing socket.
             inherited = try ActivatedSocket.all()
             manager = try ServiceManager()
         } catch {
@@ -36,7 +36,7 @@ final class StoreDaemon {
         daemon = Daemon(loop: loop, manager: manager, drainLimit: .seconds(5), exitLimit: .seconds(60))
     }
 
-    /// Why the daemon cannot start, in one line, with its exit status.
+    /// The reason why the daemon cannot start, in one line, with its exit status.
     struct Refusal: Error {
         let text: String
         let status: Int32
@@ -70,9 +70,9 @@ final class StoreDaemon {
 
     // MARK: Starting
 
-    /// Before anything that takes time: a signal that comes meanwhile waits for the loop to run.
+    /// Before any work that takes time: a signal that arrives meanwhile waits for the loop to run.
     private func connectSignals() throws {
-        // A file that may not grow is an error of the snapshot, and not the end.
+        // A file that may not grow is an error of the snapshot, and must not end the process.
         try Signal.ignore(Signal(rawValue: SIGXFSZ))
         try daemon.handleSignals { [log] in log.info("\($0)") }
         try loop.dump(on: .user1)
@@ -103,7 +103,7 @@ final class StoreDaemon {
         daemon.onStop(.exit, order: 0, name: "clients") { servers.stop() }
         daemon.onStop(.exit, order: 1, name: "files") { [daemon, persistence] done in
             persistence.close { isSaved in
-                // What was acknowledged and cannot be kept must not look like a clean end.
+                // Acknowledged changes that cannot be kept must not look like a clean end.
                 if !isSaved { daemon.stop(status: Status.ioError) }
                 done()
             }

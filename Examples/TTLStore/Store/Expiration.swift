@@ -2,7 +2,7 @@ import RunLoopKit
 
 /// The end of a key's time to live: a timer of the loop that has begun it.
 final class Expiration: @unchecked Sendable {
-    // Unchecked: the call is the owner's thread's alone, and the date is read and changed while the key is locked.
+    // Unchecked: the call is used only on the owner's thread, and the date is accessed while the key is locked.
     let owner: Ledger
     private(set) var date: RunLoop.Instant
     var call: DelayedCall?

@@ -12,7 +12,7 @@ struct Key: Hashable {
         self.bytes = bytes
     }
 
-    // One word, in which all bytes are spread already: to hash the bytes takes longer.
+    // One word, in which all bytes are spread already: hashing the bytes takes longer.
     func hash(into hasher: inout Hasher) {
         hasher.combine(bytes.withUnsafeBytes(Key.spread))
     }
@@ -25,13 +25,13 @@ struct Key: Hashable {
         }
     }
 
-    /// The shard that the key is in, as long as the process runs.
+    /// The shard of the key, constant while the process runs.
     var shard: Int { bytes.withUnsafeBytes(Key.shard) }
 
     /// The shard of a key that consists of these bytes.
     static func shard(of bytes: UnsafeRawBufferPointer) -> Int { Int(spread(of: bytes) >> 52) }
 
-    /// A number that the same bytes always have in this process, spread over all its bits.
+    /// A number, spread over all its bits, that equal bytes always have in this process.
     static func spread(of bytes: UnsafeRawBufferPointer) -> UInt64 {
         let count = bytes.count
         var state = mix(seed.0, UInt64(truncatingIfNeeded: count))
@@ -56,13 +56,13 @@ struct Key: Hashable {
         return UInt64(bytes[0]) | UInt64(bytes[count / 2]) << 8 | UInt64(bytes[count - 1]) << 16
     }
 
-    /// Both halves of the product: the lower one alone lets two words be chosen that undo each other.
+    /// Both halves of the product: with the lower one alone, two words could be chosen that cancel each other.
     @inline(__always)
     private static func mix(_ state: UInt64, _ word: UInt64) -> UInt64 {
         let product = (state ^ word).multipliedFullWidth(by: Key.seed.1)
         return product.high ^ product.low
     }
 
-    // Nobody outside knows it, so that keys that all lie in one place cannot be prepared.
+    // Unknown outside of the process, so that nobody can prepare keys that all collide.
     private static let seed = (UInt64.random(in: 0 ... .max), UInt64.random(in: 0 ... .max) | 1)
 }

@@ -1,10 +1,10 @@
 import RunLoopKit
 
-/// What a store has counted, for all threads to read. Its own thread alone counts.
+/// The counts of a store, readable on all threads. Only its own thread counts.
 final class Ledger: Sendable {
     /// The loop of the store.
     let loop: RunLoop.Remote
-    /// How many bytes its keys have come to take. What another store has taken away may make it less than nothing.
+    /// The net number of bytes added by its keys. Removals by another store may make it negative.
     let memory = Counter()
     let expired = Counter()
     let evicted = Counter()

@@ -4,7 +4,7 @@ import Glibc
 ///
 /// The lock is the C library's: ThreadSanitizer does not see how the standard library's `Mutex` is handed over.
 final class Shared<Value>: @unchecked Sendable {
-    // Unchecked: the value is reached under the lock alone, which has an address that does not change.
+    // Unchecked: the value is accessed only under the lock, whose address does not change.
     private let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private var value: Value
 

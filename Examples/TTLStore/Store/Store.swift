@@ -2,10 +2,10 @@ import RunLoopKit
 
 /// Keys and values, as one loop reads and changes them; each time to live is a timer of the loop.
 ///
-/// The keys are in a table, which the stores of several loops can share. Whoever does something to a key has it locked:
-/// see ``Table``. The time to live that a loop has begun is a timer of that loop, whoever changes the key later.
+/// The keys are in a table, which the stores of several loops can share. Keys are locked while they are used: see
+/// ``Table``. A time to live is a timer of the loop that began it, even if another loop changes the key later.
 final class Store {
-    /// What happens to the keys, for whoever writes it down.
+    /// A change of the keys, for the files.
     enum Change {
         case set(Key, value: [UInt8], date: Int)
         case expire(Key, date: Int)
@@ -19,10 +19,10 @@ final class Store {
     let table: Table
     private let loop: RunLoop
     private let ledger: Ledger
-    /// Keys that have expired, and of which nobody has been told: that has to wait until nothing is locked.
+    /// Keys that have expired, but not yet been reported: that has to wait until nothing is locked.
     // Unchecked as in `Server`.
     @exclusivity(unchecked) private var untold: [Key] = []
-    /// Whether anything has been changed since somebody set this to `false`.
+    /// Whether anything has been changed since this was last set to `false`.
     @exclusivity(unchecked) var hasChanged = false
 
     /// Called with each change, while its key is locked.
@@ -39,7 +39,7 @@ final class Store {
     }
 
     deinit {
-        // Nobody is left to hear of what expires.
+        // Expired keys can no longer be reported.
         for shard in 0..<Table.shardCount {
             table.withLock(ofPart: Table.part(ofShard: shard)) {
                 guard table[shard].countWithExpiry > 0 else { return }
@@ -50,7 +50,7 @@ final class Store {
 
     // MARK: Locking
 
-    /// Calls the body while the keys in the part are this store's alone, and tells afterwards what has expired.
+    /// Calls the body while this store alone has the keys in the part, and reports expired keys afterwards.
     @inline(__always)
     func withLock<Result>(ofPart part: @autoclosure () -> Int, _ body: () -> Result) -> Result {
         let result = table.withLock(ofPart: part(), body)
@@ -58,7 +58,7 @@ final class Store {
         return result
     }
 
-    /// Calls the body while all keys in these parts are this store's alone.
+    /// Calls the body while this store alone has the keys in these parts.
     func withLocks<Result>(of parts: Table.Parts, _ body: () -> Result) -> Result {
         let result = table.withLocks(of: parts, body)
         if !untold.isEmpty { tell() }
@@ -73,7 +73,7 @@ final class Store {
 
     // MARK: Values
 
-    /// The entry of a key, unless its time has come: then it is gone, even if its timer has not fired yet.
+    /// The entry of a key, unless its time has come: then it is removed, even if its timer has not fired yet.
     @inline(__always)
     private func entry(_ key: Key, in shard: Int) -> Table.Entry? {
         guard let entry = table[shard].entries[key] else { return nil }
@@ -110,7 +110,7 @@ final class Store {
         if let old { forget(key, old, shard) }
     }
 
-    /// Takes what has left the table off the books.
+    /// Updates the counts for an entry that has left the table, and cancels its timer.
     private func forget(_ key: Key, _ entry: Table.Entry, _ shard: Int) {
         ledger.memory.value -= Store.size(key, entry)
         if entry.hasExpiry { table[shard].countWithExpiry -= 1 }
@@ -145,7 +145,7 @@ final class Store {
         note(.remove(key))
     }
 
-    /// All keys are locked.
+    /// Removes all keys, which are locked.
     func removeAll() {
         var foreign: [ObjectIdentifier: [Expiration]] = [:]
         for shard in 0..<Table.shardCount {
@@ -170,7 +170,7 @@ final class Store {
     /// When a key expires, in milliseconds since 1970, or ``never``; `nil` if there is no such key.
     func date(of key: Key) -> Int? { entry(key, in: key.shard)?.date }
 
-    /// How long a key with a time to live has still to live.
+    /// The remaining time to live of a key that has one.
     func timeLeft(of key: Key) -> Duration? {
         guard let entry = entry(key, in: key.shard), let expiration = entry.expiration else { return nil }
         guard expiration.date < .distantFuture else { return .milliseconds(entry.date) - .milliseconds(clock.now) }
@@ -200,7 +200,7 @@ final class Store {
         return expiration
     }
 
-    /// The time has come.
+    /// Removes a key whose time has come.
     private func end(_ key: Key, _ expiration: Expiration) {
         let shard = key.shard
         withLock(ofPart: Table.part(ofShard: shard)) {
@@ -216,7 +216,7 @@ final class Store {
         if expiryHandler != nil { untold.append(key) }
     }
 
-    /// The timer of an entry that has left the table.
+    /// Cancels the timer of an entry that has left the table.
     private func cancel(_ entry: Table.Entry) {
         guard let expiration = entry.expiration else { return }
         if expiration.owner === ledger {
@@ -242,7 +242,7 @@ final class Store {
 
     // MARK: Memory
 
-    // The table's room for a key and its entry, and two arrays; and a timer: measured with a million keys.
+    // The table's room for a key and its entry, two arrays, and a timer: measured with a million keys.
     private static let memoryOfEntry = 160
     private static let memoryOfTimer = 210
 
@@ -250,7 +250,7 @@ final class Store {
         key.bytes.count + entry.value.count + memoryOfEntry + (entry.hasExpiry ? memoryOfTimer : 0)
     }
 
-    /// How many bytes records take that set each key once.
+    /// The number of bytes in records that set each key once.
     var recordSize: Int {
         withLocks(of: .all) {
             table.usedMemory + table.count * (Record.headOfSet - Store.memoryOfEntry)
@@ -258,11 +258,11 @@ final class Store {
         }
     }
 
-    /// Which key has to go when there is no room for another.
+    /// The choice of the key to remove when there is no room for another.
     enum Eviction: String, CaseIterable {
         /// None: the command is refused.
         case none = "noeviction"
-        /// Among some keys with a time to live, the one with the least of it.
+        /// The key with the least time to live left, among some keys with one.
         case soonest = "volatile-ttl"
         /// Any key.
         case random = "allkeys-random"
@@ -270,7 +270,7 @@ final class Store {
 
     /// Removes keys until no more memory is used than this. Nothing is locked.
     ///
-    /// - Returns: `false` if none is left that may go.
+    /// - Returns: `false` if no key is left that may be removed.
     func evict(downTo most: Int, _ policy: Eviction) -> Bool {
         while table.usedMemory > most {
             guard let key = victim(policy) else { return false }
@@ -287,7 +287,7 @@ final class Store {
         guard policy != .none else { return nil }
         var random = clock.loop.randomNumbers
         let first = Int.random(in: 0..<Table.shardCount, using: &random)
-        // The next shards that have any, until there are some keys to choose from.
+        // The next shards with keys, until there are some keys to choose from.
         var soonest: (key: Key, date: Int)?
         var seen = 0
         for shard in (0..<Table.shardCount).lazy.map({ (first + $0) % Table.shardCount }) {
@@ -307,7 +307,7 @@ final class Store {
 
     // MARK: Restoring
 
-    /// Makes a change that was written down earlier. Timers begin, and what has expired meanwhile goes, with
+    /// Makes a change read from a file. Timers begin, and keys that have expired meanwhile are removed, with
     /// ``endRestoring()``.
     func restore(_ change: Change) {
         switch change {

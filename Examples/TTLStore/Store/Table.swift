@@ -2,10 +2,10 @@ import Glibc
 
 /// All keys, in shards, for the stores of all loops.
 ///
-/// What has to see all of them, as SCAN or a snapshot, goes from shard to shard and may take its time between two of
-/// them, whatever happens to the keys meanwhile. Sixty-four shards are a part, which has a lock.
+/// Operations on all keys, such as SCAN or a snapshot, proceed from shard to shard and may take their time between two
+/// of them, whatever happens to the keys meanwhile. Sixty-four shards are a part, which has a lock.
 final class Table: @unchecked Sendable {
-    // Unchecked: what is in a part, and how many keys it has, is read and changed under the part's lock.
+    // Unchecked: the contents of a part, and its number of keys, are accessed under the part's lock.
 
     struct Entry {
         var value: [UInt8]
@@ -21,7 +21,7 @@ final class Table: @unchecked Sendable {
         var countWithExpiry = 0
     }
 
-    /// Alone in its line of the cache, so that threads that use different parts do not wait for each other.
+    /// Padded to a line of the cache, so that threads that use different parts do not wait for each other.
     private struct Lock {
         var mutex = pthread_mutex_t()
         var padding = (0, 0, 0)
@@ -30,7 +30,7 @@ final class Table: @unchecked Sendable {
     static let shardCount = 4096
     static let partCount = 64
 
-    /// Whether the stores of several loops use it. If not, nobody has to be locked out.
+    /// Whether the stores of several loops use it. If not, no lock is taken.
     private let isShared: Bool
     private let locks = UnsafeMutablePointer<Lock>.allocate(capacity: partCount)
     private let shards = UnsafeMutablePointer<Shard>.allocate(capacity: shardCount)
@@ -57,7 +57,7 @@ final class Table: @unchecked Sendable {
         unsafeMutableAddress { shards + shard }
     }
 
-    /// Calls the body while nobody else reads or changes a key of the part.
+    /// Calls the body while no other thread reads or changes a key of the part.
     @inline(__always)
     func withLock<Result>(ofPart part: @autoclosure () -> Int, _ body: () -> Result) -> Result {
         guard isShared else { return body() }
@@ -67,10 +67,10 @@ final class Table: @unchecked Sendable {
         return body()
     }
 
-    /// Calls the body while nobody else reads or changes a key of these parts.
+    /// Calls the body while no other thread reads or changes a key of these parts.
     func withLocks<Result>(of parts: Parts, _ body: () -> Result) -> Result {
         guard isShared else { return body() }
-        // Everybody takes them in the same order.
+        // All threads take them in the same order.
         parts.forEach { pthread_mutex_lock(&locks[$0].mutex) }
         defer { parts.forEach { pthread_mutex_unlock(&locks[$0].mutex) } }
         return body()
@@ -101,17 +101,17 @@ final class Table: @unchecked Sendable {
         ledgers.withLock { $0.append(ledger) }
     }
 
-    /// How much memory keys and values take, estimated.
+    /// The memory that keys and values take, estimated.
     var usedMemory: Int { ledgers.withLock { $0.reduce(0) { $0 + $1.memory.value } } }
-    /// How many keys have expired.
+    /// The number of keys that have expired.
     var expired: Int { ledgers.withLock { $0.reduce(0) { $0 + $1.expired.value } } }
-    /// How many keys had to go for want of memory.
+    /// The number of keys removed for lack of memory.
     var evicted: Int { ledgers.withLock { $0.reduce(0) { $0 + $1.evicted.value } } }
-    /// How much later than its time a key has expired at most.
+    /// The longest delay of a key's expiry.
     var latestExpiry: Duration { .nanoseconds(ledgers.withLock { $0.map { $0.latestExpiry.value }.max() ?? 0 }) }
 
-    /// How many keys there are. All are locked.
+    /// The number of keys. All are locked.
     var count: Int { (0..<Table.shardCount).reduce(0) { $0 + self[$1].entries.count } }
-    /// How many of them have a time to live.
+    /// The number of keys with a time to live.
     var countWithExpiry: Int { (0..<Table.shardCount).reduce(0) { $0 + self[$1].countWithExpiry } }
 }

@@ -6,7 +6,8 @@ import Testing
 
 @Suite("The corpus of planted bugs")
 struct CorpusTests {
-    /// One that traps is explored in other processes: `ProcessTests` has such a program, and `make explore-corpus` this one.
+    /// Programs that trap are explored in other processes: `ProcessTests` has such a program, and `make explore-corpus`
+    /// runs these.
     private static let programs = Program.all.filter { !$0.traps }.map(\.name)
 
     @Test("the bug is found, in a schedule of few departures, which fails again; the twin passes", arguments: programs)
@@ -15,7 +16,8 @@ struct CorpusTests {
         func explore(isMended: Bool, schedules: Int, seed: UInt64 = 0) -> Exploration.Result {
             Exploration(schedules: schedules, seed: seed, limits: program.limits).run { try program.run($0, isMended) }
         }
-        // How soon one seed finds a bug is luck: `refilled-twice` takes ten thousand schedules with the middle one.
+        // The luck of a seed decides how soon a bug is found: `refilled-twice` takes ten thousand schedules with the
+        // median seed.
         let results = (5..<15).lazy.map { explore(isMended: false, schedules: 5_000, seed: $0) }
         let found = results.compactMap { if case .failed(let finding) = $0 { finding } else { nil } }.first
         guard let finding = found else {

@@ -1,7 +1,7 @@
-// Feeds the loaders of TTLStore's snapshots and logs with whatever libFuzzer finds; compiled together with them by
-// `make fuzz`.
+// Feeds the loaders of TTLStore's snapshots and logs with input from libFuzzer; compiled together with them by `make
+// fuzz`.
 
-/// What the sources of the loaders need of the store.
+/// The declarations of the store that the loaders need.
 struct Key {
     let bytes: [UInt8]
 
@@ -19,8 +19,8 @@ enum Store {
     }
 }
 
-/// Loads the input as it is, and as the changes of a frame whose checksums are right. What is loaded and written again
-/// must be what it was.
+/// Loads the input as it is, and as the changes of a frame with valid checksums. Changes that are loaded and written
+/// again must be unchanged.
 private func load(_ bytes: UnsafeRawBufferPointer, _ kind: Frame.Kind) {
     var changes: [UInt8] = []
     _ = try? Frame.read(bytes, kind) { Record.append($0, to: &changes) }

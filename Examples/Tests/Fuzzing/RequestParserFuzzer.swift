@@ -1,8 +1,8 @@
-// Feeds the parser of TTLStore with whatever libFuzzer finds; compiled together with the parser by `make fuzz`.
+// Feeds the parser of TTLStore with input from libFuzzer; compiled together with the parser by `make fuzz`.
 
 private let limits = RequestParser.Limits(arguments: 64, argumentSize: 256, inlineSize: 128, requestSize: 1024)
 
-/// Reads all requests of the input, whole and byte by byte as from a slow client, and checks what the parser promises.
+/// Reads all requests of the input, whole and byte by byte as from a slow client, and checks the parser's promises.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let bytes = UnsafeBufferPointer(start: data, count: count)

@@ -11,7 +11,7 @@ private final class ProxyUnderTest {
     private let child: ChildProcess
 
     init(to hostPort: UInt16, tls files: [String] = [], errors: Int32? = nil) throws {
-        // A port that nobody has.
+        // An unused port.
         let listener = try Listener(address: Endpoint("127.0.0.1", port: 0), on: .current) { _, _, _ in }
         port = listener.address.port!
         listener.close()
@@ -31,7 +31,7 @@ private final class ProxyUnderTest {
     }
 }
 
-/// A connection of the test, and everything that it received.
+/// A connection of the test, and all bytes that it received.
 private final class End {
     let connection: Connection
     private(set) var text = ""
@@ -60,7 +60,7 @@ struct ProxyTests {
     private var loop: RunLoop { .current }
     private let made = Made()
 
-    /// What a test has made, to be closed at its end: others use the loop of the thread, too.
+    /// The objects of a test, to be closed at its end, because other tests use the loop of the thread, too.
     private final class Made {
         var listeners: [Listener] = []
         var ends: [End] = []
@@ -79,7 +79,7 @@ struct ProxyTests {
             })
     }
 
-    /// A host, and the connections that it has accepted.
+    /// Makes a host, and collects the connections that it has accepted.
     private func listen() throws -> (listener: Listener, ends: () -> [End]) {
         final class Ends { var all: [End] = [] }
         let ends = Ends()
@@ -96,7 +96,7 @@ struct ProxyTests {
         return (listener, { ends.all })
     }
 
-    /// A client of the proxy, as soon as that listens.
+    /// Connects a client to the proxy, as soon as the proxy listens.
     private func connect(to proxy: ProxyUnderTest, tls: TLSClientContext? = nil) throws -> End {
         var retry = Connection.Retry()
         (retry.firstDelay, retry.maximumDelay, retry.maximumTries) = (.milliseconds(10), .milliseconds(100), nil)
@@ -119,7 +119,7 @@ struct ProxyTests {
         return end!
     }
 
-    /// Makes the key and the certificate of a server that signs for itself.
+    /// Makes the key and the self-signed certificate of a server.
     private func makeIdentity(in directory: TemporaryDirectory) {
         let status = system(
             "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1 -subj /CN=localhost "
@@ -168,7 +168,7 @@ struct ProxyTests {
 
     @Test("a client whose host is not there is reset; one that leaves before ends the attempt")
     func noHost() throws {
-        // Nobody listens there, so that the system refuses.
+        // Nobody listens there, so the kernel refuses.
         let taken = try Listener(address: Endpoint("127.0.0.1", port: 0), on: loop) { _, _, _ in }
         let port = taken.address.port!
         taken.close()

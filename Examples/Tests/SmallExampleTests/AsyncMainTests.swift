@@ -4,7 +4,7 @@ import Testing
 
 @Suite("AsyncMain")
 struct AsyncMainTests {
-    /// Runs the example, and returns what it says on standard output and standard error.
+    /// Runs the example, and returns its lines on standard output and standard error.
     private func output(of arguments: String, endsWell: Bool = true) throws -> [String] {
         var text = ""
         let stream = try #require(popen("timeout 60 \(pathOfProgram("AsyncMain")) \(arguments) 2>&1", "r"))

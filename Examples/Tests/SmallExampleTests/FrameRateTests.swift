@@ -7,7 +7,7 @@ import Testing
 struct FrameRateTests {
     @Test("the colour goes from red at 12 to green at 60, saturated and nearly bright")
     func colour() throws {
-        /// Of so many frames in a second.
+        /// A reading of this many frames in a second.
         func reading(_ frames: Int) throws -> FrameRateMeter.Reading {
             var meter = FrameRateMeter()
             var reading = meter.frame(at: RunLoop.Instant(nanoseconds: 0))

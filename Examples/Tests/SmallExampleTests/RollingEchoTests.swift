@@ -25,7 +25,7 @@ private final class Clients: Sendable {
         }
     }
 
-    /// - Returns: what has gone wrong, if anything has.
+    /// - Returns: the error, if there was one.
     private func request(_ address: Endpoint) -> String? {
         let descriptor = socket(address.family, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         defer { close(descriptor) }
@@ -121,7 +121,7 @@ struct RollingRestartTests {
                 .path(Self.activator), arguments: ["-l", directory["socket"], pathOfProgram("RollingEcho"), "serve"],
                 standardOutput: .pipe, standardError: .null)
             let address = try Endpoint(path: directory["socket"])
-            // The path is there a moment before somebody listens.
+            // The path exists a moment before the server listens.
             #expect(eventually { Self.isListening(address) })
             let clients = Clients(address, count: 1)
             #expect(eventually { clients.servers.entries.count > 1 })

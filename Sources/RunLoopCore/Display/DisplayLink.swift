@@ -10,8 +10,8 @@
 ///
 /// A call belongs to a frame of the link's ``FrameClock``. It is never early. If it cannot be made before the next
 /// frame begins, the frame is lost and the call waits for the next frame to begin. Lost frames are not made up;
-/// ``droppedFrames`` counts them. Only a call that has waited like this and is late again is made at once, for the
-/// frame that is on then.
+/// ``droppedFrames`` counts them. A call that is late again after such a wait is made at once and belongs to the
+/// current frame.
 ///
 /// The loop keeps the link from the moment it is added until it is invalidated or leaves its last mode, and the link
 /// keeps its block or target until it is invalidated. The end of its loop invalidates it. A link keeps its modes from
@@ -83,11 +83,11 @@ public final class DisplayLink: RunLoop.TimedItem {
     /// Before the first call, the clock's start.
     public private(set) var timestamp: RunLoop.Instant
 
-    /// The date of the next frame at the link's rate: what to draw for. Like ``timestamp``, it does not change during a
-    /// call, whatever is set meanwhile.
+    /// The date of the next frame at the link's rate, to draw for. Like ``timestamp``, it does not change during a
+    /// call, even if a property is set meanwhile.
     public private(set) var targetTimestamp: RunLoop.Instant
 
-    /// The time between frames at the maximum rate, whatever the link's own rate. The link's own period is
+    /// The time between frames at the maximum rate, regardless of the link's own rate. The link's own period is
     /// `targetTimestamp - timestamp`.
     public var duration: Duration { schedule.clock.framePeriod }
 
@@ -97,7 +97,7 @@ public final class DisplayLink: RunLoop.TimedItem {
     /// How many calls were lost between the present call, or the last one, and the call before it. Long callbacks lose
     /// calls, this link's own included, and so do runs in other modes.
     ///
-    /// Frames during a pause, or while the link was in no mode, are not counted; nor is what was lost just before them.
+    /// Frames during a pause, or while the link was in no mode, are not counted; nor are calls lost just before them.
     public private(set) var droppedFrames = 0
 
     /// The sum of ``droppedFrames`` over all calls.
@@ -108,8 +108,8 @@ public final class DisplayLink: RunLoop.TimedItem {
     /// The number of calls per second that is wanted; 0, the default, for one in every frame.
     ///
     /// The link is called in every n-th frame, with the n that comes closest; of two that are equally close, the one
-    /// with more calls. This property, ``frameInterval`` and ``preferredFrameRateRange`` each return what they were set
-    /// to, and the one that was set last counts.
+    /// with more calls. This property, ``frameInterval`` and ``preferredFrameRateRange`` each return the value they
+    /// were set to, and the last one set counts.
     ///
     /// A new rate counts from the last call: the next call is made n frames after it, or in the next frame if that time
     /// has passed. A call that is due already is still made.
@@ -164,7 +164,7 @@ public final class DisplayLink: RunLoop.TimedItem {
         }
     }
 
-    /// What any thread may ask of a display link.
+    /// Requests that any thread may send to a display link.
     public typealias Remote = RunLoop.ItemRemote<DisplayLink>
 
     /// A handle with which any thread may stop the link.
@@ -174,8 +174,8 @@ public final class DisplayLink: RunLoop.TimedItem {
 
     /// Adds the link to `modes` of `loop`; in modes that it is in already nothing changes.
     ///
-    /// The first call is in the first frame after now. A link is in one loop at a time, in any number of its modes. A
-    /// link that is invalid is ignored; ``RunLoop/trace`` tells. On the loop's thread, O(log n).
+    /// The first call is in the first frame after now. A link is in one loop at a time, in any number of its modes. An
+    /// invalid link is ignored and reported to ``RunLoop/trace``. On the loop's thread, O(log n).
     ///
     /// - Precondition: the link is in no other loop.
     public func add(to loop: RunLoop, forMode modes: RunLoop.Modes) {

@@ -56,7 +56,7 @@ struct FrameSchedule {
         clock.date(of: frame.saturatingAdding(divisor))
     }
 
-    /// The call has ended: goes on to the next turn, or to the first frame after the end if that turn has passed.
+    /// Moves to the next turn after a call, or to the first frame after the end if that turn has passed.
     mutating func advance(after end: RunLoop.Instant) {
         guard let last else { return begin(after: end) }
         setTurn(last.saturatingAdding(divisor))

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// What a loop is calling, for a thread that watches it. Kept only while somebody does.
+/// The calls that a loop is making, for a thread that watches the loop. Kept only while one does.
 final class DispatchRecord: Sendable {
     /// A call of a handler.
     struct Call: Sendable {
@@ -13,7 +13,7 @@ final class DispatchRecord: Sendable {
         var begin: RunLoop.Instant
     }
 
-    /// What has the watching thread look again, besides the dates that it knows.
+    /// The event at which the watching thread looks again, besides the dates that it knows.
     enum Awaited {
         case nothing
         /// A call: none is under way. In a simulation, a call that takes time.
@@ -22,7 +22,7 @@ final class DispatchRecord: Sendable {
         case end(of: UInt64)
     }
 
-    /// What the watching thread sees.
+    /// A snapshot for the watching thread.
     struct Sight {
         /// The call that blocks the loop now, if any.
         let current: Call?
@@ -41,7 +41,7 @@ final class DispatchRecord: Sendable {
         /// When the call ended whose end was awaited.
         var end: RunLoop.Instant?
 
-        /// Whether it is to be told that the innermost call has ended, or runs the loop.
+        /// Whether the watching thread awaits the news that the innermost call has ended, or runs the loop.
         mutating func ends(at now: RunLoop.Instant) -> Bool {
             guard case .end(let number) = awaited, let call = calls.last ?? nil, call.number == number else {
                 return false
@@ -50,7 +50,7 @@ final class DispatchRecord: Sendable {
             return true
         }
 
-        /// Whether it is to be told of a call.
+        /// Whether the watching thread awaits a call.
         mutating func begins() -> Bool {
             guard case .call = awaited else { return false }
             awaited = .nothing
@@ -79,7 +79,7 @@ final class DispatchRecord: Sendable {
 
     /// Looks, on the watching thread.
     ///
-    /// - Parameter body: returns what has it look again.
+    /// - Parameter body: returns the event at which to look again.
     func look(_ body: (Sight) -> Awaited) {
         state.withLock { state in
             let sight = Sight(current: state.calls.last ?? nil, count: state.lastNumber, end: state.end)
@@ -109,8 +109,8 @@ final class DispatchRecord: Sendable {
         if wakes { wake() }
     }
 
-    /// Ends what began last. A call around it goes on, and from now on it blocks the loop if it does not return. What
-    /// began before anybody watched is unknown.
+    /// Ends the innermost call. The call around it continues, and from now on that call blocks the loop if it does not
+    /// return. Calls that began before anybody watched are unknown.
     func end(at now: RunLoop.Instant) {
         let wakes = state.withLock { state in
             let wakes = state.ends(at: now)

@@ -9,8 +9,8 @@ extension RunLoop {
     /// `CFRunLoopPerformBlock`.
     ///
     /// Blocks run in the order in which they were given. A block that waits for the running mode keeps the loop from
-    /// sleeping. After 1,024 blocks, or about 5 ms, timers and sources have their turn before the rest goes on. If
-    /// `modes` is empty, nothing is queued. On the loop's thread, O(1).
+    /// sleeping. After 1,024 blocks, or about 5 ms, timers and sources have their turn before the remaining blocks run.
+    /// If `modes` is empty, nothing is queued. On the loop's thread, O(1).
     public func perform(
         inModes modes: Modes, _ block: @escaping () -> Void, file: StaticString = #fileID, line: UInt32 = #line
     ) {
@@ -23,15 +23,15 @@ extension RunLoop {
         !blocks.isEmpty && blocks.hasBlocks(for: mode, isCommon: commonModes.contains(mode))
     }
 
-    /// What a turn of blocks may take before timers and sources have theirs: so many that what a pass costs besides
-    /// counts for nothing, and so short that two turns leave time in a frame of a 60th of a second.
+    /// The limit of a turn of blocks: enough blocks to make the other costs of a pass negligible, and so little time
+    /// that two turns fit in a frame of a 60th of a second.
     static let blocksPerTurn = 1024
     static let timePerTurn = Duration.milliseconds(5)
 
-    /// Runs the blocks that wait for `mode` now, as many as a turn may. What is left goes on in the next turn, those that
-    /// they post come after it, and a nested run does not see the rest of the batch.
+    /// Runs the blocks that wait for `mode` now, up to the limit of a turn. The remaining blocks run in the next turn,
+    /// before blocks that they post, and a nested run does not see the rest of the batch.
     ///
-    /// The turn of a run that has been stopped runs them all, for they were posted before the stop.
+    /// The turn of a run that has been stopped runs them all, because they were posted before the stop.
     func performBlocks(in mode: Mode) -> Bool {
         guard !blocks.isEmpty else { return false }
         let isCommon = commonModes.contains(mode)

@@ -13,14 +13,15 @@ extension RunLoop {
         }
     }
 
-    /// The one place where an item joins modes of the loop. What may not join is ignored; ``trace`` tells.
+    /// The one place where an item joins modes of the loop. An item that may not join is ignored and reported to
+    /// ``trace``.
     func enrol(_ item: Item, _ modes: Modes) {
         guard admits(item) else { return }
         guard !hasEnded else { return enrolTooLate(item, modes) }
         item.setMembership(item.membership.joining(modes, common: commonModes), in: self)
     }
 
-    /// The last jobs may still add something. It goes as what was there before.
+    /// The last jobs may still add an item. It ends like the items that were there before.
     @inline(never)
     private func enrolTooLate(_ item: Item, _ modes: Modes) {
         item.setMembership(item.membership.joining(modes, common: commonModes), in: self)
@@ -44,7 +45,7 @@ extension RunLoop {
     /// Takes an item out of modes of this loop without invalidating it. The date and the grid of a timer stay.
     ///
     /// Removing from the common modes acts only on an item that was added to them; removing from one of them leaves it
-    /// a common item. When an item has left its last mode, the loop lets it go. On the loop's thread, O(log n).
+    /// a common item. When an item has left its last mode, the loop releases it. On the loop's thread, O(log n).
     public func remove(_ item: Item, fromMode modes: Modes) {
         checkThread()
         guard item.isIn(self), !item.membership.isEmpty else { return }

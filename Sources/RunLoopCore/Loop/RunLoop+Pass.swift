@@ -39,8 +39,8 @@ extension RunLoop {
         }
         if announcesSleep { notify(.afterWaiting, in: mode) }
 
-        // 6. What came meanwhile; and the clock, once. What is armed or joins the mode from here on waits for another
-        // pass.
+        // 6. Mail that came meanwhile; and the clock, once. An item that is armed or joins the mode from here on waits
+        // for another pass.
         collectMail()
         let now = driver.now
         (freshTime, timeOfPass) = (now, now)
@@ -86,8 +86,8 @@ extension RunLoop {
         return wakeTime == .distantFuture || wakeTime > recentTime() ? wakeTime : nil
     }
 
-    /// The limit is reached when the clock is past it, or when a pass at exactly that time found nothing to do: what is
-    /// due at the limit still fires, even if a callback ends at the limit.
+    /// The limit is reached when the clock is past it, or when a pass at exactly that time found nothing to do: an item
+    /// that is due at the limit still fires, even if a callback ends at the limit.
     private func hasReached(_ limit: Instant, passTime: Instant, didWork: Bool) -> Bool {
         guard limit != .distantFuture else { return false }
         return recentTime() > limit || (passTime >= limit && !didWork)

@@ -1,19 +1,19 @@
 internal import Synchronization
 
 extension RunLoop {
-    /// How many runs of one loop may be nested in another. A level takes up to 0.9 KB of the stack in a release build and
-    /// 4.1 KB in a debug build, besides what the callback takes itself.
+    /// How many runs of one loop may be nested in another. A level takes up to 0.9 KB of the stack in a release build
+    /// and 4.1 KB in a debug build, besides the callback's own use.
     static let deepestNesting = 500
 
     /// Runs the loop in `mode` until a limit, until it is stopped, or until nothing is left to wait for:
     /// `CFRunLoopRunInMode`, with its results.
     ///
-    /// You may call it within any callback, in any mode, up to 500 runs deep; one more traps. What is due exactly at the
-    /// limit still fires. If there are several reasons to end, the first of `handledSource`, `timedOut`, `starved`,
-    /// `stopped` and `finished` is returned. On the loop's thread.
+    /// You may call it within any callback, in any mode, up to 500 runs deep; one more traps. An item that is due
+    /// exactly at the limit still fires. If there are several reasons to end, the first of `handledSource`, `timedOut`,
+    /// `starved`, `stopped` and `finished` is returned. On the loop's thread.
     ///
     /// - Parameters:
-    ///   - mode: the mode; only what is scheduled in it takes part.
+    ///   - mode: the mode; only items scheduled in it take part.
     ///   - limit: when to return. If it is not later than now, the run makes exactly one pass, which does not sleep.
     ///   - returnAfterSourceHandled: whether to return once a source has been handled. Timers and blocks are not
     ///     sources.
@@ -30,7 +30,7 @@ extension RunLoop {
     /// Timers may fire any number of times meanwhile; they do not end the run. On the loop's thread.
     ///
     /// - Returns: `false` if the mode was empty and nothing was run, if on virtual time nothing can ever happen any
-    ///   more, or if the loop's ``LoopThread`` is to end; otherwise `true`, whatever ended the run.
+    ///   more, or if the loop's ``LoopThread`` is to end; otherwise `true`.
     @available(*, noasync, message: "a run loop blocks its thread; await withLoop, or run it on a LoopThread")
     @discardableResult
     public func run(mode: Mode, before limit: Instant) -> Bool {
@@ -60,7 +60,7 @@ extension RunLoop {
         run(until: now + duration)
     }
 
-    /// Makes exactly one pass in `mode` without sleeping: what is due is served. On the loop's thread.
+    /// Makes exactly one pass in `mode` without sleeping, which serves everything that is due. On the loop's thread.
     ///
     /// - Returns: why the run ended: `timedOut`, or `finished` if the mode is empty and no pass was made.
     @available(*, noasync, message: "a run loop blocks its thread; await withLoop, or run it on a LoopThread")
@@ -69,8 +69,8 @@ extension RunLoop {
         run(in: mode, until: .distantPast)
     }
 
-    /// Makes one pass in `mode` without sleeping, and tells when the next is due: Foundation's `limitDate(forMode:)`.
-    /// On the loop's thread.
+    /// Makes one pass in `mode` without sleeping, and returns the date when the next is due: Foundation's
+    /// `limitDate(forMode:)`. On the loop's thread.
     ///
     /// - Returns: `nil` if nothing is scheduled in the mode; otherwise the date of its first timer, or
     ///   ``Instant/distantFuture`` if it has only sources.
@@ -178,13 +178,13 @@ extension RunLoop {
     @inline(__always)
     package var hasMail: Bool { mailbox.hasMail }
 
-    /// Takes what other threads have asked for.
+    /// Takes the mail from other threads.
     @inline(__always)
     func collectMail() {
         if hasMail { openMail() }
     }
 
-    /// Takes what has come, and nothing that comes later.
+    /// Takes the mail that has come, and refuses later mail.
     func closeMail() {
         mailbox.collect(into: &mail, closing: true)
         sortMail()

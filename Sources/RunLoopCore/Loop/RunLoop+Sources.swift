@@ -1,4 +1,4 @@
-// What the steps of a pass do with sources and observers.
+// The steps of a pass that concern sources and observers.
 
 extension RunLoop {
     /// Calls the observers of an activity: those that are there when it begins, except those that were invalidated
@@ -35,13 +35,13 @@ extension RunLoop {
         return served
     }
 
-    /// Serves what was found ready.
+    /// Serves the descriptors that were found ready.
     func serveReady(in mode: Mode) -> Bool {
         var handled = false
         if hasOrderedDescriptors { ready.sort { descriptors[$0]?.object.order ?? 0 } }
         while let (token, found) = ready.popFirst() {
             guard let source = descriptors[token] else { continue }
-            // Kept by one reference that counts, for its handler may take it out.
+            // Kept by one reference that counts, because its handler may take it out.
             source.retain()
             if source.with({ serve($0, found, in: mode) }) { handled = true }
             source.release()
@@ -54,7 +54,7 @@ extension RunLoop {
     @inline(__always)
     private func serve(_ source: Source, _ found: DescriptorEvents, in mode: Mode) -> Bool {
         guard source.membership.contains(mode) else {
-            // Which mode runs next is not known here: whichever it is, it has to look at what is parked.
+            // The next mode is not known here: any mode has to look at the parked sources.
             parked.lookAgain()
             park(source)
             return false

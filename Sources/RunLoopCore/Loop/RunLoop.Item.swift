@@ -1,5 +1,5 @@
 extension RunLoop {
-    /// What can be scheduled in modes of a loop: a timer, a display link, an observer, or a source.
+    /// Anything that can be scheduled in modes of a loop: a timer, a display link, an observer, or a source.
     ///
     /// An item belongs to one loop at a time and to that loop's thread, in any number of its modes, and is not
     /// `Sendable`. The loop keeps it from the moment it is added until it is invalidated or leaves its last mode. The
@@ -18,7 +18,7 @@ extension RunLoop {
         /// Whether its handler is on the stack.
         @exclusivity(unchecked) final var isCalling = false
 
-        /// What few items have.
+        /// Properties that few items have.
         class Extras {
             final var name: String?
             final var invalidationHandler: (() -> Void)?
@@ -38,15 +38,15 @@ extension RunLoop {
         /// Whether it can still be called. Once it has been invalidated this is `false` for good.
         public final var isValid: Bool { hasHandler && extras?.link?.isInvalidated != true }
 
-        /// Called once when the item becomes invalid, before its handler and target are let go: the counterpart of the
-        /// cancel handler of a GCD source. On the loop's thread.
+        /// Called once when the item becomes invalid, before its handler and target are released: the counterpart of
+        /// the cancel handler of a GCD source. On the loop's thread.
         public final var invalidationHandler: (() -> Void)? {
             get { extras?.invalidationHandler }
             set { madeExtras.invalidationHandler = isValid ? newValue : nil }
         }
 
         /// Stops the item for good. It leaves all modes of its loop and is not called again, not even in a pass that
-        /// has begun. Its handler and target are let go, at the latest when a call that is under way returns.
+        /// has begun. Its handler and target are released, at the latest when a call that is under way returns.
         ///
         /// Harmless on an invalid item. Call it on the thread of the item's loop; other threads use a remote. O(1) on
         /// average, O(log n) at worst.
@@ -65,7 +65,7 @@ extension RunLoop {
             handler?()
         }
 
-        /// What it is, its name, and where it was made, for example `timer "poll" (Daemon/main.swift:12)`.
+        /// The item's kind, name and place of creation, for example `timer "poll" (Daemon/main.swift:12)`.
         public final var description: String { "\(kind)\(name.map { " \(quoted($0))" } ?? "") (\(origin))" }
 
         /// The loop that it is in.
@@ -79,7 +79,7 @@ extension RunLoop {
             return extras!
         }
 
-        /// What it shares with its remotes.
+        /// The state shared with the item's remotes.
         final var link: RemoteLink<Item, RunLoop> {
             let extras = madeExtras
             if let link = extras.link { return link }
@@ -122,12 +122,12 @@ extension RunLoop {
             (home ?? RunLoop.usableReference)?.with { $0.trace?(.ignored("\(description) \(what)")) }
         }
 
-        // MARK: What subclasses say
+        // MARK: Points for subclasses
 
         var kind: ItemKind { fatalError("an item says what it is") }
         var hasHandler: Bool { fatalError("an item knows its handler") }
 
-        /// Forgets the handler, if it has one. Calls `body`, and lets the handler go only then, when everything is in
+        /// Forgets the handler, if it has one. Calls `body`, and releases the handler only then, when everything is in
         /// order: its deinits may do anything.
         func dropHandler(_ body: () -> Void) { fatalError("an item knows its handler") }
 
@@ -140,16 +140,16 @@ extension RunLoop {
         /// Leaves its loop for good.
         func withdraw(from loop: RunLoop) { fatalError("an item knows its modes") }
 
-        /// The loop has ended, and every item of it has been told.
+        /// The loop has ended, and every item of it knows.
         func loopEnded() { invalidate() }
 
         /// When it is due next, if it has a date; for reports.
         var dueDate: Instant? { nil }
-        /// What else reports say about it.
+        /// Further text about it for reports.
         var detail: String? { nil }
         /// Whether it keeps runs in its modes from finishing.
         var keepsAlive: Bool { true }
-        /// Whether it is called in the next pass in one of its modes, whatever the time.
+        /// Whether it is called in the next pass in one of its modes, regardless of the time.
         var isReady: Bool { false }
 
         func makeExtras() -> Extras { Extras() }
@@ -217,7 +217,7 @@ extension RunLoop {
             setMembership(.none, in: loop)
         }
 
-        /// Enters what the loop knows about one of its modes.
+        /// Enters the item in the state of one of its modes.
         private final func join(_ state: inout ModeState) {
             if keepsAlive { state.keepAliveCount += 1 }
             guard !observedActivities.isEmpty else { return }
@@ -233,7 +233,7 @@ extension RunLoop {
             state.observedActivities = state.observers.reduce(into: []) { $0.formUnion($1.observedActivities) }
         }
 
-        // MARK: What subclasses say
+        // MARK: Points for subclasses
 
         /// The points of a run at which it is called.
         var observedActivities: Activity { [] }

@@ -1,6 +1,6 @@
 extension RunLoop {
-    /// What any thread may ask of an item that belongs to the thread of its loop: a ``Timer``, a ``DisplayLink``, an
-    /// ``Observer`` or a source.
+    /// Requests that any thread may send to an item that belongs to the thread of its loop: a ``Timer``, a
+    /// ``DisplayLink``, an ``Observer`` or a source.
     ///
     /// Apple's documentation warns against invalidating a timer from another thread, and here that does not compile.
     /// This handle is the safe way. It does not keep its item. `Sendable`.
@@ -19,8 +19,8 @@ extension RunLoop {
         /// happens only if the item's thread gets no processor all that time. On the item's own thread this never
         /// waits.
         ///
-        /// The item's loop is woken and lets the handler and the target go on its own thread soon after, in any mode.
-        /// If the item is in no loop, whoever keeps it lets them go. Harmless when repeated. Any thread.
+        /// Wakes the item's loop, which releases the handler and the target on its own thread soon after, in any mode.
+        /// If the item is in no loop, its owner releases them. Harmless when repeated. Any thread.
         public func invalidate() {
             if link.markInvalidated() { link.ask { $0.invalidate() } }
             link.waitForBegin()

@@ -1,6 +1,6 @@
 extension RunLoop {
-    /// A value that every loop has for itself, made when it is first asked for and let go when the loop ends: what a
-    /// thread-local variable is to threads. It is for what is built on loops and shared by all users of one.
+    /// A value that every loop has for itself, made at the first access and released when the loop ends: the
+    /// counterpart of a thread-local variable. It is for libraries built on loops, whose users share a loop.
     ///
     /// ```swift
     /// private let buffers = RunLoop.Local { _ in BufferPool() }
@@ -44,7 +44,7 @@ extension RunLoop {
         withExtendedLifetime(former) {}
     }
 
-    /// Lets go of all values, at the end of the loop, and of those that are made meanwhile.
+    /// Releases all values, at the end of the loop, and those that are made meanwhile.
     func letGoOfLocals() {
         while !locals.isEmpty {
             var last = Locals()

@@ -1,7 +1,7 @@
 internal import Synchronization
 
 extension RunLoop {
-    /// What other threads may ask of a loop.
+    /// Requests that other threads may send to a loop.
     ///
     /// Each request wakes the loop if it sleeps, and the loop carries it out on its own thread. Blocks and stops are
     /// never lost, even if they come before the loop runs. `Sendable`; any thread, O(1).
@@ -13,7 +13,7 @@ extension RunLoop {
             mailbox = Mailbox(waker: waker, name: name)
         }
 
-        /// What wakes the loop.
+        /// Wakes the loop.
         package var waker: any Waker { mailbox.waker }
 
         init(_ mailbox: Mailbox<RunLoop>) {
@@ -22,7 +22,7 @@ extension RunLoop {
 
         /// Runs `block` once, on the loop's thread, in its next pass in one of `modes`. Blocks from one thread run in
         /// the order in which they were posted. After 1,024 blocks, or about 5 ms, timers and sources have their turn
-        /// before the rest goes on, so a flood of posts starves nobody.
+        /// before the remaining blocks run, so a flood of posts starves nobody.
         ///
         /// - Returns: `false` if the loop has ended and the block will not run.
         @discardableResult
@@ -45,8 +45,8 @@ extension RunLoop {
             mailbox.post(.stop(activation: mailbox.activation.load(ordering: .acquiring)))
         }
 
-        /// Ends the loop's sleep, or the one that it is about to begin, so that it makes one more pass. A loop that is
-        /// not running has no sleep to end: the request is dropped, as by `CFRunLoopWakeUp`.
+        /// Ends the loop's sleep, or the one that it is about to begin, so that it makes one more pass. A request to a
+        /// loop that is not running is dropped, as by `CFRunLoopWakeUp`.
         ///
         /// - Returns: `false` if the loop has ended.
         @discardableResult
@@ -61,7 +61,7 @@ extension RunLoop {
         public var isWaiting: Bool { mailbox.isAsleep }
     }
 
-    /// What other threads may ask of this loop. Any thread may use it.
+    /// A handle by which other threads send requests to this loop. Any thread may use it.
     public var remote: Remote { Remote(mailbox) }
 
     /// A loop of the calling thread.

@@ -6,8 +6,8 @@ extension RunLoop {
         /// became ready.
         public final let order: Int
 
-        /// How often the source may be called; `nil`, the default, for no limit. What makes the source ready meanwhile
-        /// waits. A new limit applies at once, also to calls that have been made.
+        /// How often the source may be called; `nil`, the default, for no limit. Events that make the source ready
+        /// meanwhile wait. A new limit applies at once, also to calls that have been made.
         public final var rateLimit: RateLimit? {
             get { window?.limit }
             set {
@@ -44,18 +44,18 @@ extension RunLoop {
 
         final var isScheduled: Bool { home != nil }
 
-        // MARK: What subclasses say
+        // MARK: Points for subclasses
 
         /// Calls the handler, unless a rate limit holds it back.
         ///
-        /// - Parameter found: what its descriptor was found ready for.
+        /// - Parameter found: the events of its descriptor.
         /// - Returns: whether it was called.
         func serve(_ found: DescriptorEvents, in loop: RunLoop) -> Bool { fatalError("a source can be served") }
 
         /// Has its descriptor watched again, if it can be called.
         func unpark(in loop: RunLoop) {}
 
-        /// Whatever kept it from being called has gone.
+        /// The obstacle to calling it has gone.
         func mayBeCalledAgain(in loop: RunLoop) {}
 
         // MARK: The rate limit

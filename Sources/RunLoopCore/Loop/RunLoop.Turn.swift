@@ -1,5 +1,5 @@
 extension RunLoop {
-    /// How long one thing may go on before timers and sources have their turn.
+    /// The limit of one kind of work before timers and sources have their turn.
     ///
     /// Time is looked at after 1, 2, 4 … 64 calls, and then after every 64: slow calls are found out soon, and quick ones
     /// do not pay for the clock.

@@ -8,17 +8,17 @@ internal import Synchronization
 /// use its ``remote``. Unless noted, every method traps when it is called on another thread than the loop's.
 ///
 /// The end of a loop invalidates everything that is scheduled in it, even if something else keeps it; handlers, targets
-/// and what they captured are let go. <doc:HowAPassRuns> explains a pass, which is written in `RunLoop+Pass.swift`.
+/// and their captures are released. <doc:HowAPassRuns> explains a pass, which is written in `RunLoop+Pass.swift`.
 public final class RunLoop {
     /// The name of the loop's ``LoopThread``; `nil` on other threads.
     public let name: String?
 
     // Unchecked, as is the state below.
-    /// Called with what the loop does, to trace it and to find out why nothing happens. `nil`, the default, costs
+    /// Called with the loop's activity, for tracing and to find out why nothing happens. `nil`, the default, costs
     /// nothing.
     @exclusivity(unchecked) public var trace: ((TraceEvent) -> Void)?
 
-    /// What the loop has done since it was made, counted.
+    /// Counters of the loop's activity since it was made.
     @exclusivity(unchecked) public internal(set) var statistics = Statistics()
 
     /// How often anything was called.
@@ -27,7 +27,7 @@ public final class RunLoop {
     package let driver: any Driver
     /// The world that it lives in: the real one, or a simulated one.
     package let world: any World
-    /// What other threads ask of it.
+    /// Its mail from other threads.
     let mailbox: Mailbox<RunLoop>
     /// Distinguishes this loop from every other of the process, even from those that have gone.
     let number = loopCount.wrappingAdd(1, ordering: .relaxed).newValue
@@ -37,15 +37,15 @@ public final class RunLoop {
 
     // The state that every pass touches is not checked for exclusive access. The checks were 44 % of the instructions
     // of a timer's fire (619 against 345 million for a virtual day of 86,400). It is safe because only the loop's
-    // thread gets here and no access is open while user code is called: whoever makes a change keeps what it lets go
-    // until the change is over.
+    // thread gets here and no access is open while user code is called: code that makes a change keeps the released
+    // objects until the change is over.
 
-    // MARK: What is scheduled
+    // MARK: Scheduled items
 
     @exclusivity(unchecked) var commonModes = ModeSet(.default)
-    /// What each mode holds besides what has a deadline, by the mode's id.
+    /// The state of each mode, except items with a deadline, by the mode's id.
     @exclusivity(unchecked) private var modeStates: [ModeState] = []
-    /// The same for any other mode: what is in every mode.
+    /// The same for any other mode: items that are in every mode.
     @exclusivity(unchecked) private var otherModes = ModeState()
 
     @exclusivity(unchecked) var timers = TimerQueue<TimedItem>()
@@ -61,22 +61,22 @@ public final class RunLoop {
     /// Whether any descriptor source has had an order other than 0.
     @exclusivity(unchecked) var hasOrderedDescriptors = false
 
-    /// What others keep for the loop; see ``Local``.
+    /// Values that others keep for the loop; see ``Local``.
     var locals = Locals()
 
-    // MARK: What waits to be run
+    // MARK: Work that waits
 
     @exclusivity(unchecked) var blocks = BlockQueue<RunLoop>()
     let ready = ReadyQueue()
-    /// Where mail is collected. Empty while nobody does, but for the room that it has.
+    /// The buffer for collected mail. Empty between collections, but with its capacity.
     @exclusivity(unchecked) var mail = Mailbox<RunLoop>.Mail()
 
     /// Whose job is running.
     @exclusivity(unchecked) var runningJobs: UnownedReference<JobQueue>?
 
-    /// What the loop is calling now, while a monitor looks.
+    /// The calls that the loop is making, while a monitor looks.
     @exclusivity(unchecked) var record: DispatchRecord? { didSet { calledMayBeWatched() } }
-    /// What chooses for the loop, in a simulation that is explored.
+    /// The schedule that chooses for the loop, in a simulation that is explored.
     @exclusivity(unchecked) package var schedule: (any CallSchedule)? { didSet { calledMayBeWatched() } }
     /// Whether either is there.
     @exclusivity(unchecked) private(set) var isWatched = false
@@ -93,7 +93,7 @@ public final class RunLoop {
     @exclusivity(unchecked) var lastActivationNumber: UInt64 = 0
     /// Another thread's stop found no run to end: the next run will end.
     @exclusivity(unchecked) var isStopPending = false
-    /// The loop's thread is to end: no run goes on, and one that begins makes a single pass.
+    /// The loop's thread is to end: every run ends, and a new run makes a single pass.
     @exclusivity(unchecked) package internal(set) var isEnding = false
     /// Nothing is scheduled in it any more.
     @exclusivity(unchecked) package private(set) var hasEnded = false
@@ -132,8 +132,8 @@ public final class RunLoop {
         tearDown()
     }
 
-    /// Ends the loop. Its items are invalidated: their handlers are not called, their invalidation handlers are. What
-    /// is queued is let go. From now on posts from other threads are refused.
+    /// Ends the loop. Its items are invalidated: their handlers are not called, their invalidation handlers are. Queued
+    /// work is released. From now on posts from other threads are refused.
     package func tearDown() {
         guard !hasEnded else { return }
         tellIfNeverRun()
@@ -143,14 +143,14 @@ public final class RunLoop {
 
     /// When this returns, everything has gone: tasks that waited for something of it are among the last jobs.
     private func letGoOfAll() {
-        // Urgent requests may let things go on this thread, to which these belong.
+        // Urgent requests may release objects on this thread, which owns them.
         let lastMail = mailbox.close()
         for case .urgent(let block) in lastMail.requests { block(self) }
         hasEnded = true
         noteLiving(false)
         var droppedBlocks = BlockQueue<RunLoop>()
         swap(&droppedBlocks, &blocks)
-        // Every item is told that the loop has ended before anything is let go: deinits may ask any of them.
+        // Every item learns that the loop has ended before anything is released: deinits may ask any of them.
         let (timed, calls) = timers.removeAll()
         for item in timed { item.homeChanged(to: nil) }
         let untimed = allUntimedItems()
@@ -182,9 +182,9 @@ public final class RunLoop {
     /// The time that the present pass has read, after its sleep and before it called anything; between passes, that of
     /// the last one. Before the first pass, the time when the loop was made. On the loop's thread.
     ///
-    /// Reading it costs nothing, while ``now`` reads the clock. A date counted from it is early by what the pass has
-    /// taken so far. Use it for what may be early by that much, such as the time stamps of a log, and never for a
-    /// timeout that must not come early.
+    /// Reading it costs nothing, while ``now`` reads the clock. A date counted from it is early by the duration of the
+    /// pass so far. Use it where that does no harm, such as the time stamps of a log, and never for a timeout that must
+    /// not come early.
     public var passTime: Instant { timeOfPass }
     // Unchecked, as is the state above.
     @exclusivity(unchecked) var timeOfPass: Instant
@@ -205,8 +205,8 @@ public final class RunLoop {
     /// Whether the loop is asleep. Its own thread never sees that; ask its remote from another.
     public var isWaiting: Bool { mailbox.isAsleep }
 
-    /// Ends the innermost run at the end of its pass: what is due in the pass is still served, and the loop does not
-    /// sleep again. Does nothing if the loop is not running. On the loop's thread; from other threads use
+    /// Ends the innermost run at the end of its pass: items that are due in the pass are still served, and the loop
+    /// does not sleep again. Does nothing if the loop is not running. On the loop's thread; from other threads use
     /// ``Remote/stop()``.
     public func stop() {
         checkThread()
@@ -248,7 +248,7 @@ public final class RunLoop {
         return now
     }
 
-    // MARK: What modes hold
+    // MARK: Contents of modes
 
     @inline(__always)
     func state(of mode: Mode) -> ModeState { mode.id < modeStates.count ? modeStates[mode.id] : otherModes }
@@ -309,7 +309,7 @@ public final class RunLoop {
     }
 }
 
-/// What a mode holds besides what has a deadline.
+/// The state of a mode, except items with a deadline.
 struct ModeState {
     /// How many items keep it from being empty.
     var keepAliveCount = 0

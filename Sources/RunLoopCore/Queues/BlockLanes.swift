@@ -67,7 +67,7 @@ struct BlockLanes<Loop: AnyObject>: ~Copyable {
         return lanes[first].blocks.popFirst()!.block
     }
 
-    /// Moves what waits for `mode` to `others`, which hold nothing.
+    /// Moves the blocks that wait for `mode` to `others`, which hold nothing.
     mutating func moveBlocks(for mode: RunLoop.Mode, isCommon: Bool, to others: inout BlockLanes) {
         for lane in lanes.indices where !lanes[lane].isEmpty(for: mode, isCommon: isCommon) {
             let count = lanes[lane].blocks.count

@@ -1,4 +1,4 @@
-/// A closure that was posted for some modes. `Loop` is what runs it.
+/// A closure that was posted for some modes. `Loop` is the type that runs it.
 struct Block<Loop: AnyObject> {
     let modes: RunLoop.Modes
     let body: (Loop) -> Void
@@ -18,16 +18,16 @@ extension RunLoop.Modes {
 
 /// The blocks of a loop, which wait for their modes.
 ///
-/// What comes is *fresh*, and most of it is run from there. When a mode runs that is not for all of it, or that other
-/// blocks have waited for longer, fresh blocks go to *lanes*: there is one for each set of modes that blocks wait for, in
-/// the order in which they came. A block is moved there once. So a mode looks at lanes and never at a block that waits for
-/// another mode: what is done for a block costs O(lanes) at most, however many others wait.
+/// New blocks are *fresh*, and most of them run from there. When a mode runs that not all of them are for, or that
+/// other blocks have waited for longer, fresh blocks move to *lanes*. There is one lane for each set of modes that
+/// blocks wait for, in order of arrival. A block is moved there once. So a mode looks at lanes and never at a block
+/// that waits for another mode: the work for a block costs O(lanes) at most, however many others wait.
 ///
-/// A *batch* is what waits for a mode at one moment. It is taken out to be run, so that nobody else sees it, and what is
-/// left of it comes back before everything that came later.
+/// A *batch* holds the blocks that wait for a mode at one moment. It is taken out to be run, so that nobody else sees
+/// it, and its remaining blocks come back before all later ones.
 struct BlockQueue<Loop: AnyObject>: ~Copyable {
     private var fresh = FIFO<Block<Loop>>()
-    /// So many of the first fresh ones are known to be for that mode: what was left of a batch.
+    /// This number of the first fresh blocks are known to be for that mode: the rest of a batch.
     private var known: (count: Int, mode: RunLoop.Mode) = (0, .default)
     /// Numbers are given to blocks that leave the fresh ones. They tell the order among lanes.
     private var nextNumber = 0
@@ -42,7 +42,7 @@ struct BlockQueue<Loop: AnyObject>: ~Copyable {
 
     var laneCount: Int { lanes.lanes.count }
 
-    /// What there is room for.
+    /// The number of blocks that fit without an allocation.
     var capacity: Int { fresh.capacity + lanes.capacity }
 
     @inline(__always)
@@ -50,14 +50,14 @@ struct BlockQueue<Loop: AnyObject>: ~Copyable {
         fresh.append(block)
     }
 
-    /// Takes all of `blocks`, in order; what it leaves is empty.
+    /// Takes all of `blocks`, in order, and leaves it empty.
     @inline(__always)
     mutating func append(contentsOf blocks: inout FIFO<Block<Loop>>) {
         guard !fresh.isEmpty else { return swap(&fresh, &blocks) }
         while let block = blocks.popFirst() { fresh.append(block) }
     }
 
-    // Mutating, for the compiler copies the whole of a queue that is a property for a call that is not.
+    // Mutating, because for a nonmutating call the compiler copies the whole of a queue that is a property.
     mutating func hasBlocks(for mode: RunLoop.Mode, isCommon: Bool) -> Bool {
         if !fresh.allSatisfy(from: 0, { !$0.runs(in: mode, isCommon: isCommon) }) { return true }
         return lanes.hasBlocks(for: mode, isCommon: isCommon)
@@ -71,7 +71,7 @@ struct BlockQueue<Loop: AnyObject>: ~Copyable {
         return fresh.popFirst()
     }
 
-    /// Takes what waits for `mode`; `nil` if nothing does.
+    /// Takes the blocks that wait for `mode`; `nil` if there are none.
     @inline(__always)
     mutating func takeBatch(of mode: RunLoop.Mode, isCommon: Bool) -> BlockBatch<Loop>? {
         guard isFreshOnly(for: mode, isCommon: isCommon) else { return takeLanes(for: mode, isCommon: isCommon) }
@@ -85,7 +85,7 @@ struct BlockQueue<Loop: AnyObject>: ~Copyable {
     /// Whether all that waits is fresh, and for `mode`.
     @inline(__always)
     private mutating func isFreshOnly(for mode: RunLoop.Mode, isCommon: Bool) -> Bool {
-        // What is known to be for another mode is not looked at from pass to pass.
+        // Blocks known to be for another mode are not looked at from pass to pass.
         guard lanes.blockCount == 0, !fresh.isEmpty, known.count == 0 || known.mode == mode else { return false }
         guard fresh.allSatisfy(from: known.count, { $0.runs(in: mode, isCommon: isCommon) }) else { return false }
         known = (fresh.count, mode)
@@ -106,7 +106,7 @@ struct BlockQueue<Loop: AnyObject>: ~Copyable {
         return batch
     }
 
-    /// Takes back a batch: what is left of it waits again.
+    /// Takes back a batch: its remaining blocks wait again.
     @inline(__always)
     mutating func putBack(_ batch: consuming BlockBatch<Loop>) {
         if batch.lanes.isUnused && batch.fresh.isEmpty {
@@ -119,7 +119,7 @@ struct BlockQueue<Loop: AnyObject>: ~Copyable {
     @inline(never)
     private mutating func putBackRest(_ batch: consuming BlockBatch<Loop>) {
         if batch.lanes.isUnused && lanes.blockCount == 0 {
-            // Nothing of what has come meanwhile has a number: they are the first of the fresh ones again.
+            // None of the later blocks has a number: the batch's blocks are the first of the fresh ones again.
             known = (batch.fresh.count, batch.mode)
             while let block = fresh.popFirst() { batch.fresh.append(block) }
             swap(&fresh, &batch.fresh)
@@ -134,13 +134,13 @@ struct BlockQueue<Loop: AnyObject>: ~Copyable {
         }
     }
 
-    /// What waits, in the order in which it came, without what belongs to batches.
+    /// The waiting blocks in order of arrival, without those that belong to batches.
     func map<Result>(_ transform: (Block<Loop>) -> Result) -> [Result] {
         lanes.map(transform) + (0..<fresh.count).map { transform(fresh[$0]) }
     }
 }
 
-/// What waited for a mode at one moment, in the order in which it came.
+/// The blocks that waited for a mode at one moment, in order of arrival.
 struct BlockBatch<Loop: AnyObject>: ~Copyable {
     fileprivate let mode: RunLoop.Mode
     /// Numbers of the fresh ones end before it.

@@ -4,7 +4,7 @@ internal import CShims
 ///
 /// An `Array` that is a property of a class asks at each change whether it is shared: ten times for a timer that was
 /// added and cancelled. Here an access is an address. Debug builds, which the tests run, check indices. Elements may be
-/// moved in memory without being told, so they hold no weak references.
+/// moved in memory without notice, so they hold no weak references.
 struct Buffer<Element: ~Copyable>: ~Copyable {
     /// Where the elements are, for loops. Valid until one is appended or removed.
     // Unsafe, but this is the only owner of the memory, and exactly `count` elements are initialized.
@@ -79,9 +79,9 @@ struct Buffer<Element: ~Copyable>: ~Copyable {
 
     // MARK: Memory
 
-    // What is large has pages of its own. They grow and shrink without being copied. And the C library, when it is asked
-    // for much or gets much back, first puts together all small blocks that were freed: an add and a cancel of one of a
-    // million timers took 1.4 times as long, firing in bulk 1.6 times.
+    // A large buffer has pages of its own. They grow and shrink without being copied. The C library, when a large block
+    // is allocated or freed, first merges all small free blocks: an add and a cancel of one of a million timers took
+    // 1.4 times as long, firing in bulk 1.6 times.
 
     private var hasOwnPages: Bool { Self.takesOwnPages(capacity) }
 

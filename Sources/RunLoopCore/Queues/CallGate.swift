@@ -6,9 +6,9 @@ internal import Synchronization
 ///
 /// The calling thread notes that it calls, and then calls. In between it may lose the processor, and no other thread
 /// can see whether it has reached the handler's first instruction. So a thread that closes the gate during a call waits
-/// until it can be sure: the call has ended, or the calling thread has slept, which it does not do on the way to the
-/// handler, or it has computed for much longer than that way takes. It does not wait for the handler to end, because
-/// the handler may be waiting for this very thread.
+/// until it can be sure. Either the call has ended, or the calling thread has slept, which it does not do on the way to
+/// the handler, or it has computed for much longer than that way takes. It does not wait for the handler to end,
+/// because the handler may be waiting for this very thread.
 struct CallGate: ~Copyable, Sendable {
     private static let closed: UInt32 = 1
 
@@ -53,7 +53,8 @@ struct CallGate: ~Copyable, Sendable {
             guard word.load(ordering: .acquiring) >> 1 != 0 else { return }
             sched_yield()
         }
-        // The others are looked at ever less often, for a look takes system calls and the processor that the thread needs.
+        // The others are looked at ever less often, because a look takes system calls and the processor that the thread
+        // needs.
         var (pause, waited): (UInt32, UInt32) = (50, 0)
         while waited < 1_000_000, word.load(ordering: .acquiring) >> 1 != 0 {
             let time = rlk_thread_time(Int32(thread))

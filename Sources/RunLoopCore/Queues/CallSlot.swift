@@ -7,7 +7,7 @@ struct CallSlot {
     private var laneAndOrder: UInt64 = 0
     /// As a node's, in the highest 48 bits. The lowest byte is the place, the next one the label.
     private var flagsAndLaterOrder: UInt64 = 0
-    /// Where it is in its heap or among what is set aside; the next free slot of its chunk, if this one is free.
+    /// Its index in its heap or among the calls set aside; the next free slot of its chunk, if this one is free.
     var index: Int32 = -1
     static let indexOfCalled: Int32 = -2
     private(set) var version: UInt32 = 0

@@ -17,8 +17,8 @@ struct CallTable: ~Copyable {
         var firstFree: Int16 = -1
     }
 
-    // Unsafe: a slot finds its chunk by its own address, and so need not know its number. A chunk takes a whole block of
-    // the allocator, with what that keeps in front of it, so that chunks lie next to each other.
+    // Unsafe: a slot finds its chunk by its own address, and so need not know its number. A chunk takes a whole block
+    // of the allocator, with the allocator's header in front of it, so that chunks lie next to each other.
     private static let chunkAlignment = 1 << 14
     private static let chunkBytes = chunkAlignment - 16
     private static let slotOffset = 16
@@ -90,7 +90,7 @@ struct CallTable: ~Copyable {
         CallToken(slot: Self.number(of: slot), version: slot.pointee.version)
     }
 
-    /// Takes a call out. The caller lets go of the block.
+    /// Takes a call out. The caller releases the block.
     @inline(__always)
     mutating func remove(_ slot: Reference, _ token: CallToken) -> (() -> Void)? {
         let block = slot.pointee.block.take()
@@ -103,7 +103,7 @@ struct CallTable: ~Copyable {
             firstWithRoom = number
         }
         chunk.pointee.used -= 1
-        // One empty chunk stays, for a program that has a single call at a time.
+        // One empty chunk stays, so that a program with a single call at a time does not allocate.
         if chunk.pointee.used == 0 && number != firstWithRoom { giveBack(chunk) }
         return block
     }

@@ -1,16 +1,16 @@
 /// Elements in the order in which they came.
 ///
 /// They are moved in and moved out, which an array does not offer: on its way through arrays a posted block was
-/// retained and released four times more, now it is released once; a post takes 902 instructions and not 1,328, counted
-/// by callgrind. So the memory is the queue's own: the slots from `head` up to `end` hold an element each, the others
-/// nothing.
+/// retained and released four times more. Now it is released once, and a post takes 902 instructions instead of 1,328,
+/// counted by callgrind. So the memory is the queue's own: the slots from `head` up to `end` hold an element each, the
+/// others nothing.
 struct FIFO<Element>: ~Copyable {
     private var slots = UnsafeMutableBufferPointer<Element>(start: nil, count: 0)
     private var head = 0
     private var end = 0
 
-    /// What a queue that has become empty keeps room for: steady work below that allocates nothing, and what a burst
-    /// took beyond it is given back.
+    /// The capacity that an empty queue keeps: steady work below it allocates nothing, and the excess of a burst is
+    /// given back.
     static var keptCapacity: Int { 16_384 }
 
     deinit {
@@ -21,7 +21,7 @@ struct FIFO<Element>: ~Copyable {
     var isEmpty: Bool { head == end }
     var count: Int { end - head }
 
-    /// What it has room for without an allocation.
+    /// The number of elements that fit without an allocation.
     var capacity: Int { slots.count }
 
     /// The element at that place from the front.
@@ -60,7 +60,7 @@ struct FIFO<Element>: ~Copyable {
         for place in stride(from: head + index, to: head, by: -1) { slots.swapAt(place, place - 1) }
     }
 
-    /// Room for twice of what waits.
+    /// Makes room for twice the waiting elements.
     @inline(never)
     private mutating func makeRoom() {
         let capacity = max(8, 2 * count)

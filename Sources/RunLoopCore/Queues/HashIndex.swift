@@ -13,7 +13,7 @@ struct HashIndex: ~Copyable {
         static let nothing: Int32 = -1
     }
 
-    // A power of two of slots. The search goes on from slot to slot, up to one that is empty; at least a quarter is.
+    // A power of two of slots. The search proceeds from slot to slot, up to an empty one; at least a quarter is empty.
     private var slots = Buffer<Slot>()
     private(set) var count = 0
 

@@ -1,11 +1,11 @@
-/// Runs jobs of tasks on a loop's thread. `Loop` is what runs them.
+/// Runs jobs of tasks on a loop's thread. `Loop` is the type that runs them.
 protocol JobExecutor<Loop>: AnyObject, Sendable {
     associatedtype Loop
 
     /// Takes a job that came by way of the mailbox.
     func take(_ job: UnownedJob, by way: JobWay, in loop: Loop)
 
-    /// Runs all that waits, in whatever mode, for the loop has ended.
+    /// Runs all waiting jobs, in any mode, because the loop has ended.
     func runAll(in loop: Loop)
 
     /// Whether no job waits. On the loop's thread.

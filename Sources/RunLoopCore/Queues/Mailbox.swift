@@ -1,18 +1,18 @@
 internal import Synchronization
 
-/// What the atomic word of a mailbox says.
+/// The states of a mailbox's atomic word.
 private enum Signal {
     static let none: UInt8 = 0
     static let asleep: UInt8 = 1
     static let mail: UInt8 = 2
 }
 
-/// What other threads ask of a loop, until the loop looks.
+/// Requests of other threads to a loop, until the loop looks.
 ///
 /// One lock guards the mail, and another one the state of the loop's timer sources. The atomic word lets a loop without
 /// mail pass without a lock, and makes one wake-up enough for any number of posts to a sleeping loop.
 final class Mailbox<Loop: AnyObject>: Sendable {
-    /// What is carried out when the loop next looks, in any mode.
+    /// A request that is carried out when the loop next looks, in any mode.
     enum Request {
         case urgent(@Sendable (Loop) -> Void)
         /// For the run with that number; 0 for the next run.
@@ -90,7 +90,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
         return !isClosed
     }
 
-    /// Called under the lock: whoever finds mail here knows that the loop has been told.
+    /// Called under the lock: mail in here means that the loop has been notified.
     ///
     /// - Returns: whether the loop was asleep.
     @inline(__always)
@@ -99,8 +99,8 @@ final class Mailbox<Loop: AnyObject>: Sendable {
         return signal.exchange(Signal.mail, ordering: .acquiringAndReleasing) == Signal.asleep
     }
 
-    /// Lets go of what came too late. It is refused only here, after the lock has been given back, for deinits may do
-    /// anything; to hold it back under the lock cost every post 15 instructions.
+    /// Releases mail that came too late. It is refused only here, after the lock has been released, because deinits may
+    /// do anything; refusing it under the lock cost every post 15 instructions.
     @inline(never)
     private func dropMail() {
         var mail = Mail()
@@ -160,12 +160,12 @@ final class Mailbox<Loop: AnyObject>: Sendable {
 
     // MARK: Looking
 
-    /// The loop takes what has come, and leaves what it has emptied in exchange, with the room that it keeps.
+    /// The loop takes the mail and leaves its emptied buffers, with their capacity, in exchange.
     @inline(__always)
     func collect(into mail: inout Mail, closing isClosing: Bool = false) {
         state.withLock { state in
             signal.store(Signal.none, ordering: .releasing)
-            // What has come since the mailbox was closed was refused, and whoever has posted it lets it go.
+            // Mail that came after the mailbox was closed was refused, and its sender releases it.
             guard !state.isClosed else { return swap(&state.mail.jobs, &mail.jobs) }
             state.isClosed = isClosing
             swap(&state.mail, &mail)

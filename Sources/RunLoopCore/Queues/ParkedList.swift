@@ -1,4 +1,4 @@
-/// What can be parked.
+/// A source that can be parked.
 protocol ParkedListNode: AnyObject {
     /// Its index among those that are parked, if it is parked.
     var parkedIndex: Int? { get set }

@@ -4,9 +4,9 @@
 struct PlaceLists: ~Copyable {
     struct Member {
         var word: UInt64 = 0
-        /// The last one of its list, for the first one.
+        /// The previous member; for the first member of a list, the last one.
         var previous: Int32 = 0
-        /// The first one of its list, for the last one.
+        /// The next member; for the last member of a list, the first one.
         var next: Int32 = 0
     }
 

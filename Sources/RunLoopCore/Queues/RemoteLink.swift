@@ -1,4 +1,4 @@
-/// What an item and its remotes share: which item it is, where its loop takes mail, and whether it has been stopped.
+/// State that an item and its remotes share: the item, the mailbox of its loop, and whether it has been stopped.
 final class RemoteLink<Item: AnyObject, Loop: AnyObject>: Sendable {
     /// Closed when the item has been stopped, here or on its own thread.
     private let gate = CallGate()

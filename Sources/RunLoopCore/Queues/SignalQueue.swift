@@ -1,4 +1,4 @@
-/// What can be signalled.
+/// A source that can be signalled.
 protocol SignalQueueNode: AnyObject {
     /// The number of the signal that it waits with; 0 if it was not signalled, or has been served.
     var signalNumber: UInt64 { get }
@@ -6,7 +6,7 @@ protocol SignalQueueNode: AnyObject {
     var order: Int { get }
 }
 
-/// What was signalled and has to be served, in the order of the signals.
+/// The signalled nodes that have to be served, in the order of the signals.
 ///
 /// Nodes that were found to wait for another mode are looked at again only when the mode has changed, so that they cost
 /// a pass nothing.
@@ -19,7 +19,7 @@ struct SignalQueue<Node: SignalQueueNode> {
     private var waitingMode: RunLoop.Mode?
     private var lastSignal: UInt64 = 0
     private var cleanUpCount = 64
-    /// Room for what a step serves, so that nothing is allocated. A nested run finds it taken.
+    /// Memory for the nodes that a step serves, so that nothing is allocated. A nested run finds it taken.
     private var room: [Node] = []
 
     var isEmpty: Bool { entries.isEmpty && waiting.isEmpty }
@@ -37,7 +37,7 @@ struct SignalQueue<Node: SignalQueueNode> {
         return lastSignal
     }
 
-    /// What waits may be served now for a reason other than a new mode.
+    /// Waiting nodes may be served now for a reason other than a new mode.
     mutating func lookAgain() {
         waitingMode = nil
     }
@@ -76,7 +76,7 @@ struct SignalQueue<Node: SignalQueueNode> {
         return due
     }
 
-    /// Ends a step: lets what was served go.
+    /// Ends a step and releases the served nodes.
     mutating func end(_ due: inout [Node]) {
         entries.removeAll { !Self.isCurrent($0) }
         due.removeAll(keepingCapacity: due.count < 1024)

@@ -1,7 +1,7 @@
-/// Elements by token. The version in a token tells the present tenant of a slot from earlier ones: what was collected
-/// for an earlier one finds nothing.
+/// Elements by token. The version in a token tells the present tenant of a slot from earlier ones: an event collected
+/// for an earlier tenant finds nothing.
 ///
-/// Whoever inserts an element keeps it until it is removed.
+/// The caller that inserts an element keeps it until it is removed.
 struct SlotTable<Element: AnyObject> {
     private struct Slot {
         var element: UnownedReference<Element>?

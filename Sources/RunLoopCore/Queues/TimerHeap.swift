@@ -1,6 +1,6 @@
 internal import CShims
 
-/// A 4-ary implicit heap of what waits, by deadline, and by order if deadlines are equal. Each item knows where it is.
+/// A 4-ary implicit heap of waiting items, by deadline, and by order if deadlines are equal. Each item knows its index.
 ///
 /// Insertion and removal of the top are O(log n). Any other removal is O(log n) at worst and O(1) on average: what
 /// fills the gap comes from the bottom.

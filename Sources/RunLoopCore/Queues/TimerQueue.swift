@@ -1,4 +1,4 @@
-/// Who is called when, and in which modes.
+/// The pending timers and calls, by deadline and modes.
 ///
 /// An item is in one *lane*. There is a lane for each set of modes in use, with a heap of its own, so that running a
 /// mode looks at the heads of a few lanes, and switching modes costs nothing per timer.
@@ -9,7 +9,7 @@
 /// O(log n), disarming O(1) on average, postponing O(1), and finding the next deadline O(lanes of the mode). Once the
 /// buffers have grown, nothing is allocated.
 ///
-/// The queue calls nobody. Its caller lets nodes and blocks go, when the queue is in order.
+/// The queue calls nobody. Its caller releases nodes and blocks when the queue is in order.
 struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
     private var lanes = Buffer<TimerLane<Node>>()
     /// The lane that was asked for last: the next timer is probably for the same modes.
@@ -21,27 +21,27 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
 
     /// The nodes that are not armed.
     private var resting = Buffer<UnownedReference<Node>>()
-    /// The node that was found due last, if it repeats and is still being called. Its entry stays where it is, and is
+    /// The node that was found due last, if it repeats and is still being called. Its entry stays in place, and is
     /// moved once instead of being taken out and put in. It leaves the heap before anybody asks what is due next.
     private var called: UnownedReference<Node>?
-    /// What a pass found and may not fire, because it was armed or joined its mode after the pass had begun. It is back
-    /// in its heap before anybody asks for the next deadline.
+    /// Nodes that a pass found and may not fire, because they were armed or joined their mode after the pass had begun.
+    /// They are back in their heaps before anybody asks for the next deadline.
     private var aside = Buffer<TimerHeap<Node>.Entry>()
     private var calls = CallTable()
-    /// Where the last call went: the next one is probably for the same modes. Lanes are never given up, and what becomes
-    /// a common mode joins the lanes of common items.
+    /// Where the last call went: the next one is probably for the same modes. Lanes are never given up, and a mode that
+    /// becomes common joins the lanes of common items.
     private var modesOfCalls = RunLoop.Modes([RunLoop.Mode]())
     private var laneOfCalls = 0
 
-    /// Counts every arming: it decides between equal deadlines, and it is the mark by which a pass knows what came
-    /// before.
+    /// Counts every arming: it decides between equal deadlines, and it is the mark by which a pass recognises earlier
+    /// arming.
     private(set) var nextOrder: UInt64
 
     /// Whether a pass may be under way, so that it matters when a node joins a mode.
     var notesJoins = false
     /// When an item last joined a mode, for joins since the outermost pass now under way began.
     private var joins: [UnsafeRawPointer: [RunLoop.Mode: UInt64]] = [:]
-    /// Finds a lane by its membership. Last, so that what a fire looks at lies together.
+    /// Finds a lane by its membership. Last, so that the fields used by a fire lie together.
     private var laneIndex = HashIndex()
 
     /// - Parameter nextOrder: greater than any that a token knows which may be used with this queue.
@@ -271,7 +271,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
     /// Whether a call has been neither made nor cancelled.
     func isPending(_ token: CallToken) -> Bool { calls.find(token) != nil }
 
-    /// Takes a call out, if it is pending. The caller lets go of the block.
+    /// Takes a call out, if it is pending. The caller releases the block.
     @inline(__always)
     mutating func cancel(_ token: CallToken) -> (block: () -> Void, label: CallLabel)? {
         guard let slot = calls.find(token) else { return nil }
@@ -313,12 +313,12 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         _ = calls.remove(slot, token)
     }
 
-    // MARK: What is due
+    // MARK: Due timers
 
-    /// Begins a pass: what earlier passes have set aside may fire now.
+    /// Begins a pass: nodes that earlier passes have set aside may fire now.
     ///
     /// - Parameter isOutermost: whether no other pass is under way, so that earlier joins no longer matter.
-    /// - Returns: the mark that separates what was armed before the pass from what comes during it.
+    /// - Returns: the mark that separates items armed before the pass from those armed during it.
     @inline(__always)
     mutating func beginPass(isOutermost: Bool) -> UInt64 {
         restore()
@@ -362,9 +362,9 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         return lane
     }
 
-    /// Takes what is due from the top of its lane. A node is not armed from then on.
+    /// Takes the due node from the top of its lane. The node is not armed from then on.
     ///
-    /// - Returns: `nil` if what is on top does not belong there, so that the lane has to be looked for again: it is being
+    /// - Returns: `nil` if the top node does not belong there, so that the lane has to be looked for again: it is being
     ///   called, it was postponed, or it was not armed and in `mode` before the mark and is set aside.
     mutating func popDue(
         from lane: Int, in mode: RunLoop.Mode, at now: RunLoop.Instant, before mark: UInt64
@@ -452,7 +452,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         return best
     }
 
-    /// Whether a lane has something in its heap; then what is on top belongs there.
+    /// Whether the heap of a lane has a node; then its top node belongs there.
     @inline(__always)
     private mutating func hasHead(_ lane: Int) -> Bool {
         guard !lanes[lane].heap.isEmpty else { return false }
@@ -488,7 +488,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         return items
     }
 
-    /// Everything that is scheduled: what is armed first, in the order in which it is due.
+    /// All scheduled items: armed ones first, in the order in which they are due.
     func items() -> [TimerReference<Node>] {
         var items = lanes.indices.flatMap { self.items(of: $0) }
         calls.forEach { if $0.pointee.isBeingCalled { items.append(TimerReference($0)) } }
@@ -499,7 +499,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         }
     }
 
-    /// Takes everything out. The caller releases the nodes and lets go of the blocks.
+    /// Takes everything out. The caller releases the nodes and the blocks.
     mutating func removeAll() -> (nodes: [Node], calls: [(block: () -> Void, label: CallLabel)]) {
         let items = lanes.indices.flatMap { self.items(of: $0) }
         let blocks = items.compactMap { item in
@@ -550,7 +550,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
     }
 }
 
-/// What a timer queue holds for the same modes.
+/// The part of a timer queue for one set of modes.
 struct TimerLane<Node: TimerQueueNode>: ~Copyable {
     var membership: Membership
     var heap = TimerHeap<Node>()

@@ -1,4 +1,4 @@
-/// What waits in a timer queue: a node, or a call in a slot of the queue's own. The reference is not counted.
+/// An entry of a timer queue: a node, or a call in a slot of the queue's own. The reference is not counted.
 struct TimerReference<Node: TimerQueueNode>: BitwiseCopyable {
     // The address of a node, or one more than that of a slot: heap entries stay as small as those of a single kind.
     private let word: UInt
@@ -22,7 +22,7 @@ struct TimerReference<Node: TimerQueueNode>: BitwiseCopyable {
     @inline(__always)
     private var slot: CallTable.Reference { CallTable.Reference(bitPattern: word & ~1).unsafelyUnwrapped }
 
-    /// The node of what is not a call.
+    /// The node, if the entry is not a call.
     @inline(__always)
     var node: UnownedReference<Node> {
         UnownedReference(address: UnsafeRawPointer(bitPattern: word).unsafelyUnwrapped)
@@ -30,7 +30,7 @@ struct TimerReference<Node: TimerQueueNode>: BitwiseCopyable {
 
     var address: UnsafeRawPointer { UnsafeRawPointer(bitPattern: word).unsafelyUnwrapped }
 
-    // MARK: What both have
+    // MARK: Properties of both
 
     @inline(__always)
     func setPlace(_ place: TimerQueuePlace) {

@@ -41,7 +41,7 @@ extension RunLoop {
     }
 }
 
-/// The modes in which a loop has run while it was traced, and the sets of modes that were told.
+/// The modes in which a loop has run while it was traced, and the sets of modes that were reported.
 private final class Forgotten {
     var modesRun: Set<RunLoop.Mode> = []
     var toldModes: Set<[RunLoop.Mode]> = []

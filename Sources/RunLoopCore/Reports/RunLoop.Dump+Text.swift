@@ -12,7 +12,7 @@ extension RunLoop.Dump.Item: CustomStringConvertible {
 }
 
 extension RunLoop.Dump: CustomStringConvertible {
-    /// A few lines of text: the loop, its modes, what is scheduled, and the counters.
+    /// A few lines of text: the loop, its modes, its scheduled items, and the counters.
     public var description: String {
         var lines = ["run loop\(name.map { " \"\($0)\"" } ?? "") at \(now)\(isVirtual ? " (virtual time)" : "")"]
         lines.append(

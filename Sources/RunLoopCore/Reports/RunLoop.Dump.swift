@@ -1,5 +1,5 @@
 extension RunLoop {
-    /// What a loop holds and does at one moment: what is scheduled, in which modes, until when, and what keeps the loop
+    /// A snapshot of a loop: its scheduled items with their modes and deadlines, and the reasons why the loop keeps
     /// running.
     ///
     /// A dump is a copy and `Sendable`: it does not change when the loop does. Print it as text, or use ``json``.
@@ -16,12 +16,12 @@ extension RunLoop {
         public let commonModes: [Mode]
         /// Everything that is scheduled: items with a deadline first, the next one first of all, then the others.
         public let items: [Item]
-        /// What the loop has done so far.
+        /// Counters of the loop's activity so far.
         public let statistics: Statistics
 
         /// Something that is scheduled in a loop.
         public struct Item: Sendable, Hashable {
-            /// What it is.
+            /// The kind of the item.
             public let kind: ItemKind
             /// Its name, if it was given one.
             public let name: String?
@@ -31,7 +31,7 @@ extension RunLoop {
             public let modes: [Mode]
             /// Whether it was added to the common modes, so that it joins any mode that becomes a common one.
             public let isCommon: Bool
-            /// Whether it is served in whatever mode the loop runs, as timer sources are.
+            /// Whether it is served in any mode of the loop, as timer sources are.
             public let isEverywhere: Bool
             /// When it is due next, if it has a date.
             public let deadline: Instant?
@@ -44,7 +44,7 @@ extension RunLoop {
             /// Whether it keeps runs in its modes from finishing. Observers do not, nor do items that only look at the
             /// loop, such as the signal that dumps it.
             public let keepsAlive: Bool
-            /// Whether it is called in the next pass in one of its modes, whatever the time.
+            /// Whether it is called in the next pass in one of its modes, regardless of the time.
             package let isReady: Bool
         }
 
@@ -64,8 +64,8 @@ extension RunLoop {
         }
     }
 
-    /// What the loop holds and does now. Call it on the loop's thread; from another thread, call it in a block that the
-    /// loop's ``remote`` performs. O(n log n) in the number of items.
+    /// A snapshot of the loop. Call it on the loop's thread; from another thread, call it in a block that the loop's
+    /// ``remote`` performs. O(n log n) in the number of items.
     ///
     /// Within a handler, an item that is being called still has the date that it is called for; only a timer source has
     /// its next one. The blocks of the step that is under way are gone. Blocks that other threads have posted appear
@@ -90,7 +90,7 @@ extension RunLoop {
 }
 
 extension RunLoop.Dump.Item {
-    /// `nil` for what is the loop's own.
+    /// `nil` for the loop's own items.
     fileprivate init?(timed item: RunLoop.TimedItem) {
         if item is RunLoop.Alarm { return nil }
         self.init(item)

@@ -21,7 +21,7 @@ internal import Glibc
 public final class StallMonitor {
     /// A call that blocks its loop.
     public struct Stall: Sendable, Hashable, CustomStringConvertible {
-        /// What is called.
+        /// The kind of the callback.
         public let kind: RunLoop.ItemKind
         /// The name that it was given.
         public let name: String?
@@ -96,7 +96,7 @@ private final class Watcher: Sendable {
     }
 }
 
-/// What the thread that looks knows. It belongs to that thread.
+/// The state of the watching thread. It belongs to that thread.
 private final class Watch {
     private let record: DispatchRecord
     private let threshold: Duration

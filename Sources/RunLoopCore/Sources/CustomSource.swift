@@ -5,8 +5,8 @@
 ///
 /// A source belongs to one loop at a time and to that loop's thread, and is not `Sendable`; other threads signal it
 /// through its ``remote``. The loop keeps it until it is invalidated or leaves its last mode, and it keeps its handler
-/// until it is invalidated. The end of its loop invalidates it. One that is let go without ever having been added is
-/// told to the ``RunLoop/trace`` of the thread's loop.
+/// until it is invalidated. The end of its loop invalidates it. A source that is released without ever having been
+/// added is reported to the ``RunLoop/trace`` of the thread's loop.
 ///
 /// Source: Apple's page on `CFRunLoopSource`.
 public final class CustomSource: RunLoop.Source {
@@ -49,7 +49,7 @@ public final class CustomSource: RunLoop.Source {
         signalNumber = home?.with { $0.signals.add(self) } ?? .max
     }
 
-    /// What any thread may ask of a custom source.
+    /// Requests that any thread may send to a custom source.
     public typealias Remote = RunLoop.ItemRemote<CustomSource>
 
     /// A handle with which any thread may signal or stop the source.
@@ -99,8 +99,8 @@ extension RunLoop.ItemRemote where Subject == CustomSource {
 }
 
 extension RunLoop {
-    /// Schedules a source in modes of this loop, and calls its schedule handler for each new one. A source that is
-    /// invalid is ignored; ``trace`` tells. On the loop's thread.
+    /// Schedules a source in modes of this loop, and calls its schedule handler for each new one. An invalid source is
+    /// ignored and reported to ``trace``. On the loop's thread.
     ///
     /// - Precondition: the source is in no other loop.
     public func add(_ source: CustomSource, forMode modes: Modes) {

@@ -6,17 +6,17 @@
 ///
 /// Invalidate the source before you close the descriptor. A source belongs to its loop's thread and is not `Sendable`;
 /// other threads stop it through its ``remote``. The loop keeps it until it is invalidated or leaves its last mode, and
-/// it keeps its handler until it is invalidated. The end of its loop invalidates it. One that is let go without ever
-/// having been added is told to the ``RunLoop/trace`` of the thread's loop.
+/// it keeps its handler until it is invalidated. The end of its loop invalidates it. A source that is released without
+/// ever having been added is reported to the ``RunLoop/trace`` of the thread's loop.
 public final class DescriptorSource: RunLoop.Source {
     /// The descriptor that is watched.
     public let fileDescriptor: Int32
 
-    /// What the descriptor is watched for. An empty set pauses the source, which stays in its modes. Set it at any
-    /// time, on the loop's thread. What was found ready before and is no longer asked for is not delivered.
+    /// The events that the descriptor is watched for. An empty set pauses the source, which stays in its modes. Set it
+    /// at any time, on the loop's thread. Events found before and no longer asked for are not delivered.
     ///
-    /// If the descriptor was closed meanwhile and the system refuses it, the source is invalidated; ``RunLoop/trace``
-    /// tells.
+    /// If the descriptor was closed meanwhile and the system refuses it, the source is invalidated, which is reported
+    /// to ``RunLoop/trace``.
     @exclusivity(unchecked) public var events: DescriptorEvents {
         didSet {
             home?.with { $0.checkThread() }
@@ -36,10 +36,9 @@ public final class DescriptorSource: RunLoop.Source {
     /// - Parameters:
     ///   - fileDescriptor: an open descriptor that can be waited for: a socket, a pipe, a terminal, a timer descriptor
     ///     or an event descriptor.
-    ///   - events: what to watch for; an empty set for a source that begins paused.
+    ///   - events: the events to watch for; an empty set for a source that begins paused.
     ///   - order: among sources that are ready, smaller numbers are served earlier.
-    ///   - handler: called on the loop's thread with what the descriptor is ready for; kept until the source is
-    ///     invalidated.
+    ///   - handler: called on the loop's thread with the events found; kept until the source is invalidated.
     ///   - file: the place for ``RunLoop/Item/origin``, with `line`.
     public convenience init(
         fileDescriptor: Int32, events: DescriptorEvents, order: Int = 0,
@@ -66,7 +65,7 @@ public final class DescriptorSource: RunLoop.Source {
         if number == 0 && hasHandler { RunLoop.tellOfUnused(description) }
     }
 
-    /// What any thread may ask of a descriptor source.
+    /// Requests that any thread may send to a descriptor source.
     public typealias Remote = RunLoop.ItemRemote<DescriptorSource>
 
     /// A handle with which any thread may stop the source. Close the descriptor only when ``removalHandler`` has been
@@ -170,8 +169,8 @@ public final class DescriptorSource: RunLoop.Source {
 extension RunLoop {
     /// Schedules a source in modes of this loop.
     ///
-    /// The descriptor is watched as long as the source is in any mode. A source that is invalid is ignored;
-    /// ``trace`` tells. On the loop's thread.
+    /// The descriptor is watched as long as the source is in any mode. An invalid source is ignored and reported to
+    /// ``trace``. On the loop's thread.
     ///
     /// - Precondition: the source is in no other loop.
     /// - Throws: ``DescriptorError`` if the descriptor is not open, or cannot be waited for; the source is then not

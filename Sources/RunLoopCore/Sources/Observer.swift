@@ -29,7 +29,7 @@ public final class Observer: RunLoop.UntimedItem {
 
     /// The points of a run at which it can be called.
     public typealias Activity = RunLoop.Activity
-    /// What any thread may ask of an observer.
+    /// Requests that any thread may send to an observer.
     public typealias Remote = RunLoop.ItemRemote<Observer>
 
     /// A handle with which any thread may stop the observer.
@@ -60,7 +60,7 @@ public final class Observer: RunLoop.UntimedItem {
 }
 
 extension RunLoop {
-    /// Schedules an observer in modes of this loop. An observer that is invalid is ignored; ``trace`` tells. On the
+    /// Schedules an observer in modes of this loop. An invalid observer is ignored and reported to ``trace``. On the
     /// loop's thread.
     ///
     /// - Precondition: the observer is in no other loop.

@@ -8,8 +8,8 @@ package final class CompletionWait<Value>: TaskWait, @unchecked Sendable {
 
     /// Calls `start` with a completion handler, and waits until that is called.
     ///
-    /// - Parameter start: begins what ends with the call, and returns what gives it up. If the handler is let go
-    ///   uncalled, because the loop has ended, the wait ends with an error that says so.
+    /// - Parameter start: begins an operation that ends with the call, and returns a closure that cancels it. If the
+    ///   handler is released uncalled, because the loop has ended, the wait throws an error that says so.
     package static func value(
         on loop: RunLoop, isolation: isolated (any Actor)? = #isolation,
         _ start: @escaping (@escaping (Value) -> Void) -> () -> Void
@@ -35,7 +35,7 @@ package final class CompletionWait<Value>: TaskWait, @unchecked Sendable {
         cancel = nil
     }
 
-    /// What the handler keeps.
+    /// The object that the handler keeps.
     private final class Call {
         private let wait: CompletionWait
 

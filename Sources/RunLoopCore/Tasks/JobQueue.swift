@@ -13,7 +13,7 @@ extension RunLoop {
         @exclusivity(unchecked) private var isScheduled = false
         /// The job on the stack.
         @exclusivity(unchecked) private(set) var running: Entry?
-        /// What jobs are told that they run on. Not counted: the executors keep the queue, and the loop them.
+        /// The executors that jobs are run on. Not counted: the executors keep the queue, and the loop keeps them.
         var executors: Executors!
 
         struct Executors {
@@ -53,7 +53,7 @@ extension RunLoop {
             loop.blocks.append(Block(modes: modes, body: { [self] loop in runTurn(in: loop) }, origin: origin))
         }
 
-        /// Runs what waits and what that brings, as long as a turn may last.
+        /// Runs the waiting jobs and those that they add, up to the limit of a turn.
         private func runTurn(in loop: RunLoop) {
             isScheduled = false
             var turn = Turn()
@@ -85,14 +85,15 @@ extension RunLoop {
             return true
         }
 
-        /// Runs all of them, in whatever mode, for the loop has ended.
+        /// Runs all jobs, in any mode, because the loop has ended.
         func runAll(in loop: RunLoop) {
             while let entry = jobs.popFirst() { run(entry, in: loop) }
         }
 
-        // A job is told exactly where it is: whatever else it is told, the runtime enqueues it again at each call of a
-        // function that is isolated differently. If all jobs of tasks were told of both executors, a sleep would take 6
-        // jobs instead of 1; if jobs of actors were told of one, 9 instead of 2 in a task that prefers the loop.
+        // A job is run with exactly the executors that it came by: with others, the runtime enqueues it again at each
+        // call of a function that is isolated differently. If all jobs of tasks were run with both executors, a sleep
+        // would take 6 jobs instead of 1; if jobs of actors were run with one, 9 instead of 2 in a task that prefers
+        // the loop.
         @inline(__always)
         private func run(_ entry: Entry, in loop: RunLoop) {
             let outer = loop.runningJobs

@@ -8,8 +8,8 @@
 /// }
 /// ```
 ///
-/// In whatever interval you look there are at most `burst` passes, not only in intervals that follow one another: a pass
-/// counts until the interval has passed since its task was resumed. It belongs to its loop's thread and is not `Sendable`.
+/// In any interval there are at most `burst` passes, not only in intervals that follow one another: a pass counts until
+/// the interval has passed since its task was resumed. It belongs to its loop's thread and is not `Sendable`.
 public final class RateLimiter {
     /// How many may pass in which time.
     public let limit: RateLimit

@@ -2,7 +2,7 @@ internal import CShims
 internal import Glibc
 
 extension RunLoop {
-    /// Has the main thread's loop run what waits for the main actor, and what was sent to Dispatch's main queue, while it
+    /// Has the main thread's loop run the jobs of the main actor, and the work sent to Dispatch's main queue, while it
     /// runs in one of `modes`.
     ///
     /// ```swift
@@ -45,7 +45,8 @@ extension RunLoop {
     /// Whether a job of the main actor is on the stack, which holds back the others.
     var isServingMainActor: Bool { self[mainActors]?.isCalling ?? false }
 
-    /// The source that serves the main actor. One that was made for a task gives way to one that keeps modes alive.
+    /// The source that serves the main actor. A source that was made for a task gives way to one that keeps modes
+    /// alive.
     private func mainActorSource(_ origin: Origin, keepsModesAlive: Bool) -> DescriptorSource {
         self[unservedMainActors]?.invalidate()
         self[unservedMainActors] = nil

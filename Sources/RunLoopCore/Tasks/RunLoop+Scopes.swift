@@ -19,13 +19,13 @@ extension RunLoop {
     /// Runs `body`, and cancels it if it has not ended at `deadline`, a date of the loop's clock.
     ///
     /// The body lives on the loop as the calling task does: it runs in the modes of that task, isolated as the caller,
-    /// and may use what belongs to the loop's thread. It is waited for in any case, so one that ignores its cancellation
-    /// is late, and a value that it returns after all is returned.
+    /// and may use values of the loop's thread. The scope waits for it in any case, so a body that ignores its
+    /// cancellation is late, and a value that it returns after all is returned.
     ///
-    /// Deadlines nest, and so do scopes with tasks. If the caller is cancelled, because a deadline further out has passed
-    /// for example, the body is cancelled, and its error is thrown here: `TimeoutError` comes from the scope whose
-    /// deadline it was, and of several that pass together it is the outermost. A deadline that has passed already cancels
-    /// the body before it begins. On the loop's thread; O(log n), and a task.
+    /// Deadlines nest, and so do scopes with tasks. If the caller is cancelled, for example because an outer deadline
+    /// has passed, the body is cancelled, and its error is thrown here. `TimeoutError` comes from the scope whose
+    /// deadline it was; of several deadlines that pass together, from the outermost. A deadline that has passed already
+    /// cancels the body before it begins. On the loop's thread; O(log n), and a task.
     ///
     /// Source: Trio's page on `fail_at`.
     ///
@@ -50,18 +50,18 @@ extension RunLoop {
     /// }
     /// ```
     ///
-    /// The first error, of the body or of a task, cancels the others, and is thrown when they have ended; later ones are
-    /// dropped. If the caller is cancelled, so are the body and the tasks. All of them live on the loop as the calling
-    /// task does: in its modes, isolated as the caller, and free to use what belongs to the loop's thread, variables of
-    /// the caller included. The scope may have a deadline, as ``withDeadline(_:isolation:_:file:line:function:)``. On the loop's
-    /// thread.
+    /// The first error, of the body or of a task, cancels the others, and is thrown when they have ended; later ones
+    /// are dropped. If the caller is cancelled, so are the body and the tasks. All of them live on the loop as the
+    /// calling task does: in its modes, isolated as the caller, and free to use values of the loop's thread, variables
+    /// of the caller included. The scope may have a deadline, as ``withDeadline(_:isolation:_:file:line:function:)``.
+    /// On the loop's thread.
     ///
     /// Source: Trio's page on nurseries and cancel scopes.
     ///
     /// - Parameters:
     ///   - deadline: when everything is cancelled; never unless given.
-    ///   - body: called once, with what starts tasks.
-    /// - Returns: what `body` returns.
+    ///   - body: called once, with an object that starts tasks.
+    /// - Returns: the result of `body`.
     /// - Throws: the first error; ``TimeoutError`` if the deadline passed before that and cut the body or a task short;
     ///   `CancellationError` if the caller's cancellation did, or if ``Tasks/cancel()`` ended the body.
     @discardableResult

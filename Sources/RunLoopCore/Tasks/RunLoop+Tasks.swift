@@ -19,8 +19,8 @@ extension RunLoop {
     ///   - name: a name for traces and reports.
     ///   - priority: of the task; the loop runs jobs in the order in which they come.
     ///   - modes: the modes in which it runs; the common modes unless given.
-    ///   - operation: what it does.
-    /// - Returns: the task, for whoever wants to cancel it or to wait for its result.
+    ///   - operation: the body of the task.
+    /// - Returns: the task, which can be cancelled or awaited.
     @discardableResult
     public func task<Success: Sendable>(
         name: String? = nil, priority: TaskPriority? = nil, inModes modes: Modes = .common,
@@ -134,7 +134,7 @@ extension RunLoop {
 }
 
 extension RunLoop.Remote {
-    /// Runs `body` on the loop's thread, in one of `modes`, and returns what it returns.
+    /// Runs `body` on the loop's thread, in one of `modes`, and returns its result.
     ///
     /// It is the calling task that runs it, so task-local values, priority and cancellation are the task's own. Any
     /// thread.
@@ -182,7 +182,7 @@ final class TaskItem: RunLoop.UntimedItem {
         if let name = label.name { self.name = name }
     }
 
-    /// What it waits for, and the function that started it, if it has no name.
+    /// The purpose of its wait, and the function that started it, if it has no name.
     override var detail: String? {
         let parts = [name == nil ? "started in \(function)" : nil, scope.purpose].compactMap(\.self)
         return parts.isEmpty ? nil : parts.joined(separator: ", ")

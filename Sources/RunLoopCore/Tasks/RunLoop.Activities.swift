@@ -1,5 +1,5 @@
 extension RunLoop {
-    /// What the loop does from now on, for a task: the points of its runs at which an ``Observer`` is called.
+    /// The loop's activities from now on, for a task: the points of its runs at which an ``Observer`` is called.
     ///
     /// ```swift
     /// let drags = loop.activities(of: [.entry, .exit], inModes: .tracking)
@@ -10,15 +10,15 @@ extension RunLoop {
     /// }
     /// ```
     ///
-    /// They come from an observer, which the loop has as long as the sequence exists. As every observer, it keeps neither a
-    /// mode from being empty nor the loop awake. What a task does with an activity may cause passes, and these have
-    /// activities, too. So an element is a batch, and a task that asks for the next one gets it when the loop has slept or
-    /// made two passes since, but never keeps it from sleeping: what happened before a sleep is told after it. On the
-    /// loop's thread; O(number of observers), and O(1) for each activity.
+    /// They come from an observer, which the loop has as long as the sequence exists. Like every observer, it keeps
+    /// neither a mode from being empty nor the loop awake. A task's reaction to an activity may cause passes, and these
+    /// have activities, too. So an element is a batch, and a task that asks for the next one gets it when the loop has
+    /// slept or made two passes since. It never keeps the loop from sleeping: activities before a sleep are delivered
+    /// after it. On the loop's thread; O(number of observers), and O(1) for each activity.
     ///
     /// - Parameters:
-    ///   - activities: what to tell.
-    ///   - modes: the modes whose runs are told of; the common modes unless given.
+    ///   - activities: the activities to deliver.
+    ///   - modes: the modes whose runs are observed; the common modes unless given.
     ///   - limit: how many are kept until a task takes them, at least 1.
     /// - Precondition: there is an activity, and a mode.
     public func activities(
@@ -31,8 +31,8 @@ extension RunLoop {
         return Activities(activities, of: self, modes, limit, file: file, line: line)
     }
 
-    /// What a loop does, made by ``RunLoop/activities(of:inModes:bufferingOldest:file:line:)``. Each element is what has
-    /// come since the last one.
+    /// A loop's activities, made by ``RunLoop/activities(of:inModes:bufferingOldest:file:line:)``. Each element holds
+    /// the activities since the last one.
     ///
     /// A wait that is cancelled takes nothing. An iteration throws `CancellationError`, or ``WaitError`` if another task
     /// waits or if the loop has ended and all that was kept has been taken; it does not end otherwise.
@@ -60,7 +60,7 @@ extension RunLoop {
                 record.hasLostLoop = true
                 record.end()
             }
-            // After a run in one of the modes the loop may go on in another.
+            // After a run in one of the modes the loop may run in another.
             loop.add(observer, forMode: .every)
         }
 
@@ -82,15 +82,15 @@ extension RunLoop {
             public var description: String { "\(activity) in \(mode) at \(date)" }
         }
 
-        /// What has come since the last element. A value and `Sendable`.
+        /// The activities since the last element. A value and `Sendable`.
         public struct Element: Sendable, Hashable {
-            /// What was kept, in order; at least one.
+            /// The kept activities, in order; at least one.
             public let events: [Event]
             /// How many came after these and were lost, because as many were kept as the limit allows.
             public let missed: Int
         }
 
-        /// What the observer's handler keeps: it does not keep the sequence.
+        /// The object that the observer's handler keeps: it does not keep the sequence.
         private final class Record: TaskWait, @unchecked Sendable {
             // Unchecked as in `TaskWait`.
             var hasLostLoop = false
@@ -113,7 +113,7 @@ extension RunLoop {
                 passes = 0
             }
 
-            /// Ends the wait, unless the loop may be awake only because the task was told of the last activities.
+            /// Ends the wait, unless the loop may be awake only because the task received the last activities.
             func tell(after activity: Activity) {
                 if activity == .beforeTimers { passes += 1 }
                 if activity == .afterWaiting { passes = 2 }

@@ -8,14 +8,14 @@ extension RunLoop {
     /// ```
     ///
     /// A sleep waits in the loop's timer queue, next to the timers, and ends while the loop runs in one of the clock's
-    /// modes: a task that sleeps on a clock of the default mode sleeps on while the user drags. It never ends early.
-    /// Sleeps with equal ends end in the order in which they began. The tasks go on with the blocks of the pass, after
-    /// the timers that are due in it. A sleep keeps its modes from being empty, as a timer does. A value and `Sendable`;
-    /// any thread.
+    /// modes. A task that sleeps on a clock of the default mode stays asleep while the user drags. It never ends early.
+    /// Sleeps with equal ends end in the order in which they began. The tasks resume with the blocks of the pass, after
+    /// the timers that are due in it. A sleep keeps its modes from being empty, as a timer does. A value and
+    /// `Sendable`; any thread.
     ///
     /// Source: Swift Evolution SE-0329.
     public struct Clock: _Concurrency.Clock, Sendable {
-        /// What any thread may ask of the loop.
+        /// Requests that any thread may send to the loop.
         public let remote: Remote
 
         /// The modes in which a sleep ends.
@@ -79,6 +79,6 @@ extension RunLoop.Clock: Identifiable {
         public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(mailbox)) }
     }
 
-    /// Equal for all clocks of a loop, whatever their modes: their dates can be compared.
+    /// Equal for all clocks of a loop, regardless of their modes: their dates can be compared.
     public var id: ID { ID(remote.mailbox) }
 }

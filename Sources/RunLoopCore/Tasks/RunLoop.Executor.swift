@@ -10,17 +10,17 @@ extension RunLoop {
     /// Task(executorPreference: home.task) { await cache.load() }
     /// ```
     ///
-    /// What a task does between two suspensions is a *job*. Jobs run in the order in which they came, next to the blocks
-    /// of `Remote.perform(inModes:_:)`. A job for modes in which the loop does not run waits, as a timer
-    /// does. After 1,024 jobs, or about 5 ms, timers and sources have their turn. A job that runs the loop holds back
-    /// the other jobs of its executor until that run has ended, for they rely on running one at a time.
+    /// The part of a task between two suspensions is a *job*. Jobs run in order of arrival, next to the blocks of
+    /// `Remote.perform(inModes:_:)`. A job for modes in which the loop does not run waits, as a timer does. After 1,024
+    /// jobs, or about 5 ms, timers and sources have their turn. A job that runs the loop holds back the other jobs of
+    /// its executor until that run has ended, because they rely on running one at a time.
     ///
     /// In a callback of the loop, on its thread, `assumeIsolated` of an actor that lives here holds, so a timer may
     /// touch the state of the actor directly.
     ///
-    /// Jobs that wait keep the loop's run from finishing; an executor without any does not. When the loop ends, jobs that
-    /// wait still run, whatever their modes. A job cannot be refused: one that comes after the end traps, with a sentence
-    /// that names the loop and the task.
+    /// Jobs that wait keep the loop's run from finishing; an executor without any does not. When the loop ends, jobs
+    /// that wait still run, regardless of their modes. A job cannot be refused: a job that comes after the end traps,
+    /// with a sentence that names the loop and the task.
     ///
     /// Enqueuing is O(1) and allocates nothing. `Sendable`; any thread.
     ///
@@ -29,27 +29,27 @@ extension RunLoop {
         /// Where actors live: the value of their `unownedExecutor`.
         public let serial: any SerialExecutor
 
-        /// What a task may prefer: `Task(executorPreference:)`, `withTaskExecutorPreference`.
+        /// The executor for a task's preference: `Task(executorPreference:)`, `withTaskExecutorPreference`.
         public let task: any TaskExecutor
 
         /// The modes in which jobs run.
         public let modes: Modes
 
-        /// What any thread may ask of the loop.
+        /// Requests that any thread may send to the loop.
         public var remote: Remote { jobs.remote }
 
         let jobs: JobReceiver
         /// The sleeps on clocks of these modes that serve no task now.
         let sleeps = SleepPool()
-        /// Where the loop's own tasks live. When the loop has ended, what is left of them, which have been cancelled, goes
-        /// on elsewhere: they have nothing of the loop any more.
+        /// The executor of the loop's own tasks. When the loop has ended, its remaining tasks, which have been
+        /// cancelled, continue elsewhere: they hold nothing of the loop any more.
         let own: any TaskExecutor
 
         fileprivate init(_ mailbox: Mailbox<RunLoop>, modes: Modes, origin: Origin) {
             self.modes = modes
             jobs = JobReceiver(Remote(mailbox), JobQueue(modes: modes, origin: origin))
-            // Two objects, because a job has to be told which of them it came by: one that is told of the other is
-            // enqueued once more.
+            // Two objects, because a job must be run with the executor that it came by: with the other it is enqueued
+            // once more.
             let serial = LoopSerialExecutor(jobs)
             let task = LoopTaskExecutor(jobs)
             let own = OwnTaskExecutor(jobs)
@@ -60,7 +60,7 @@ extension RunLoop {
             jobs.executor = self
         }
 
-        /// Runs a job in the place of Swift's default executor: the job is told that it runs there. Any thread.
+        /// Runs a job in the place of Swift's default executor, under that executor's name. Any thread.
         ///
         /// - Returns: `false` if the loop has ended.
         package func standIn(for job: UnownedJob) -> Bool { jobs.accepts(job, by: .standIn) }
@@ -114,7 +114,7 @@ extension RunLoop {
 /// Takes jobs from any thread.
 final class JobReceiver: Sendable {
     let remote: RunLoop.Remote
-    // Unsafe, but only the loop's thread gets at what is in it.
+    // Unsafe, but only the loop's thread accesses its contents.
     nonisolated(unsafe) let queue: RunLoop.JobQueue
 
     init(_ remote: RunLoop.Remote, _ queue: RunLoop.JobQueue) {

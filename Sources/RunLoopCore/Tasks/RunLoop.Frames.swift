@@ -1,16 +1,15 @@
 extension RunLoop.Clock {
-    /// Frames of a display that does not exist, for a task: what a ``DisplayLink`` is for a callback.
+    /// Frames of a display that does not exist, for a task: the counterpart of a ``DisplayLink`` for a callback.
     ///
     /// ```swift
     /// for try await frame in loop.clock.frames() { draw(at: frame.targetTimestamp) }
     /// ```
     ///
     /// The first frame is the first to begin after the iteration was made, and the others follow at the link's rate. If
-    /// the task comes late, because it was busy or the loop ran in another mode, it gets at once the newest frame of
-    /// those that have begun, which tells how many were lost before it. So the target is always still to come. A frame
-    /// never comes early. It is a sleep on this clock, in its modes: while no task waits, nothing is scheduled and the
-    /// loop does not wake up; and a wait that is cancelled loses no frame. O(log n) each, without an allocation. Any
-    /// thread.
+    /// the task comes late, because it was busy or the loop ran in another mode, it gets at once the newest frame that
+    /// has begun, with the number of frames lost before it. So the target is always still to come. A frame never comes
+    /// early. It is a sleep on this clock, in its modes: while no task waits, nothing is scheduled and the loop does
+    /// not wake up; and a wait that is cancelled loses no frame. O(log n) each, without an allocation. Any thread.
     ///
     /// - Parameters:
     ///   - frameClock: when the frames are.
@@ -40,7 +39,7 @@ extension RunLoop {
         public struct Element: Sendable, Hashable {
             /// The date of the frame, not later than now.
             public let timestamp: Instant
-            /// The date of the next frame at this rate, later than now when the frame came: what to draw for.
+            /// The date of the next frame at this rate, later than now when the frame came, to draw for.
             public let targetTimestamp: Instant
             /// How many frames at this rate have begun and were lost since the last one that came.
             public let droppedFrames: Int

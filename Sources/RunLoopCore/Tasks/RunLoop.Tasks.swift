@@ -1,6 +1,6 @@
 extension RunLoop {
-    /// Tasks that end before the call of ``RunLoop/withTasks(until:isolation:_:file:line:function:)`` that made this returns, and
-    /// the scope in which they can be cancelled together.
+    /// Tasks that end before the call of ``RunLoop/withTasks(until:isolation:_:file:line:function:)`` that made this
+    /// returns, and their scope, which cancels them together.
     ///
     /// It belongs to the loop's thread and is not `Sendable`.
     public final class Tasks {
@@ -57,7 +57,7 @@ extension RunLoop {
         ///
         /// - Parameters:
         ///   - name: a name for traces and reports.
-        ///   - operation: the code of the task. It is isolated as the caller, and may use whatever the caller may.
+        ///   - operation: the code of the task. It is isolated as the caller, and may use all that the caller may.
         /// - Returns: the task. It has the value, and can be cancelled alone.
         /// - Precondition: the scope has not ended.
         @discardableResult
@@ -179,7 +179,7 @@ extension RunLoop {
             }
         }
 
-        /// Waits until all have ended, whatever happens.
+        /// Waits until all have ended, even if the loop ends first.
         private func join(isolation: isolated (any Actor)? = #isolation) async {
             end.cancelled = { [unowned self] in cancel(.caller) }
             defer { end.cancelled = nil }

@@ -1,15 +1,16 @@
 extension RunLoop.Clock {
-    /// Dates at equal distances, for a task: what a repeating ``Timer`` is for a callback.
+    /// Dates at equal distances, for a task: the counterpart of a repeating ``Timer`` for a callback.
     ///
     /// ```swift
     /// for try await tick in loop.clock.ticks(every: .seconds(60)) { poll(); late += tick.missed }
     /// ```
     ///
     /// The first tick comes an interval after the iteration was made, and the others keep to the dates that follow from
-    /// it. If the task comes late, because it was busy or the loop ran in another mode, it gets one tick for all dates
-    /// that have passed, which tells how many it missed, and goes on with the first date still to come. A tick never
-    /// comes early. It is a sleep on this clock, in its modes: while no task waits, nothing is scheduled and the loop
-    /// does not wake up; and a wait that is cancelled loses no tick. O(log n) each, without an allocation. Any thread.
+    /// it. A task that comes late, because it was busy or the loop ran in another mode, gets one tick for all dates
+    /// that have passed. The tick tells how many it missed, and the next one is at the first date still to come. A tick
+    /// never comes early. It is a sleep on this clock, in its modes: while no task waits, nothing is scheduled and the
+    /// loop does not wake up; and a wait that is cancelled loses no tick. O(log n) each, without an allocation. Any
+    /// thread.
     ///
     /// - Parameters:
     ///   - interval: the time between ticks. Zero or less is taken as 0.0001 s, and less than a nanosecond as a
@@ -35,7 +36,7 @@ extension RunLoop {
 
         /// One or more dates that have come. A value and `Sendable`.
         public struct Element: Sendable, Hashable {
-            /// The first date that had come and was not told before.
+            /// The first date that had come and was not delivered before.
             public let date: Instant
             /// How many dates after it had come as well.
             public let missed: Int

@@ -19,6 +19,6 @@ extension RunLoop {
 }
 
 extension RunLoop.Remote {
-    /// What waits end with after the end of the loop.
+    /// The error that ends waits after the end of the loop.
     package var endError: RunLoop.WaitError { .loopEnded(loop: mailbox.name) }
 }

@@ -45,7 +45,7 @@ final class SleepPool: Sendable {
     /// `nil` when the loop has ended.
     private let unused = Locked<[Sleep]?>([])
 
-    /// What is kept for later.
+    /// The number of objects kept for later.
     private static let keptCount = 1024
 
     func take() -> Sleep? { unused.withLock { $0?.popLast() } }
@@ -56,7 +56,7 @@ final class SleepPool: Sendable {
         }
     }
 
-    /// Lets go of all of them: they keep the mailbox, whose executors keep this.
+    /// Releases all of them: they keep the mailbox, whose executors keep this.
     func close() {
         let last = unused.withLock { unused in
             defer { unused = nil }

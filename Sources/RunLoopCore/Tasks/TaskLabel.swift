@@ -1,5 +1,5 @@
-/// What reports call a task of a loop: its name, and where it was started. One without a name goes by the function that
-/// started it.
+/// The label of a loop's task in reports: its name, and where it was started. A task without a name goes by the
+/// function that started it.
 package struct TaskLabel: Sendable, CustomStringConvertible {
     package let name: String?
     package let origin: RunLoop.Origin
@@ -8,8 +8,8 @@ package struct TaskLabel: Sendable, CustomStringConvertible {
     /// For example `task "poller" (Daemon/main.swift:12)`, or `task in serve() (Daemon/main.swift:12)`.
     package var description: String { "task \(name.map { quoted($0) } ?? "in \(function)") (\(origin))" }
 
-    /// Those of tasks that have not ended, by the addresses of their jobs: a job may be on any executor, and tells nobody
-    /// its task's name. No other job has the address meanwhile.
+    /// The labels of tasks that have not ended, by the addresses of their jobs: a job may be on any executor, and does
+    /// not carry its task's name. No other job has the address meanwhile.
     private static let all = Locked<[UInt: TaskLabel]>([:])
 
     static func set(_ label: TaskLabel?, for job: UnownedJob) {
@@ -26,10 +26,10 @@ extension UnownedJob {
 
     static func == (left: UnownedJob, right: UnownedJob) -> Bool { left.address == right.address }
 
-    /// The number of its task; `nil` for a job of the runtime, with which a task lets others go first or enters an actor.
+    /// The number of its task; `nil` for a job of the runtime, with which a task yields or enters an actor.
     package var taskNumber: Int? { Int(description.filter(\.isNumber)) }
 
-    /// What reports call its task, if that is a loop's and has not ended.
+    /// The label of its task, if that is a loop's and has not ended.
     package var label: TaskLabel? { TaskLabel.find(self) }
 
     /// How reports name its task, for example `task "poller" (Daemon/main.swift:12)`; `task 12` if it is no loop's.

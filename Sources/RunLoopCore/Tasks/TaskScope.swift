@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// What a task of a loop waits for on the loop's thread.
+/// The scope of a loop's task, and its wait on the loop's thread.
 ///
 /// Its cancellation ends that wait by one handler for the whole of the task: a handler for each wait took 1,300 of the
 /// 8,660 instructions of an echo.
@@ -8,7 +8,7 @@ final class TaskScope: Sendable {
     @TaskLocal private static var current: TaskScope?
 
     private let remote: RunLoop.Remote
-    // Unsafe and unchecked, but only the loop's thread gets at these.
+    // Unsafe and unchecked, but only the loop's thread accesses these.
     /// The task; `nil` when it has ended.
     @exclusivity(unchecked) nonisolated(unsafe) private var task: UnownedJob?
     @exclusivity(unchecked) nonisolated(unsafe) private var wait: TaskWait?
@@ -31,7 +31,7 @@ final class TaskScope: Sendable {
         if remote.isCurrent { task = nil }
     }
 
-    /// Runs what the calling task, which prefers the loop, is for.
+    /// Runs the body of the calling task, which prefers the loop.
     func run<Success>(_ body: @isolated(any) () async throws -> Success) async throws -> Success {
         defer { ended() }
         return try await withTaskCancellationHandler {
@@ -60,7 +60,7 @@ final class TaskScope: Sendable {
     @inline(__always)
     func end() { wait = nil }
 
-    /// What the task waits for, if it waits for something of the loop that says so.
+    /// The purpose of the task's wait, if it waits on the loop and the wait has one.
     var purpose: String? { wait?.purpose }
 
     private func cancel() {

@@ -2,21 +2,21 @@ internal import Synchronization
 
 /// A task's wait for something that happens on a loop's thread.
 ///
-/// Subclasses say how the wait begins and what becomes of it when the task is cancelled; both happen on the loop's
-/// thread. Whoever ends the wait first resumes the task, and nobody else does. The object serves one wait after another.
+/// Subclasses define the beginning of the wait and its reaction when the task is cancelled; both happen on the loop's
+/// thread. The first to end the wait resumes the task, and nobody else does. The object serves one wait after another.
 /// Waiting allocates nothing.
 package class TaskWait: SerialExecutor, @unchecked Sendable {
-    // Unchecked: a task that begins to wait hands what is below over to the loop's thread by the atomic flag.
+    // Unchecked: a task that begins to wait hands the fields below over to the loop's thread by the atomic flag.
     package let remote: RunLoop.Remote
 
     /// Whether a task is to be resumed.
     private let isOpen = Atomic(false)
     private let isCancelled = Atomic(false)
-    /// Hands what is below back to the task. The runtime's own way of doing so is not seen by ThreadSanitizer.
+    /// Hands the fields below back to the task. ThreadSanitizer does not see the runtime's own way of doing so.
     private let isOver = Atomic(false)
     /// The task that waits.
     @exclusivity(unchecked) private var job: UnownedJob?
-    /// Where it came from, if that was the loop: there it goes on.
+    /// The executor that it came from, if that was the loop's: it resumes there.
     @exclusivity(unchecked) private var origin: (jobs: UnownedReference<RunLoop.JobQueue>, way: JobWay)?
     @exclusivity(unchecked) private var error: (any Error)?
     @exclusivity(unchecked) private var hasBegun = false
@@ -29,7 +29,8 @@ package class TaskWait: SerialExecutor, @unchecked Sendable {
     /// It was ended before that.
     @exclusivity(unchecked) private var hasEndedEarly = false
     @exclusivity(unchecked) private var isUsed = false
-    /// From the beginning of the wait until the task goes on. Computed, for other modules check each use of what is stored.
+    /// From the beginning of the wait until the task resumes. Computed, because other modules check each use of a
+    /// stored property.
     package final var isTaken: Bool { isUsed }
 
     package init(_ remote: RunLoop.Remote) {
@@ -38,8 +39,8 @@ package class TaskWait: SerialExecutor, @unchecked Sendable {
 
     /// Waits until ``end(throwing:)``. One task at a time.
     ///
-    /// - Throws: what the wait ended with; `CancellationError` if the task is cancelled; ``RunLoop/WaitError`` if the loop
-    ///   has ended.
+    /// - Throws: the error that ended the wait; `CancellationError` if the task is cancelled; ``RunLoop/WaitError`` if
+    ///   the loop has ended.
     package final nonisolated(nonsending) func wait() async throws {
         isUsed = true
         defer { isUsed = false }
@@ -60,8 +61,8 @@ package class TaskWait: SerialExecutor, @unchecked Sendable {
         if let error { throw error }
     }
 
-    /// - Parameter isolation: where the task comes from and goes on. It is a parameter because a closure within a
-    ///   `nonisolated(nonsending)` function would leave.
+    /// - Parameter isolation: the isolation in which the task waits and resumes. It is a parameter because a closure
+    ///   within a `nonisolated(nonsending)` function would leave.
     private final func passWithHandler(isolation: isolated (any Actor)? = #isolation) async {
         await withTaskCancellationHandler {
             _ = isolation
@@ -89,7 +90,7 @@ package class TaskWait: SerialExecutor, @unchecked Sendable {
         hasOpened = true
         isOpen.store(true, ordering: .sequentiallyConsistent)
         if hasEndedEarly { return end(throwing: error) }
-        // A loop that has ended has told those that it knew, and this one it did not.
+        // A loop that has ended has notified the waits that it knew, and not this one.
         if !ask() { end(throwing: remote.endError) }
     }
 
@@ -124,8 +125,8 @@ package class TaskWait: SerialExecutor, @unchecked Sendable {
 
     /// Resumes the task, if it waits, or as soon as it does. On the loop's thread.
     ///
-    /// The job of a task that came from the loop goes back there and is told that it never left, so that it goes on at
-    /// once. Others go from here to where they came from.
+    /// The job of a task that came from the loop returns there as if it had never left, so that it resumes at once.
+    /// Other tasks first resume here and then return to their own executor.
     package final func end(throwing error: (any Error)? = nil) {
         if isTaken && !hasOpened {
             hasEndedEarly = true
@@ -144,17 +145,17 @@ package class TaskWait: SerialExecutor, @unchecked Sendable {
         loop.with { loop in origin.jobs.with { $0.add(job, by: origin.way, in: loop) } }
     }
 
-    // MARK: What subclasses say
+    // MARK: Points for subclasses
 
     /// A task has begun to wait. It may end at once.
     package func begin(in loop: RunLoop) {}
 
-    /// Whether the wait goes on when the task is cancelled.
+    /// Whether the wait continues when the task is cancelled.
     package var outlastsCancellation: Bool { false }
 
-    /// The task was cancelled after the wait had begun, and is about to be told.
+    /// The task was cancelled after the wait had begun, and learns of it next.
     package func cancelled(in loop: RunLoop) {}
 
-    /// What a report says of the task, for example `sleeps until 2.500000000`.
+    /// A description of the wait for reports, for example `sleeps until 2.500000000`.
     package var purpose: String? { nil }
 }

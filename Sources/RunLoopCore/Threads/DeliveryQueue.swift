@@ -10,7 +10,7 @@ public struct DeliveryQueue: Sendable {
     /// The threads that call the handlers, if it is not the home loop's own.
     let pool: LoopThreadPool?
 
-    /// A loop, in whatever mode it runs. With the main thread's loop, it is the counterpart of the main queue.
+    /// A loop, in any mode. With the main thread's loop, it is the counterpart of the main queue.
     public static func loop(_ remote: RunLoop.Remote) -> DeliveryQueue {
         DeliveryQueue(home: remote, pool: nil)
     }

@@ -8,10 +8,10 @@
 /// ```
 ///
 /// Any thread may hold it, pass it on and release it; it is `Sendable`. Only the loop's thread can reach the value. The
-/// loop keeps the value as long as anybody holds this object. It lets the value go on its own thread, soon after the
+/// loop keeps the value as long as anybody holds this object. It releases the value on its own thread, soon after the
 /// last reference has gone or when the loop ends. After the end of the loop there is no value, and asking for it traps.
 public final class LoopBound<Value>: Sendable {
-    /// What any thread may ask of the loop.
+    /// Requests that any thread may send to the loop.
     public let remote: RunLoop.Remote
 
     private final class Box {
@@ -22,8 +22,8 @@ public final class LoopBound<Value>: Sendable {
         }
     }
 
-    // Unsafe, but only the loop's thread gets at what it refers to, and the loop keeps that. To look the value up by a key
-    // took 1,400 instructions each time.
+    // Unsafe, but only the loop's thread accesses the object, and the loop keeps it. Looking the value up by a key took
+    // 1,400 instructions each time.
     private nonisolated(unsafe) let box: UnownedReference<Box>
 
     /// Binds a value to a loop. Call it on the loop's thread.
@@ -62,7 +62,8 @@ public final class LoopBound<Value>: Sendable {
 
 private let boundValues = RunLoop.Local { _ in BoundValues() }
 
-/// The values that a loop keeps for others. A value is let go when the table is in order: its deinit may do anything.
+/// The values that a loop keeps for others. A value is released after the table is in order, because its deinit may do
+/// anything.
 private final class BoundValues {
     private var boxes: [Int: AnyObject] = [:]
 

@@ -4,8 +4,8 @@ internal import Glibc
 /// A thread that runs a loop of its own.
 ///
 /// The thread calls its set-up with the loop, runs the loop in the default mode until it is stopped or nothing is left
-/// in it, and ends. The end of the loop invalidates everything scheduled in it; handlers, targets and what they
-/// captured are let go on the thread, before ``join()`` returns.
+/// in it, and ends. The end of the loop invalidates everything scheduled in it; handlers, targets and their captures
+/// are released on the thread, before ``join()`` returns.
 ///
 /// ```swift
 /// let thread = LoopThread(name: "ticker") { loop in
@@ -22,14 +22,14 @@ public final class LoopThread: Sendable {
     /// The thread's name. The system keeps its first 15 bytes.
     public let name: String
 
-    /// What other threads may ask of the thread's loop. Valid from the start.
+    /// Requests that other threads may send to the thread's loop. Valid from the start.
     public let remote: RunLoop.Remote
 
     private let seat: any Seat
     private let handle: ThreadHandle
     private let end: ThreadEnd
 
-    /// What the thread needs. It goes when the thread has ended.
+    /// The parameters of the thread. They are released when the thread has ended.
     private final class Start: Sendable {
         let seat: any Seat
         let remote: RunLoop.Remote
@@ -63,7 +63,8 @@ public final class LoopThread: Sendable {
                     runOnce(loop)
                     isClosed = remote.mailbox.closeIfEmpty()
                 } while !isClosed && !loop.isEnding
-                // Others may post faster than the loop runs, so a thread that is to end takes what has come, and no more.
+                // Others may post faster than the loop runs, so a thread that is to end takes only the mail that has
+                // come.
                 if !isClosed {
                     loop.closeMail()
                     runOnce(loop)
@@ -90,8 +91,8 @@ public final class LoopThread: Sendable {
 
     /// Starts a thread in `world`.
     ///
-    /// - Parameter isService: whether the thread only serves others, so that it is told last that nothing can happen
-    ///   any more.
+    /// - Parameter isService: whether the thread only serves others, so that it is the last to learn that nothing can
+    ///   happen any more.
     package convenience init(
         name: String, in world: any World, isService: Bool = false, setUp: @escaping @Sendable (RunLoop) -> Void
     ) {
@@ -124,8 +125,8 @@ public final class LoopThread: Sendable {
     }
 
     /// Asks the thread to end. Every run of its loop ends at the end of its pass, nested ones too, and a run that
-    /// begins later makes a single pass. Blocks posted before the stop still run; what comes after that pass is refused,
-    /// so that the thread ends however fast others post. Returns at once. Any thread.
+    /// begins later makes a single pass. Blocks posted before the stop still run; posts after that pass are refused, so
+    /// that the thread ends however fast others post. Returns at once. Any thread.
     public func stop() {
         if remote.isCurrent {
             RunLoop.installed?.endAllRuns()
@@ -134,9 +135,9 @@ public final class LoopThread: Sendable {
         }
     }
 
-    /// Waits until the thread has ended and everything in its loop has been let go. Any thread but its own; harmless
-    /// when repeated. It blocks the caller, for ever if the thread is never stopped and never ends by itself. On virtual
-    /// time threads that join one another in a circle end the process, with a sentence that names them.
+    /// Waits until the thread has ended and everything in its loop has been released. Any thread but its own; harmless
+    /// when repeated. It blocks the caller, for ever if the thread is never stopped and never ends by itself. On
+    /// virtual time threads that join one another in a circle end the process, with a sentence that names them.
     public func join() {
         require(!remote.isCurrent, "a thread cannot wait for its own end; return from its set-up instead, or stop it")
         // Not under the lock: in a simulation the thread needs its turn in order to end.

@@ -29,8 +29,8 @@ public final class LoopThreadPool: Sendable {
         var isStopped = false
     }
 
-    /// Jobs that wait for a thread, in order. Taking one is O(1), amortized, and lets go of it: a source keeps its
-    /// pool.
+    /// Jobs that wait for a thread, in order. Taking one is O(1), amortized, and drops the reference: a source keeps
+    /// its pool.
     private struct Line {
         private var jobs: [(any PoolJob)?] = []
         private var head = 0

@@ -58,7 +58,7 @@ extension RunLoop {
     /// The main loop for the threads of a world; `nil` in the real one, whose main thread has the loop.
     package static let mainRemotes = WorldLocal<Remote?> { _ in nil }
 
-    /// What is done with every loop of a world's threads before its set-up: a simulation has them traced.
+    /// Called with every loop of a world's threads before its set-up: a simulation has them traced.
     package static let preparations = WorldLocal<@Sendable (RunLoop) -> Void> { _ in { _ in } }
 
     /// A key of the C library reports the end of a thread, even of one that this library has not started. It counts as a

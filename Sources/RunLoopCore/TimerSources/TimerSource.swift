@@ -20,9 +20,9 @@ public enum TimerSourceError: Error, Equatable, CustomStringConvertible {
 /// A timer that ignores modes: the timer source of Grand Central Dispatch.
 ///
 /// It is created inactive, given a schedule and handlers, and activated. Its event handler is called on its
-/// ``DeliveryQueue``: by a loop in whatever mode it runs, or on a background thread that a busy main loop does not
-/// delay. Fires that come while the handler runs, while the source is suspended, or while its queue is busy are merged
-/// into one delivery, and ``data`` tells how many there were. The phase is always kept.
+/// ``DeliveryQueue``: by a loop in any mode, or on a background thread that a busy main loop does not delay. Fires that
+/// come while the handler runs, while the source is suspended, or while its queue is busy are merged into one delivery,
+/// and ``data`` is their number. The phase is always kept.
 ///
 /// ```swift
 /// let source = TimerSource(queue: .background)
@@ -31,10 +31,10 @@ public enum TimerSourceError: Error, Equatable, CustomStringConvertible {
 /// source.activate()
 /// ```
 ///
-/// Keep the source: when the last reference to it goes, it stops silently, and its cancel handler is not called. What
-/// Dispatch crashes on is defined here. A source may be released while it is suspended or inactive: it stops, and if it
-/// had been cancelled, its cancel handler is called after all. A ``resume()`` without a ``suspend()`` is ignored,
-/// and the ``RunLoop/trace`` of the queue's loop tells.
+/// Keep the source: when the last reference to it goes, it stops silently, and its cancel handler is not called. Uses
+/// on which Dispatch crashes are defined here. A source may be released while it is suspended or inactive: it stops,
+/// and if it had been cancelled, its cancel handler is called after all. A ``resume()`` without a ``suspend()`` is
+/// ignored and reported to the ``RunLoop/trace`` of the queue's loop.
 ///
 /// While a source is active and has something to deliver, it keeps every run of its queue's loop from finishing, in any
 /// mode. It is `Sendable`: any thread may call its methods. None of them blocks, except that ``cancel()`` may wait for a
@@ -77,7 +77,7 @@ public final class TimerSource: Sendable {
 
     // MARK: Schedule
 
-    /// Sets when the source fires, and drops what the former schedule had not yet delivered.
+    /// Sets when the source fires, and drops undelivered fires of the former schedule.
     ///
     /// If the deadline has passed, it keeps its phase and counts, and so does time before the activation. Does nothing
     /// after ``cancel()``. You may call it at any time, also within the source's handlers.
@@ -107,14 +107,15 @@ public final class TimerSource: Sendable {
 
     // MARK: Handlers
 
-    /// Sets what is called at every delivery, on the queue; `nil` for nothing. The handler is given the source, so that
-    /// it need not capture it. It is kept until another is set, or until the source is cancelled or released.
+    /// Sets the handler that is called at every delivery, on the queue; `nil` for none. The handler receives the
+    /// source, so that it need not capture it. It is kept until another is set, or until the source is cancelled or
+    /// released.
     public func setEventHandler(_ handler: (@Sendable (TimerSource) -> Void)?) {
         core.setEventHandler(handler)
     }
 
     /// Sets the event handler of a source whose queue is `loop`. The handler stays on the loop's thread and may capture
-    /// what belongs there.
+    /// values that belong there.
     ///
     /// - Precondition: the loop is the calling thread's, and the source's queue.
     public func setEventHandler(on loop: RunLoop, _ handler: @escaping (TimerSource) -> Void) {
@@ -122,8 +123,8 @@ public final class TimerSource: Sendable {
         core.setEventHandler(handler)
     }
 
-    /// Sets what is called once after ``cancel()``, on the queue, when the present call of the event handler has
-    /// returned.
+    /// Sets the handler that is called once after ``cancel()``, on the queue, when the present call of the event
+    /// handler has returned.
     public func setCancelHandler(_ handler: (@Sendable () -> Void)?) {
         core.setCancelHandler(handler)
     }
@@ -150,8 +151,8 @@ public final class TimerSource: Sendable {
     }
 
     /// Takes back one ``suspend()``. After the last one, everything that was missed is delivered at once, as one. An
-    /// inactive source that is not suspended is activated. Otherwise there is nothing to take back: nothing
-    /// happens, and the ``RunLoop/trace`` of the queue's loop tells.
+    /// inactive source that is not suspended is activated. Otherwise there is nothing to take back: the call is ignored
+    /// and reported to the ``RunLoop/trace`` of the queue's loop.
     public func resume() {
         core.resume()
     }
@@ -159,8 +160,8 @@ public final class TimerSource: Sendable {
     /// Stops the source for good. Once this has returned, on any thread, no event handler begins.
     ///
     /// A handler that is already running finishes. Then the cancel handler is called, if there is one, and the handlers
-    /// are let go. While the source is suspended or inactive the cancel handler waits. Without a cancel handler the
-    /// event handler is let go at once, on its loop's thread.
+    /// are released. While the source is suspended or inactive the cancel handler waits. Without a cancel handler the
+    /// event handler is released at once, on its loop's thread.
     ///
     /// If a handler is running on another thread, this waits until it has certainly begun, but not until it ends: the
     /// handler may itself wait for the calling thread. That takes microseconds, or up to about a millisecond if the
@@ -174,7 +175,7 @@ public final class TimerSource: Sendable {
     public var isCancelled: Bool { core.isCancelled }
 
     /// Keeps the source as long as it has something to deliver: until it is cancelled, or has made its only fire. Then
-    /// its handlers are let go too.
+    /// its handlers are released too.
     func keepUntilDelivered() {
         core.keepUntilDelivered(self)
     }

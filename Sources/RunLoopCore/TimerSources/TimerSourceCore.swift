@@ -1,17 +1,17 @@
 /// A timer source as its queue sees it: an item of the home loop's timer queue, and the state of the source.
 ///
-/// Any thread may change the state. What follows from that for the timer queue is done on the home loop's thread.
+/// Any thread may change the state. The timer queue follows on the home loop's thread.
 final class TimerSourceCore: RunLoop.TimedItem, @unchecked Sendable {
     // Unchecked. `state` is reached only under the home loop's lock, and the fields of the timer queue only on that
     // loop's thread; `source` is set once, before anybody else knows of it. Handlers that are not `Sendable` are called
-    // and let go on the home loop's thread as long as it exists.
+    // and released on the home loop's thread as long as it exists.
 
     weak var source: TimerSource?
     private let queue: DeliveryQueue
-    /// What it is armed for: the latest and the earliest moment.
+    /// The latest and the earliest moment to fire.
     private var armed = (deadline: RunLoop.Instant.distantFuture, earliest: RunLoop.Instant.distantFuture)
     private var state = State()
-    /// What deliveries to the event handler pass; closed when the source is cancelled.
+    /// Passed by deliveries to the event handler; closed when the source is cancelled.
     private let gate = CallGate()
 
     init(_ queue: DeliveryQueue, _ name: String?, _ origin: RunLoop.Origin) {
@@ -91,7 +91,7 @@ final class TimerSourceCore: RunLoop.TimedItem, @unchecked Sendable {
         }
     }
 
-    /// What is let go together, outside of the lock: its deinits may do anything.
+    /// References that are released together, outside of the lock: their deinits may do anything.
     private struct Belongings {
         var eventHandler: ((TimerSource) -> Void)?
         var cancelHandler: (() -> Void)?
@@ -101,7 +101,7 @@ final class TimerSourceCore: RunLoop.TimedItem, @unchecked Sendable {
 
     private struct State {
         var belongings = Belongings()
-        /// Former handlers, until the home loop lets them go.
+        /// Former handlers, until the home loop releases them.
         var replaced: [Belongings] = []
         var schedule: Schedule?
         var data = 0
@@ -122,7 +122,7 @@ final class TimerSourceCore: RunLoop.TimedItem, @unchecked Sendable {
         var isHeldBack: Bool { !isActive || suspensions > 0 }
     }
 
-    /// What the home loop's timer queue is to do.
+    /// The next step of the home loop's timer queue.
     private enum Wish {
         case nothing
         /// To keep it, without a deadline.
@@ -250,7 +250,8 @@ extension TimerSourceCore {
             return true
         }
         guard isNews, !queue.home.mailbox.post(.urgent { self.update(in: $0) }) else { return }
-        // The loop has ended. On its own thread it lets go of what it knows; nobody would ever let go of the rest.
+        // The loop has ended. It releases the sources that it knows, on its own thread; nobody would ever release the
+        // others.
         let dropped = withLock { state in
             state.isUpdatePosted = false
             return state.isKnown ? [] : Self.takeAll(&state)
@@ -271,8 +272,8 @@ extension TimerSourceCore {
         return loop
     }
 
-    /// Replaces a handler. The state keeps the old one until the home loop lets it go on its own thread: a reference on
-    /// this thread could turn out to be the last.
+    /// Replaces a handler. The state keeps the old one until the home loop releases it on its own thread: a reference
+    /// on this thread could turn out to be the last.
     private func replace(_ set: (inout Belongings) -> Void) {
         let replaces = withLock { state in
             guard !state.isCancelled else { return false }
@@ -284,7 +285,7 @@ extension TimerSourceCore {
         guard replaces else { return }
         if homeLoop == nil {
             guard !queue.home.mailbox.post(.urgent { _ in self.letReplacedGo() }) else { return }
-            // The loop has ended; it lets go of what it knows.
+            // The loop has ended; it releases the sources that it knows.
             guard withLock({ !$0.isKnown }) else { return }
         }
         letReplacedGo()
@@ -403,8 +404,8 @@ extension TimerSourceCore {
         return .event(handler)
     }
 
-    /// Takes what is no longer needed: the handlers once the source is cancelled and done, and everything of a source
-    /// that keeps itself once nothing is left to deliver.
+    /// Takes references that are no longer needed: the handlers once the source is cancelled and done, and everything
+    /// of a source that keeps itself once nothing is left to deliver.
     private static func takeUnneeded(_ state: inout State) -> Belongings {
         guard !state.isDelivering else { return Belongings() }
         let isOver = state.belongings.keeper != nil && state.schedule == nil

@@ -15,7 +15,7 @@ public struct WorkItem: Sendable {
     public var isCancelled: Bool { source.isCancelled }
 
     /// Once this has returned, on any thread, the block does not begin. A block that is running finishes, and may wait
-    /// for the calling thread; see ``TimerSource/cancel()``. The block is let go at once, on its loop's thread.
+    /// for the calling thread; see ``TimerSource/cancel()``. The block is released at once, on its loop's thread.
     /// Harmless when repeated. O(1).
     public func cancel() {
         source.cancel()
@@ -50,8 +50,8 @@ extension DeliveryQueue {
 }
 
 extension RunLoop {
-    /// Calls `block` once, on this loop's thread, in whatever mode it then runs, `delay` from now at the earliest. To
-    /// choose modes use `perform(afterDelay:inModes:_:)`. On the loop's thread, O(log n).
+    /// Calls `block` once, on this loop's thread, in any mode, `delay` from now at the earliest. To choose modes use
+    /// `perform(afterDelay:inModes:_:)`. On the loop's thread, O(log n).
     @discardableResult
     public func asyncAfter(
         _ delay: Duration, leeway: Duration = .zero, _ block: @escaping () -> Void, file: StaticString = #fileID,
@@ -60,8 +60,7 @@ extension RunLoop {
         asyncAfter(deadline: now + delay, leeway: leeway, block, file: file, line: line)
     }
 
-    /// Calls `block` once, on this loop's thread, in whatever mode it then runs, not before `deadline`. On the loop's
-    /// thread, O(log n).
+    /// Calls `block` once, on this loop's thread, in any mode, not before `deadline`. On the loop's thread, O(log n).
     @discardableResult
     public func asyncAfter(
         deadline: Instant, leeway: Duration = .zero, _ block: @escaping () -> Void, file: StaticString = #fileID,

@@ -1,11 +1,11 @@
 /// A call that a loop makes later, once: `performSelector:withObject:afterDelay:`.
 ///
-/// The loop keeps what is called, its target and its argument until the call has been made or cancelled. It makes the
+/// The loop keeps the block, or the target and its argument, until the call has been made or cancelled. It makes the
 /// call only while it runs in one of the call's modes.
 ///
-/// This is the cheapest way to do something later: a call is no object and takes 72 bytes of its loop's, besides what its
-/// block captures. The token is a value of 16 bytes that keeps nothing, neither block nor loop. It belongs to its loop's
-/// thread and is not `Sendable`.
+/// This is the cheapest way to do something later: a call is no object and takes 72 bytes of its loop's, besides the
+/// captures of its block. The token is a value of 16 bytes that keeps nothing, neither block nor loop. It belongs to
+/// its loop's thread and is not `Sendable`.
 ///
 /// Source: Apple's page on `performSelector:withObject:afterDelay:`.
 public struct DelayedCall: Hashable, BitwiseCopyable {
@@ -24,14 +24,15 @@ public struct DelayedCall: Hashable, BitwiseCopyable {
     /// Whether the call has still to be made. On the loop's thread, O(1).
     public var isPending: Bool { loop?.with { $0.timers.isPending(token) } ?? false }
 
-    /// Cancels the call and lets go of its target and argument. Harmless once the call has been made or is being made.
-    /// On the loop's thread, O(1) on average.
+    /// Cancels the call and releases its target and argument. Harmless once the call has been made or is being made. On
+    /// the loop's thread, O(1) on average.
     public func cancel() {
         loop?.with { $0.cancel(token) }
     }
 
-    /// Moves a pending call to `date`, and to the end of what is due then. Does nothing once the call has been made or
-    /// cancelled, or while it is being made. On the loop's thread, O(1) for a later date and O(log n) for an earlier one.
+    /// Moves a pending call to `date`, behind all others that are due then. Does nothing once the call has been made or
+    /// cancelled, or while it is being made. On the loop's thread, O(1) for a later date and O(log n) for an earlier
+    /// one.
     ///
     /// - Returns: whether the call was pending.
     @discardableResult
@@ -100,7 +101,7 @@ extension RunLoop {
         let (label, origin, date) = (slot.pointee.label, slot.pointee.origin, slot.pointee.date)
         let (block, token) = timers.beginCall(slot)
         if label == .sleep {
-            // Only puts the task's job where it goes on.
+            // Only hands the task's job to its queue.
             block()
         } else {
             if label == .targetedCall { self[TargetedCalls.local].remove(token) }

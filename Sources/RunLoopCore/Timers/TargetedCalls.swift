@@ -9,8 +9,8 @@ final class TargetedCalls {
         let argument: AnyHashable?
     }
 
-    // Unchecked as in `Item`: no access is open while an argument is hashed, compared or let go.
-    /// `nil` where a call has gone.
+    // Unchecked as in `Item`: no access is open while an argument is hashed, compared or released.
+    /// `nil` where a call was removed.
     @exclusivity(unchecked) private var entries = Buffer<Entry?>()
     @exclusivity(unchecked) private var freePlaces = Buffer<Int32>()
     /// All calls.

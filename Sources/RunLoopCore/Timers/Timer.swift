@@ -1,7 +1,7 @@
 /// A timer of a run loop: it fires once, or again and again on a grid, while its loop runs in one of its modes.
 ///
 /// A repeating timer keeps to the dates `fireDate + k × interval`. If the loop comes late, because it was busy or ran
-/// in another mode, the timer fires once for all dates that have passed and goes on with the first date still to come;
+/// in another mode, the timer fires once for all dates that have passed, and next at the first date still to come;
 /// ``missedFires`` tells how many it missed. It never fires early.
 ///
 /// The loop keeps the timer from the moment it is added until it is invalidated or leaves its last mode, and the timer
@@ -26,9 +26,9 @@ public final class Timer: RunLoop.TimedItem {
         set { if newValue != missedFires { madeOwn.missedFires = newValue } }
     }
 
-    // 104 bytes, for which the allocator takes 112; what few timers have is in an object of its own. With its closure
-    // and its entry in a heap a timer takes 160 bytes. What is needed to cancel or move a timer comes first, in one or
-    // two lines of the cache.
+    // 104 bytes, for which the allocator takes 112; properties that few timers have are in an object of their own. With
+    // its closure and its entry in a heap a timer takes 160 bytes. The fields needed to cancel or move a timer come
+    // first, in one or two lines of the cache.
 
     // In a structure, because a function that is given to something generic is wrapped in an allocation. Spelt out,
     // because the short form would first be set to `nil`. Unchecked as in `Item`.
@@ -42,7 +42,7 @@ public final class Timer: RunLoop.TimedItem {
         let block: (Timer) -> Void
     }
 
-    /// What few timers have.
+    /// Properties that few timers have.
     private final class Own: Extras {
         var userInfo: Any?
         var slack = Duration.zero
@@ -52,7 +52,7 @@ public final class Timer: RunLoop.TimedItem {
         /// Dates that were missed: up to the last fire, and since then.
         var missedFires = 0
         var lostDates: Int64 = 0
-        /// What has happened to it since it was armed.
+        /// The change of the timer since it was armed.
         var change = Change.none
         /// A one-shot was armed again in its callback.
         var firesAgain = false
@@ -76,7 +76,7 @@ public final class Timer: RunLoop.TimedItem {
         case moved(Place?)
     }
 
-    /// As ``isValid``, without asking what kind of item this is.
+    /// As ``isValid``, without a check of the item's kind.
     @inline(__always)
     private var canFire: Bool { handler != nil && extras?.link?.isInvalidated != true }
 
@@ -144,7 +144,7 @@ public final class Timer: RunLoop.TimedItem {
         self.init(fire: date, interval: .zero, repeats: false, origin: origin, block: block)
     }
 
-    /// What an interval of zero or less is taken as.
+    /// The replacement for an interval of zero or less.
     package static let usualInterval = Duration.microseconds(100)
 
     // MARK: Properties
@@ -221,7 +221,7 @@ public final class Timer: RunLoop.TimedItem {
         if userInfo != nil { madeOwn.userInfo = userInfo }
     }
 
-    /// What any thread may ask of a timer.
+    /// Requests that any thread may send to a timer.
     public typealias Remote = RunLoop.ItemRemote<Timer>
 
     /// A handle with which any thread may stop or move the timer.
@@ -231,9 +231,9 @@ public final class Timer: RunLoop.TimedItem {
 
     /// Calls the block now, on the calling thread, in any mode.
     ///
-    /// The schedule and the ``fireDate`` of a repeating timer do not change; a one-shot is invalidated afterwards. Does
-    /// nothing on an invalid timer, or within the timer's own callback; ``RunLoop/trace`` tells. On the thread of its
-    /// loop.
+    /// The schedule and the ``fireDate`` of a repeating timer do not change; a one-shot is invalidated afterwards. A
+    /// call on an invalid timer, or within the timer's own callback, is ignored and reported to ``RunLoop/trace``. On
+    /// the thread of its loop.
     public func fire() {
         home?.with { $0.checkThread() }
         guard canFire else { return tellIgnored("was asked to fire, but it is invalid") }
@@ -379,7 +379,7 @@ public final class Timer: RunLoop.TimedItem {
 
     /// Counts the dates that were missed since the last fire.
     ///
-    /// - Returns: how many dates after the one that is being fired have passed.
+    /// - Returns: how many dates after the current one have passed.
     @inline(__always)
     private func countMissed(at now: RunLoop.Instant) -> Int64 {
         let passed = grid.datesPassed(at: now, own?.fraction)
@@ -405,8 +405,8 @@ extension Timer: Sendable {}
 extension RunLoop {
     /// Schedules a timer in modes of this loop; in modes that it is in already nothing changes.
     ///
-    /// The loop keeps the timer until it is invalidated or removed. A timer that is invalid is ignored;
-    /// ``trace`` tells. On the loop's thread, O(log n).
+    /// The loop keeps the timer until it is invalidated or removed. An invalid timer is ignored and reported to
+    /// ``trace``. On the loop's thread, O(log n).
     ///
     /// - Precondition: the timer is in no other loop.
     public func add(_ timer: Timer, forMode modes: Modes) {

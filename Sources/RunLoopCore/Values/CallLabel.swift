@@ -1,4 +1,4 @@
-/// What a call is for, for reports: one byte in its slot.
+/// The purpose of a call, for reports: one byte in its slot.
 package struct CallLabel: BitwiseCopyable, Equatable {
     let id: UInt8
 

@@ -9,7 +9,7 @@ struct Grid {
     /// The time between dates in nanoseconds, rounded down; 0 if there is only one.
     let period: Int64
 
-    /// What date and period have beyond whole nanoseconds.
+    /// The parts of date and period beyond whole nanoseconds.
     struct Fraction {
         /// Of the date, in billionths of a nanosecond.
         var rest: Int64 = 0
@@ -56,7 +56,8 @@ struct Grid {
 
     @inline(never)
     private func datesPassedExactly(at now: RunLoop.Instant, _ fraction: Fraction) -> Int64 {
-        // Date k is ⌊date + k × period⌋, so it has come once k × period is less than what is left of the next nanosecond.
+        // Date k is ⌊date + k × period⌋, so it has come once k × period is less than the distance to the next
+        // nanosecond.
         guard now >= date else { return 0 }
         let nanoseconds = Int128(now.nanoseconds) - Int128(date.nanoseconds) + 1
         let elapsed = nanoseconds * Self.billion - Int128(fraction.rest) - 1

@@ -3,7 +3,8 @@
 /// Recording costs a few instructions and no memory: a histogram never grows. Histograms of several loops can be added.
 /// A value and `Sendable`.
 public struct Histogram: Sendable, Hashable {
-    /// Four buckets for each power of two of nanoseconds. The first stays empty: no time is what is left of `count`.
+    /// Four buckets for each power of two of nanoseconds. The first stays empty: durations of zero are the rest of
+    /// `count`.
     private var counts = [Int](repeating: 0, count: 4 * 64)
 
     /// How many durations were recorded.
@@ -69,7 +70,7 @@ public struct Histogram: Sendable, Hashable {
         left.longest = max(left.longest, right.longest)
     }
 
-    /// What was recorded since `earlier`, a former state of this histogram. The maximum is still that of all.
+    /// The durations recorded since `earlier`, a former state of this histogram. The maximum is still that of all.
     public func since(_ earlier: Histogram) -> Histogram {
         var result = self
         for bucket in counts.indices { result.counts[bucket] -= earlier.counts[bucket] }

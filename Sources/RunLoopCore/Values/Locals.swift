@@ -1,4 +1,4 @@
-/// Values by the object that is their key: what a loop or a world carries for others.
+/// Values that a loop or a world carries for other objects, which are their keys.
 struct Locals {
     private var values: [ObjectIdentifier: Any] = [:]
 
@@ -6,7 +6,7 @@ struct Locals {
         values[ObjectIdentifier(key)].map { $0 as! Value }
     }
 
-    /// - Returns: the former value, to be let go when nobody is at work here: its deinit may ask for any value.
+    /// - Returns: the former value, to be released outside of any change: its deinit may ask for any value.
     mutating func set(_ value: Any, of key: AnyObject) -> Any? {
         values.updateValue(value, forKey: ObjectIdentifier(key))
     }

@@ -1,9 +1,9 @@
-/// A type that a `Mirror` shows without children: what a user holds of something that lives.
+/// A type that a `Mirror` shows without children: a user's handle of a live object.
 ///
-/// A mirror copies stored properties, deeply: Swift Testing makes one of each operand of an expectation that fails. Here
-/// it would read what other threads are changing, and trap at a generic property whose value is not copyable. Every public
-/// class is opaque, and so is each value that leads to an object of another kind. Its public properties say what there is
-/// to be known.
+/// A mirror copies stored properties, deeply: Swift Testing makes one of each operand of an expectation that fails.
+/// Here it would read values that other threads are changing, and trap at a generic property whose value is not
+/// copyable. Every public class is opaque, and so is each value that leads to an object of another kind. Its public
+/// properties suffice.
 package protocol Opaque: CustomReflectable {}
 
 extension Opaque {

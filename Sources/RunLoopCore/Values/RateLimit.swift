@@ -20,7 +20,7 @@ public struct RateLimit: Sendable, Hashable {
     }
 }
 
-/// What has been counted for a rate limit, for example the calls of a source.
+/// The events counted for a rate limit, for example the calls of a source.
 package struct RateWindow {
     let limit: RateLimit
     private var begin: RunLoop.Instant?

@@ -68,7 +68,7 @@ extension RunLoop {
             return modes
         }()
 
-        /// Whatever mode the loop runs in, as for a ``TimerSource``.
+        /// Any mode that the loop runs in, as for a ``TimerSource``.
         public static let every = {
             var modes = Modes([Mode]())
             modes.groups = .every

@@ -1,5 +1,5 @@
 extension RunLoop {
-    /// The place in a program where a timer or a source was made. Reports use it for what has no name.
+    /// The place in a program where a timer or a source was made. Reports use it for items without a name.
     ///
     /// Everything that can be scheduled takes it from `#fileID` and `#line` of the call that makes it. If you make such
     /// things for others, pass their place on. It allocates nothing. A value and `Sendable`.

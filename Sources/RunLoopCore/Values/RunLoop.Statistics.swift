@@ -1,5 +1,5 @@
 extension RunLoop {
-    /// What a loop has done since it was made, counted. A value and `Sendable`.
+    /// Counters of a loop's activity since it was made. A value and `Sendable`.
     public struct Statistics: Sendable, Hashable {
         /// Passes made.
         public internal(set) var passes = 0

@@ -1,7 +1,7 @@
 internal import Glibc
 
 extension RunLoop {
-    /// What a clock on the wall shows: nanoseconds since the beginning of 1970 in UTC, without leap seconds.
+    /// A time of the wall clock: nanoseconds since the beginning of 1970 in UTC, without leap seconds.
     ///
     /// The wall clock is set and stepped by people and by time servers, so that a difference of two of its times says
     /// nothing about how long anything took; an ``Instant`` does. Arithmetic saturates, 292 years from 1970. A value and
@@ -44,7 +44,7 @@ extension RunLoop {
             WallTime(nanoseconds: (Instant(nanoseconds: left.nanoseconds) - duration).nanoseconds)
         }
 
-        /// The difference of what the clock shows, which need not be the time that passed.
+        /// The difference of two times of the clock, which need not be the time that passed.
         public static func - (left: WallTime, right: WallTime) -> Duration {
             Instant(nanoseconds: left.nanoseconds) - Instant(nanoseconds: right.nanoseconds)
         }

@@ -15,8 +15,8 @@ package struct UnownedReference<Object: AnyObject>: BitwiseCopyable, Equatable {
         reference = .fromOpaque(address)
     }
 
-    /// Calls `body` with the object, which is not retained meanwhile: `body` must not let go of what keeps it.
-    // Underscored, but the only way not to count: what `takeUnretainedValue` returns is retained around every use.
+    /// Calls `body` with the object, which is not retained meanwhile: `body` must not release its owner.
+    // Underscored, but the only way not to count: the result of `takeUnretainedValue` is retained around every use.
     @inlinable @inline(__always)
     package func with<Result>(_ body: (Object) -> Result) -> Result {
         reference._withUnsafeGuaranteedRef(body)

@@ -1,8 +1,8 @@
 extension RunLoop {
-    /// What the clock on the wall shows: the system's, or that of the simulation. On the loop's thread.
+    /// The time of the wall clock: the system's, or that of the simulation. On the loop's thread.
     public var wallTime: WallTime { world.wallTime }
 
-    /// Has the loop's wall timers told when the clock is set, from the first of them on.
+    /// Notifies the loop's wall timers when the clock is set, from the first of them on.
     func watchWallClock() {
         _ = self[wallClockSource]
     }

@@ -18,14 +18,14 @@ extension RunLoop.Clock {
     /// }
     /// ```
     ///
-    /// The date is found and followed as by a ``WallTimer`` with ``WallTimer/MissedDates/runEach``: a clock that is set
-    /// back by less than three hours brings no date twice if `date` is given, and a date that has passed ends the sleep in
-    /// the next pass. Everything else is as for ``sleep(untilWallTime:)``.
+    /// The sleep finds and follows the date like a ``WallTimer`` with ``WallTimer/MissedDates/runEach``. A clock that
+    /// is set back by less than three hours brings no date twice if `date` is given. A date that has passed ends the
+    /// sleep in the next pass. Everything else is as for ``sleep(untilWallTime:)``.
     ///
     /// - Parameters:
     ///   - schedule: the dates.
-    ///   - date: the date after which it looks, for example the last one that was returned; now unless given, which passes
-    ///     over the dates that have come meanwhile.
+    ///   - date: the date after which it looks, for example the last returned one; now unless given, which passes over
+    ///     the dates that have come meanwhile.
     /// - Returns: the date; `nil` at once if there is none.
     @discardableResult
     public nonisolated(nonsending) func sleep(

@@ -5,24 +5,23 @@
 /// loop.add(backup, forMode: .common)
 /// ```
 ///
-/// It never fires before the wall clock shows its date. When the clock is set, the kernel tells the loop, and the timer
-/// is due by the new time; the same when the machine has slept.
+/// It never fires before the wall clock shows its date. When the clock is set, the kernel notifies the loop, and the
+/// timer is due by the new time; the same when the machine has slept.
 ///
-/// - A clock that is set forward passes over dates, and so does a loop that is busy, that runs in another mode, or whose
-///   machine sleeps. Those dates are missed; ``missedDates`` says what becomes of them, and ``missedFires`` how many
-///   there were.
+/// - A clock that is set forward passes over dates, and so does a loop that is busy, that runs in another mode, or
+///   whose machine sleeps. Those dates are missed; ``missedDates`` decides about them, and ``missedFires`` counts them.
 /// - A clock that is set back by three hours or less makes nothing happen twice: dates that have come do not come
-///   again. If it is set back by more in one step, what it shows now counts, as if the timer had been made then. Source:
-///   the page on cron(8).
+///   again. If it is set back by more in one step, its new time counts, as if the timer had been made then. Source: the
+///   page on cron(8).
 ///
-/// The dates count from the moment when the timer is first added to a loop, or from the date that it is given: a program
-/// that keeps ``lastDate`` in a file, and gives it to the timer of its next start, has the dates missed meanwhile dealt with
-/// like any others. The loop keeps the timer until it is invalidated or
-/// leaves its last mode, and it keeps its block until it is invalidated. It invalidates itself after the last date of its
-/// schedule, and the end of its loop invalidates it. It belongs to the thread of its loop and is not `Sendable`; other
-/// threads stop it through its ``remote``.
+/// The dates count from the moment when the timer is first added to a loop, or from the date that it was created with.
+/// A program may keep ``lastDate`` in a file and give it to the timer of its next start, which then treats the dates
+/// missed meanwhile like any others. The loop keeps the timer until it is invalidated or leaves its last mode, and it
+/// keeps its block until it is invalidated. It invalidates itself after the last date of its schedule, and the end of
+/// its loop invalidates it. It belongs to the thread of its loop and is not `Sendable`; other threads stop it through
+/// its ``remote``.
 public final class WallTimer: RunLoop.TimedItem {
-    /// What becomes of dates that are missed.
+    /// The treatment of dates that are missed.
     public enum MissedDates: Sendable, Hashable {
         /// The timer fires once for all of them, as a repeating ``Timer`` does.
         case runOnce
@@ -36,7 +35,7 @@ public final class WallTimer: RunLoop.TimedItem {
     /// When it fires.
     public let schedule: any WallSchedule
 
-    /// What becomes of missed dates; ``MissedDates/runOnce`` unless set. On the thread of its loop.
+    /// The treatment of missed dates; ``MissedDates/runOnce`` unless set. On the thread of its loop.
     public var missedDates = MissedDates.runOnce
 
     /// How late a fire may come before ``MissedDates/skip`` passes it over; a minute unless set. On the thread of its
@@ -71,9 +70,9 @@ public final class WallTimer: RunLoop.TimedItem {
     ///
     /// - Parameters:
     ///   - schedule: its dates.
-    ///   - date: the date from which its dates count, for example the ``lastDate`` of a timer before it. Those that have come
-    ///     since then are missed. The moment when the timer is first added unless given, and if the date lies more than
-    ///     three hours ahead.
+    ///   - date: the date from which its dates count, for example the ``lastDate`` of a timer before it. Dates that
+    ///     have come since then are missed. The moment when the timer is first added unless given, and if the date lies
+    ///     more than three hours ahead.
     ///   - block: called on the loop's thread at every fire; kept until the timer is invalidated.
     ///   - file: the place for ``RunLoop/Item/origin``, with `line`.
     public init(
@@ -95,7 +94,7 @@ public final class WallTimer: RunLoop.TimedItem {
         self.init(SingleDate(date: date), after: .distantPast, block: block, file: file, line: line)
     }
 
-    /// What any thread may ask of a wall timer.
+    /// Requests that any thread may send to a wall timer.
     public typealias Remote = RunLoop.ItemRemote<WallTimer>
 
     /// A handle with which any thread may stop the timer.
@@ -216,9 +215,9 @@ extension WallTimer: Sendable {}
 extension RunLoop {
     /// Schedules a wall timer in modes of this loop; in modes that it is in already nothing changes.
     ///
-    /// A timer that was taken out goes on where it was: dates that have come since then are missed. One that is invalid
-    /// is ignored; ``trace`` tells. One whose schedule has no date to come is invalidated. On the loop's thread, O(log n)
-    /// and the time that the schedule takes to find a date.
+    /// A timer that was taken out and is added again keeps its place in the schedule: dates that have come since then
+    /// are missed. An invalid timer is ignored and reported to ``trace``. A timer whose schedule has no date to come is
+    /// invalidated. On the loop's thread, O(log n) and the time that the schedule takes to find a date.
     ///
     /// - Precondition: the timer is in no other loop.
     public func add(_ timer: WallTimer, forMode modes: Modes) {

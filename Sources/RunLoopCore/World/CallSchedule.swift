@@ -1,14 +1,15 @@
-/// Chooses what is not determined on a loop's thread; a loop has one in a simulation that is explored.
+/// Chooses among the possible orders on a loop's thread; a loop has one in a simulation that is explored.
 package protocol CallSchedule: AnyObject {
     /// A task of the loop is about to be started.
     ///
-    /// - Returns: what is called when it has ended.
+    /// - Returns: a closure to call when the task has ended.
     func taskBegins(named name: String?, at origin: RunLoop.Origin) -> () -> Void
 
     /// A job waits for its turn.
     func jobCame(_ job: UnownedJob)
 
-    /// Which of the jobs that wait, at least one, is run next; `nil` if first the loop has to take in what was posted.
+    /// The index of the next job to run among those that wait, at least one; `nil` if the loop first has to take its
+    /// mail.
     func nextJob(of jobs: [UnownedJob]) -> Int?
 
     /// A handler or a job has returned; other threads may have their turn.

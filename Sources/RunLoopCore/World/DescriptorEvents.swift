@@ -1,4 +1,4 @@
-/// What a descriptor is watched for, and what it was found ready for. A value and `Sendable`.
+/// The events that a descriptor is watched for, or was found ready for. A value and `Sendable`.
 public struct DescriptorEvents: OptionSet, Sendable, Hashable {
     public let rawValue: UInt8
 

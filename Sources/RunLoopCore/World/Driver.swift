@@ -1,4 +1,4 @@
-/// What a loop waits with: the time, a way to sleep, and news of descriptors.
+/// A loop's means to wait: the time, a way to sleep, and events of descriptors.
 ///
 /// A driver never calls user code. It knows a deadline but no timers, and watched descriptors but no modes. It is used
 /// on its loop's thread only; other threads use its ``Waker``.
@@ -22,7 +22,7 @@ package protocol Driver: AnyObject {
     /// Begins to report `token` each time the wall clock was set.
     func watchWallClock(token: SourceToken)
 
-    /// Ends what ``watch(_:for:token:)`` or ``watchWallClock(token:)`` began. What was collected before is not taken back.
+    /// Ends what ``watch(_:for:token:)`` or ``watchWallClock(token:)`` began. Events collected before remain.
     func unwatch(_ token: SourceToken)
 }
 
@@ -40,7 +40,7 @@ package enum WaitOutcome {
     case starved
 }
 
-/// What other threads need from a driver.
+/// The part of a driver that other threads use.
 package protocol Waker: Sendable {
     /// Ends the driver's wait.
     func wake()

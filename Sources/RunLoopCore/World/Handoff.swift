@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// Makes one thread wait until another lets it go on: a semaphore of the C library.
+/// Makes one thread wait until another lets it continue: a semaphore of the C library.
 package final class Handoff: Sendable {
     // Unsafe, because it is a pointer: a C semaphore needs a fixed address, and its contract lets any thread use it.
     private nonisolated(unsafe) let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
@@ -14,7 +14,7 @@ package final class Handoff: Sendable {
         semaphore.deallocate()
     }
 
-    /// Lets the thread go on, now or as soon as it waits.
+    /// Lets the thread continue, now or as soon as it waits.
     package func signal() {
         sem_post(semaphore)
     }

@@ -10,13 +10,13 @@ package struct SourceToken: Hashable, Sendable {
 }
 
 /// Descriptors that were found ready and have not been served, oldest first. It belongs to the loop and only ever pops,
-/// so a nested run serves what the outer one has collected.
+/// so a nested run serves descriptors that the outer run has collected.
 package final class ReadyQueue {
     private typealias Entry = (token: SourceToken, events: DescriptorEvents)
 
-    // Memory of its own, because an array that is a property of a class asks at each change whether it is shared: most of
-    // the 45 instructions of an `append`. Not checked for exclusive access: only the loop's thread gets here, and no
-    // access is open while anything else is called.
+    // Memory of its own, because an array that is a property of a class asks at each change whether it is shared: most
+    // of the 45 instructions of an `append`. Not checked for exclusive access: only the loop's thread reaches this, and
+    // no access is open while anything else is called.
     @exclusivity(unchecked) private var entries = UnsafeMutablePointer<Entry>.allocate(capacity: 16)
     @exclusivity(unchecked) private var capacity = 16
     @exclusivity(unchecked) private var head = 0
@@ -45,7 +45,7 @@ package final class ReadyQueue {
         (entries, capacity) = (more, 2 * capacity)
     }
 
-    /// Sorts what waits by an order, without changing the order of equals.
+    /// Sorts the waiting entries by an order, without changing the order of equals.
     package func sort(by order: (SourceToken) -> Int) {
         guard count > 1 else { return }
         let waiting = (head..<end).map { (order: order(entries[$0].token), place: $0, entry: entries[$0]) }

@@ -6,12 +6,12 @@ extension RunLoop {
     /// let pause = Duration.seconds(Double.random(in: 0..<60, using: &random))
     /// ```
     ///
-    /// What chooses with them does the same in each run of a simulation with the same seed. Copies go on with the same
+    /// Choices made with them are the same in each run of a simulation with the same seed. Copies continue the same
     /// sequence. Like `SystemRandomNumberGenerator` they may be used on any thread, and the type is `Sendable`.
     public struct RandomNumbers: RandomNumberGenerator, Sendable {
         private let source: @Sendable () -> UInt64
 
-        /// What makes the numbers of a world.
+        /// The generator of a world's numbers.
         package static let source = WorldLocal<@Sendable () -> UInt64> { _ in
             {
                 var system = SystemRandomNumberGenerator()

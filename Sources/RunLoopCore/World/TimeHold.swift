@@ -1,6 +1,6 @@
 /// Keeps virtual time where it is while something outside of the simulation is awaited.
 package protocol TimeHold: AnyObject, Sendable {
-    /// Time may go on. Any thread; harmless when repeated.
+    /// Lets time advance. Any thread; harmless when repeated.
     func release()
 }
 
@@ -11,7 +11,7 @@ extension World {
 extension RunLoop {
     /// Keeps virtual time where it is. Take it before the request leaves. On the loop's thread; `nil` on real time.
     ///
-    /// - Parameter what: what is awaited, for example `the end of child sort`.
+    /// - Parameter what: the awaited event, for example `the end of child sort`.
     package func holdTime(for what: @autoclosure () -> String) -> (any TimeHold)? {
         isVirtual ? world.holdTime(for: what()) : nil
     }

@@ -1,4 +1,4 @@
-/// What a loop lives in: the real world, or a simulated one. Where the two differ, the loop asks its world.
+/// The environment of a loop: the real world, or a simulated one. Where the two differ, the loop asks its world.
 package protocol World: AnyObject, Sendable {
     /// Whether the time is virtual. If so, tolerance moves no fire, and results are exact.
     var isVirtual: Bool { get }
@@ -11,8 +11,8 @@ package protocol World: AnyObject, Sendable {
 
     /// A seat for one more thread with a loop.
     ///
-    /// - Parameter isService: whether the thread only serves others, so that it is told last that nothing can happen
-    ///   any more.
+    /// - Parameter isService: whether the thread only serves others, so that it is the last to learn that nothing can
+    ///   happen any more.
     func makeSeat(named name: String, isService: Bool) -> any Seat
 
     /// A latch at which the calling thread waits until the thread of that waker opens it. That thread may be in another
@@ -21,13 +21,13 @@ package protocol World: AnyObject, Sendable {
 
     /// Keeps virtual time where it is, for a thread of this world; `nil` on real time.
     ///
-    /// - Parameter what: what is awaited outside.
+    /// - Parameter what: the awaited event outside.
     func holdTime(for what: String) -> (any TimeHold)?
 
-    /// Something in it is not the same each time, whatever chance follows from: the lengths of signatures, say.
+    /// Notes that something in it differs from run to run in spite of the seed: the lengths of signatures, say.
     func isNotReproducible()
 
-    /// What the threads of this world share.
+    /// The values shared by the threads of this world.
     var shared: SharedLocals { get }
 }
 
@@ -46,20 +46,20 @@ package protocol Latch: Sendable {
     func wait() -> Bool
 }
 
-/// A thread's seat in a world: made on one thread, and handed to the one that takes it.
+/// A thread's seat in a world: made on one thread, and handed to the thread that takes it.
 package protocol Seat: Sendable {
     var world: any World { get }
 
     /// Wakes the driver, even before ``take()``.
     var waker: any Waker { get }
 
-    /// Called when the thread has been made, by whoever has made it.
+    /// Called when the thread has been made, by its maker.
     func wasTaken(by thread: ThreadHandle)
 
     /// Called first, on the new thread. Returns its driver once the thread may run.
     func take() -> any Driver
 
-    /// Called last, on that thread, when everything in its loop has been let go.
+    /// Called last, on that thread, when everything in its loop has been released.
     func leave()
 
     /// Waits, on another thread, until ``leave()`` has been called.
@@ -96,7 +96,7 @@ package final class SharedLocals: Sendable {
 
     package init() {}
 
-    /// Lets go of all values.
+    /// Releases all values.
     package func removeAll() {
         var last = Locals()
         locals.withLock { swap(&$0, &last) }

@@ -1,15 +1,15 @@
 extension Exploration {
-    /// What is wrong with a run. A value and `Sendable`.
+    /// A fault of a run. A value and `Sendable`.
     public struct Fault: Sendable, Hashable, CustomStringConvertible {
         /// The kinds of faults.
         public enum Kind: String, Sendable, Hashable {
             /// The program has thrown an error, or an expectation of a test has failed.
             case expectation
-            /// The program of a host has thrown an error, and the host was not one that may fail.
+            /// The program of a host that may not fail has thrown an error.
             case failure
-            /// The process has ended: a precondition has failed, or memory was touched that was not to be.
+            /// The process has ended: a precondition has failed, or the program touched memory that it must not.
             case trap
-            /// The run has not ended in the time that it may take.
+            /// The run has not ended within its time limit.
             case hang
             /// Nothing can happen any more, and a task waits.
             case deadlock
@@ -17,15 +17,15 @@ extension Exploration {
             case leak
             /// A timer fired too late.
             case starvation
-            /// Something has left the simulation, so that the run may be another one each time.
+            /// Something has left the simulation, so that the run may differ each time.
             case escape
-            /// The same schedule gave another run.
+            /// The same schedule has given a different run.
             case difference
         }
 
         public let kind: Kind
 
-        /// What is wrong, as a sentence.
+        /// A sentence that describes the fault.
         public let description: String
 
         init(_ kind: Kind, _ description: String) {

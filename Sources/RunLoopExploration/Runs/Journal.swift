@@ -4,9 +4,9 @@ internal import RunLoopSimulation
 
 /// The schedule of the present run, in memory that outlives the process.
 final class Journal: @unchecked Sendable {
-    // Unchecked, but only the thread that runs a schedule writes, and who reads does so when the writer has ended.
+    // Unchecked, but only the thread that runs a schedule writes, and nobody reads before that thread has ended.
 
-    /// The number of the schedule and its seed, and how long the texts are.
+    /// The number of the schedule and its seed, and the lengths of the texts.
     private struct Header {
         var number = 0
         var seed: UInt64 = 0
@@ -21,7 +21,7 @@ final class Journal: @unchecked Sendable {
     private static let room = 1 << 24
     private static let size = 2 * room + 4096
 
-    /// - Parameter descriptor: of memory, which is made as large as a journal, and which nobody has written to.
+    /// - Parameter descriptor: a descriptor of fresh memory, which is made as large as a journal.
     init(_ descriptor: Int32) {
         ftruncate(descriptor, off_t(Self.size))
         let memory = mmap(nil, Self.size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0)
@@ -39,7 +39,7 @@ final class Journal: @unchecked Sendable {
         header.pointee = Header(number: number, seed: seed, hasBegun: true)
     }
 
-    /// Departures beyond what there is room for are lost: such a schedule cannot be replayed.
+    /// Appends a departure. Departures beyond the available room are lost: such a schedule cannot be replayed.
     func append(_ departure: ScheduleToken.Departure) {
         Self.append("\(departure);", to: departures, &header.pointee.lengths.departures)
     }
@@ -66,7 +66,7 @@ final class Journal: @unchecked Sendable {
         ScheduleToken("\(header.pointee.seed):\(Self.text(departures, header.pointee.lengths.departures))")
     }
 
-    /// What has happened, as a picture.
+    /// A picture of the run so far.
     var picture: String {
         let lines = Self.text(events, header.pointee.lengths.events).split(separator: "\n")
         return RunLoopSimulation.picture(ofSimulation: lines, seed: header.pointee.seed)

@@ -1,56 +1,57 @@
 internal import RunLoopCore
 internal import RunLoopSimulation
 
-/// Makes the choices of one run as a strategy says, and notes where they depart from what is usual.
+/// Makes the choices of one run with a strategy, and notes the departures from the usual choices.
 final class Recorder: Choices, @unchecked Sendable {
-    // Unchecked, but only the thread whose turn it is gets here, and the one that explores when the run is over.
+    // Unchecked, but only the thread whose turn it is uses it, and the exploring thread when the run is over.
 
     private var strategy: any Strategy
     private var lanes: [Lane] = []
     private var laneOfTask: [Int: Int] = [:]
     /// The jobs that wait on a thread, or are on their way there, in the order in which they came.
     private var waiting: [Int: [WaitingJob]] = [:]
-    /// What was chosen of what is on its way, for threads that were told to take it in.
+    /// The choices of jobs on their way, for threads that must first take these jobs in.
     private var promised: [Int: (lane: Int, step: (task: String, step: String), departure: String?)] = [:]
     private var laneOfThread: [Int: Int] = [:]
     private var laneOfPossibility: [String: Int] = [:]
     /// The task whose job runs on a thread, or ran last.
     private var tasks: [Int: (lane: Int, isRunning: Bool)] = [:]
     private var yieldCount = 0
-    /// How many places there were with more than one possibility.
+    /// The number of places with more than one possibility.
     private(set) var pointCount = 0
     private(set) var departures: [ScheduleToken.Departure] = []
     private(set) var lastStep = (task: "", step: "")
     private(set) var lastDeparture: String?
-    /// Tasks of loops that have begun and not ended, by their numbers: their lanes' names, and where they were started.
+    /// Tasks of loops that have begun and not ended, by their numbers: the names of their lanes, and their places of
+    /// start.
     private var openTasks: [Int: (name: String, origin: RunLoop.Origin)] = [:]
     private var taskCount = 0
-    /// How many tasks or threads have had a name: those of a host that starts again have the same.
+    /// The number of tasks or threads that have had a name: a host that starts again reuses its names.
     private var sameNames: [String: Int] = [:]
-    /// The next new task is that one of a loop.
+    /// The number of the loop task to which the next new task belongs.
     private var newTask: Int?
-    /// Follows from all that was chosen.
+    /// A hash of all choices.
     private(set) var digest: UInt64 = 0xcbf2_9ce4_8422_2325
 
     private struct WaitingJob {
         let address: UInt
         let lane: Int
-        /// Another thread has sent it, and this one has not looked yet.
+        /// Whether another thread has sent it, and this one has not looked yet.
         var isOnItsWay: Bool
     }
 
-    /// A task, a thread, or something that is chosen.
+    /// A task, a thread, or a named choice.
     private struct Lane {
         let name: String
-        /// Its number, if it is a thread.
+        /// The thread's number, if it is a thread.
         let thread: Int?
-        /// How often it went on.
+        /// The number of steps that it has made.
         var steps = 0
-        /// How many tasks it has started.
+        /// The number of tasks that it has started.
         var children = 0
-        /// When it let others go first, counted, if it has not gone on since.
+        /// The number of the yield at which it let others go first, if it has not continued since.
         var yield: Int?
-        /// Until which place all others go first, because another one went on in its stead.
+        /// The place until which all others go first, because another one continued instead.
         var delay = 0
     }
 
@@ -58,7 +59,7 @@ final class Recorder: Choices, @unchecked Sendable {
 
     let listener: (@Sendable (String) -> Void)?
 
-    /// - Parameter tellsAll: whether the journal is told of everything that happens.
+    /// - Parameter tellsAll: whether the journal receives every event.
     init(_ strategy: any Strategy, _ journal: Journal?, tellsAll: Bool) {
         self.strategy = strategy
         self.journal = journal
@@ -82,8 +83,8 @@ final class Recorder: Choices, @unchecked Sendable {
     }
 
     /// - Parameters:
-    ///   - options: the lanes that may go on.
-    ///   - usual: which of them usually does.
+    ///   - options: the lanes that may continue.
+    ///   - usual: the lane that usually continues.
     private func decide(_ kind: ChoicePoint.Kind, _ options: [Int], usual: Int) -> Int {
         var choice = usual
         let step = lanes[options[usual]].steps
@@ -121,18 +122,18 @@ final class Recorder: Choices, @unchecked Sendable {
         digest = (digest ^ UInt64(truncatingIfNeeded: choice)) &* 0x0100_0000_01b3
     }
 
-    /// Has others go first: of a thread on which tasks wait, what holds them back, and not what comes later.
+    /// Holds back a lane; for a thread on which tasks wait, it holds back these tasks, and not later ones.
     private func holdBack(_ lane: Int) {
         let tasks = lanes[lane].thread.flatMap { waiting[$0] }?.map(\.lane) ?? []
         for lane in tasks.isEmpty ? [lane] : tasks { lanes[lane].delay = pointCount + Self.longestDelay }
     }
 
-    /// How many places a lane is held back. Without an end, one that others wait for without resting would be for ever.
+    /// The number of places for which a lane is held back, limited because others may wait for it without resting.
     private static let longestDelay = 256
 
-    /// Who usually goes on: whoever does in a simulation that is not explored, unless it is held back.
+    /// Chooses the lane that usually continues: as in a simulation that is not explored, unless it is held back.
     ///
-    /// - Parameter first: whoever that is.
+    /// - Parameter first: the lane that continues in a simulation that is not explored.
     private func usual(of options: [Int], first: Int = 0) -> Int {
         func isFree(_ index: Int) -> Bool { delay(of: options[index]) <= pointCount }
         if isFree(first) { return first }
@@ -140,12 +141,12 @@ final class Recorder: Choices, @unchecked Sendable {
             ?? options.indices.min { rank(of: options[$0]) < rank(of: options[$1]) }!
     }
 
-    /// Of those that are held back, the one with the lowest goes on.
+    /// The rank of a held-back lane, of which the lowest continues.
     private func rank(of lane: Int) -> (delay: Int, yield: Int) {
         (max(0, delay(of: lane) - pointCount), lanes[lane].yield ?? 0)
     }
 
-    /// A thread that has jobs of tasks that are held back, and no others, is held back with them.
+    /// The delay of a lane. A thread whose waiting jobs all belong to held-back tasks is held back with them.
     private func delay(of lane: Int) -> Int {
         let tasks = lanes[lane].thread.flatMap { waiting[$0] }
         return max(lanes[lane].delay, tasks?.lazy.map { [lanes] in lanes[$0.lane].delay }.min() ?? 0)
@@ -156,7 +157,7 @@ final class Recorder: Choices, @unchecked Sendable {
         lanes[lane].yield = yieldCount
     }
 
-    // MARK: What is asked
+    // MARK: Choices
 
     func nextThread(of ready: [Int], usual: Int, _ name: (Int) -> String) -> Int {
         let options = ready.map { lane(ofThread: $0, name($0)) }
@@ -185,20 +186,20 @@ final class Recorder: Choices, @unchecked Sendable {
     }
 
     func jobCame(_ job: UnownedJob, from sender: Int, to thread: Int) {
-        // Another thread's is told of twice: when it is sent, and when it has come.
+        // A job from another thread is reported twice: when it is sent, and when it has come.
         if let place = waiting[thread]?.firstIndex(where: { $0.address == job.address }) {
             return waiting[thread]![place].isOnItsWay = false
         }
         let running = tasks[sender].flatMap { $0.isRunning ? $0.lane : nil }
         let known = if let task = job.taskNumber { laneOfTask[task] } else { running }
         let lane = known ?? self.lane(of: job, startedBy: running ?? self.lane(ofThread: sender, "main"))
-        // With a job of its own, or one of the runtime, the task that runs lets others go first, or enters an actor.
+        // With a job of its own, or one of the runtime, the running task lets others go first, or enters an actor.
         if lane == running { letOthersGoFirst(lane) }
         waiting[thread, default: []].append(
             WaitingJob(address: job.address, lane: lane, isOnItsWay: sender != thread))
     }
 
-    /// - Returns: a new one for a task; for a job of the runtime that of whoever started it.
+    /// - Returns: a new lane for a task; for a job of the runtime the lane of its starter.
     private func lane(of job: UnownedJob, startedBy parent: Int) -> Int {
         guard let task = job.taskNumber else { return parent }
         lanes[parent].children += 1
@@ -220,7 +221,7 @@ final class Recorder: Choices, @unchecked Sendable {
             (lastStep, lastDeparture) = (step, departure)
             return begin(jobs[place], of: lane, at: place, on: thread)
         }
-        // Of several jobs of a lane the first one is next. What is on its way comes after what has come.
+        // Only the first of several jobs of a lane can be next. Jobs on their way come after those that have come.
         var options: [Int] = []
         for lane in lanes + waiting.filter(\.isOnItsWay).map(\.lane) where !options.contains(lane) {
             options.append(lane)
@@ -248,7 +249,7 @@ final class Recorder: Choices, @unchecked Sendable {
     }
 
     func draw(_ what: String, usual: Int, in range: ClosedRange<Int>, drawn: Int) -> Int {
-        // Not a place like others: the network's are many, and would hide those of the program.
+        // Draws are not counted as places: the network's are many, and would hide those of the program.
         let lane = lane(ofPossibility: what)
         let step = lanes[lane].steps
         lanes[lane].steps += 1

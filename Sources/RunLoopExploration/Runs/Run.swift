@@ -3,14 +3,14 @@ internal import RunLoopSimulation
 
 /// One run of a program, with one schedule.
 struct Run {
-    /// What the run can be repeated with.
+    /// The token that repeats the run.
     let token: ScheduleToken
     var fault: Fault?
-    /// How many places there were with more than one possibility.
+    /// The number of places with more than one possibility.
     let pointCount: Int
-    /// Equal in equal runs.
+    /// A hash that is equal in equal runs.
     let digest: UInt64
-    /// What happened, if that was asked for.
+    /// A picture of the run, if one was asked for.
     let picture: String
 }
 
@@ -38,7 +38,7 @@ extension Run {
 }
 
 extension Fault {
-    /// What is wrong with a simulation at the end of a program.
+    /// Finds the fault of a simulation at the end of a program, if any.
     fileprivate init?(of simulation: Simulation, _ limits: Limits) {
         if let failure = simulation.hostFailures.first {
             self.init(.failure, "\(failure)")

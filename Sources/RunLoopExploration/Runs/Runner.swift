@@ -4,22 +4,22 @@ internal import RunLoopSimulation
 protocol Runner: ~Copyable {
     /// Tries schedules by their numbers.
     ///
-    /// - Parameter length: the most places that a run was seen to have; it grows with what is seen.
+    /// - Parameter length: the largest number of places seen in a run; it grows with each longer run.
     /// - Returns: the first that fails, and its number.
     mutating func explore(_ numbers: Range<Int>, length: inout Int) -> (number: Int, run: Run)?
 
     /// Runs one schedule.
     ///
-    /// - Parameter isDrawn: whether to tell what happened.
+    /// - Parameter isDrawn: whether to draw a picture of the run.
     mutating func replay(_ token: ScheduleToken, isDrawn: Bool) -> Run
 }
 
-/// Runs it on the calling thread.
+/// Runs schedules on the calling thread.
 struct LocalRunner: Runner {
     let portfolio: Portfolio
     let limits: Limits
     let body: (Simulation) throws -> Void
-    /// Where runs are noted that may be the last of the process.
+    /// The journal of runs that may be the last of the process.
     var journal: Journal?
 
     func explore(_ numbers: Range<Int>, length: inout Int) -> (number: Int, run: Run)? {
@@ -43,7 +43,7 @@ struct LocalRunner: Runner {
         Run(seed: seed, strategy, limits, isDrawn: isDrawn, journal, body)
     }
 
-    /// Every so many schedules one is run twice.
+    /// The distance between schedules that are run twice.
     private static let twinPeriod = 64
 
     private func difference(from run: Run) -> Fault? {

@@ -1,7 +1,7 @@
 /// Looks for a short schedule that fails in the same way.
 struct Shrinking {
     private let kind: Fault.Kind
-    /// How many runs it has taken.
+    /// The number of runs so far.
     private(set) var attempts = 0
 
     private static let mostAttempts = 2000
@@ -10,8 +10,8 @@ struct Shrinking {
         self.kind = kind
     }
 
-    /// - Returns: a schedule that fails in the same way; without any one of its departures it would not, and neither with
-    ///   one in the place of two.
+    /// - Returns: a schedule that fails in the same way, but not without any one of its departures, nor with one
+    ///   departure in the place of two.
     mutating func shrink(_ token: ScheduleToken, _ runner: inout some Runner & ~Copyable) -> ScheduleToken {
         var shortest = takeAway(from: token, &runner)
         while let merged = merge(shortest, &runner) { shortest = takeAway(from: merged, &runner) }
@@ -48,7 +48,7 @@ struct Shrinking {
         from token: ScheduleToken, _ runner: inout some Runner & ~Copyable
     ) -> ScheduleToken {
         var shortest = token
-        // The seed first: with another one other departures may be needed.
+        // The seed comes first: another one may need other departures.
         for seed in [0, 1] as [UInt64] where seed < token.seed {
             guard let shorter = attempt(ScheduleToken(seed: seed, departures: token.departures), &runner) else {
                 continue
@@ -57,7 +57,7 @@ struct Shrinking {
             break
         }
         if let shorter = attempt(ScheduleToken(seed: shortest.seed), &runner) { return shorter }
-        // Chance departs at many places of the same name.
+        // Draws with the same name depart at many places.
         var seen: Set<String> = []
         for departure in shortest.departures where seen.insert(departure.place).inserted {
             guard case .possibility = departure.instead else { continue }
@@ -84,7 +84,7 @@ struct Shrinking {
         return shortest
     }
 
-    /// - Returns: the departures that were made, if the run fails in the same way.
+    /// - Returns: the departures of the run, if it fails in the same way.
     private mutating func attempt(_ token: ScheduleToken, _ runner: inout some Runner & ~Copyable) -> ScheduleToken? {
         guard attempts < Self.mostAttempts else { return nil }
         attempts += 1

@@ -1,5 +1,5 @@
 extension String {
-    /// The text with some of its bytes as a per cent sign and two digits, as in an address.
+    /// Replaces some bytes of the text by a per cent sign and two digits, as in an address.
     func escaped(_ isEscaped: (UInt8) -> Bool) -> String {
         var bytes: [UInt8] = []
         for byte in utf8 {
@@ -12,7 +12,7 @@ extension String {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The text that ``escaped(_:)`` has given; `nil` if it gives no such text.
+    /// Restores a text from the result of ``escaped(_:)``; `nil` if the text is no such result.
     init?(unescaping text: Substring) {
         var (rest, bytes) = (Array(text.utf8)[...], [UInt8]())
         while let byte = rest.popFirst() {

@@ -1,31 +1,31 @@
 internal import RunLoopSimulation
 
 extension Exploration {
-    /// A kind of strategies. A value and `Sendable`.
+    /// A kind of strategy. A value and `Sendable`.
     public enum Strategies: Sendable, Hashable, CaseIterable {
-        /// At each place, anything.
+        /// Any possibility, at each place.
         case random
         /// Tasks and threads have priorities, which are random and change at a few places.
         case priorities
-        /// What usually happens, but for one to three places.
+        /// The usual choice, except at one to three places.
         case fewDepartures
     }
 }
 
 typealias Strategies = Exploration.Strategies
 
-/// Which schedules are tried.
+/// The schedules to try.
 struct Portfolio {
-    /// What they follow from.
+    /// The seed of the schedules.
     let seed: UInt64
-    /// Those that have failed before.
+    /// Schedules that have failed before.
     let former: [ScheduleToken]
     let strategies: Set<Strategies>
 
-    /// The schedule with a number.
+    /// The schedule with that number.
     ///
-    /// - Parameter length: the most places that a run was seen to have.
-    /// - Returns: the seed of its world, and what chooses.
+    /// - Parameter length: the largest number of places seen in a run.
+    /// - Returns: the seed of its world, and the strategy that chooses.
     func schedule(_ number: Int, length: Int) -> (seed: UInt64, any Strategy) {
         if number < former.count { return (former[number].seed, ReplayStrategy(former[number].departures)) }
         // The first schedule is the usual one.

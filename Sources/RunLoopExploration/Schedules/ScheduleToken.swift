@@ -1,39 +1,39 @@
-/// A schedule of a simulated program: its seed, and where it departs from what usually happens.
+/// A schedule of a simulated program: its seed, and its departures from the usual choices.
 ///
 /// It replays the schedule, in any process, as long as the program is the same. A value and `Sendable`.
 public struct ScheduleToken: Sendable, Hashable {
-    /// What all chance of the simulation follows from.
+    /// The seed of all chance in the simulation.
     public var seed: UInt64
 
-    /// Where another task or thread went first than usual, or something unusual was chosen, in the order in which that
-    /// happened.
+    /// The places where another task or thread went first than usual, or something unusual was chosen, in order of
+    /// time.
     public var departures: [Departure]
 
-    /// A schedule of these departures. Without any, a task runs until it waits, threads have their turns in the order in
-    /// which they were started, and each choice is the first one.
+    /// Creates a schedule with these departures. Without any, a task runs until it waits, threads have their turns in
+    /// the order in which they were started, and each choice is the first one.
     public init(seed: UInt64, departures: [Departure] = []) {
         self.seed = seed
         self.departures = departures
     }
 
-    /// A place where a schedule departs from what usually happens. A value and `Sendable`.
+    /// A place where a schedule departs from the usual choice. A value and `Sendable`.
     public struct Departure: Sendable, Hashable {
-        /// What would have gone on: the name of a task, or of a thread with an asterisk before it; or what was chosen.
+        /// The name of the task that would have continued, of the thread, with an asterisk before it, or of the choice.
         public let place: String
-        /// How many steps it had made; how often that had been chosen before.
+        /// The number of steps that it had made, or of earlier choices with the name.
         public let step: Int
-        /// What happens instead.
+        /// The event that happens instead.
         public let instead: Instead
 
-        /// What happens instead of what is usual. A value and `Sendable`.
+        /// The event that replaces the usual one. A value and `Sendable`.
         public enum Instead: Sendable, Hashable {
-            /// Another task goes on, or another thread.
+            /// Another task, or another thread, continues.
             case other(String)
-            /// The possibility with that number comes true.
+            /// The possibility with that number is chosen.
             case possibility(Int)
         }
 
-        /// A departure from what `place` would have done next after so many steps.
+        /// Creates a departure from the next step of `place` after so many steps.
         public init(place: String, step: Int, instead: Instead) {
             self.place = place
             self.step = step
@@ -43,7 +43,7 @@ public struct ScheduleToken: Sendable, Hashable {
 }
 
 extension ScheduleToken.Departure: CustomStringConvertible {
-    /// For example `b@0>a`: task `b` would have made its first step, and `a` goes on instead; or `link is cut@2=1`.
+    /// For example `b@0>a`: task `b` would have made its first step, and `a` continues instead; or `link is cut@2=1`.
     public var description: String {
         switch instead {
         case .other(let name): "\(Self.quote(place))@\(step)>\(Self.quote(name))"
@@ -66,7 +66,7 @@ extension ScheduleToken.Departure: CustomStringConvertible {
         }
     }
 
-    /// What tokens are made of.
+    /// The characters that separate the parts of a token.
     private static let marks = Set("%@>=;".utf8)
 
     private static func quote(_ name: String) -> String {
@@ -78,7 +78,7 @@ extension ScheduleToken: LosslessStringConvertible {
     /// For example `7:b@0>a;a@7>b`.
     public var description: String { "\(seed):" + departures.map(\.description).joined(separator: ";") }
 
-    /// The schedule that a token's text names; `nil` if it is not the text of a token.
+    /// Reads the text of a token; `nil` if it is not the text of a token.
     public init?(_ text: String) {
         guard let colon = text.firstIndex(of: ":"), let seed = UInt64(text[..<colon]) else { return nil }
         var departures: [Departure] = []

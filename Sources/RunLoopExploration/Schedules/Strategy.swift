@@ -7,15 +7,16 @@ struct ChoicePoint {
     }
 
     let kind: Kind
-    /// How many such places the run has had before.
+    /// The number of such places earlier in the run.
     let number: Int
-    /// Who may go on: the numbers of tasks or threads. Of possibilities, what is chosen, as often as there are some.
+    /// The tasks or threads that may continue, by number; among possibilities, the number of the choice, repeated for
+    /// each.
     let lanes: [Int]
-    /// Which of them usually does.
+    /// The index of the usual one.
     let usual: Int
-    /// How many steps that one has made; how often the possibilities have been chosen from.
+    /// The number of steps of the usual lane, or of earlier choices with the name.
     let step: Int
-    /// When each of the lanes let others go first, counted, if it has not gone on since.
+    /// The number of the yield at which each lane let others go first, if it has not continued since.
     let yields: [Int?]
     /// The name of a lane.
     let name: (Int) -> String
@@ -23,19 +24,19 @@ struct ChoicePoint {
 
 /// Chooses at each place of one run.
 protocol Strategy {
-    /// What it does, in a word or two.
+    /// A name of a word or two.
     var name: String { get }
 
-    /// - Returns: which of the lanes of the place, or possibilities, it is.
+    /// - Returns: the index of a lane of the place, or of a possibility.
     mutating func choose(at point: ChoicePoint) -> Int
 
-    /// What comes of chance.
+    /// Chooses the value of a random quantity.
     ///
     /// - Parameters:
-    ///   - name: what is drawn.
-    ///   - step: how often it was before.
-    ///   - drawn: what the seed says.
-    /// - Returns: what comes; `nil` for what usually does.
+    ///   - name: the name of the quantity.
+    ///   - step: the number of earlier draws with this name.
+    ///   - drawn: the value that the seed gives.
+    /// - Returns: the value; `nil` for the usual one.
     mutating func draw(_ name: String, step: Int, drawn: Int) -> Int?
 }
 
@@ -43,8 +44,8 @@ extension Strategy {
     func draw(_ name: String, step: Int, drawn: Int) -> Int? { drawn }
 }
 
-/// Chooses evenly among tasks and among threads. Of possibilities the usual one comes true, but for one time in two, in
-/// eight, or in sixty-four: what may happen often is to happen seldom in some runs.
+/// Chooses evenly among tasks and among threads. Of possibilities it takes the usual one, except one time in two, in
+/// eight, or in sixty-four: some runs choose the others only seldom.
 struct RandomStrategy: Strategy {
     let name = "random"
     private var numbers: SeededNumbers
@@ -62,20 +63,20 @@ struct RandomStrategy: Strategy {
     }
 }
 
-/// Goes on with whoever is ahead in a random order, which changes at a few random places: PCT, by Burckhardt and others,
-/// "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs".
+/// Continues with the first in a random order, which changes at a few random places: PCT, by Burckhardt and others, "A
+/// Randomized Scheduler with Probabilistic Guarantees of Finding Bugs".
 struct PriorityStrategy: Strategy {
     let name = "priorities"
     private var numbers: SeededNumbers
     private var priorities: [Int: UInt64] = [:]
-    /// Where whoever is ahead falls behind all others.
+    /// The places where the first in the order falls behind all others.
     private let changes: Set<Int>
     private var lowest: UInt64 = 1 << 32
     private let rarity: Int
 
     /// - Parameters:
     ///   - depth: one more than the number of changes.
-    ///   - length: how many places a run has.
+    ///   - length: the number of places in a run.
     init(depth: Int, length: Int, numbers: SeededNumbers) {
         var numbers = numbers
         changes = Set((1..<depth).map { _ in Int.random(in: 0..<max(1, length), using: &numbers) })
@@ -100,21 +101,21 @@ struct PriorityStrategy: Strategy {
 
     private mutating func ahead(of point: ChoicePoint) -> Int {
         for lane in point.lanes where priorities[lane] == nil { priorities[lane] = numbers.next() | 1 << 63 }
-        // Whoever lets others go first may wait for them, and would go on for ever.
+        // A lane that lets others go first may wait for them, and would continue for ever.
         let free = point.lanes.indices.filter { point.yields[$0] == nil }
         return free.max { priorities[point.lanes[$0]]! < priorities[point.lanes[$1]]! }
             ?? point.lanes.indices.min { point.yields[$0]! < point.yields[$1]! }!
     }
 }
 
-/// Does what is usual but at a few random places.
+/// Takes the usual choice except at a few random places.
 struct FewDeparturesStrategy: Strategy {
     let name = "few departures"
     private var numbers: SeededNumbers
     private let places: Set<Int>
-    /// Whether, instead of going on with one as long as it can, each has its turn after the others.
+    /// Whether each lane has its turn after the others, instead of continuing as long as it can.
     private let takesTurns: Bool
-    /// When a lane had its last turn.
+    /// The number of each lane's last turn.
     private var turns: [Int: Int] = [:]
 
     init(_ count: Int, length: Int, takesTurns: Bool, numbers: SeededNumbers) {
@@ -140,7 +141,7 @@ struct FewDeparturesStrategy: Strategy {
     }
 }
 
-/// Departs where a schedule says.
+/// Departs at the places of a schedule.
 struct ReplayStrategy: Strategy {
     var name: String { departures.isEmpty ? "what usually happens" : "a former schedule" }
     private struct Place: Hashable {
@@ -148,7 +149,7 @@ struct ReplayStrategy: Strategy {
         let step: Int
     }
 
-    /// What happens instead, the next one last.
+    /// The events that happen instead at each place, the next one last.
     private var departures: [Place: [ScheduleToken.Departure.Instead]] = [:]
 
     init(_ departures: [ScheduleToken.Departure]) {
@@ -177,7 +178,7 @@ struct ReplayStrategy: Strategy {
     }
 }
 
-/// Departs nearly where a schedule says that has failed before: at a place more, at one less, or a step earlier or later.
+/// Departs near the places of a schedule that has failed before: at one place more or less, or a step earlier or later.
 struct NearbyStrategy: Strategy {
     let name = "near to a failure"
     private var replay: ReplayStrategy

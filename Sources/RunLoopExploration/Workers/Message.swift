@@ -1,4 +1,4 @@
-/// What an exploration and the process that runs its schedules say to each other: one line each, of words between spaces.
+/// A message between an exploration and the process that runs its schedules: one line of words between spaces.
 enum Message {
     /// Try these schedules.
     case explore(Range<Int>, length: Int)
@@ -6,7 +6,7 @@ enum Message {
     case replay(ScheduleToken, isDrawn: Bool)
     /// All have passed.
     case passed(length: Int)
-    /// A run: the first one that failed, with the number of its schedule, or the one that was asked for.
+    /// A run: the first one that failed, with the number of its schedule, or the requested one.
     case run(Run, number: Int, length: Int)
 
     init?(_ line: some StringProtocol) {

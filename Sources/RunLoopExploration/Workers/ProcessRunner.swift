@@ -1,4 +1,4 @@
-/// Has another process run the program; a new one whenever it ends.
+/// Runs the program in another process, and in a new one whenever that ends.
 struct ProcessRunner: ~Copyable, Runner {
     private let command: [String]
     private let name: String
@@ -6,8 +6,8 @@ struct ProcessRunner: ~Copyable, Runner {
     private var process: WorkerProcess?
 
     /// - Parameters:
-    ///   - command: what calls this program again.
-    ///   - name: of the exploration in it.
+    ///   - command: the command that runs this program again.
+    ///   - name: the name of the exploration in it.
     init(_ command: [String], serving name: String, longestRun: Duration) {
         self.command = command
         self.name = name

@@ -2,10 +2,10 @@ internal import Glibc
 
 /// The process that runs the schedules of an exploration.
 ///
-/// It is the same program as the one that explores, called again, and comes to the same exploration in it. What traps,
-/// ends this process and not the one that explores.
+/// It runs the same program as the exploring process, and reaches the same exploration in it. A trap ends this process,
+/// and the exploring process survives.
 enum Worker {
-    /// What the environment tells the process: which exploration it is to serve.
+    /// The environment variable that names the exploration to serve.
     static let variable = "RUNLOOP_EXPLORES"
 
     /// The descriptors of such a process.
@@ -13,18 +13,18 @@ enum Worker {
         static let requests: Int32 = 3, answers: Int32 = 4, journal: Int32 = 5
     }
 
-    /// Which exploration this process serves, if it is such a process.
+    /// The name of the exploration that this process serves, if it serves one.
     static var served: String? { getenv(variable).map { String(cString: $0) } }
 
-    /// Before the last answer of a process.
+    /// The mark before the last answer of a process.
     static let lastMark = "last "
 
-    /// With more threads than that a process ends, and another one goes on: those of hosts that have crashed stay.
+    /// The number of threads above which a process ends and another one continues: threads of crashed hosts stay.
     private static let mostThreads = 500
 
-    /// Serves until nobody asks any more, and ends the process.
+    /// Serves until no more requests come, and ends the process.
     ///
-    /// - Parameter makeRunner: makes what runs the schedules, with where they are noted.
+    /// - Parameter makeRunner: makes the runner of the schedules, with the journal in which it notes them.
     static func serve(_ makeRunner: (Journal) -> LocalRunner) -> Never {
         let runner = makeRunner(Journal(Descriptor.journal))
         guard let requests = fdopen(Descriptor.requests, "r"), let answers = fdopen(Descriptor.answers, "w") else {
@@ -46,7 +46,7 @@ enum Worker {
 
     private static var threadCount: Int {
         var status = stat()
-        // Each thread has a folder there, which is a link to it.
+        // Each thread has a folder there, which adds a link.
         return stat("/proc/self/task", &status) == 0 ? Int(status.st_nlink) - 2 : 0
     }
 

@@ -5,7 +5,7 @@ internal import RunLoopCore
 /// A process that runs schedules.
 final class WorkerProcess {
     enum Outcome {
-        /// After the last answer the process ends.
+        /// An answer; after the last one the process ends.
         case answer(Message, isLast: Bool)
         /// The process has ended before it has answered, or was killed.
         case ended(Fault)
@@ -18,11 +18,11 @@ final class WorkerProcess {
     private let errors: Int32
     private var hasEnded = false
     private var received: [UInt8] = []
-    /// The end of what the process has said of errors.
+    /// The last part of the process's standard error.
     private var said: [UInt8] = []
 
     init(_ command: [String], serving name: String) {
-        // Not pipes: writing to a process that has ended would end this one too.
+        // Not pipes: a write to a process that has ended would end this one too.
         func makePair() -> (own: Int32, other: Int32) {
             var ends = [Int32](repeating: 0, count: 2)
             let status = socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends)
@@ -36,7 +36,7 @@ final class WorkerProcess {
 
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
-        // Above those that they become.
+        // Above the numbers that they get in the process.
         let sources = [requests.other, answers.other, memory].map { fcntl($0, F_DUPFD_CLOEXEC, 16) }
         let targets = [Worker.Descriptor.requests, Worker.Descriptor.answers, Worker.Descriptor.journal]
         for (source, target) in zip(sources, targets) { posix_spawn_file_actions_adddup2(&actions, source, target) }
@@ -46,7 +46,7 @@ final class WorkerProcess {
         let inherited = Array(UnsafeBufferPointer(start: environ, count: Self.environmentCount)).compactMap { entry in
             entry.map { String(cString: $0) }
         }
-        // A trap is found, and nobody reads where it was.
+        // The exploration reports a trap itself, and nobody reads its backtrace.
         let own = ["\(Worker.variable)=\(name)", "SWIFT_BACKTRACE=enable=no"]
         let others = inherited.filter { !$0.hasPrefix("\(Worker.variable)=") && !$0.hasPrefix("SWIFT_BACKTRACE=") }
         let arguments = command.map { strdup($0) } + [nil]
@@ -78,11 +78,11 @@ final class WorkerProcess {
 
     private static let longestStart = Duration.seconds(300)
 
-    /// - Parameter limit: for how long it may make no progress.
+    /// - Parameter limit: the longest time without progress.
     func ask(_ message: Message, within limit: Duration) -> Outcome {
         let line = Array((message.line + "\n").utf8)
         var sent = 0
-        // The process reads all before it answers, so this does not block for long.
+        // The process reads the whole message before it answers, so this does not block for long.
         while sent < line.count {
             let count = line[sent...].withUnsafeBytes {
                 send(requests, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
@@ -112,7 +112,7 @@ final class WorkerProcess {
             if polled[0].revents != 0, Self.read(answers, into: &received) == 0 { return .ended(end()) }
             let now = ContinuousClock.now
             if journal.number != number || !journal.hasBegun { (number, since) = (journal.number, now) }
-            // The way to the exploration may be long.
+            // The program may take long to reach the exploration.
             if now - since > limit || !journal.hasBegun && now - asked > Self.longestStart {
                 kill(identifier, SIGKILL)
                 return .ended(Fault(.hang, "the run has not ended in \(limit)"))
@@ -127,10 +127,10 @@ final class WorkerProcess {
         return count
     }
 
-    /// What a line has that says why a process traps.
+    /// The words in a line that gives the reason for a trap.
     private static let trapWords = ["Fatal error: ", "Precondition failed: ", "Assertion failed: "]
 
-    /// The process has ended: why.
+    /// Finds out why the process has ended.
     private func end() -> Fault {
         var status: Int32 = 0
         waitpid(identifier, &status, 0)

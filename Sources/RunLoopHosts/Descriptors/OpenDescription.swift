@@ -2,11 +2,11 @@ internal import Glibc
 internal import RunLoopCore
 internal import RunLoopSimulation
 
-/// What descriptors of simulated processes lead to, such as a socket or a file. Several may lead to the same one, also those
-/// of several processes.
+/// The target of descriptors of simulated processes, such as a socket or a file. Several descriptors may refer to one,
+/// even those of several processes.
 class OpenDescription {
     private var holders = 0
-    /// With the system through which each of them came.
+    /// The watches, each with the system through which it came.
     private var watches: [(watch: DescriptorWatch, system: AnyObject)] = []
 
     /// Whether a loop can wait for it.
@@ -15,7 +15,7 @@ class OpenDescription {
 
     func read(into room: UnsafeMutableRawBufferPointer) -> Int { Int(fail(EINVAL)) }
     func write(_ bytes: UnsafeRawBufferPointer) -> Int { Int(fail(EINVAL)) }
-    /// No descriptor leads to it any more.
+    /// Called when no descriptor refers to it any more.
     func close() {}
 
     final func fail(_ reason: Int32) -> Int32 {
@@ -29,7 +29,7 @@ class OpenDescription {
         holders += 1
     }
 
-    /// A descriptor of a process is closed.
+    /// Releases a descriptor that a process has closed.
     final func letGo(_ descriptor: Int32, of system: AnyObject) {
         watches.removeAll { $0.system === system && $0.watch.descriptor == descriptor }
         holders -= 1
@@ -47,13 +47,13 @@ class OpenDescription {
         watches.removeAll { $0.watch === watch }
     }
 
-    /// What it is ready for may have changed.
+    /// Notes the present readiness, which may have changed.
     final func tell() {
         let readiness = readiness
         for (watch, _) in watches { watch.note(readiness) }
     }
 
-    /// Its machine has lost it.
+    /// Forgets the watches, when its machine has stopped.
     final func forgetWatches() {
         watches.removeAll()
     }

@@ -2,17 +2,17 @@ internal import Glibc
 internal import RunLoopCore
 internal import RunLoopUnix
 
-/// The bytes of a pipe that were written and not read.
+/// The bytes of a pipe that were written and not yet read.
 final class SimulatedPipe {
     fileprivate static let capacity = 65_536
-    /// So many bytes are written at once or not at all.
+    /// The number of bytes that are written at once or not at all.
     fileprivate static let atom = 4_096
 
     fileprivate let bytes = ByteBuffer(capacity: 64)
     fileprivate private(set) weak var reader: PipeSide?
     fileprivate private(set) weak var writer: PipeSide?
 
-    /// A pipe, as those hold it who read and write.
+    /// Makes a pipe, as its reading and its writing side.
     static func make() -> (reading: PipeSide, writing: PipeSide) {
         let pipe = SimulatedPipe()
         let (reading, writing) = (PipeSide(pipe), PipeSide(pipe))
@@ -24,7 +24,7 @@ final class SimulatedPipe {
 /// One side of a pipe.
 final class PipeSide: OpenDescription {
     private let pipe: SimulatedPipe
-    /// Whether any descriptor leads to it.
+    /// Whether any descriptor refers to it.
     private var isOpen = true
 
     fileprivate init(_ pipe: SimulatedPipe) {

@@ -2,7 +2,7 @@ internal import RunLoopCore
 internal import RunLoopSimulation
 internal import RunLoopUnix
 
-/// Counts a signal that a simulated process is sent.
+/// Counts the signals of one kind that a simulated process receives.
 final class SimulatedSignalCounter: OpenDescription, SignalCounter {
     let signal: Signal
     var descriptor: Int32 = -1

@@ -1,8 +1,8 @@
 internal import RunLoopCore
 
-/// What a standard stream leads to that is neither a pipe nor a file. There is nothing to read in it.
+/// A standard stream that is neither a pipe nor a file; it gives no input.
 final class StandardStream: OpenDescription {
-    /// Told what is written.
+    /// Receives the written text.
     private let output: (String) -> Void
 
     init(_ output: @escaping (String) -> Void = { _ in }) {

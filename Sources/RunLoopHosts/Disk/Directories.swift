@@ -1,8 +1,8 @@
-/// The directories of a simulated disk, by their paths from the root. A crash takes none away.
+/// The directories of a simulated disk, by their paths from the root. A crash removes none.
 struct Directories {
     private var paths: Set<String> = ["/"]
 
-    /// Those that a new machine has.
+    /// The directories of a new machine.
     static let usual = [
         "/bin", "/data", "/dev", "/etc", "/home", "/opt", "/proc", "/root", "/run", "/srv", "/state", "/sys", "/tmp",
         "/usr/bin", "/usr/lib", "/usr/local/bin", "/usr/share", "/var/cache", "/var/lib", "/var/log", "/var/run",
@@ -13,7 +13,7 @@ struct Directories {
         for path in Self.usual { add(path) }
     }
 
-    /// Adds a directory, and those that it is in.
+    /// Adds a directory and its ancestors.
     mutating func add(_ path: String) {
         var path = Self.name(path)
         while paths.insert(path).inserted { path = Self.parent(of: path) }
@@ -23,7 +23,7 @@ struct Directories {
 
     // MARK: Paths
 
-    /// The one path from the root, of all that lead to the same place.
+    /// The canonical path from the root, of all that lead to the same place.
     static func name(_ path: String) -> String {
         var parts: [Substring] = []
         for part in path.split(separator: "/") where part != "." {
@@ -32,7 +32,7 @@ struct Directories {
         return "/" + parts.joined(separator: "/")
     }
 
-    /// The directory that a path leads into.
+    /// The directory of a path's last component.
     static func parent(of path: String) -> String {
         let name = name(path)
         let end = name.lastIndex(of: "/")!

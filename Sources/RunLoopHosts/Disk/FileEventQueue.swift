@@ -2,7 +2,7 @@ internal import Glibc
 internal import RunLoopCore
 internal import RunLoopUnix
 
-/// What a file watcher of a simulated process watches, and what has happened there: the kernel's inotify instance.
+/// The watches of a file watcher of a simulated process, and their pending events: the kernel's inotify instance.
 final class FileEventQueue: OpenDescription, FileEventTaker {
     private enum Target {
         case file(FileNode)
@@ -71,7 +71,7 @@ final class FileEventQueue: OpenDescription, FileEventTaker {
     }
 
     private func append(_ record: InotifyRecord) {
-        // As in the kernel, what is the same as the last one is not told twice.
+        // As in the kernel, an event that equals the last one is dropped.
         guard records.last != record else { return }
         let overflow = InotifyRecord(watch: -1, mask: UInt32(IN_Q_OVERFLOW), cookie: 0, name: [])
         guard records.count < disk.fileEventLimit else {

@@ -1,23 +1,23 @@
-/// A file of a simulated disk, whatever its name is.
+/// A file of a simulated disk, independent of its name.
 final class FileNode {
     enum Change {
         case write([UInt8], at: Int)
         case truncate(Int)
     }
 
-    /// What whoever looks finds.
+    /// The bytes that a reader finds.
     var content: [UInt8] = []
-    /// What a crash leaves, whatever happens.
+    /// The bytes that survive every crash.
     var durable: [UInt8] = []
-    /// What has changed since.
+    /// The changes since the last sync.
     var changes: [Change] = []
-    /// Who keeps others away.
+    /// The owner of the lock, if it is locked.
     weak var lock: AnyObject?
-    /// How often it is open.
+    /// The number of times that it is open.
     var openings = 0
-    /// Its name, or what that was last.
+    /// Its present or last name.
     var path: String
-    /// It is a directory, which a process has opened.
+    /// Whether it is a directory, which a process has opened.
     let isDirectory: Bool
 
     init(_ path: String, isDirectory: Bool = false) {
@@ -25,12 +25,12 @@ final class FileNode {
     }
 }
 
-/// Who is told what happens on a disk.
+/// A receiver of the events on a disk.
 protocol FileEventTaker: AnyObject {
-    /// Something has happened to a name in a directory.
+    /// Takes an event of a name in a directory.
     ///
-    /// - Parameter kind: one of those of `inotify`.
+    /// - Parameter kind: one of the kinds of `inotify`.
     func take(_ kind: Int32, in directory: String, name: String, cookie: UInt32)
-    /// Something has happened to a file, by whatever name.
+    /// Takes an event of a file, by whatever name.
     func take(_ kind: Int32, of node: FileNode)
 }

@@ -3,15 +3,15 @@ internal import RunLoopCore
 internal import RunLoopSimulation
 internal import RunLoopUnix
 
-/// The disk of a ``SimulatedHost``. What was written and not synced may be lost when the host crashes, and what was lost, or
-/// torn, follows from the simulation's seed; what was synced stays. It can be full, slow and broken.
+/// The disk of a ``SimulatedHost``. A crash of the host may lose or tear bytes that were written and not synced, as the
+/// simulation's seed decides; synced bytes stay. The disk can be full, slow and broken.
 ///
-/// It has the usual directories of a Linux system, `/data` and `/state`, and those in which a test has installed something.
-/// Elsewhere nothing can be opened, as on a real disk. ``/RunLoopUnix/Disk`` leads to it in the programs of its host. Files
-/// that are opened otherwise are the real ones. It outlives processes and crashes. Use it from the simulation's threads; it
-/// is `Sendable`.
+/// It has the usual directories of a Linux system, `/data` and `/state`, and those in which a test has installed
+/// something. Files cannot be opened elsewhere, as on a real disk. ``/RunLoopUnix/Disk`` leads to it in the programs of
+/// its host. Files that are opened otherwise are the real ones. It outlives processes and crashes. Use it from the
+/// simulation's threads; it is `Sendable`.
 public final class SimulatedDisk: Sendable {
-    /// What a disk is asked to do.
+    /// An operation of a disk.
     public enum Operation: Sendable, Hashable, CaseIterable {
         case open, write, truncate, sync, read, rename, remove, syncDirectory
     }
@@ -47,20 +47,21 @@ public final class SimulatedDisk: Sendable {
         self.surroundings = surroundings
     }
 
-    // MARK: What tests do
+    // MARK: For tests
 
-    /// How many bytes all files may have together; `nil`, the default, for any number. Beyond it a write fails with `ENOSPC`.
+    /// The largest number of bytes in all files together; `nil`, the default, sets no limit. A write beyond it fails
+    /// with `ENOSPC`.
     public var capacity: Int? {
         get { state.capacity }
         set { state.capacity = newValue }
     }
 
-    /// Has an operation fail from now on, with that `errno`; with `nil` it works again.
+    /// Makes an operation fail from now on, with that `errno`; with `nil` it works again.
     public func fail(_ operation: Operation, errno: Int32?) {
         state.failures[operation] = errno
     }
 
-    /// How long an operation takes from now on: it blocks its thread. Nothing, unless set.
+    /// Makes an operation take so long from now on, while it blocks its thread; no time unless set.
     public func slow(_ operation: Operation, by duration: Duration) {
         state.durations[operation] = duration
     }
@@ -68,15 +69,15 @@ public final class SimulatedDisk: Sendable {
     /// The paths of all files, sorted.
     public var paths: [String] { state.names.keys.sorted() }
 
-    /// What a process would read in a file; `nil` if there is none.
+    /// The bytes that a process would read in a file; `nil` if there is no such file.
     public func contents(of path: String) -> [UInt8]? { node(at: path)?.content }
 
-    /// Makes a directory, and those that it is in, for good. Does nothing if it is there.
+    /// Makes a directory and its ancestors, durably. Does nothing if it exists.
     public func installDirectory(at path: String) {
         state.directories.add(path)
     }
 
-    /// Writes a file, for good, as a person does who is asked to. The directories that it is in are made.
+    /// Writes a file, durably, like a person at the keyboard, and makes its missing directories.
     public func install(_ contents: [UInt8], at path: String) {
         let path = Directories.name(path)
         state.directories.add(Directories.parent(of: path))
@@ -89,7 +90,7 @@ public final class SimulatedDisk: Sendable {
         tell(IN_CLOSE_WRITE, node)
     }
 
-    /// Removes a file, for good. Does nothing if there is none.
+    /// Removes a file, durably. Does nothing if there is none.
     public func removeFile(at path: String) {
         let path = Directories.name(path)
         guard let node = state.names[path] else { return }
@@ -97,7 +98,7 @@ public final class SimulatedDisk: Sendable {
         tellOfRemoval(of: node, at: path)
     }
 
-    /// Gives a file another name, for good, in place of what had that name before. Does nothing if there is none.
+    /// Renames a file, durably, and replaces a file that had the new name. Does nothing if there is no such file.
     public func moveFile(at path: String, to newPath: String) {
         let (path, newPath) = (Directories.name(path), Directories.name(newPath))
         state.directories.add(Directories.parent(of: newPath))
@@ -109,8 +110,8 @@ public final class SimulatedDisk: Sendable {
         tellOfMove(of: node, from: path, to: newPath, replacing: replaced)
     }
 
-    /// How many events wait for a file watcher of the host at most; 16,384 unless set. What comes then is lost, and the
-    /// watcher is told of an overflow.
+    /// The largest number of events that wait for a file watcher of the host; 16,384 unless set. Later events are lost,
+    /// and the watcher learns of an overflow.
     public var fileEventLimit: Int {
         get { state.fileEventLimit }
         set { state.fileEventLimit = newValue }
@@ -128,7 +129,7 @@ public final class SimulatedDisk: Sendable {
         return -1
     }
 
-    /// Why nothing can be at a path; `nil` if something may be: what it leads through are directories.
+    /// The reason why no file can be at a path; `nil` if its parents are directories.
     private func reason(against path: String) -> Int32? {
         if path.isEmpty { return ENOENT }
         var directory = "/"
@@ -142,13 +143,13 @@ public final class SimulatedDisk: Sendable {
 
     /// Whether a file may be made at a path.
     ///
-    /// - Returns: what speaks against it.
+    /// - Returns: the reason against it, if any.
     func check(newFileAt path: String) -> Int32? {
         if let reason = reason(against: path) { return reason }
         return exists(path) ? EEXIST : nil
     }
 
-    /// - Parameter flags: those of the system.
+    /// - Parameter flags: the flags of the system call.
     func open(_ path: String, flags: Int32) -> FileNode? {
         let name = Directories.name(path)
         if let reason = begin(.open) ?? reason(against: path) ?? reason(against: name, path, flags) {
@@ -169,7 +170,7 @@ public final class SimulatedDisk: Sendable {
 
     func isDirectory(_ path: String) -> Bool { state.directories.contains(path) }
 
-    /// - Parameter owner: who has opened it.
+    /// - Parameter owner: the open file that takes the lock.
     func lock(_ node: FileNode, by owner: AnyObject) -> Int32 {
         guard node.lock ?? owner === owner else { return fail(EWOULDBLOCK) }
         node.lock = owner
@@ -192,7 +193,7 @@ public final class SimulatedDisk: Sendable {
         return state.names.values.reduce(0) { seen.insert(ObjectIdentifier($1)).inserted ? $0 + $1.content.count : $0 }
     }
 
-    /// The end of the longest file, as in ext4.
+    /// The largest size of a file, as in ext4.
     private static let mostBytes = 1 << 44
 
     func write(_ bytes: UnsafeRawBufferPointer, to node: FileNode, at offset: Int) -> Int {
@@ -223,7 +224,7 @@ public final class SimulatedDisk: Sendable {
     }
 
     func sync(_ node: FileNode) -> Int32 {
-        // What takes time is safe at its end.
+        // A slow sync is complete only at its end.
         if let reason = begin(.sync) { return fail(reason) }
         node.durable = node.content
         node.changes.removeAll()
@@ -243,7 +244,7 @@ public final class SimulatedDisk: Sendable {
         return isDirectory(path) || !path.hasSuffix("/") && node(at: path) != nil
     }
 
-    /// Why what is at a path cannot be used.
+    /// The reason why a process cannot use the file at a path.
     ///
     /// - Parameter ifDirectory: the reason if it is a directory.
     func reason(againstUseOf path: String, ifDirectory: Int32? = nil) -> Int32? {
@@ -254,7 +255,7 @@ public final class SimulatedDisk: Sendable {
     }
 
     func rename(_ path: String, to newPath: String) -> Int32 {
-        // Directories stay where they are, as if somebody used them. None can move into itself.
+        // Directories stay where they are, as if they were in use. None can move into itself.
         let isWithin = Directories.name(newPath).hasPrefix(Directories.name(path) + "/")
         let reason =
             begin(.rename) ?? reason(againstUseOf: path, ifDirectory: isWithin ? EINVAL : EBUSY)
@@ -308,7 +309,7 @@ public final class SimulatedDisk: Sendable {
         state.queues.removeAll { $0 === queue }
     }
 
-    /// Something has happened to a name.
+    /// Reports an event of a name.
     private func tell(_ kind: Int32, at path: String, cookie: UInt32 = 0) {
         guard !state.queues.isEmpty else { return }
         let name = String(path.split(separator: "/").last!)
@@ -316,7 +317,7 @@ public final class SimulatedDisk: Sendable {
         for queue in state.queues { queue.take(kind, in: directory, name: name, cookie: cookie) }
     }
 
-    /// Something has happened to what is in a file.
+    /// Reports an event of the content of a file.
     private func tell(_ kind: Int32, _ node: FileNode) {
         guard !state.queues.isEmpty else { return }
         tell(kind, at: node.path)
@@ -344,7 +345,7 @@ public final class SimulatedDisk: Sendable {
         tell(IN_DELETE, at: path)
     }
 
-    /// A file goes when it has no name any more and nobody has it open.
+    /// Reports the end of a file, if it has no name any more and is not open.
     private func tellIfGone(_ node: FileNode) {
         guard node.openings == 0, state.names[node.path] !== node else { return }
         tellFile(IN_DELETE_SELF, node)
@@ -352,7 +353,7 @@ public final class SimulatedDisk: Sendable {
 
     // MARK: A crash
 
-    /// The host has lost its power: of what was not synced some is there, some is not, and some is there in part.
+    /// Loses the host's power: of the unsynced changes some stay, some are lost, and some stay in part.
     func crash() {
         // Names change in the order of the journal.
         let kept = outcome("keeps names", usual: state.changes.count, in: 0...state.changes.count)

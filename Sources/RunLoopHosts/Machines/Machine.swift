@@ -3,7 +3,7 @@ internal import RunLoopCore
 internal import RunLoopSimulation
 internal import RunLoopUnix
 
-/// A machine on the network: what stays when its process ends or crashes.
+/// A machine on the network: the state that outlives its processes and crashes.
 final class Machine {
     let name: String
     let addresses: [String]
@@ -13,9 +13,9 @@ final class Machine {
     /// Whether it is switched on.
     var isUp = true
 
-    /// The sockets that listen, by where; several at one place if all of them want it so.
+    /// The listening sockets, by place; several at one place if all of them allow it.
     private var listeners: [Place: [any BoundSocket]] = [:]
-    /// Where sockets of paths were bound: a path stays when its socket is closed.
+    /// The paths at which sockets were bound: a path stays when its socket is closed.
     private(set) var files: [String: SocketFile] = [:]
     private var nextFile: UInt64 = 1
     private var nextPort: UInt16 = 49_152
@@ -26,7 +26,7 @@ final class Machine {
         disk = SimulatedDisk(of: name, surroundings)
     }
 
-    // MARK: Where sockets listen
+    // MARK: Places of sockets
 
     enum Place: Hashable {
         case port(UInt16)
@@ -44,7 +44,7 @@ final class Machine {
         }
     }
 
-    /// Whether one more socket may be bound.
+    /// Whether a socket may be bound to a place.
     func mayBind(_ socket: any BoundSocket, at place: Place) -> Bool {
         if case .path(let path) = place { return files[path] == nil }
         return bound(at: place).allSatisfy { other in
@@ -68,7 +68,7 @@ final class Machine {
 
     private func bound(at place: Place) -> [any BoundSocket] { listeners[place] ?? [] }
 
-    /// The socket that a connection to an address comes to. Among several, chance decides.
+    /// The socket that receives a connection to an address. Among several, chance decides.
     func listener(at address: Endpoint) -> (any BoundSocket)? {
         guard let place = Place(address) else { return nil }
         let listening = bound(at: place).filter { $0.isListening && $0.covers(address) }
@@ -92,11 +92,11 @@ final class Machine {
 
     // MARK: Processes
 
-    /// What its files run that are programs.
+    /// The programs that its files run, by path.
     var programs: [String: SimulatedProcess.Program] = [:]
-    /// How many processes there may be.
+    /// The largest number of processes.
     var mostProcesses = Int.max
-    /// Those that run, and those that have ended and were not asked for; by number.
+    /// The running processes, and the ended ones that no parent has reaped; by number.
     private(set) var processes: [any MachineProcess] = []
     private var lastProcess: Int32 = 1
 
@@ -118,12 +118,12 @@ final class Machine {
         path.hasPrefix("/") ? path : directory.hasSuffix("/") ? directory + path : "\(directory)/\(path)"
     }
 
-    /// Ends the processes that are left of a service.
+    /// Ends the remaining processes of a service.
     func killAll() {
         for process in processes { process.end(by: .kill) }
     }
 
-    /// It stops: its processes end where they are. On a thread of one of them this does not return.
+    /// Stops the machine: its processes end where they are. On a thread of one of them this does not return.
     func stop() {
         disk.crash()
         // A path outlives a crash, a name in the abstract namespace does not.
@@ -131,12 +131,12 @@ final class Machine {
         files = files.filter { !$0.key.hasPrefix("@") }
         let processes = processes
         self.processes.removeAll()
-        // Its own comes last.
+        // The calling thread's process comes last.
         for process in processes where !process.isCurrent { process.vanish() }
         for process in processes where process.isCurrent { process.vanish() }
     }
 
-    /// The simulation has ended.
+    /// Releases everything at the end of the simulation.
     func letGo() {
         processes.removeAll()
         programs.removeAll()
@@ -149,12 +149,12 @@ protocol BoundSocket: AnyObject {
     var reusesPort: Bool { get }
     var family: Int32 { get }
     var localAddress: Endpoint { get }
-    /// Whether it takes connections of IPv6 alone.
+    /// Whether it accepts connections of IPv6 alone.
     var isSixOnly: Bool { get }
 }
 
 extension BoundSocket {
-    /// Whether both would get the same connections.
+    /// Whether both sockets would get the same connections.
     func overlaps(_ other: any BoundSocket) -> Bool {
         if family != other.family {
             let six: any BoundSocket = family == AF_INET6 ? self : other
@@ -164,7 +164,7 @@ extension BoundSocket {
             || localAddress.hostText == other.localAddress.hostText
     }
 
-    /// Whether connections to an address come to it.
+    /// Whether it receives connections to an address.
     func covers(_ address: Endpoint) -> Bool {
         if family != address.family { return family == AF_INET6 && !isSixOnly && localAddress.isWildcard }
         return family == AF_UNIX || localAddress.isWildcard || localAddress.hostText == address.hostText
@@ -188,7 +188,7 @@ extension Endpoint {
 }
 
 extension Machine {
-    /// An address of a family; of the other one if there is none.
+    /// An address of a family, or of the other family if there is none.
     func address(of family: Int32) -> String? {
         addresses.first { $0.contains(":") == (family == AF_INET6) } ?? addresses.first
     }

@@ -2,11 +2,12 @@ internal import RunLoopCore
 public import RunLoopKit
 public import RunLoopUnix
 
-/// A process of a ``SimulatedHost``, as the program sees it that runs in it.
+/// A process of a ``SimulatedHost``, as its program sees it.
 ///
-/// The program is a block, called on the main thread of the process. When it has returned, the thread's loop runs until it
-/// is stopped or nothing is left in it, and then the process ends. A signal that it has no `SignalSource` for ends it where it
-/// is. It may use all that a program of a host may: timers, signals, connections, the disk, children of its own.
+/// The program is a block, called on the main thread of the process. When it has returned, the thread's loop runs until
+/// it is stopped or nothing is left in it, and then the process ends. A signal without a `SignalSource` ends the
+/// process where it is. The program may do all that a program of a host may: use timers, signals, connections and the
+/// disk, and start children.
 ///
 /// ```swift
 /// host.install(program: "/bin/sleep") { process in
@@ -24,21 +25,21 @@ public final class SimulatedProcess {
     public typealias Program = @Sendable (SimulatedProcess) throws -> Void
 
     private let process: any MachineProcess
-    /// What it was called with, without its own name.
+    /// The arguments, without the name of the program.
     public let arguments: [String]
     /// Its environment variables.
     public let environment: [String: String]
     /// Its main loop.
     public let loop: RunLoop
-    /// Where it reads. There is nothing to read if it was not started with a pipe.
+    /// The stream that it reads, which gives no input if it was not started with a pipe.
     public let standardInput: PipeEnd
-    /// Where it writes. What a child inherits from the main process of its host is told to the trace.
+    /// The stream that it writes. Output to a stream inherited from the main process of its host goes to the trace.
     public let standardOutput: PipeEnd
-    /// Where it writes errors.
+    /// The stream to which it writes errors.
     public let standardError: PipeEnd
     private(set) var exitCode: Int32 = 0
 
-    /// - Parameter streams: its standard ones.
+    /// - Parameter streams: its standard streams.
     init(_ process: any MachineProcess, environment: [String: String], loop: RunLoop, streams: [PipeEnd]) {
         (self.process, self.environment, self.loop) = (process, environment, loop)
         arguments = Array(process.command.dropFirst())
@@ -51,16 +52,16 @@ public final class SimulatedProcess {
     /// Its working directory.
     public var workingDirectory: String { process.workingDirectory }
 
-    /// Ends the process with this code, from 0 to 255, as soon as what its loop is calling has returned. Without it, the code is
-    /// 0, or 1 if the program throws an error.
+    /// Ends the process with this code, from 0 to 255, as soon as the present handler has returned. Without it, the
+    /// code is 0, or 1 if the program throws an error.
     public func exit(_ code: Int32) {
         require(0...255 ~= code, "an exit code is from 0 to 255")
         exitCode = code
         loop.endAllRuns()
     }
 
-    /// Writes a line to its standard output. As for any program, this waits while a pipe is full, and ends the process with
-    /// SIGPIPE if nobody can read any more.
+    /// Writes a line to its standard output. As for any program, this waits while a pipe is full, and ends the process
+    /// with SIGPIPE if the pipe has no reader any more.
     public func print(_ text: String) {
         var rest = Array("\(text)\n".utf8)[...]
         while !rest.isEmpty {

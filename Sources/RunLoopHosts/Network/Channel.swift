@@ -5,44 +5,44 @@ internal import RunLoopUnix
 
 /// One direction of a simulated connection: bytes that were written at one end and have not been read at the other.
 ///
-/// As in TCP, what is sent arrives in order and once, or the sender is told that it did not. A piece that meets a cut link
-/// or a host that is down is sent again, after 200 ms, then twice as long each time up to two minutes; after a quarter of an
-/// hour the sender gives up.
+/// As in TCP, bytes arrive in order and once, or the sender learns that they did not. A piece that meets a cut link or
+/// a host that is down is sent again, after 200 ms, then twice as long each time up to two minutes; after a quarter of
+/// an hour the sender gives up.
 final class Channel {
-    /// How much waits at either end at most.
+    /// The largest number of bytes that wait at either end.
     private static let capacity = 64 * 1024
     private static let firstRetransmission = Duration.milliseconds(200)
     private static let longestRetransmission = Duration.seconds(120)
     private static let patience = Duration.seconds(924)
 
     private let network: Network
-    /// Who writes, and who reads. They keep the channel, and let go of it when they are closed.
+    /// The two ends. They keep the channel, and release it when they are closed.
     private(set) weak var sender: (any ChannelEnd)?
     private(set) weak var receiver: (any ChannelEnd)?
     private let path: NetworkPath
 
-    /// What was not read: first what has arrived, then what is under way, then what waits to be sent.
+    /// The unread bytes: first those that have arrived, then those under way, then those that wait to be sent.
     private let bytes = ByteBuffer(capacity: 64)
     private var arrived = 0
     private var underWay = 0
     /// The pieces that are under way, the first to arrive first.
     private var pieces: [Piece] = []
     private var arrival: Appointment?
-    /// When the last piece arrives: no other may come before it.
+    /// The time when the last piece arrives: no other may come before it.
     private var lastArrival = RunLoop.Instant.distantPast
-    /// Since when the first piece finds no way, and how long it waits until it is sent again.
+    /// The time since which the first piece finds no way, and the pause before it is sent again.
     private var trouble: (since: RunLoop.Instant, pause: Duration)?
 
     private var isEnding = false
     private var hasSentEnd = false
     private(set) var hasEnded = false
-    /// Nothing goes through it any more.
+    /// Whether nothing can go through it any more.
     private var isBroken = false
 
     private struct Piece {
         let count: Int
         let arrival: RunLoop.Instant
-        /// The end of what is written.
+        /// Whether the piece ends the stream.
         let isEnd: Bool
     }
 
@@ -52,19 +52,19 @@ final class Channel {
         path = NetworkPath(from: sender.machine, to: receiver.machine)
     }
 
-    // MARK: The end that writes
+    // MARK: The writing end
 
-    /// How many bytes it would take.
+    /// The number of bytes that it accepts now.
     var room: Int { isBroken ? 0 : Self.capacity - (bytes.count - arrived) }
-    /// How many bytes have not arrived, with one for an end that has not.
+    /// The number of bytes that have not arrived, plus one for an end that has not.
     var unsent: Int { isBroken ? 0 : bytes.count - arrived + (isEnding && !hasEnded ? 1 : 0) }
-    /// As of the system's sockets, a third must be free before a writer is told of it.
+    /// Whether it reports as writable: as for the system's sockets, a third must be free.
     var isWritable: Bool { room >= Self.capacity / 3 }
 
     func write(_ new: UnsafeRawBufferPointer) -> Int {
         let most = min(room, new.count)
         guard most > 0 else { return 0 }
-        // Now and then the system takes less than it could.
+        // Now and then the system accepts less than it could.
         let surroundings = network.surroundings
         let count = surroundings.outcome(
             surroundings.chance(of: 16) ? surroundings.random(in: 1...most) : most, on: path.from.name,
@@ -74,14 +74,14 @@ final class Channel {
         return count
     }
 
-    /// Nothing more is written.
+    /// Ends the stream after the written bytes.
     func end() {
         guard !isEnding else { return }
         isEnding = true
         send()
     }
 
-    /// Sends what the other end has room for, in pieces of legal but odd sizes.
+    /// Sends as many bytes as the other end has room for, in pieces of legal but odd sizes.
     private func send() {
         guard !isBroken else { return }
         while true {
@@ -105,7 +105,7 @@ final class Channel {
 
     private func launch(_ count: Int, isEnd: Bool) {
         let delay = network.delay(of: count, on: path)
-        // A nanosecond apart, so that pieces that follow one another are found one by one.
+        // A nanosecond apart, so that consecutive pieces are found one by one.
         lastArrival = max(network.surroundings.now + delay, lastArrival + .nanoseconds(1))
         pieces.append(Piece(count: count, arrival: lastArrival, isEnd: isEnd))
         underWay += count
@@ -120,13 +120,13 @@ final class Channel {
         }
     }
 
-    /// The first piece has come to the other host, if it gets there.
+    /// Delivers the first piece to the other host, if the way is open.
     private func arrive() {
         arrival = nil
         guard !isBroken, let piece = pieces.first else { return }
         guard network.isOpen(path) else { return retry() }
         guard let receiver, receiver.isOpen else {
-            // Nobody reads there any more. The end needs no answer, and an answer may find no way.
+            // The connection has no reader any more. The end needs no answer, and an answer may find no way.
             guard !piece.isEnd else { return breakOff() }
             guard network.isOpen(path.back) else { return retry() }
             network.after(path.back) { [weak sender] in sender?.reset(ECONNRESET) }
@@ -159,7 +159,7 @@ final class Channel {
         expect(at: network.surroundings.now + pause)
     }
 
-    /// Nothing goes through it any more. What has arrived can be read.
+    /// Breaks the channel: nothing goes through it any more, and bytes that have arrived can still be read.
     func breakOff() {
         isBroken = true
         arrival?.callOff()
@@ -167,7 +167,7 @@ final class Channel {
         pieces.removeAll()
     }
 
-    // MARK: The end that reads
+    // MARK: The reading end
 
     var hasInput: Bool { arrived > 0 }
 
@@ -177,18 +177,18 @@ final class Channel {
         bytes.discard(count)
         arrived -= count
         let isWaiting = bytes.count > arrived + underWay
-        // The sender hears that there is room.
+        // The sender learns that there is room.
         if isWaiting && !isBroken { network.after(path.back) { [weak self] in self?.send() } }
         return count
     }
 }
 
-/// Who writes to a channel, or reads from it.
+/// The writing or the reading end of a channel.
 protocol ChannelEnd: AnyObject {
     var machine: Machine { get }
     var isOpen: Bool { get }
-    /// What it is ready for may have changed.
+    /// Notes the present readiness, which may have changed.
     func tell()
-    /// The other side, or the way to it, has failed.
+    /// Called when the other side, or the way to it, has failed.
     func reset(_ reason: Int32)
 }

@@ -2,20 +2,20 @@ internal import RunLoopCore
 internal import RunLoopSimulation
 internal import RunLoopUnix
 
-/// What carries bytes between the machines of a simulation.
+/// The network that carries bytes between the machines of a simulation.
 ///
-/// Unchecked and not locked: only the thread whose turn it is gets here.
+/// Unchecked and not locked: only the thread whose turn it is uses it.
 final class Network: @unchecked Sendable {
     let surroundings: Surroundings
     private(set) var machines: [Machine] = []
     private var byAddress: [String: Machine] = [:]
 
-    /// How machines are linked, unless it is said of the two of them.
+    /// The link between machines that have none of their own.
     var usualLink = NetworkLink()
     var links: [NetworkPath: NetworkLink] = [:]
-    /// The ways that nothing gets through.
+    /// The paths that are cut.
     var cuts: Set<NetworkPath> = []
-    /// What names lead to, besides those of machines.
+    /// The answers for names, besides those of machines.
     var names: [String: NetworkAnswer] = [:]
 
     /// Whether the simulation has ended.
@@ -25,7 +25,7 @@ final class Network: @unchecked Sendable {
         self.surroundings = surroundings
     }
 
-    /// The simulation has ended.
+    /// Releases everything at the end of the simulation.
     func letGo() {
         isOver = true
         for machine in machines { machine.letGo() }
@@ -45,7 +45,7 @@ final class Network: @unchecked Sendable {
         }
     }
 
-    /// Whose address it is, for a socket of a machine.
+    /// The machine with an address, as a socket of a machine sees it.
     func machine(at address: Endpoint, from machine: Machine) -> Machine? {
         let host = address.hostText
         return host == "127.0.0.1" || host == "::1" || host.hasPrefix("127.") ? machine : byAddress[host]
@@ -55,15 +55,15 @@ final class Network: @unchecked Sendable {
         links[path] ?? (path.isLoopback ? .loopback : usualLink)
     }
 
-    /// Whether something that arrives now gets there.
+    /// Whether bytes that arrive now get there.
     func isOpen(_ path: NetworkPath) -> Bool {
         path.isLoopback || (!cuts.contains(path) && path.to.isUp)
     }
 
-    /// After 102 s something gets through.
+    /// The largest number of losses in a row: after 102 s something gets through.
     private static let mostLosses = 9
 
-    /// How long so many bytes take.
+    /// The time that so many bytes take.
     func delay(of count: Int, on path: NetworkPath) -> Duration {
         let link = link(path)
         var delay = link.latency
@@ -77,7 +77,7 @@ final class Network: @unchecked Sendable {
         }
         if let bandwidth = link.bandwidth { delay += .seconds(1) / bandwidth * count }
         guard link.lossRate > 0 else { return delay }
-        // What is lost is sent again, and what comes behind it waits: 200 ms, then twice as long, each time.
+        // A lost piece is sent again, and later pieces wait: 200 ms, then twice as long, each time.
         var losses = 0
         while losses < Self.mostLosses, surroundings.chance(at: link.lossRate) { losses += 1 }
         let fewest = link.lossRate < 1 ? 0 : Self.mostLosses
@@ -87,7 +87,7 @@ final class Network: @unchecked Sendable {
         return delay + .milliseconds(200) * ((1 << losses) - 1)
     }
 
-    /// Has something happen when a word has gone along a way.
+    /// Performs an action after the time that a message takes along a path.
     func after(_ path: NetworkPath, _ action: @escaping () -> Void) {
         surroundings.schedule(
             at: surroundings.now + delay(of: 0, on: path), "a packet arrives", from: path.from.name, on: path.to.name,
@@ -96,7 +96,7 @@ final class Network: @unchecked Sendable {
 
     // MARK: Names
 
-    /// Names of each machine for itself, as in its `/etc/hosts`.
+    /// Names that each machine resolves to itself, as in its `/etc/hosts`.
     private static let ownNames = ["localhost": ["127.0.0.1", "::1"], "localhost.localdomain": ["127.0.0.1"]]
 
     /// Finds the addresses of a name, on a thread that may be blocked.

@@ -1,6 +1,6 @@
 public import RunLoopUnix
 
-/// What a name leads to. A value and `Sendable`.
+/// The answer to a lookup of a name. A value and `Sendable`.
 public enum NetworkAnswer: Sendable, Hashable {
     /// Addresses in digits, in the order in which to try them.
     case addresses([String])

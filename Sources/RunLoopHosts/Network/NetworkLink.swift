@@ -1,20 +1,20 @@
 internal import RunLoopCore
 
-/// How two hosts are linked, in one direction. A value and `Sendable`.
+/// The properties of the link between two hosts, in one direction. A value and `Sendable`.
 public struct NetworkLink: Sendable, Hashable {
-    /// How long a byte is under way; 500 µs unless set.
+    /// The time that a byte is under way; 500 µs unless set.
     public var latency = Duration.microseconds(500)
-    /// By how much longer it may take, chosen for each piece; zero unless set. Bytes of a connection never overtake one
+    /// The longest additional delay, chosen for each piece; zero unless set. Bytes of a connection never overtake one
     /// another.
     public var jitter = Duration.zero
-    /// How many bytes go through it each second; `nil`, the default, for no limit. Each piece counts for itself, so
-    /// that connections do not take one another's share.
+    /// The number of bytes that go through it each second; `nil`, the default, sets no limit. Each piece counts for
+    /// itself, so that connections do not share the limit.
     public var bandwidth: Int?
-    /// Which part of the pieces is lost, from 0, the default, to 1. What is lost is sent again, after 200 ms and then
-    /// after twice as long each time.
+    /// The share of the pieces that is lost, from 0, the default, to 1. A lost piece is sent again, after 200 ms and
+    /// then after twice as long each time.
     public var lossRate = 0.0
 
-    /// The defaults.
+    /// Creates a link with the default properties.
     public init() {}
 
     static let loopback: NetworkLink = {

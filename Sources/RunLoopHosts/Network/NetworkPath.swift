@@ -1,4 +1,4 @@
-/// The way from a machine to another one, or to itself.
+/// The path from a machine to another one, or to itself.
 struct NetworkPath: Hashable {
     let from: Machine
     let to: Machine

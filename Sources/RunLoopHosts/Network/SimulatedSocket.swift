@@ -3,7 +3,7 @@ internal import RunLoopCore
 internal import RunLoopSimulation
 internal import RunLoopUnix
 
-/// A socket of a simulated process. Its calls return what the system's return, with the reason in `errno`.
+/// A socket of a simulated process. Its calls return the same results as the system's, with the reason in `errno`.
 final class SimulatedSocket: OpenDescription, ChannelEnd, BoundSocket {
     private enum State {
         case new
@@ -24,13 +24,13 @@ final class SimulatedSocket: OpenDescription, ChannelEnd, BoundSocket {
     private var place: Machine.Place?
     private var options: [Int64: Int32] = [:]
 
-    /// Connections that have come and were not accepted.
+    /// Established connections that were not yet accepted.
     private var queue: [SimulatedSocket] = []
-    /// How many more are about to come.
+    /// The number of connections that are about to come.
     private var handshakes = 0
     private var outgoing: Channel?
     private var incoming: Channel?
-    /// What goes wrong next.
+    /// The error of the next call.
     private var error: Int32 = 0
 
     private static let firstPause = Duration.seconds(1)
@@ -106,7 +106,7 @@ final class SimulatedSocket: OpenDescription, ChannelEnd, BoundSocket {
     }
 
     private var hasRoom: Bool {
-        // As on Linux, one more than was asked for.
+        // As on Linux, the limit is one more than the requested backlog.
         if case .listening(let backlog) = state { queue.count + handshakes <= backlog } else { false }
     }
 
@@ -122,7 +122,7 @@ final class SimulatedSocket: OpenDescription, ChannelEnd, BoundSocket {
         return queue.removeFirst()
     }
 
-    /// A connection has come. If nobody listens any more, it is reset.
+    /// Enqueues an established connection, or resets it if the socket does not listen any more.
     private func enqueue(_ socket: SimulatedSocket) {
         guard isListening else { return socket.abort() }
         queue.append(socket)
@@ -152,7 +152,7 @@ final class SimulatedSocket: OpenDescription, ChannelEnd, BoundSocket {
         return fail(EINPROGRESS)
     }
 
-    /// A socket of a path answers at once.
+    /// Connects to a socket of a path, which answers at once.
     private func connect(at path: String) -> Int32 {
         if machine.files[path] == nil, !path.hasPrefix("@") {
             return fail(machine.disk.reason(againstUseOf: machine.absolute(path, from: "/")) ?? ECONNREFUSED)
@@ -216,12 +216,12 @@ final class SimulatedSocket: OpenDescription, ChannelEnd, BoundSocket {
     /// Connects to a new socket at the listener's side.
     private func join(_ listener: SimulatedSocket) -> SimulatedSocket {
         let other = connect(to: SimulatedSocket(listener.family, on: listener.machine, network))
-        // What was set on a listener is set on its connections.
+        // Connections inherit the options of their listener.
         other.options = listener.options
         return other
     }
 
-    /// A socket that it is connected to.
+    /// Makes a socket that is connected to this one.
     func makePeer() -> SimulatedSocket { connect(to: SimulatedSocket(family, on: machine, network)) }
 
     private func connect(to other: SimulatedSocket) -> SimulatedSocket {
@@ -238,7 +238,7 @@ final class SimulatedSocket: OpenDescription, ChannelEnd, BoundSocket {
     override func read(into room: UnsafeMutableRawBufferPointer) -> Int {
         guard room.count > 0 else { return 0 }
         if let incoming, incoming.hasInput { return incoming.read(into: room) }
-        // An error that comes after the end is for the next write.
+        // An error that comes after the end of the stream is for the next write.
         if incoming?.hasEnded == true { return 0 }
         if let reason = takeError() { return Int(fail(reason)) }
         switch state {
@@ -275,10 +275,10 @@ final class SimulatedSocket: OpenDescription, ChannelEnd, BoundSocket {
         outgoing?.end()
     }
 
-    /// Whether something has come that is unread.
+    /// Whether it has unread input.
     var hasInput: Bool { incoming?.hasInput == true }
 
-    /// The number of written bytes that have not arrived. The peer of a Unix socket has them at once.
+    /// The number of written bytes that have not arrived. The peer of a Unix socket receives them at once.
     var unsentOutput: Int { family == AF_UNIX ? 0 : outgoing?.unsent ?? 0 }
 
     /// Whether the peer sees a reset when the socket is closed. A Unix socket ignores this.
@@ -287,10 +287,10 @@ final class SimulatedSocket: OpenDescription, ChannelEnd, BoundSocket {
     /// The machine that it is connected to.
     private(set) var peer: Machine?
 
-    /// The other side, or the way to it, has failed.
+    /// Fails the socket, because the other side, or the way to it, has failed.
     func reset(_ reason: Int32) {
         guard case .connected = state else { return }
-        // As on Linux, for a side that has seen the end of the other one.
+        // As on Linux, for a side that has seen the end of the peer's stream.
         (state, error) = (.failed, reason == ECONNRESET && incoming?.hasEnded == true ? EPIPE : reason)
         outgoing?.breakOff()
         incoming?.breakOff()
@@ -299,8 +299,8 @@ final class SimulatedSocket: OpenDescription, ChannelEnd, BoundSocket {
         tell()
     }
 
-    /// Closes it as the system does: what was written still goes out, unless something that has come is unread. Then the
-    /// other side is told that it was not.
+    /// Closes it as the system does: written bytes still go out, unless the socket has unread input. Then the peer
+    /// learns of it by a reset.
     override func close() {
         let former = state
         state = .closed
@@ -325,7 +325,7 @@ final class SimulatedSocket: OpenDescription, ChannelEnd, BoundSocket {
         if network.isOpen(path) { network.after(path) { [weak other] in other?.reset(ECONNRESET) } }
     }
 
-    /// Its machine has lost it: nobody is told.
+    /// Drops the socket because its machine has stopped, and notifies nobody.
     func vanish() {
         state = .closed
         outgoing?.breakOff()

@@ -4,9 +4,9 @@ internal import RunLoopKit
 internal import RunLoopSimulation
 internal import RunLoopUnix
 
-/// A process of a simulated machine: its threads and its system, and what the machine's kernel knows of it.
+/// A process of a simulated machine: its threads, its system, and the state that the machine's kernel keeps for it.
 ///
-/// Unchecked and not locked: only the thread whose turn it is gets here.
+/// Unchecked and not locked: only the thread whose turn it is uses it.
 final class HostProcess: MachineProcess, @unchecked Sendable {
     let identifier: Int32
     let machine: Machine
@@ -25,12 +25,12 @@ final class HostProcess: MachineProcess, @unchecked Sendable {
     private let network: Network
     private var world: SimulatedWorld?
     private var thread: LoopThread?
-    /// What its program sees.
+    /// The process as its program sees it.
     private var view: SimulatedProcess?
 
     /// - Parameters:
-    ///   - group: `nil` for one of its own.
-    ///   - streams: its standard ones.
+    ///   - group: the group; `nil` for a new one.
+    ///   - streams: the standard streams.
     init(
         _ identifier: Int32, on machine: Machine, _ network: Network, parent: HostProcess? = nil,
         group: Int32? = nil, workingDirectory: String = "/", environment: [String: String] = [:],
@@ -45,16 +45,16 @@ final class HostProcess: MachineProcess, @unchecked Sendable {
         system.process = self
     }
 
-    /// What other threads may ask of its main loop.
+    /// The remote of its main loop.
     var remote: RunLoop.Remote? { thread?.remote }
 
-    // MARK: Its life
+    // MARK: Start and end
 
     /// Starts its main thread.
     ///
     /// - Parameters:
-    ///   - name: of its threads.
-    ///   - life: how often there was a process of that name before.
+    ///   - name: the name of its threads.
+    ///   - life: the number of earlier processes with that name.
     func start(named name: String, life: Int, program: @escaping @Sendable (RunLoop) -> Void) {
         let world = network.surroundings.simulation.makeWorld(
             named: name, on: machine.name, life: life, clock: machine.clock, descriptors: system)
@@ -72,7 +72,7 @@ final class HostProcess: MachineProcess, @unchecked Sendable {
             environment: variables(child.environment), streams: streams,
             mostDescriptors: child.limits[.openFiles].map { Int(clamping: $0) } ?? 1_024)
         process.command = [path] + child.arguments.dropFirst()
-        // As a service manager that listens to the main process alone.
+        // Like a service manager that listens to the main process alone.
         if system.manager != nil { process.system.manager = { _ in } }
         children.append(process)
         network.surroundings.note(
@@ -125,7 +125,7 @@ final class HostProcess: MachineProcess, @unchecked Sendable {
         world?.kill()
     }
 
-    /// The system closes what it has left open, and tells its parent.
+    /// Closes the remaining descriptors, and notifies the parent.
     private func hasEnded(_ status: ChildProcess.ExitStatus) {
         guard self.status == nil else { return }
         self.status = status

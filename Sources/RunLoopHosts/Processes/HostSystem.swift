@@ -3,9 +3,9 @@ internal import RunLoopCore
 internal import RunLoopSimulation
 internal import RunLoopUnix
 
-/// The system as a simulated process sees it: descriptors of its own, beside those of the real one.
+/// The system as a simulated process sees it: descriptors of its own, besides those of the real system.
 final class HostSystem: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
-    // Unchecked: only the thread whose turn it is gets here.
+    // Unchecked: only the thread whose turn it is uses it.
 
     /// The number of the first descriptor: more than any that the real system gives.
     static let first: Int32 = 1 << 30
@@ -20,11 +20,11 @@ final class HostSystem: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     // MARK: The process
 
     let processIdentifier: Int32
-    /// Whose system it is.
+    /// The process that uses this system.
     weak var process: (any MachineProcess)?
     var variables: [String: String]
     private var ignored: Set<Signal> = []
-    /// Told what the process says to its service manager.
+    /// Receives the process's messages to its service manager.
     var manager: ((String) -> Void)?
 
     init(
@@ -55,7 +55,7 @@ final class HostSystem: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
         return nil
     }
 
-    /// The lowest number that is free, as on Unix.
+    /// Adds a descriptor with the lowest free number, as on Unix.
     func add(_ description: OpenDescription) -> Int32 {
         let index = entries.firstIndex { $0 == nil } ?? entries.count
         guard index < mostDescriptors else {
@@ -68,22 +68,22 @@ final class HostSystem: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
         return Self.first + Int32(index)
     }
 
-    /// What a standard descriptor leads to; `nil` for a process that began without them.
+    /// The target of a standard descriptor; `nil` for a process that began without them.
     func standardStream(_ number: Int) -> OpenDescription? { hasStreams ? entries[number] : nil }
 
     private var openSockets: [SimulatedSocket] { entries.compactMap { $0 as? SimulatedSocket } }
 
-    /// The process has ended: the system closes what it has left open.
+    /// Closes the remaining descriptors of a process that has ended.
     func closeAll() {
         for index in entries.indices { close(Self.first + Int32(index)) }
     }
 
-    /// Connections to another machine fail at this end.
+    /// Makes connections to another machine fail at this end.
     func resetConnections(to other: Machine) {
         for socket in openSockets where socket.peer === other { socket.reset(ECONNRESET) }
     }
 
-    /// The machine has stopped: nobody is told.
+    /// Drops the descriptors because the machine has stopped, and notifies nobody.
     func vanish() {
         for socket in openSockets { socket.vanish() }
         entries.removeAll()
@@ -95,7 +95,7 @@ final class HostSystem: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
         isReal(descriptor) ? real.isSocket(descriptor) : openSocket(descriptor) != nil
     }
 
-    /// The kernel knows nothing of these.
+    /// The kernel knows nothing of these descriptors.
     var splices: Bool { false }
 
     func prepare(_ descriptor: Int32) {
@@ -191,7 +191,7 @@ final class HostSystem: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
 
     func spreadsConnections(of loop: RunLoop) -> Bool { false }
 
-    /// Two sockets that are connected to each other, as `socketpair` makes them; -1 if no descriptor is left.
+    /// Makes two connected sockets, as `socketpair` does; -1 if no descriptor is left.
     func makePair() -> (Int32, Int32) {
         let one = SimulatedSocket(AF_UNIX, on: machine, network)
         return (add(one), add(one.makePeer()))
@@ -250,7 +250,7 @@ final class HostSystem: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
 
     func ignores(_ signal: Signal) -> Bool { ignored.contains(signal) }
 
-    /// A signal comes.
+    /// Delivers a signal.
     ///
     /// - Returns: whether it ends the process.
     func send(_ signal: Signal) -> Bool {

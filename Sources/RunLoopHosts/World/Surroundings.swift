@@ -1,9 +1,9 @@
 internal import RunLoopCore
 internal import RunLoopSimulation
 
-/// What simulated machines, disks and links ask of their simulation: time, chance, and that something is written down.
+/// The services that simulated machines, disks and links use: time, chance, and a record of events.
 ///
-/// It is not locked: only the thread whose turn it is gets here.
+/// It is not locked: only the thread whose turn it is uses it.
 final class Surroundings {
     let simulation: Simulation
     private var numbers: RunLoop.RandomNumbers
@@ -15,11 +15,11 @@ final class Surroundings {
 
     var now: RunLoop.Instant { simulation.now }
 
-    /// Has something happen on a machine at a date, or as soon as the running thread rests.
+    /// Schedules an event on a machine at a date, or as soon as the running thread rests.
     ///
     /// - Parameters:
-    ///   - what: says what happens, for example `bytes arrive`.
-    ///   - sender: the machine it comes from. What comes from one to another at the same time comes in order.
+    ///   - what: the event, for example `bytes arrive`.
+    ///   - sender: the machine it comes from. Simultaneous events from one machine to another come in order.
     @discardableResult
     func schedule(
         at date: RunLoop.Instant, _ what: StaticString, from sender: String? = nil, on machine: String,
@@ -38,27 +38,27 @@ final class Surroundings {
 
     func random(in range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &numbers) }
 
-    /// What comes of chance, unless the simulation is explored and its schedule says otherwise.
+    /// The value of a random quantity, unless the simulation is explored and its schedule says otherwise.
     ///
     /// - Parameters:
-    ///   - drawn: what chance says.
-    ///   - machine: where.
-    ///   - what: says what is done, for example `tears a file`.
-    ///   - usual: what comes without chance.
-    ///   - range: what may come.
+    ///   - drawn: the value that chance gives.
+    ///   - machine: the place.
+    ///   - what: the event, for example `tears a file`.
+    ///   - usual: the value without chance.
+    ///   - range: the possible values.
     func outcome(
         _ drawn: Int, on machine: String, _ what: @autoclosure () -> String, usual: Int, in range: ClosedRange<Int>
     ) -> Int {
         simulation.draw(machine, what(), usual: usual, in: range, drawn: drawn)
     }
 
-    // MARK: What happens
+    // MARK: Events
 
     func note(_ machine: String, _ text: String) {
         simulation.note(text, of: machine)
     }
 
-    /// Notes what has come from one machine to another, or has not.
+    /// Notes a message that has or has not come from one machine to another.
     func note(_ message: HostMessage, from sender: String, to receiver: String) {
         simulation.note(message, from: sender, to: receiver)
     }

@@ -1,8 +1,8 @@
 internal import RunLoopCore
 
-/// What the world around the threads of a simulation does by itself, and when: bytes arrive, a host fails.
+/// The dated events that the world around the threads of a simulation causes: bytes arrive, a host fails.
 struct Agenda {
-    /// Something that is to happen. It can be called off.
+    /// A scheduled event, which can be called off.
     struct Entry {
         let date: RunLoop.Instant
         /// Equal dates keep their order.
@@ -28,7 +28,7 @@ struct Agenda {
         }
     }
 
-    /// When something happens next.
+    /// The date of the next event.
     var firstDate: RunLoop.Instant? {
         mutating get {
             while let first = heap.first, first.appointment.isOff { removeFirst() }
@@ -36,21 +36,21 @@ struct Agenda {
         }
     }
 
-    /// What happens next, and when.
+    /// The next event and its date.
     var next: (date: RunLoop.Instant, what: String)? {
         mutating get { firstDate.map { ($0, heap[0].appointment.description) } }
     }
 
-    /// Takes out what happens next, if it does by then.
+    /// Takes out the next event, if it is due by that date.
     mutating func takeFirst(until date: RunLoop.Instant) -> Appointment? {
         guard let firstDate, firstDate <= date else { return nil }
         defer { removeFirst() }
         return heap[0].appointment
     }
 
-    /// Takes out one of those that happen next, if they do by then: of each lane the first one may.
+    /// Takes out one of the events with the earliest date, if they are due by then: the first event of some lane.
     ///
-    /// - Parameter choose: which of the lanes it is, of several.
+    /// - Parameter choose: chooses among several lanes.
     mutating func takeAny(until date: RunLoop.Instant, _ choose: ([String]) -> Int) -> Appointment? {
         guard let firstDate, firstDate <= date else { return nil }
         let equal = heap.filter { $0.date == firstDate && !$0.appointment.isOff }.sorted(by: <)
@@ -80,27 +80,27 @@ struct Agenda {
         }
     }
 
-    /// Takes out all that does not happen any more. What waits for it may keep it, and be kept by it: call it off.
+    /// Takes out all events, which will not happen. Call them off: an event may be kept by an object that it keeps.
     mutating func removeAll() -> [Appointment] {
         defer { heap.removeAll() }
         return heap.map(\.appointment)
     }
 }
 
-/// Something on the agenda of a simulated world.
+/// An event on the agenda of a simulated world.
 package final class Appointment: Sendable, CustomStringConvertible {
-    // Unsafe, but only the thread whose turn it is gets here.
+    // Unsafe, but only the thread whose turn it is uses it.
     private nonisolated(unsafe) var action: (() -> Void)?
     private let what: StaticString
     let host: String
     private let sender: String?
 
-    /// - Parameter sender: where it comes from, if it comes from another host.
+    /// - Parameter sender: the host that it comes from, if that is another host.
     init(_ what: StaticString, from sender: String? = nil, _ host: String, _ action: @escaping () -> Void) {
         (self.what, self.sender, self.host, self.action) = (what, sender, host, action)
     }
 
-    /// Of what has equal dates, only that of one lane comes in order.
+    /// The lane: events with equal dates keep their order only within a lane.
     var lane: String { sender.map { "\($0) to \(host)" } ?? description }
 
     /// For example `bytes arrive on server`.
@@ -108,7 +108,7 @@ package final class Appointment: Sendable, CustomStringConvertible {
 
     var isOff: Bool { action == nil }
 
-    /// It will not happen. Harmless when repeated, or too late.
+    /// Calls the event off. Harmless when repeated, or too late.
     package func callOff() {
         action = nil
     }

@@ -1,9 +1,9 @@
 internal import RunLoopCore
 
-/// A history as lines of text, so that another process can draw it: fields with tabs between them, the date, the lane,
-/// what it is, and what belongs to that.
+/// A history as lines of text, so that another process can draw it. Tabs separate the fields of a line: the date, the
+/// lane, the kind, and the details of that kind.
 extension History {
-    /// The history that lines tell of; what is no such line is passed over.
+    /// Reads a history from lines, and skips every other line.
     convenience init(_ lines: some Sequence<Substring>) {
         self.init()
         for line in lines {
@@ -46,7 +46,7 @@ extension History.Event {
         }
     }
 
-    /// What a picture says.
+    /// The words in a picture.
     var words: String {
         var (text, thread) = ("", nil as String?)
         switch what {
@@ -65,7 +65,7 @@ extension History.Event {
 }
 
 extension RunLoop {
-    /// What is called, and where it was made.
+    /// The words for a called item, with the place where it was made.
     static func words(_ kind: ItemKind, _ name: String?, _ origin: Origin) -> String {
         "\(kind)\(name.map { " \(quoted($0))" } ?? "") (\(origin))"
     }

@@ -1,17 +1,17 @@
 internal import RunLoopCore
 
-/// What has happened last in a simulation, for a picture of it: the events of its threads and hosts, each in its lane.
+/// The last events of a simulation's threads and hosts, each in its lane, from which a picture is drawn.
 ///
-/// It is a ring, and so costs the same however long the simulation runs. Words are found when somebody looks.
+/// It is a ring, and so costs the same however long the simulation runs. Words are made when they are read.
 final class History: Sendable {
-    /// Something that has happened.
+    /// A past event.
     struct Event {
         let date: RunLoop.Instant
         /// The name of a host, or of one of the test's own threads.
         let lane: String
         let what: What
 
-        /// Whether a picture tells of it.
+        /// Whether a picture shows the event.
         var hasRow: Bool {
             switch what {
             case .began, .ended: false
@@ -21,10 +21,10 @@ final class History: Sendable {
     }
 
     enum What {
-        /// The lane begins: its host has a process from now on.
+        /// The lane begins, because its host has a process now.
         case began
         case ended
-        /// - thread: whose event it is, if not that of the lane's first thread.
+        ///   - thread: the thread of the event, if not the first thread of the lane.
         case note(String, thread: String?)
         case loop(RunLoop.TraceEvent, thread: String?)
         case message(HostMessage, from: String)
@@ -32,7 +32,7 @@ final class History: Sendable {
 
     struct Lane {
         let name: String
-        /// Whether it has a thread.
+        /// Whether the lane has a thread.
         var isAlive = false
     }
 
@@ -42,13 +42,13 @@ final class History: Sendable {
         /// The events; once it is full, the oldest is at `first`.
         var ring: [Event] = []
         var first = 0
-        /// How many there were before that a picture would tell of.
+        /// The number of earlier events that a picture would show.
         var forgotten = 0
     }
 
     private static let capacity = 256
     private let state = Locked(State())
-    /// Is told of each event in a line.
+    /// Receives each event as a line.
     private let listener: (@Sendable (String) -> Void)?
 
     init(_ listener: (@Sendable (String) -> Void)? = nil) {
@@ -67,7 +67,7 @@ final class History: Sendable {
         state.withLock { record(Event(date: date, lane: lane, what: what), &$0) }
     }
 
-    /// A lane has its first thread, or has lost its last one.
+    /// Records that a lane has its first thread, or has lost its last one.
     func setAlive(_ isAlive: Bool, _ lane: String, at date: RunLoop.Instant) {
         state.withLock { state in
             let index =
@@ -82,7 +82,7 @@ final class History: Sendable {
         }
     }
 
-    /// From now on the events of a lane are those of another name.
+    /// Renames a lane from now on.
     func rename(_ lane: String, to name: String) {
         state.withLock { state in
             state.lanes = state.lanes.map { $0.name == lane ? Lane(name: name, isAlive: $0.isAlive) : $0 }
@@ -90,7 +90,7 @@ final class History: Sendable {
         }
     }
 
-    /// The lanes, the events that are remembered, the first one first, and how many came before them.
+    /// The lanes, the remembered events, the oldest first, and the number of earlier events.
     var contents: (lanes: [Lane], events: [Event], forgotten: Int) {
         state.withLock { state in
             (state.lanes, Array(state.ring[state.first...] + state.ring[..<state.first]), state.forgotten)
@@ -98,10 +98,10 @@ final class History: Sendable {
     }
 }
 
-/// What has come from one host to another, or has not.
+/// A message that has or has not come from one host to another.
 package enum HostMessage {
     case bytes(Int)
     case end
-    /// Bytes that found no way; they are sent again.
+    /// Bytes that found no way and are sent again.
     case lost(Int)
 }

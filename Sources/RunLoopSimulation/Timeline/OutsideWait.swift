@@ -2,7 +2,7 @@ internal import CShims
 internal import Glibc
 internal import RunLoopCore
 
-/// Real time, for a thread that waits for what is outside of its simulation.
+/// A wait in real time, for a thread that awaits something outside of its simulation.
 final class OutsideWait: Sendable {
     /// Readable when the wait is to end.
     private let bell = rlk_eventfd()

@@ -1,11 +1,11 @@
 internal import RunLoopCore
 
-/// What chooses for one loop of an explored simulation.
+/// The choices for one loop of an explored simulation.
 final class LoopChoices: CallSchedule {
     private unowned let timeline: Timeline
     private let choices: any Choices
     private let thread: Int
-    /// The call that ends next has done nothing since the last one ended.
+    /// Whether the call that ends next has done nothing since the last one ended.
     private var isOver = false
 
     init(_ choices: any Choices, of thread: Int, on timeline: Timeline) {
@@ -45,14 +45,14 @@ final class LoopChoices: CallSchedule {
 }
 
 extension Timeline {
-    /// Has happen what is chosen of what may, when the calling thread gives way.
+    /// Starts the chosen occasions, when the calling thread gives way.
     func occasionsCome() {
         guard let choices else { return }
         for index in occasions.withLock({ $0.indices }) {
             let occasion = occasions.withLock { $0[index] }
             guard occasion.left > 0, choices.choose(occasion.what, of: 2) == 1 else { continue }
             occasions.withLock { $0[index].left -= 1 }
-            // In the world's turn: what happens may end the thread that chose it.
+            // In the world's turn, because an occasion may end the thread that chose it.
             let test = state.withLock { $0.lane(of: 0).name }
             _ = schedule(at: now, "what may happen", on: test) { [unowned self] in
                 note(occasion.what, of: test)

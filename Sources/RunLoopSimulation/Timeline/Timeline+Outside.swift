@@ -2,7 +2,7 @@ internal import Glibc
 internal import RunLoopCore
 
 extension Timeline {
-    /// From now on the time stays where it is.
+    /// Holds the time where it is.
     ///
     /// - Returns: the number of the hold.
     func hold(_ index: Int, for what: String, _ limit: Duration) -> Int {
@@ -23,12 +23,12 @@ extension Timeline {
         }
     }
 
-    /// What keeps the time where it is.
+    /// The reasons of all holds.
     var heldFor: [String] { state.withLock { $0.holds.map(\.what) } }
 
     var isReproducible: Bool { state.withLock { $0.escapes.isEmpty && $0.holdCount == 0 && !$0.differs } }
 
-    /// Waits in real time until something of the outside has come for one of the threads, or a hold has had its time.
+    /// Waits in real time until one of the threads has an event from outside, or a hold has reached its limit.
     func waitOutside() {
         let (outside, requests, limit) = state.withLock { state in
             let waiting = state.living.filter {

@@ -1,14 +1,14 @@
 internal import RunLoopCore
 
 extension Timeline {
-    // MARK: What has happened
+    // MARK: Past events
 
     var lines: [String] { state.withLock { $0.lines } }
 
     /// The mode in which a loop sleeps while it has nothing to run.
     static let asleep = RunLoop.Mode("asleep")
 
-    /// The loop of a thread begins.
+    /// Adds the loop of a thread.
     func add(_ loop: RunLoop) {
         guard let index = loop.virtualDriver?.index else { return }
         state.withLock { state in
@@ -21,7 +21,7 @@ extension Timeline {
             case .runBegan(Self.asleep), .runEnded(Self.asleep, _): break
             case .runBegan, .runEnded: writeLine(event.description, loop)
             case .called(let kind, let name, let origin, _):
-                // How late a fire is was counted just before the call.
+                // The loop has counted the lateness of a fire just before the call.
                 let lateness = loop.statistics.lateness.maximum
                 latestFire.withLock { latest in
                     guard lateness > latest?.lateness ?? .zero else { return }
@@ -35,7 +35,7 @@ extension Timeline {
         }
     }
 
-    /// A thread has no loop any more.
+    /// Forgets the loop of a thread, which has none any more.
     func forgetLoop(_ index: Int) {
         state.withLock { $0.loops[index] = nil }
     }
@@ -59,19 +59,19 @@ extension Timeline {
         state.withLock { $0.lines.append("\($0.clock.now) \(name) - \(text)") }
     }
 
-    /// Notes something that a thread says.
+    /// Notes a text of a thread.
     func note(_ text: String, _ loop: RunLoop) {
         writeLine(text, loop)
         if let index = loop.virtualDriver?.index { record(index) { .note(text, thread: $0) } }
     }
 
-    /// Notes something of a host, or of what is between hosts.
+    /// Notes an event of a host, or of a connection between hosts.
     func note(_ text: String, of name: String) {
         writeLine(text, of: name)
         history.record(.note(text, thread: nil), in: name, at: now)
     }
 
-    /// Notes what has come from one host to another, or has not.
+    /// Notes a message that has or has not come from one host to another.
     func note(_ message: HostMessage, from sender: String, to receiver: String) {
         switch message {
         case .bytes(let count): writeLine("\(count) bytes from \(sender)", of: receiver)
@@ -81,8 +81,9 @@ extension Timeline {
         history.record(.message(message, from: sender), in: receiver, at: now)
     }
 
-    /// A task has come back from outside of the simulation.
-    /// - Parameter what: says it of the thread's name and the time.
+    /// Notes that a task has come back from outside of the simulation.
+    ///
+    /// - Parameter what: makes the line from the thread's name and the time.
     func noteEscape(to index: Int, _ what: (String, RunLoop.Instant) -> String) {
         let (name, escape) = state.withLock { state in
             let name = state.participants[index].name
@@ -96,7 +97,7 @@ extension Timeline {
 
     var escapes: [String] { state.withLock { $0.escapes } }
 
-    // MARK: How it stands
+    // MARK: The standing
 
     /// A thread that has not ended.
     struct Stand {
@@ -104,9 +105,9 @@ extension Timeline {
         let name: String
         let isService: Bool
         let rest: Rest
-        /// Whether somebody has woken it.
+        /// Whether another thread has woken it.
         let isWoken: Bool
-        /// Since when it has been at rest.
+        /// The time since which it has been at rest.
         let quietSince: RunLoop.Instant
         let loop: UnownedReference<RunLoop>?
     }
@@ -124,18 +125,18 @@ extension Timeline {
         }
     }
 
-    /// Since when a thread has been at rest; if it runs, since when it was before it was told that nothing can happen, or
-    /// when it last woke.
+    /// The time since which a thread has been at rest. For a running thread it is the time before the thread learned
+    /// that nothing can happen, or the time when it last woke.
     private static func quietSince(_ index: Int, _ state: inout State) -> RunLoop.Instant {
         let turn = state.participants[index].turn
         guard case .none = state.participants[index].rest, turn.outcome == .woke else { return turn.lastRest }
         return state.loops[index]?.with { $0.passTime } ?? turn.lastRest
     }
 
-    /// The names of threads, also of those that have ended.
+    /// The name of a thread, even of one that has ended.
     func name(of index: Int) -> String { state.withLock { $0.participants[index].name } }
 
-    /// What the world does next.
+    /// The next event of the world.
     var nextAppointment: (date: RunLoop.Instant, what: String)? {
         state.withLock { $0.agenda.next }
     }

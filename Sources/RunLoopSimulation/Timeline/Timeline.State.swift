@@ -2,14 +2,14 @@ internal import RunLoopCore
 internal import Synchronization
 
 extension Timeline {
-    /// What keeps the time where it is.
+    /// A hold that keeps the time where it is.
     struct HeldTime {
         let number: Int
         /// The thread that holds it.
         let index: Int
         let what: String
         let limit: Duration
-        /// For how long it was waited for, in real time.
+        /// The length of the waits for it so far, in real time.
         var waited = Duration.zero
     }
 
@@ -24,7 +24,7 @@ extension Timeline {
         }
     }
 
-    /// What a thread that waits is not to wait beyond: what lies later counts as never.
+    /// The limit of a thread's waits: later events count as never.
     struct Horizon {
         let index: Int
         let date: RunLoop.Instant
@@ -32,55 +32,56 @@ extension Timeline {
 
     struct State {
         let clock: Clock
-        /// Those of a thread are nested: the last one is in force.
+        /// The horizons of all threads. Those of one thread are nested: the last one is in force.
         var horizons: [Horizon] = []
-        /// When the simulation began to end.
+        /// The time when the simulation began to end.
         var closed: RunLoop.Instant?
-        /// When the processes of hosts began to end.
+        /// The times when the processes of hosts began to end.
         var closedHosts: [Int: RunLoop.Instant] = [:]
         var isClosing: Bool { closed != nil }
         /// Whether anything has begun to end.
         var isEnding = false
 
         var participants: [Participant] = []
-        // Not a part of it, because who comes next is asked of all that live: what each of them lives and dies with,
-        // and its loop, while it has one.
+        // Not a part of `Participant`, because each choice of the next turn looks at all living threads: the host of
+        // each thread, and its loop, while it has one.
         var hosts: [Int] = []
         var loops: [UnownedReference<RunLoop>?] = []
         /// The threads of the system that belong to hosts.
         var handles: [Int: [ThreadHandle]] = [:]
-        /// Those that have not ended, in the order in which they were started. Threads that have ended cost nothing.
+        /// The threads that have not ended, in the order in which they were started. Threads that have ended cost
+        /// nothing.
         var living: [Int] = []
-        /// The machines of hosts, by the numbers of these; without one, the test's own threads have lanes of their own.
+        /// The machines of hosts, by host number; without one, the test's own threads have lanes of their own.
         var machines: [String?] = [nil]
         var agenda = Agenda()
-        /// Nothing on it happens before.
+        /// The time before which nothing on the agenda happens.
         var nextEvent = RunLoop.Instant.distantFuture
-        /// What is done next of it, in the world's turn.
+        /// The next event of the agenda, in the world's turn.
         var event: Appointment?
-        /// It is the world's turn, on the thread that has rested last.
+        /// Whether it is the world's turn, on the thread that has rested last.
         var isActing = false
         let worldsTurn: Turn
         let choices: (any Choices)?
-        /// Where a choice is noted that is not the usual one, in a simulation that is explored and traced.
+        /// The history that records unusual choices, in a simulation that is explored and traced.
         let history: History?
         let isExplored: Bool
-        /// The thread that would go on, and asks whether it may.
+        /// The running thread, while it asks whether it may continue.
         var givesWay: Int?
-        /// What keeps the time where it is, in the order in which it was taken.
+        /// The holds on the time, in the order in which they were taken.
         var holds: [HeldTime] = []
-        /// How many there were.
+        /// The number of holds ever taken.
         var holdCount = 0
-        /// In its turn, the world waits for what is outside.
+        /// Whether the world, in its turn, waits for an event from outside.
         var isWaitingOutside = false
-        /// Made for the first hold.
+        /// The wait for events from outside, made for the first hold.
         var outside: OutsideWait?
         var lines: [String] = []
         var escapes: [String] = []
-        /// Whether something in it does not follow from the seed.
+        /// Whether something in the run does not follow from the seed.
         var differs = false
 
-        // Mutating, because the whole of it would be copied for others.
+        // Mutating, because a nonmutating method would copy the whole state.
 
         mutating func horizon(of index: Int) -> Int? {
             horizons.isEmpty ? nil : horizons.lastIndex { $0.index == index }
@@ -96,7 +97,7 @@ extension Timeline {
             return clock.now > date ? .distantPast : min(date, nextEvent)
         }
 
-        /// Whose picture of the past a thread is in, and what it is called there unless it is the first one.
+        /// The lane of a thread, and the thread's name in it unless it is the first one there.
         func lane(of index: Int) -> (name: String, thread: String?) {
             let name = participants[index].name
             guard let machine = machines[hosts[index]] else { return (name, nil) }
@@ -104,26 +105,26 @@ extension Timeline {
             return (machine, name == machine || index == 0 ? nil : String(name.dropFirst(prefix.count)))
         }
 
-        /// Something that was waited for may have come from outside.
+        /// Ends a wait for the outside, because an awaited event may have come.
         func endOutsideWait() {
             if isWaitingOutside { outside?.ring() }
         }
 
-        /// When all that a thread belongs to began to end.
+        /// The time when the simulation, or the host of a thread, began to end.
         @inline(never)
         mutating func endBegan(_ index: Int) -> RunLoop.Instant? { closed ?? closedHosts[hosts[index]] }
 
-        // MARK: Whose turn comes next
+        // MARK: The next turn
 
-        /// Chooses whose turn comes next, and moves the time there: that of a thread, or the world's; nobody's if a thread
-        /// outside of the simulation is waited for.
+        /// Chooses the next turn, and moves the time there: the turn of a thread, or of the world; `nil` if the
+        /// simulation waits for a thread outside of it.
         mutating func chooseNext() -> Turn? {
             let usual = chooseUsual()
             return isExplored ? chooseOther(than: usual) : usual
         }
 
-        /// In a simulation that is explored any thread may go first that has something to do now. The one that usually
-        /// does has its turn later.
+        /// Lets any thread that has something to do now go first, in an explored simulation; the thread that usually
+        /// goes first has its turn later.
         @inline(never)
         private mutating func chooseOther(than usual: Turn?) -> Turn? {
             guard let usual, usual !== worldsTurn, usual.outcome == .woke, !isEnding, let choices else { return usual }
@@ -136,7 +137,7 @@ extension Timeline {
                 case .calm, .join, .latch, .ended: false
                 }
             }
-            // Whoever gives way would have gone on.
+            // A thread that gives way would have continued.
             let place =
                 givesWay.take().flatMap { ready.firstIndex(of: $0) }
                 ?? ready.firstIndex { participants[$0].turn === usual }!
@@ -158,7 +159,7 @@ extension Timeline {
         private mutating func chooseUsual() -> Turn? {
             let never = RunLoop.Instant.distantFuture
             if nextEvent <= clock.now, let event = takeEvent(until: clock.now) { return event }
-            // The earliest deadline, and whose it is. One that never comes is nobody's.
+            // The earliest deadline, and its thread. A deadline that never comes belongs to no thread.
             var (earliest, first) = (never, nil as Int?)
             var calm: Int?
             let isEnding = isEnding
@@ -194,7 +195,7 @@ extension Timeline {
                 return begin(first!, .woke)
             }
             if waitsOutside() { return nil }
-            // Nothing can ever happen any more. The first thread that can be told is told: first threads that are no
+            // Nothing can ever happen again. The first thread that can learn of it does: first threads that are no
             // service, then those that wait for another thread in vain, then any.
             let sleepers = living.filter {
                 if case .until(_, wakeable: true) = participants[$0].rest { true } else { false }
@@ -228,7 +229,7 @@ extension Timeline {
             return appointment
         }
 
-        /// The first of the waiting threads whose horizon is before the date: nothing happens until then.
+        /// The waiting thread with the earliest horizon, if that is before the date of the next event.
         private mutating func limited(before date: RunLoop.Instant) -> Int? {
             var first: Int?
             for index in horizons.indices.reversed() {
@@ -241,7 +242,8 @@ extension Timeline {
             return first.map { horizons[$0].index }
         }
 
-        /// Each of the threads waits for another one, for ever, and none of them can be told.
+        /// Ends the process: each of the threads waits for another one, for ever, and none of the waits can be given
+        /// up.
         mutating func fail(_ threads: [Int]) -> Never {
             func name(_ index: Int) -> String { quoted(participants[index].name) }
             let waits = threads.compactMap { index -> String? in
@@ -257,14 +259,14 @@ extension Timeline {
                     + "them not wait")
         }
 
-        /// Whether a thread waits for one outside of the simulation.
+        /// Whether a thread waits for another thread outside of the simulation.
         private mutating func waitsOutside() -> Bool {
             living.contains {
                 if case .latch(let latch) = participants[$0].rest { latch.isOutside } else { false }
             }
         }
 
-        /// The first thread that waits at a latch and has not been told that nobody will open it.
+        /// The first thread that waits at a latch and has not learned that nobody will open it.
         private mutating func tellOfLatch() -> Int? {
             living.first {
                 guard case .latch(let latch) = participants[$0].rest else { return false }

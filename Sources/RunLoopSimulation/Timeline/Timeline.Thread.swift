@@ -3,7 +3,7 @@ internal import RunLoopCore
 internal import Synchronization
 
 extension Timeline {
-    /// What a thread rests for.
+    /// The event that ends a thread's rest.
     enum Rest {
         /// It runs, or will run when its turn comes.
         case none
@@ -18,28 +18,28 @@ extension Timeline {
         case ended
     }
 
-    /// Lets a thread go on when its turn comes, and tells it why.
+    /// Gives a thread its turn, with the reason for which its wait has ended.
     final class Turn: Sendable {
         private let handoff = Handoff()
         // Unsafe, but the thread reads it only after its turn was given to it, and until then nobody changes it again.
         nonisolated(unsafe) var outcome = WaitOutcome.woke
-        /// When the thread has last come to rest.
+        /// The time when the thread last came to rest.
         nonisolated(unsafe) var lastRest = RunLoop.Instant(nanoseconds: 0)
 
         func give() { handoff.signal() }
         func take() { handoff.wait() }
     }
 
-    /// A latch, shared by those who use it. Its state changes under the lock.
+    /// A latch, shared by its waiter and its opener. Its state changes under the lock.
     final class LatchState: Sendable {
         /// The thread that waits at it.
         let index: Int
-        /// The thread that opens it, if that is one of the simulation's.
+        /// The thread that opens it, if it belongs to the simulation.
         let opener: Int
-        /// Whether a thread of another world opens it. Then nobody can tell what may still happen.
+        /// Whether a thread of another world opens it; then the simulation cannot know whether it may still open.
         let isOutside: Bool
         let isOpen = Atomic(false)
-        /// Whether the thread has been told that nobody will open it.
+        /// Whether the thread has learned that nobody will open it.
         let isTold = Atomic(false)
 
         init(index: Int, opener: Int, isOutside: Bool) {
@@ -51,17 +51,17 @@ extension Timeline {
 
     struct Participant {
         let name: String
-        /// It only serves the others, so it is told last that nothing can happen any more.
+        /// Whether it only serves other threads, and so is the last to learn that nothing can happen.
         let isService: Bool
         let turn = Turn()
         var thread: pthread_t?
         var rest = Rest.none
         var isWoken = false
         var watches: [SourceToken: (descriptor: Int32, events: DescriptorEvents)] = [:]
-        /// Who is told when the wall clock is set, and whether it was.
+        /// The token of the watch on the wall clock, and whether the clock was set.
         var clockWatch: (token: SourceToken, wasSet: Bool)?
 
-        /// What `poll` is asked for the watched descriptors.
+        /// The requests for `poll`, one for each watched descriptor.
         var requests: [pollfd] { watches.values.filter { !$0.events.isEmpty }.map(Self.request) }
 
         private static func request(_ watch: (descriptor: Int32, events: DescriptorEvents)) -> pollfd {

@@ -5,29 +5,29 @@ internal import Synchronization
 /// The virtual time that all loops of a simulation share, and the order in which their threads run.
 ///
 /// Every loop has a thread, and exactly one thread runs at any moment; the others rest in a wait. When the running one
-/// rests, the next is whoever has something to do first: those that were woken, then the earliest deadline, and among
-/// equal deadlines the thread that was started first. Only then does the time move. What the world does by itself has its
-/// own dates, and comes before the deadlines that are equal to them. So a simulation is exact, and the same in every run.
+/// rests, the next is a woken thread, or else the thread with the earliest deadline, and among equal deadlines the
+/// thread that was started first. Only then does the time move. Events of the world have their own dates, and come
+/// before the deadlines that are equal to them. So a simulation is exact, and the same in every run.
 final class Timeline: Sendable {
     let isTraced: Bool
-    /// Whether the history has what loops do.
+    /// Whether the history includes the events of loops.
     let recordsLoops: Bool
     let history: History
     /// The simulation, which outlives its threads.
-    // Unsafe, but set before it has a thread. Not weak: all counting of its references would go through a side table, and
-    // a callback that asks it for something would take 125 instructions more.
+    // Unsafe, but set before it has a thread. Not weak: every reference count would go through a side table, and a
+    // callback that uses it would take 125 instructions more.
     nonisolated(unsafe) unowned(unsafe) var owner: AnyObject?
     let clock = Clock()
     /// The moment before which the running thread may wait without the lock: as long as it is the only thread and
-    /// nobody has woken it, nothing else can happen before its deadline. Otherwise the beginning of time.
+    /// nobody has woken it, nothing else can happen before its deadline. Otherwise it is the beginning of time.
     private let soloEnd = Atomic(RunLoop.Instant.distantPast.nanoseconds)
     private let worldsTurn = Turn()
     let state: Locked<State>
-    /// What chooses where the order is not determined, if the simulation is explored.
+    /// The choices where the order is not determined, if the simulation is explored.
     let choices: (any Choices)?
-    /// What may happen between two handlers, if that is chosen.
+    /// Events that may be chosen to happen between two handlers.
     let occasions = Locked<[Occasion]>([])
-    /// By how much a fire was late that was later than all before, and whose that was; of loops whose events are recorded.
+    /// The lateness of the latest fire so far, and its item, over the loops whose events are recorded.
     let latestFire = Locked<(lateness: Duration, item: String)?>(nil)
 
     init(isTraced: Bool, recordsLoops: Bool, choices: (any Choices)? = nil) {
@@ -43,8 +43,8 @@ final class Timeline: Sendable {
 
     var now: RunLoop.Instant { clock.now }
 
-    /// From now on the thread is told when nothing is left to happen until `date`. It holds nobody up: time goes beyond
-    /// it while the thread works, or waits for another thread.
+    /// Makes the thread learn, from now on, when nothing is left to happen until `date`. It delays nobody: time passes
+    /// the date while the thread works, or waits for another thread.
     func beginHorizon(_ index: Int, at date: RunLoop.Instant) {
         change { state in
             let outer = state.horizon(of: index).map { state.horizons[$0].date }
@@ -79,7 +79,7 @@ final class Timeline: Sendable {
         }
     }
 
-    /// How many threads have not ended: all that is looked at when one rests.
+    /// The number of threads that have not ended; each rest looks only at these.
     var livingCount: Int { state.withLock { $0.living.count } }
 
     /// Called first on a thread that was entered.
@@ -90,7 +90,7 @@ final class Timeline: Sendable {
         }.take()
     }
 
-    /// A thread is to be let go if its host is killed.
+    /// Keeps the handle of a thread, which is detached if its host is killed.
     func keep(_ thread: ThreadHandle, of index: Int) {
         state.withLock { state in
             let host = state.hosts[index]
@@ -126,9 +126,9 @@ final class Timeline: Sendable {
         }
     }
 
-    /// A number for threads that live and die together; those of 0 are the test's own.
+    /// Makes a number for threads that live and die together; 0 is that of the test's own threads.
     ///
-    /// - Parameter machine: whose picture of the past they are in.
+    /// - Parameter machine: the machine whose lane they share.
     func makeHost(on machine: String) -> Int {
         change { state in
             state.machines.append(machine)
@@ -136,7 +136,7 @@ final class Timeline: Sendable {
         }
     }
 
-    /// From now on the test's own threads are those of a host.
+    /// Makes the test's own threads belong to a host of this name.
     func nameTest(_ name: String) {
         state.withLock { state in
             history.rename(state.lane(of: 0).name, to: name)
@@ -144,13 +144,13 @@ final class Timeline: Sendable {
         }
     }
 
-    /// Ends the threads of a host where they are: none of them runs anything more. The system keeps them, at rest, so that
-    /// what they hold stays. If the calling thread is one of them, the call does not return.
+    /// Ends the threads of a host where they are: none of them runs anything more. The system keeps them, at rest, with
+    /// everything that they hold. If the calling thread is one of them, the call does not return.
     func kill(host: Int) {
         let thread = pthread_self()
         let own = change { state -> (turn: Turn, next: Turn?)? in
             var own: Turn?
-            // Nobody is left who could join them.
+            // No thread is left that could join them.
             for thread in state.handles.removeValue(forKey: host) ?? [] { thread.detach() }
             for index in state.living where state.hosts[index] == host {
                 let participant = state.participants[index]
@@ -178,7 +178,7 @@ final class Timeline: Sendable {
         rest(own) { state in
             if case .ended = state.participants[index].rest { return false }
             state.participants[own].rest = .join(index)
-            // Nothing ends such a wait but the end that it is for, so a circle of them is told at once.
+            // Only the awaited end ends such a wait, so a circle of waits is reported at once.
             var circle = [own]
             while case .join(let next) = state.participants[circle.last!].rest {
                 if next == own { state.fail(circle) }
@@ -188,7 +188,7 @@ final class Timeline: Sendable {
         }
     }
 
-    /// From now on every wait ends at once as starved, so that all threads can end. Waits until they have.
+    /// Makes every wait end at once as starved, so that all threads can end; waits until they have.
     func close(from own: Int) {
         let last = change { state in
             state.closed = state.closed ?? state.clock.now
@@ -202,7 +202,7 @@ final class Timeline: Sendable {
         while let other = state.withLock({ $0.living.first { $0 != own } }) { join(other, from: own) }
     }
 
-    /// From now on every wait of a host's threads ends at once as starved, so that they can end.
+    /// Makes every wait of a host's threads end at once as starved, so that they can end.
     func close(host: Int) {
         change { state in
             state.closedHosts[host] = state.closedHosts[host] ?? state.clock.now
@@ -212,14 +212,14 @@ final class Timeline: Sendable {
 
     // MARK: Waiting
 
-    /// How a loop's wait ended.
+    /// The end of a loop's wait.
     enum WaitEnd {
         case woke
         case starved
         /// There is something to do, but the thread's horizon has passed.
         case late
-        /// There may be something to do, but the simulation has ended, and since then work has taken time: with work
-        /// that takes longer than until there is more of it, a loop would never come to an end.
+        /// There may be something to do, but the simulation has ended, and work has taken time since then. A loop that
+        /// receives work faster than it can do it would never end.
         case over
     }
 
@@ -252,7 +252,7 @@ final class Timeline: Sendable {
 
     func isEnding(_ index: Int) -> Bool { state.withLock { $0.endBegan(index) != nil } }
 
-    /// The thread works, and answers nobody, until the time gets there.
+    /// Makes the thread work, without answering, until that date.
     func work(_ index: Int, until date: RunLoop.Instant) {
         rest(index) { state in
             guard date > state.clock.now else { return false }
@@ -261,7 +261,7 @@ final class Timeline: Sendable {
         }
     }
 
-    /// Lets the other threads do what there is to do now, without moving time.
+    /// Lets the other threads do their present work, without moving time.
     ///
     /// - Returns: whether any of them ran.
     func yield(_ index: Int) -> Bool {
@@ -271,7 +271,7 @@ final class Timeline: Sendable {
         }.othersRan
     }
 
-    /// Lets another thread go first that has something to do, if that is chosen.
+    /// Lets another thread that has something to do go first, if that is chosen.
     func giveWay(_ index: Int) {
         rest(index) { state in
             guard !state.isEnding else { return false }
@@ -288,7 +288,7 @@ final class Timeline: Sendable {
         }
     }
 
-    /// The thread is awake already, and need not be woken again.
+    /// Forgets a wake-up of the thread, which is awake already.
     func forgetWake(_ index: Int) {
         change { $0.participants[index].isWoken = false }
     }
@@ -306,7 +306,7 @@ final class Timeline: Sendable {
         let next = change { state -> Turn? in
             latch.isOpen.store(true, ordering: .relaxed)
             guard case .latch(let current) = state.participants[latch.index].rest, current === latch else { return nil }
-            // A thread outside of the simulation may open it; then nobody else hands on the turn.
+            // A thread outside of the simulation may open it; then no other thread passes on the turn.
             let isSomebodyAtWork =
                 state.isActing || state.isWaitingOutside
                 || state.living.contains {
@@ -319,7 +319,7 @@ final class Timeline: Sendable {
         next?.give()
     }
 
-    /// - Returns: how the rest ended, and whether another thread ran meanwhile.
+    /// - Returns: the reason why the rest ended, and whether another thread ran meanwhile.
     @discardableResult
     private func rest(_ index: Int, _ begin: (inout State) -> Bool) -> (outcome: WaitOutcome, othersRan: Bool) {
         let (first, own) = change { state -> (Turn?, Turn?) in
@@ -336,7 +336,7 @@ final class Timeline: Sendable {
         return (own.outcome, true)
     }
 
-    /// Does what the world does before the next turn of a thread, and tells whose that is.
+    /// Performs the world's events before the next turn of a thread, and returns that turn.
     @inline(__always)
     private func act(_ turn: Turn?) -> Turn? {
         turn === worldsTurn ? actForWorld() : turn
@@ -366,7 +366,7 @@ final class Timeline: Sendable {
         }
     }
 
-    /// What is ready now for a thread, by token.
+    /// The ready descriptors of a thread, by token.
     func takeReady(_ index: Int) -> [(SourceToken, DescriptorEvents)] {
         state.withLock { state in
             let ready = state.participants[index].ready
@@ -378,7 +378,7 @@ final class Timeline: Sendable {
 
     // MARK: The wall clock
 
-    /// Tells those of a host who watch the wall clock that it was set.
+    /// Notifies the threads of a host that watch the wall clock that it was set.
     func wallClockWasSet(of host: Int) {
         change { state in
             for index in state.living where state.hosts[index] == host {
@@ -391,10 +391,10 @@ final class Timeline: Sendable {
         state.withLock { $0.participants[index].clockWatch = (token, false) }
     }
 
-    // MARK: What the world does
+    // MARK: Events of the world
 
-    /// Has something happen at a date, or as soon as the running thread rests if the date has come. It runs on the thread
-    /// that rests, and calls no code of the user's.
+    /// Schedules an event at a date, or as soon as the running thread rests if the date has come. It runs on the thread
+    /// that rests, and calls no user code.
     func schedule(
         at date: RunLoop.Instant, _ what: StaticString, from sender: String? = nil, on host: String,
         _ action: @escaping () -> Void

@@ -6,7 +6,7 @@ extension ChildProcess {
     public enum Executable: Hashable, Sendable, CustomStringConvertible {
         /// A file. The child's working directory is the base of a relative path.
         case path(String)
-        /// A name to be found in the directories of this process's `PATH`.
+        /// A name to search for in the directories of this process's `PATH`.
         case named(String)
 
         public var description: String {
@@ -18,32 +18,32 @@ extension ChildProcess {
 
     /// A child's environment variables.
     public enum Environment: Hashable, Sendable {
-        /// Those of this process.
+        /// The variables of this process.
         case inherit
-        /// Those of this process with these changes: `nil` takes a variable out.
+        /// The variables of this process with these changes: `nil` removes a variable.
         case updating([String: String?])
-        /// Exactly these.
+        /// Exactly these variables.
         case only([String: String])
     }
 
-    /// What one of a child's standard descriptors is.
+    /// The target of one of a child's standard descriptors.
     public enum Stream: Hashable, Sendable {
         /// The same as in this process.
         case inherit
-        /// `/dev/null`: there is nothing to read, and what is written is lost.
+        /// `/dev/null`: input is empty, and output is discarded.
         case null
-        /// A pipe, whose other end is a ``PipeEnd`` of the ``ChildProcess``.
+        /// A pipe whose other end is a ``PipeEnd`` of the ``ChildProcess``.
         case pipe
         /// An open descriptor of this process. It is neither changed nor closed. It must stay open until `spawn` has
         /// returned.
         case descriptor(Int32)
-        /// The child's standard output, as `2>&1` in a shell: for its standard error only. Both arrive in the order in which
-        /// the child writes them.
+        /// The child's standard output, as `2>&1` in a shell: for its standard error only. Output and errors arrive in
+        /// the order in which the child writes them.
         case standardOutput
     }
 
-    /// Which process group and session a child is in. Signals of the terminal, such as Control-C, go to a group. A child
-    /// with a group of its own can be ended together with the processes that it has started.
+    /// The process group and session of a child. Signals of the terminal, such as Control-C, go to a group. A child
+    /// with a group of its own can be ended together with the processes that it started.
     public enum Group: Hashable, Sendable {
         /// The same as this process.
         case inherit
@@ -53,7 +53,7 @@ extension ChildProcess {
         case newSession
     }
 
-    /// The user that a child runs as, and its groups. Only root, and what has its rights, may choose them.
+    /// The user that a child runs as, and its groups. Only root and processes with its rights may choose them.
     public struct User: Hashable, Sendable, CustomStringConvertible {
         /// The number of the user.
         public let identifier: UInt32
@@ -68,8 +68,8 @@ extension ChildProcess {
             self.supplementaryGroups = supplementaryGroups
         }
 
-        /// A user of the system's database, with all the user's groups. Where the database is on another machine, this
-        /// waits for it: ask before the loop runs. Any thread.
+        /// A user of the system's database, with all the user's groups. If the database is on another machine, this
+        /// blocks until it answers: call it before the loop runs. Any thread.
         ///
         /// - Throws: ``SystemError`` with `ENOENT` if there is no such user.
         public init(named name: String) throws(SystemError) {
@@ -90,7 +90,7 @@ extension ChildProcess {
         public var description: String { "user \(identifier), group \(group)" }
     }
 
-    /// What the system can limit for a process. Children of the child have the same limits, each for itself.
+    /// A resource that the system can limit for a process. Children of the child have the same limits, each for itself.
     public enum Resource: Hashable, Sendable, CaseIterable {
         /// Seconds of a processor's time. The system ends the process when it has used them.
         case processorTime
@@ -102,13 +102,13 @@ extension ChildProcess {
         case dataSize
         /// Bytes of its main thread's stack.
         case stackSize
-        /// Bytes of its memory, with all that it has mapped.
+        /// Bytes of its memory, including all mappings.
         case addressSpace
         /// Bytes of memory that it may lock.
         case lockedMemory
         /// Descriptors that it may have open: their numbers are below this.
         case openFiles
-        /// Processes of its user, with those that others have started.
+        /// Processes of its user, including those that it did not start.
         case processes
 
         var number: Int32 {

@@ -1,7 +1,7 @@
 public import RunLoopKit
 
 extension ChildProcess {
-    /// Waits until the child has ended, and tells how. Await it on the thread of a loop.
+    /// Waits until the child has ended, and returns how it ended. Await it on the thread of a loop.
     ///
     /// ```swift
     /// loop.task {
@@ -10,12 +10,12 @@ extension ChildProcess {
     /// }
     /// ```
     ///
-    /// It is a ``ChildSource`` that is awaited: it reaps the child, several tasks may wait for one child, and each is
-    /// told. If the child ended before, that is told in the next pass, or at once if it was reaped. A wait that is
-    /// cancelled leaves the child alone, and a later one is told of its end. O(1).
+    /// The call awaits a ``ChildSource``: it reaps the child, and several tasks may wait for one child. If the child
+    /// has ended before, the call returns in the next pass, or at once if the child was reaped. A cancelled wait has no
+    /// effect on the child, and a later wait still returns its end. O(1).
     ///
     /// - Parameter modes: the modes in which the end is noticed; the common modes unless given.
-    /// - Throws: ``SystemError`` if there is no descriptor left; `CancellationError`; `RunLoop.WaitError` if the loop has
+    /// - Throws: ``SystemError`` if no descriptor is left; `CancellationError`; `RunLoop.WaitError` if the loop has
     ///   ended.
     /// - Precondition: the calling thread has a loop, and there is a mode.
     public nonisolated(nonsending) func exit(
@@ -30,7 +30,7 @@ extension ChildProcess {
         return try await CompletionWait<Result<ExitStatus, SystemError>>.value(on: loop) { [self] completion in
             let source = ChildSource(self, handler: { completion(.success($1)) }, file: file, line: line)
             do throws(SystemError) { try loop.add(source, forMode: modes) } catch { completion(.failure(error)) }
-            // The loop keeps the source, until its end.
+            // The loop keeps the source until the loop ends.
             return { [weak source] in source?.invalidate() }
         }.get()
     }

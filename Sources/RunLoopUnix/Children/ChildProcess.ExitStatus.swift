@@ -1,15 +1,15 @@
 extension ChildProcess {
     /// How a child process has ended.
     public enum ExitStatus: Hashable, Sendable, CustomStringConvertible {
-        /// It ended by itself, with a code from 0 to 255; 0 means success.
+        /// The child exited with a code from 0 to 255; 0 means success.
         case exited(Int32)
-        /// A signal ended it.
+        /// A signal ended the child.
         case signalled(Signal, coreDumped: Bool)
-        /// It has ended, but nobody knows how: other code has reaped it, for example with `waitpid(-1, …)`, or the
+        /// The child ended in an unknown way: other code has reaped it, for example with `waitpid(-1, …)`, or the
         /// process ignores SIGCHLD, so that the system has reaped it.
         case lost
 
-        /// Whether it ended by itself with the code 0.
+        /// Whether the child exited with the code 0.
         public var isSuccess: Bool { self == .exited(0) }
 
         public var description: String {

@@ -9,41 +9,40 @@ public import RunLoopCore
 /// ```
 ///
 /// A ``ChildSource`` reports when the child has ended. If you drop a child and its sources, the child keeps running.
-/// The library still reaps it, so that it leaves no zombie; if it is still running then, a small thread does nothing
-/// but wait for it.
+/// The library still reaps it, so that it leaves no zombie; for a child that is still running, a small thread waits.
 ///
-/// Use an object of this kind on one thread; it is not `Sendable`, but its ``remote`` is. Beside a loop in a
-/// simulation a child lives in real time, and the time of the simulation waits for it, unless it is one of a simulated
-/// host.
+/// Use an object of this kind on one thread; it is not `Sendable`, but its ``remote`` is. Beside a loop in a simulation
+/// a child lives in real time, and the time of the simulation waits for it, except for a child of a simulated host.
 public final class ChildProcess {
     /// The system's number for the child. It is valid until the child is reaped, which happens after the handler of its
     /// first source.
     public let processIdentifier: Int32
 
-    /// Where to write the child's input, if it was started with `standardInput: .pipe`.
+    /// The end for writing the child's input, if it was started with `standardInput: .pipe`.
     public let standardInput: PipeEnd?
-    /// Where to read the child's output, if it was started with `standardOutput: .pipe`.
+    /// The end for reading the child's output, if it was started with `standardOutput: .pipe`.
     public let standardOutput: PipeEnd?
-    /// Where to read the child's errors, if it was started with `standardError: .pipe`.
+    /// The end for reading the child's errors, if it was started with `standardError: .pipe`.
     public let standardError: PipeEnd?
 
-    /// How it ended; `nil` until the handler of a source is called.
+    /// The way in which the child ended; `nil` until the handler of a source is called.
     public private(set) var status: ExitStatus?
 
-    /// Readable once the child has ended. -1 if the system has no such descriptor: then SIGCHLD is used.
+    /// The descriptor that is readable once the child has ended; -1 if the system has no such descriptor, which makes
+    /// SIGCHLD necessary.
     var descriptor: Int32 { target.descriptor }
     private let target: SignalTarget
     private let system: any SystemCalls
-    /// Ends a child that has not ended in time.
+    /// The timer that ends a child that has not ended in time.
     private var deadline: Timer?
-    /// Keeps the time of a simulation while a child of the system runs.
+    /// Holds the time of a simulation while a child of the real system runs.
     private var hold: (any TimeHold)?
 
     /// Starts a program.
     ///
-    /// The child begins with no signal blocked, with every signal at its default, and with no descriptor but the three
-    /// standard ones. None of this program's code runs in it. The call returns when the other program has begun. Any
-    /// thread.
+    /// The child begins with no signal blocked, with every signal at its default, and with no descriptors except the
+    /// three standard ones. None of this program's code runs in it. The call returns when the other program has begun.
+    /// Any thread.
     ///
     /// - Parameters:
     ///   - executable: the program.
@@ -58,9 +57,9 @@ public final class ChildProcess {
     ///     program must be accessible to that user.
     ///   - resourceLimits: the most that it may use of each resource. It cannot raise these limits, unless it runs as
     ///     root.
-    /// - Throws: ``SystemError``, whose operation names the step that has failed: if the program or the directory does
-    ///   not exist or may not be used, if the user or a limit may not be set, if a text contains a zero byte, if a
-    ///   descriptor is not open, or if the system has no room for another process.
+    /// - Throws: ``SystemError``, whose operation names the failed step. Possible reasons: the program or the directory
+    ///   does not exist or may not be used; the user or a limit may not be set. Others are a zero byte in a text, a
+    ///   descriptor that is not open, and a system without room for another process.
     public static func spawn(
         _ executable: Executable, arguments: [String] = [], environment: Environment = .inherit,
         workingDirectory: String? = nil, standardInput: Stream = .inherit, standardOutput: Stream = .inherit,
@@ -74,7 +73,7 @@ public final class ChildProcess {
         return try ChildProcess(request, usesDescriptor: true)
     }
 
-    /// Starts a program, and behaves as if the system had no process descriptors if told so. Tests use it.
+    /// Starts a program, optionally as if the system had no process descriptors. Tests use it.
     package static func spawn(
         withoutDescriptor executable: Executable, arguments: [String] = []
     ) throws(SystemError) -> ChildProcess {
@@ -92,7 +91,7 @@ public final class ChildProcess {
         let spawned = try request.spawn()
         processIdentifier = spawned.pid
         (standardInput, standardOutput, standardError) = (spawned.pipes[0], spawned.pipes[1], spawned.pipes[2])
-        // The number cannot be another process's yet: even if the child has ended it has not been reaped.
+        // The number cannot belong to another process yet: even a child that has ended was not reaped.
         target = SignalTarget(
             system, processIdentifier: spawned.pid, hasGroup: request.group != .inherit,
             descriptor: usesDescriptor ? system.openProcess(spawned.pid) : -1)
@@ -103,12 +102,12 @@ public final class ChildProcess {
     }
 
     /// Sends a signal to the child and, if it was started with a group or a session of its own, to every process of
-    /// that group: what it has started itself, unless that has left the group. The signal never reaches another
-    /// process, even if the child has ended and its number has been given away.
+    /// that group: those that it started, unless they left the group. The signal never reaches another process, even if
+    /// the child has ended and the system has reused its number.
     ///
-    /// In the handler of a child source the group can still be reached, though the child has ended.
+    /// In the handler of a child source the signal still reaches the group, though the child has ended.
     ///
-    /// - Returns: `false` if the child was reaped already, so that nothing was sent. A child that has ended but was not
+    /// - Returns: `false` if the child was reaped already, so that nothing was sent. A child that has ended but is not
     ///   reaped yet accepts signals and ignores them.
     /// - Throws: ``SystemError`` if the number is no signal, or if the child runs as another user.
     @discardableResult
@@ -116,18 +115,18 @@ public final class ChildProcess {
         try target.send(signal)
     }
 
-    /// Asks the child to end, and makes it end if it takes too long: sends a signal now, and SIGKILL after `grace`. A
-    /// group or a session of its own is sent both, and what is left of it when the child itself has ended is killed
-    /// then: a child that gives its own children time waits for them.
+    /// Asks the child to end, and ends it by force if it takes too long: sends a signal now, and SIGKILL after `grace`.
+    /// A group or a session of its own receives both signals. Processes of the group that outlive the child are killed
+    /// when it has ended: a child that gives its own children time waits for them.
     ///
-    /// A ``ChildSource`` tells when the child has ended; without one, SIGKILL is sent in any case when `grace` is over.
-    /// While the child has time to end, `loop` keeps it and has something to wait for. When the loop ends before,
-    /// SIGKILL is sent at once. Calling this again with a shorter time hurries; a longer one changes nothing. Harmless
-    /// once the child was reaped. Call it on the thread of the loop and the child.
+    /// A ``ChildSource`` notices when the child has ended; without one, SIGKILL is sent in any case when `grace` is
+    /// over. Until then `loop` keeps the child and has something to wait for. If the loop ends first, SIGKILL is sent
+    /// at once. Another call with a shorter time brings SIGKILL forward; a longer time changes nothing. Harmless once
+    /// the child was reaped. Call it on the thread of the loop and the child.
     ///
     /// - Parameters:
     ///   - grace: how long the child has; counted on the loop's clock.
-    ///   - signal: what asks it to end.
+    ///   - signal: the signal that asks it to end.
     ///   - loop: the calling thread's loop.
     ///   - modes: the modes in which SIGKILL may be sent.
     /// - Throws: ``SystemError`` if the first signal cannot be sent; then nothing else happens.
@@ -141,7 +140,7 @@ public final class ChildProcess {
         cancelDeadline()
         let timer = Timer(at: date, origin: RunLoop.Origin(file: file, line: line)) { _ in }
         timer.name = "end of child \(processIdentifier)"
-        // Called when it has fired, and at the end of the loop.
+        // Called when the timer has fired, and at the end of the loop.
         timer.invalidationHandler = { [self] in
             _ = try? kill(.kill)
             deadline = nil
@@ -156,7 +155,7 @@ public final class ChildProcess {
         deadline = nil
     }
 
-    /// What other threads may do with the child.
+    /// A handle with which other threads signal the child.
     public var remote: Remote { Remote(target: target) }
 
     /// A handle with which any thread may signal a child. It keeps neither the child nor its number. A value and
@@ -166,21 +165,21 @@ public final class ChildProcess {
 
         /// Sends a signal, as ``ChildProcess/kill(_:)`` does. Any thread.
         ///
-        /// - Returns: `false` if the child was reaped already, or its `ChildProcess` has gone.
+        /// - Returns: `false` if the child was reaped already, or its `ChildProcess` was released.
         @discardableResult
         public func kill(_ signal: Signal = .terminate) throws(SystemError) -> Bool {
             try target.send(signal)
         }
     }
 
-    /// Looks whether the child has ended, and how, without reaping it.
+    /// Checks whether the child has ended, and how, without reaping it.
     func look() -> ExitStatus? {
         if let status { return status }
         switch system.state(ofChild: processIdentifier, descriptor, reaps: false) {
         case .running: break
         case .ended(let ending): status = ending
         case .unknown:
-            // Somebody else has reaped it; the number may be another's by now.
+            // Other code has reaped the child; another process may have the number now.
             status = .lost
             target.forget()
             cancelDeadline()
@@ -189,11 +188,11 @@ public final class ChildProcess {
         return status
     }
 
-    /// Gives the child's number back to the system once it is known how the child ended.
+    /// Returns the child's number to the system once its exit status is known.
     func reap() {
         guard status != nil else { return }
         if deadline != nil {
-            // The group had its time as long as the child itself.
+            // The group had as much time as the child itself.
             _ = try? kill(.kill)
             cancelDeadline()
         }

@@ -6,25 +6,24 @@ public import RunLoopCore
 /// it had ended before the source was added, the handler is called in the next pass. After the handler the source is
 /// invalid.
 ///
-/// When the handler is called, everything that the child itself has written can be read: an end of one of its pipes that
-/// is read until there is nothing has it all, though perhaps not the end of the stream, since what the child has started
-/// may hold the pipe open. Among sources that are ready in the same pass a child source is served last, so that handlers
-/// which read the output are called before.
+/// When the handler is called, everything that the child itself wrote can be read: read its pipes until they are empty.
+/// The end of the stream may still be missing, because processes that the child started may hold the pipe open. Among
+/// the ready sources of a pass a child source is served last, after handlers that read the output.
 ///
-/// The child is reaped after the handler, so during the handler its number is still its own. Several sources may wait
-/// for one child; each is called, and the child is reaped after the first.
+/// The child is reaped after the handler, so its number remains valid during the handler. Several sources may wait for
+/// one child; each is called, and the child is reaped after the first.
 ///
-/// The loop keeps a source until it has been called, removed or invalidated, and the source keeps its child. One that is
-/// let go without ever having been added is told to the ``/RunLoopKit/RunLoop/trace`` of the thread's loop. A source
-/// belongs to its loop's thread and is not `Sendable`.
+/// The loop keeps a source until it has been called, removed or invalidated, and the source keeps its child. A source
+/// that is released without having been added is reported to the ``/RunLoopKit/RunLoop/trace`` of the thread's loop. A
+/// source belongs to its loop's thread and is not `Sendable`.
 public final class ChildSource {
-    /// The child that it waits for.
+    /// The child that the source waits for.
     public let child: ChildProcess
 
     /// Whether the source can still be called.
     public var isValid: Bool { handler != nil }
 
-    /// Where it was made.
+    /// The place where the source was made.
     public let origin: RunLoop.Origin
 
     private var handler: ((ChildProcess, ChildProcess.ExitStatus) -> Void)?
@@ -34,7 +33,7 @@ public final class ChildSource {
     ///
     /// - Parameters:
     ///   - child: the child to wait for.
-    ///   - handler: called with the child and with how it ended; let go after that.
+    ///   - handler: called with the child and its exit status, and released after that.
     ///   - file: the place for ``origin``, with `line`.
     public init(
         _ child: ChildProcess, handler: @escaping (ChildProcess, ChildProcess.ExitStatus) -> Void,
@@ -50,11 +49,11 @@ public final class ChildSource {
         RunLoop.tellOfUnused("the source of process \(child.processIdentifier) (\(origin))")
     }
 
-    /// Takes the source out of its loop for good and lets its handler go. The child keeps running. Call it on the
+    /// Removes the source from its loop permanently and releases its handler. The child keeps running. Call it on the
     /// loop's thread; harmless when repeated.
     public func invalidate() {
         guard let handler else { return }
-        // First, because it traps on any thread but the loop's.
+        // First, because this traps on any thread except the loop's.
         inner.invalidate()
         self.handler = nil
         withExtendedLifetime(handler) {}
@@ -73,7 +72,7 @@ public final class ChildSource {
                 serve()
             }
             source.name = "child \(child.processIdentifier)"
-            // It may have ended before anybody listened for the signal.
+            // The child may have ended before the signal was registered.
             registration?.prime()
             return (source, registration)
         }
@@ -99,17 +98,16 @@ public final class ChildSource {
 extension ChildSource: Sendable {}
 
 extension RunLoop {
-    /// Schedules a child source in modes of this loop. A source that is invalid is ignored. Call it on the loop's
-    /// thread.
+    /// Schedules a child source in modes of this loop. An invalid source is ignored. Call it on the loop's thread.
     ///
     /// - Precondition: the source is in no other loop.
-    /// - Throws: ``SystemError`` if there is no descriptor left; the source is then not scheduled.
+    /// - Throws: ``SystemError`` if no descriptor is left; the source is then not scheduled.
     public func add(_ source: ChildSource, forMode modes: Modes) throws(SystemError) {
         guard source.isValid else { trace?(.ignored("a child source that is invalid was added")); return }
         try source.schedule(in: self, modes)
     }
 
-    /// Takes a child source out of modes of this loop without invalidating it. Call it on the loop's thread.
+    /// Removes a child source from modes of this loop without invalidating it. Call it on the loop's thread.
     public func remove(_ source: ChildSource, fromMode modes: Modes) {
         source.unschedule(from: self, modes)
     }

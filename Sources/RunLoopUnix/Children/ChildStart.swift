@@ -1,19 +1,20 @@
-/// What a child is made of, as a system takes it.
+/// The description of a new child, in the form that a system accepts.
 package struct ChildStart {
-    /// What one of its standard descriptors is.
+    /// The target of one of the standard descriptors.
     package enum Stream {
         case inherit
         case null
         case descriptor(Int32)
-        /// For the standard error: what the standard output is.
+        /// For the standard error: the target of the standard output.
         case standardOutput
     }
 
-    /// The files that may be its program, in order.
+    /// The candidates for the program, in order.
     package var files: [String]
-    /// The program's own name comes first.
+    /// The arguments, beginning with the program's own name.
     package var arguments: [String]
-    /// Lines such as `HOME=/root`, each with a zero at its end. Bytes, because what is inherited need not be text.
+    /// Lines such as `HOME=/root`, each with a zero byte at its end. Bytes, because inherited variables need not be
+    /// text.
     package var environment: [[CChar]]
     package var workingDirectory: String?
     package var streams: [Stream]
@@ -21,12 +22,12 @@ package struct ChildStart {
     package var user: ChildProcess.User?
     package var limits: [ChildProcess.Resource: UInt64]
 
-    /// What is done, in this order, before the other program runs.
+    /// The steps before the other program runs, in order.
     package enum Step {
         case fork, streams, group, limits, user, directory, execute
     }
 
-    /// The step that has failed, and the system's reason.
+    /// The failed step, and the system's reason.
     package struct Failure: Error {
         package let step: Step
         package let errno: Int32
@@ -37,10 +38,10 @@ package struct ChildStart {
     }
 }
 
-/// What a process knows of its child.
+/// The state of a child, as its parent process knows it.
 package enum ChildState {
     case running
     case ended(ChildProcess.ExitStatus)
-    /// It has no such child any more.
+    /// The process has no such child any more.
     case unknown
 }

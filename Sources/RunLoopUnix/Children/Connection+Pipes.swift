@@ -1,7 +1,7 @@
 public import RunLoopKit
 
 extension Connection {
-    /// A connection on pipes to a child process: it reads what the child writes, and writes what the child reads.
+    /// A connection on pipes to a child process: it reads the child's output, and writes the child's input.
     ///
     /// ```swift
     /// let child = try ChildProcess.spawn(.named("sort"), standardInput: .pipe, standardOutput: .pipe)
@@ -14,7 +14,7 @@ extension Connection {
     /// sort.finishWriting()  // the child sees the end of its input
     /// ```
     ///
-    /// The connection takes the descriptors over: the ends themselves are closed for everybody else.
+    /// The connection takes over the descriptors: the ends themselves count as closed.
     ///
     /// - Parameters:
     ///   - input: the end to read; `nil` for none.
@@ -22,7 +22,7 @@ extension Connection {
     ///   - loop: the loop that serves it.
     ///   - modes: the modes in which it is served.
     ///   - limits: its limits.
-    ///   - receive: called with what has arrived; returns how many bytes it has used. Kept until the connection is
+    ///   - receive: called with the received bytes; returns how many bytes it has used. Kept until the connection is
     ///     closed.
     public convenience init(
         reading input: PipeEnd?, writing output: PipeEnd?, on loop: RunLoop, modes: RunLoop.Modes = .common,

@@ -3,8 +3,8 @@ internal import RunLoopCore
 
 /// One end of a pipe to or from a child process. It owns a non-blocking descriptor and closes it.
 ///
-/// Reads and writes never wait. A `DescriptorSource` on ``fileDescriptor`` tells when to try again. ``close()`` closes
-/// the end, and so does releasing the last reference to it. Invalidate your sources on it before that.
+/// Reads and writes never wait. A `DescriptorSource` on ``fileDescriptor`` reports when to try again. ``close()``
+/// closes the end, and so does the release of its last reference. Invalidate your sources on it before.
 ///
 /// ```swift
 /// let output = child.standardOutput!
@@ -23,7 +23,7 @@ public final class PipeEnd {
     public enum Input: Hashable, Sendable {
         /// At least one byte.
         case bytes([UInt8])
-        /// Nothing for now.
+        /// No bytes for now.
         case nothing
         /// The end: every process has closed the other side.
         case end
@@ -52,17 +52,16 @@ public final class PipeEnd {
         fileDescriptor = -1
     }
 
-    /// Gives up the descriptor, which somebody else closes from now on.
+    /// Gives up the descriptor, which the caller closes from now on.
     func handOver() -> Int32 {
         defer { fileDescriptor = -1 }
         return fileDescriptor
     }
 
-    /// Reads what is there, at most `limit` bytes. Never waits. O(bytes).
+    /// Reads the available bytes, at most `limit`. Never waits. O(bytes).
     ///
     /// - Parameter limit: the most bytes to read; at least 1.
-    /// - Throws: ``SystemError`` if the system refuses, for example because the end is closed or is the one for
-    ///   writing.
+    /// - Throws: ``SystemError`` if the system refuses, for example because the end is closed or is for writing.
     public func read(upTo limit: Int = 65_536) throws(SystemError) -> Input {
         require(limit > 0, "a read is for at least one byte")
         let (input, error) = withUnsafeTemporaryAllocation(byteCount: limit, alignment: 1) { buffer in
@@ -75,10 +74,10 @@ public final class PipeEnd {
         return input
     }
 
-    /// Writes as many bytes as there is room for. Never waits, and raises no SIGPIPE. O(bytes).
+    /// Writes as many bytes as the pipe accepts. Never waits, and raises no SIGPIPE. O(bytes).
     ///
     /// - Returns: how many bytes were written; 0 if there is no room for now.
-    /// - Throws: ``SystemError``, with the `errno` `EPIPE` if nobody can read any more.
+    /// - Throws: ``SystemError``, with the `errno` `EPIPE` if no reader is left.
     @discardableResult
     public func write(_ bytes: some Collection<UInt8>) throws(SystemError) -> Int {
         guard !bytes.isEmpty else { return 0 }

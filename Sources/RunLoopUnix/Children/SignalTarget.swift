@@ -2,7 +2,7 @@ internal import CShims
 internal import Glibc
 internal import RunLoopCore
 
-/// A child as those see it who may signal it, on any thread: nobody does so once its number may be another process's.
+/// A child as a target of signals from any thread. It refuses signals once another process may have the child's number.
 final class SignalTarget: Sendable {
     private let system: any SystemCalls
     private let processIdentifier: Int32
@@ -10,7 +10,7 @@ final class SignalTarget: Sendable {
     /// The descriptor of the process, which this object closes; -1 if there is none.
     let descriptor: Int32
     private let forkCount = rlk_fork_count()
-    /// Whether the child is this process's, and has not been reaped.
+    /// Whether the child belongs to this process and was not reaped.
     private let isReachable = Locked(true)
 
     init(_ system: any SystemCalls, processIdentifier: Int32, hasGroup: Bool, descriptor: Int32) {
@@ -24,12 +24,12 @@ final class SignalTarget: Sendable {
         if descriptor >= 0 { system.close(descriptor) }
     }
 
-    /// - Returns: whether there was anything left to send it to.
+    /// - Returns: whether a target was left.
     func send(_ signal: Signal) throws(SystemError) -> Bool {
         let error: Int32? = isReachable.withLock { isReachable in
             guard isReachable else { return ESRCH }
-            // The number of the child, and that of its group, are theirs until the child is reaped; its descriptor knows
-            // if other code has done that. A child that has left its group is reached by itself.
+            // The numbers of the child and of its group remain valid until the child is reaped; its descriptor shows
+            // whether other code has done that. A child that has left its group is signalled directly.
             if descriptor >= 0, system.send(0, toProcess: descriptor) != 0, errno == ESRCH { return ESRCH }
             if hasGroup, system.kill(-processIdentifier, signal.rawValue) == 0 { return nil }
             if hasGroup, errno != ESRCH { return errno }
@@ -43,7 +43,7 @@ final class SignalTarget: Sendable {
         throw SystemError("send \(signal) to process \(processIdentifier)", errno: error)
     }
 
-    /// The child has ended: gives its number back to the system.
+    /// Returns the number of the ended child to the system.
     func reap() {
         isReachable.withLock { isReachable in
             guard isReachable else { return }
@@ -52,18 +52,18 @@ final class SignalTarget: Sendable {
         }
     }
 
-    /// Somebody else has reaped the child.
+    /// Called when other code has reaped the child.
     func forget() {
         isReachable.withLock { $0 = false }
     }
 
-    /// Nobody asks about the child any more: it is reaped when it ends.
+    /// Abandons the child: it is reaped when it ends.
     func abandon() {
         let wasReachable = isReachable.withLock { isReachable in
             defer { isReachable = false }
             return isReachable
         }
-        // One of the process that this one was forked from is not ours to reap.
+        // A child of the process that this one was forked from is not ours to reap.
         guard wasReachable, forkCount == rlk_fork_count() else { return }
         system.reapLater(processIdentifier, descriptor)
     }

@@ -2,7 +2,7 @@ internal import Glibc
 internal import RunLoopCore
 internal import RunLoopKit
 
-/// What a child is to be started with.
+/// The settings for starting a child.
 struct SpawnRequest {
     let system: any SystemCalls
     var executable: ChildProcess.Executable
@@ -52,7 +52,7 @@ struct SpawnRequest {
         return Spawned(pid: try start(ends), pipes: pipes)
     }
 
-    /// A copy beyond the standard descriptors, so that moving one into place never overwrites another.
+    /// A copy beyond the standard descriptors, so that no copy overwrites another when it is moved into place.
     private func borrow(_ descriptor: Int32, _ borrowed: inout [Int32]) throws(SystemError) -> Int32 {
         let copy = system.duplicate(descriptor)
         guard copy >= 0 else { throw .last("\(operation): give it descriptor \(descriptor)") }
@@ -77,7 +77,7 @@ struct SpawnRequest {
         }
     }
 
-    /// What the child was about to do when it failed.
+    /// The step that the child was about to take when it failed.
     private func words(for step: ChildStart.Step) -> String {
         switch step {
         case .streams: "\(operation): set up its standard descriptors"
@@ -89,7 +89,7 @@ struct SpawnRequest {
         }
     }
 
-    /// The files that may be meant, in order.
+    /// The files that the name may refer to, in order.
     private var files: [String] {
         guard case .named(let name) = executable, !name.isEmpty, !name.contains("/") else {
             return [executable.description]

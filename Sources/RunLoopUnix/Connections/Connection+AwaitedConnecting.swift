@@ -1,8 +1,8 @@
 public import RunLoopKit
 
 extension Connection {
-    /// Connects to an address, and returns a connection for tasks, which is not started yet. Everything else is as for
-    /// the form with a completion handler. Await it on the loop's thread.
+    /// Connects to an address, and returns a connection for tasks, which is not started yet. In all other respects this
+    /// behaves as the form with a completion handler. Await it on the loop's thread.
     ///
     /// - Throws: ``SystemError``; `CancellationError` if the task is cancelled, which closes the socket;
     ///   `RunLoop.WaitError` if the loop has ended.
@@ -14,13 +14,13 @@ extension Connection {
             let attempt = connect(
                 to: address, on: loop, modes: modes, limits: limits, timeout: timeout, completion: completion,
                 file: file, line: line)
-            // The loop keeps the attempt: its end lets the completion go, and so tells the task.
+            // The loop keeps the attempt: the end of the loop releases the completion, which resumes the task.
             return { [weak attempt] in attempt?.cancel() }
         }.get()
     }
 
-    /// Looks a host up and connects to it, and returns a connection for tasks, which is not started yet. Everything else
-    /// is as for the form with a completion handler. Await it on the loop's thread.
+    /// Looks up a host, connects to it, and returns a connection for tasks, which is not started yet. In all other
+    /// respects this behaves as the form with a completion handler. Await it on the loop's thread.
     ///
     /// - Throws: ``ConnectError``; `CancellationError` if the task is cancelled, which leaves nothing open;
     ///   `RunLoop.WaitError` if the loop has ended.
@@ -32,7 +32,7 @@ extension Connection {
             let attempt = connect(
                 host: host, port: port, on: loop, modes: modes, limits: limits, timeout: timeout, retry: retry,
                 completion: completion, file: file, line: line)
-            // The loop keeps the attempt: its end lets the completion go, and so tells the task.
+            // The loop keeps the attempt: the end of the loop releases the completion, which resumes the task.
             return { [weak attempt] in attempt?.cancel() }
         }.get()
     }

@@ -1,13 +1,13 @@
 extension Connection {
-    /// Why there is no connection to a host; with ``Retry``, why the last try has failed. A value and `Sendable`.
+    /// A failure to connect to a host; with ``Retry``, the failure of the last try. A value and `Sendable`.
     public enum ConnectError: Error, Sendable, Equatable, CustomStringConvertible {
-        /// The host's name could not be looked up, or has no address.
+        /// The look-up of the host's name failed, or found no address.
         case lookup(HostResolver.Failure)
-        /// No address could be connected to. The errors of those that were tried, at least one, in the order in which
-        /// they failed; `ETIMEDOUT` for those that were under way when the timeout had passed, which come last.
+        /// All attempts to connect failed. The errors of the tried addresses, at least one, in the order of their
+        /// failure. Attempts that were pending at the timeout come last, with `ETIMEDOUT`.
         case addresses([SystemError])
 
-        /// What happened, in one line: with the name, or with each address that was tried.
+        /// The failure in one line, with the name or with each tried address.
         public var description: String {
             switch self {
             case .lookup(let failure): "look up \(failure)"

@@ -11,7 +11,7 @@ extension Connection {
     ///   - timeout: how long connecting may take before it fails with `ETIMEDOUT`; 30 s unless given.
     ///   - receive: the connection's receive handler.
     ///   - completion: called once, on the loop's thread, and never before this call has returned: with a connection
-    ///     for you to start, or with the error. The end of the loop lets it go uncalled.
+    ///     for you to start, or with the error. If the loop ends first, it is released without a call.
     /// - Returns: the attempt. Keep it only if you may want to cancel it.
     @discardableResult
     public static func connect(
@@ -26,7 +26,7 @@ extension Connection {
         }
     }
 
-    /// Connects, and calls `make` to make a connection of the socket.
+    /// Connects, and calls `make` to make a connection from the socket.
     package static func connect(
         to address: Endpoint, on loop: RunLoop, modes: RunLoop.Modes, timeout: Duration, origin: RunLoop.Origin,
         completion: @escaping (Result<Connection, SystemError>) -> Void,
@@ -43,12 +43,12 @@ extension Connection {
         return attempt
     }
 
-    /// Looks a host up and connects to it without blocking. Call it on the loop's thread.
+    /// Looks up a host and connects to it without blocking. Call it on the loop's thread.
     ///
-    /// The addresses that ``HostResolver`` finds are tried as RFC 8305 says ("happy eyeballs"): IPv6 and IPv4 in turn,
-    /// IPv6 first, and within a family in the resolver's order. When an address fails the next one is begun at once,
-    /// and when it does not answer within 250 ms the next one is begun beside it. The first one that is connected wins;
-    /// the sockets of the others are closed before the completion is called.
+    /// The addresses that ``HostResolver`` finds are tried as in RFC 8305 ("happy eyeballs"): IPv6 and IPv4 in turn,
+    /// IPv6 first, and within a family in the resolver's order. When an attempt fails, the next one begins at once;
+    /// when it gets no answer within 250 ms, the next one begins beside it. The first connected socket wins; the other
+    /// sockets are closed before the completion is called.
     ///
     /// - Parameters:
     ///   - host: a name, or an address in digits.
@@ -57,14 +57,14 @@ extension Connection {
     ///   - modes: the modes in which it is served.
     ///   - limits: its limits.
     ///   - timeout: how long a try may take, the look-up and all addresses together, before it fails: as `timedOut`
-    ///     while it looks the name up, with `ETIMEDOUT` afterwards; 30 s unless given.
-    ///   - retry: whether and when to try again after a failure; `nil`, the default, for a single try. Each try looks
-    ///     the name up anew, and between tries nothing is open. A text that cannot be a name is not tried again.
+    ///     during the look-up, with `ETIMEDOUT` afterwards; 30 s unless given.
+    ///   - retry: whether and when to try again after a failure; `nil`, the default, means a single try. Each try looks
+    ///     up the name anew, and between tries no socket is open. A text that cannot be a name is not tried again.
     ///   - receive: the connection's receive handler.
     ///   - completion: called once, on the loop's thread, and never before this call has returned: with a connection
-    ///     for you to start, or with the error of the last try. The end of the loop lets it go uncalled.
+    ///     for you to start, or with the error of the last try. If the loop ends first, it is released without a call.
     /// - Returns: the attempt. Keep it only if you may want to cancel it.
-    /// - Precondition: the values of `retry` are what its properties say.
+    /// - Precondition: the values of `retry` are within the bounds that its properties state.
     @discardableResult
     public static func connect(
         host: String, port: UInt16, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
@@ -79,7 +79,7 @@ extension Connection {
         ) { Connection($0, on: loop, modes: modes, limits: limits, origin: origin, receive: receive) }
     }
 
-    /// Connects to a host, and calls `make` to make a connection of the socket that has won.
+    /// Connects to a host, and calls `make` to make a connection from the winning socket.
     package static func connect(
         host: String, port: UInt16, on loop: RunLoop, modes: RunLoop.Modes, timeout: Duration, retry: Retry?,
         origin: RunLoop.Origin, completion: @escaping (Result<Connection, ConnectError>) -> Void,

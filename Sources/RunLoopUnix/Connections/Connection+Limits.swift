@@ -1,39 +1,39 @@
 extension Connection {
     /// The limits of a connection.
     public struct Limits: Sendable {
-        /// When more bytes than this wait to be sent, the connection is full; 256 KiB unless set. Reading stops then,
-        /// unless ``readsWhileFull`` is set, and ``Connection/fullHandler`` is called.
+        /// The number of bytes beyond which waiting output makes the connection full; 256 KiB unless set. Then
+        /// ``Connection/fullHandler`` is called, and reading stops unless ``readsWhileFull`` is set.
         public var highWatermark = 256 * 1024
-        /// When no more bytes than this wait, a full connection is full no longer; 64 KiB unless set. Reading goes on,
-        /// and ``Connection/drainHandler`` is called.
+        /// The number of waiting bytes at or below which a full connection is no longer full; 64 KiB unless set. Then
+        /// reading continues, and ``Connection/drainHandler`` is called.
         public var lowWatermark = 64 * 1024
-        /// Whether reading goes on while the connection is full; `false` unless set.
+        /// Whether reading continues while the connection is full; `false` unless set.
         ///
-        /// A server that answers needs `false`: a peer that does not read its answers is not read either. Where what is
-        /// read does not become output of the same connection, as in a proxy, the two directions are independent, and
-        /// would otherwise stop each other for ever.
+        /// A server that answers requests needs `false`: it does not read from a peer that does not read its answers.
+        /// Where input does not become output of the same connection, as in a proxy, set this to `true`: the two
+        /// directions are independent, and would otherwise stop each other for ever.
         public var readsWhileFull = false
-        /// The connection closes when more bytes than this wait to be sent; 64 MiB unless set, `nil` for no limit.
+        /// The most bytes that may wait to be sent before the connection closes; 64 MiB unless set, `nil` for no limit.
         public var maximumOutput: Int? = 64 * 1024 * 1024
-        /// The connection closes when the receive handler leaves more bytes than this unused, together with
+        /// The most bytes that the receive handler may leave unused before the connection closes, counted with
         /// ``Connection/heldInput``; 1 MiB unless set.
         public var maximumInput = 1024 * 1024
-        /// What many connections may hold of input together; `nil`, the default, for no such limit.
+        /// The limit on the input that many connections hold together; `nil`, the default, means no such limit.
         public var inputBudget: InputBudget?
-        /// The connection closes when nothing was received or sent for this long; `nil`, the default, for never.
+        /// The time without input or output after which the connection closes; `nil`, the default, means no limit.
         public var idleTimeout: Duration?
-        /// The connection closes with ``Connection/CloseReason/idleTimeout`` when nothing was received for this long, even
-        /// if something was sent; `nil`, the default, for never. The time does not pass while the connection does not read:
-        /// while reading is paused, or too many bytes wait to be sent.
+        /// The time without input after which the connection closes with ``Connection/CloseReason/idleTimeout``, even
+        /// if it sent output; `nil`, the default, means no limit. The time does not pass while the connection does not
+        /// read: while reading is paused, or too many bytes wait to be sent.
         public var inputTimeout: Duration?
-        /// The connection closes after this time; `nil`, the default, for never.
+        /// The time after which the connection closes in any case; `nil`, the default, means no limit.
         public var totalTimeout: Duration?
 
         /// The defaults.
         public init() {}
     }
 
-    /// Why a connection was closed. A value and `Sendable`.
+    /// The reason for which a connection was closed. A value and `Sendable`.
     public enum CloseReason: Sendable, Equatable {
         /// ``Connection/close()`` or ``Connection/finish(within:)`` was called.
         case closed
@@ -45,17 +45,18 @@ extension Connection {
         case totalTimeout
         /// The peer reads too slowly: more bytes waited to be sent than the limit allows.
         case outputLimit
-        /// The connection held more unused input than its limit, or the budget that it shares, allows.
+        /// The connection held more unused input than its limit or its shared budget allows.
         case inputLimit
-        /// The loop has ended with the connection open.
+        /// The loop ended while the connection was open.
         case loopEnded
-        /// It has moved to another loop, where another connection goes on; see ``Connection/move(to:inModes:arrival:)``.
+        /// The connection moved to another loop, where another connection continues; see
+        /// ``Connection/move(to:inModes:arrival:)``.
         case moved
-        /// Something failed, for example because the peer has reset the connection: a ``SystemError``, or the error of a
+        /// The stream failed, for example because the peer reset the connection: a ``SystemError``, or the error of a
         /// layer above the descriptor, such as RunLoopTLS's `TLSError`.
         case failed(any Error & Hashable & Sendable)
 
-        /// Two reasons are equal if they are of one kind and their errors are equal.
+        /// Returns whether two reasons are of the same kind and have equal errors.
         public static func == (left: CloseReason, right: CloseReason) -> Bool {
             switch (left, right) {
             case (.closed, .closed), (.ended, .ended), (.idleTimeout, .idleTimeout), (.totalTimeout, .totalTimeout),

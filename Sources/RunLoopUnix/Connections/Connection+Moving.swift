@@ -1,7 +1,7 @@
 public import RunLoopKit
 
 extension Connection {
-    /// Moves what the connection is made of to another loop, where a connection that `arrival` makes goes on.
+    /// Moves the connection's stream to another loop, where `arrival` makes a connection that continues it.
     ///
     /// ```swift
     /// connection.move(to: group.loops[1]) { loop, moved in
@@ -13,22 +13,22 @@ extension Connection {
     /// }
     /// ```
     ///
-    /// The stream moves as it is: with the bytes that were left unused, those that wait to be sent, an end that the peer
-    /// or this side has made, and TLS, also in the middle of its handshake. No byte is lost, doubled or put out of order.
-    /// Handlers, time-outs and calls of ``pauseReading()`` do not move. The other loop may be the same one.
+    /// The stream moves with its state: unused input, waiting output, an end by the peer or by this side, and TLS, even
+    /// during its handshake. No byte is lost, duplicated or reordered. Handlers, time-outs and calls of
+    /// ``pauseReading()`` do not move. The other loop may be the same one.
     ///
-    /// From this call on the connection reads nothing. It leaves in the loop's next pass, or in the one after the handler
-    /// of this connection that is running; what is written before that moves along. Then it is closed: its close handler
-    /// is called with ``CloseReason/moved``, before the arrival. Tasks that wait for it get a ``ClosedError``, and
-    /// ``withStream(_:)`` returns without an error. A connection may move before ``start()``.
+    /// From this call on the connection reads nothing. It leaves in the loop's next pass, or in the pass after a
+    /// running handler of this connection; bytes that are written before that move with it. Then it is closed: its
+    /// close handler is called with ``CloseReason/moved``, before the arrival. Tasks that wait for it receive a
+    /// ``ClosedError``, and ``withStream(_:)`` returns without an error. A connection may move before ``start()``.
     ///
-    /// If the other loop has ended, or ends before the arrival, the stream is closed, what it held is lost, and `arrival`
-    /// is let go uncalled. The same happens to `arrival` if the connection is closed before it leaves. Does nothing on a
-    /// connection that is closed, that was finished, also by the peer's end, or that moves already. On the loop's thread,
-    /// O(1); no byte is copied.
+    /// If the other loop has ended, or ends before the arrival, the stream is closed, its bytes are lost, and `arrival`
+    /// is released without a call. If the connection is closed before it leaves, `arrival` is released without a call,
+    /// too. Does nothing on a connection that is closed, that was finished, even by the peer's end, or that is already
+    /// moving. On the loop's thread, O(1); no byte is copied.
     ///
     /// - Parameters:
-    ///   - loop: where to move to.
+    ///   - loop: the destination.
     ///   - modes: the modes of that loop in which it may arrive.
     ///   - arrival: called once, on the thread of that loop.
     public func move(
@@ -41,18 +41,18 @@ extension Connection {
         }
     }
 
-    /// A connection that goes on where one on another loop has stopped. Call ``start()`` when the handlers are set.
+    /// A connection that continues a stream from another loop. Call ``start()`` when the handlers are set.
     ///
-    /// What was left unused there is offered first, and what waited to be sent is sent first. If the peer had ended its
-    /// side already, this connection is told so again, after it was offered what is left. The handshake handler is called
-    /// if the handshake was not done yet.
+    /// Unused input from the other loop is offered first, and waiting output is sent first. If the peer had ended its
+    /// side already, this connection is notified again, after it was offered the remaining input. The handshake handler
+    /// is called if the handshake was not done yet.
     ///
     /// - Parameters:
-    ///   - moved: what has arrived.
-    ///   - loop: the loop that serves it: the one where it has arrived.
+    ///   - moved: the stream that has arrived.
+    ///   - loop: the loop that serves it, on which it has arrived.
     ///   - modes: the modes in which it is served.
-    ///   - limits: its limits; those that it had unless given. Timeouts count anew.
-    ///   - receive: called with what has arrived; returns how many bytes it has used. Kept until the connection is
+    ///   - limits: its limits; the previous limits unless given. Timeouts start anew.
+    ///   - receive: called with the received bytes; returns how many bytes it has used. Kept until the connection is
     ///     closed. Without it, tasks read the connection; see ``read(atMost:)``.
     public convenience init(
         adopting moved: consuming Moved, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits? = nil,
@@ -65,9 +65,9 @@ extension Connection {
             origin: RunLoop.Origin(file: file, line: line), receive: receive)
     }
 
-    /// Gives the stream to another owner, with what has not been used and what has not been sent.
+    /// Passes the stream to another owner, with its unused input and unsent output.
     ///
-    /// - Parameter reason: what the close handler is told; it is not called unless given.
+    /// - Parameter reason: the reason for the close handler, which is not called unless this is given.
     func handOver(reporting reason: CloseReason? = nil) -> HandedOver {
         require(isOpen, "a connection that is closed has no stream to hand over")
         require(
@@ -83,9 +83,9 @@ extension Connection {
         return handedOver
     }
 
-    /// Has the connection leave its loop as soon as no handler of it is on the stack.
+    /// Removes the connection from its loop as soon as none of its handlers is on the stack.
     ///
-    /// - Parameter departure: called with what it leaves.
+    /// - Parameter departure: called with the connection's stream and buffers.
     func leave(_ departure: @escaping (HandedOver) -> Void) {
         guard self.departure == nil else { return }
         update { if machine.move() { self.departure = departure } }
@@ -93,14 +93,14 @@ extension Connection {
 
     func depart() {
         guard isOpen, let departure else { return }
-        // A handler runs the loop: when it has returned.
+        // A handler runs the loop: the move waits until it has returned.
         guard !machine.isCorked else { return _ = machine.move() }
         if !isNew { stream.leave() }
         departure(handOver(reporting: .moved))
     }
 
-    /// What has arrived of a connection that moves; see ``move(to:inModes:arrival:)``. If no connection adopts it, its
-    /// stream is closed. It belongs to the thread where it has arrived and is not `Sendable`.
+    /// A moved stream that has arrived; see ``move(to:inModes:arrival:)``. If no connection adopts it, it is closed. It
+    /// belongs to the thread of its arrival and is not `Sendable`.
     public struct Moved: ~Copyable {
         private var content: HandedOver?
 

@@ -2,26 +2,26 @@ internal import Glibc
 internal import RunLoopKit
 
 extension Connection {
-    /// When to try again to connect to a host. A value and `Sendable`.
+    /// A policy for new attempts to connect to a host. A value and `Sendable`.
     ///
-    /// The first delay is ``firstDelay``, and each one after it ``factor`` times as long as the one before, up to
-    /// ``maximumDelay``. Of this, a part that is chosen at random is left out: ``jitter`` says how much at most. So
-    /// clients that lost their server at the same time do not all come back at the same time. The chance is that of
+    /// The first delay is ``firstDelay``, and each further delay is ``factor`` times as long as the previous one, up to
+    /// ``maximumDelay``. A random part of each delay, at most ``jitter``, is left out, so that clients that lost their
+    /// server at the same time do not all reconnect at the same time. The random numbers come from
     /// ``/RunLoopKit/RunLoop/randomNumbers``.
     public struct Retry: Sendable, Hashable {
         /// The delay after the first try, before jitter; more than zero, and 1 s unless set.
         public var firstDelay = Duration.seconds(1)
-        /// How many times as long each delay is as the one before; at least 1, and 2 unless set.
+        /// The factor between a delay and the next; at least 1, and 2 unless set.
         public var factor = 2.0
         /// The longest delay; more than zero, and 60 s unless set.
         public var maximumDelay = Duration.seconds(60)
-        /// The largest part of a delay that chance may leave out, from 0, for exact delays, to 1, for anything between
-        /// none and the whole ("full jitter"); 1 unless set.
+        /// The largest part of a delay that may be left out at random, from 0, for exact delays, to 1, for delays
+        /// between zero and the whole ("full jitter"); 1 unless set.
         public var jitter = 1.0
-        /// How many tries there are, the first one included; at least 1, and 10 unless set. `nil` is for no limit.
+        /// The number of tries, including the first; at least 1, and 10 unless set. `nil` is for no limit.
         public var maximumTries: Int? = 10
-        /// How long all tries together may take, with the delays. A try under way fails then, and when the next one
-        /// would begin later, the outcome is told at once. `nil`, the default, is for no limit.
+        /// How long all tries together may take, with the delays. A try that is pending then fails, and if the next one
+        /// would begin later, the failure is reported at once. `nil`, the default, is for no limit.
         public var totalTimeout: Duration?
 
         /// The defaults.
@@ -35,13 +35,13 @@ extension Connection {
             require(maximumTries ?? 1 >= 1, "a retry's maximumTries is at least 1; set it to nil for no limit")
         }
 
-        /// Whether to try again after that many tries, the last of which has failed like this.
+        /// Whether to try again after `tries` tries, the last of which failed with `error`.
         func allows(_ tries: Int, _ error: ConnectError) -> Bool {
             if case .lookup(let failure) = error, failure.kind == .invalidName { return false }
             return tries < maximumTries ?? .max
         }
 
-        /// The delay after that many tries.
+        /// The delay after `tries` tries.
         ///
         /// - Parameter random: a number from 0 up to 1.
         func delay(after tries: Int, random: Double) -> Duration {

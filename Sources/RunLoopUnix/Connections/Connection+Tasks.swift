@@ -1,12 +1,12 @@
 internal import RunLoopKit
 
-// What tasks do with a connection that has no receive handler. All of it is awaited on the loop's thread: in a task of
-// the loop, in a task that prefers its executor, or on an actor that lives there.
+// The interface for tasks of a connection without a receive handler. All calls are awaited on the loop's thread: in a
+// task of the loop, in a task that prefers its executor, or on an actor that lives there.
 
 extension Connection {
-    /// Starts the connection, calls `body`, and then finishes as ``finish(within:)`` does: when this returns, the connection
-    /// is closed. If `body` throws, it closes at once. The peer's end does not close the connection before `body` returns, so
-    /// that `body` may answer.
+    /// Starts the connection, calls `body`, and then finishes as ``finish(within:)`` does: when this returns, the
+    /// connection is closed. If `body` throws, it closes at once. The peer's end does not close the connection before
+    /// `body` returns, so that `body` may answer.
     ///
     /// ```swift
     /// loop.task {
@@ -18,8 +18,8 @@ extension Connection {
     ///
     /// On the loop's thread.
     ///
-    /// - Throws: what `body` throws; ``ClosedError`` if something was not sent; `CancellationError` if the task is
-    ///   cancelled while it is being sent, which closes at once.
+    /// - Throws: any error that `body` throws; ``ClosedError`` if output was not sent; `CancellationError` if the task
+    ///   is cancelled while output is being sent, which closes the connection at once.
     public nonisolated(nonsending) func withStream<Result>(
         _ body: nonisolated(nonsending) (Connection) async throws -> Result
     ) async throws -> Result {
@@ -39,14 +39,14 @@ extension Connection {
         }
     }
 
-    /// Waits for bytes, and takes at most `count` of them: as many as have come. On the loop's thread.
+    /// Waits for bytes, and takes those that have arrived, at most `count`. On the loop's thread.
     ///
-    /// As long as no task waits, no more than 64 KiB are read: what else arrives waits in the system, and then at the
-    /// peer. A wait that is cancelled takes nothing.
+    /// As long as no task waits, at most 64 KiB are read: further bytes wait in the system, and then at the peer. A
+    /// cancelled wait takes nothing.
     ///
     /// - Returns: at least one byte; `nil` at the end of the stream. Outside of ``withStream(_:)``, and without an
     ///   ``endHandler``, the connection then sends the waiting bytes and closes.
-    /// - Throws: ``ClosedError`` if the connection was closed for another reason than the peer's end;
+    /// - Throws: ``ClosedError`` if the connection was closed for any reason except the peer's end;
     ///   `CancellationError`; `RunLoop.WaitError` if another task reads, or if the loop has ended.
     public nonisolated(nonsending) func read(atMost count: Int = .max) async throws -> [UInt8]? {
         require(count > 0, "at least one byte is read, not \(count)")
@@ -65,17 +65,17 @@ extension Connection {
         return nil
     }
 
-    /// Waits for bytes that have not been shown yet, and shows all that are there to `use`, which returns how many of
-    /// them it has used, as a ``ReceiveHandler`` does. The rest comes again, together with what arrives next. Nothing is
-    /// copied or allocated. On the loop's thread.
+    /// Waits for new bytes, and passes all available bytes to `use`, which returns how many of them it has used, as a
+    /// ``ReceiveHandler`` does. The rest comes again, together with later bytes. Nothing is copied or allocated. On the
+    /// loop's thread.
     ///
     /// ```swift
     /// while try await connection.receive({ bytes in parser.parse(bytes) }) {}
     /// ```
     ///
-    /// - Returns: `false` at the end of the stream; `use` is then not called, and ``unusedInput`` tells how much is left.
-    ///   The connection then closes as ``read(atMost:)`` says.
-    /// - Throws: as ``read(atMost:)``, and what `use` throws.
+    /// - Returns: `false` at the end of the stream; `use` is then not called, and ``unusedInput`` is the number of
+    ///   bytes left. The connection then closes as after ``read(atMost:)``.
+    /// - Throws: as ``read(atMost:)``, and any error that `use` throws.
     public nonisolated(nonsending) func receive(_ use: (Span<UInt8>) throws -> Int) async throws -> Bool {
         let waits = checkedWaits
         while let isThere = try asksForInput(beyond: waits.seen) {
@@ -90,7 +90,7 @@ extension Connection {
         return false
     }
 
-    /// Whether more bytes than `count` are there; if not, the caller waits for the reader's turn and asks again.
+    /// Whether more than `count` bytes are available; if not, the caller waits for the reader's turn and asks again.
     /// `nil` at the end of the stream.
     func asksForInput(beyond count: Int) throws -> Bool? {
         if isNew { try start() }
@@ -103,16 +103,16 @@ extension Connection {
                 return nil
             }
             taskWantsInput()
-            // That may have read what the stream held.
+            // That may have read the stream's held input.
             if unusedInput <= count && isOpen { return false }
         }
         return true
     }
 
-    /// Sends bytes, and returns when no more than the high watermark waits. While the connection is full it takes no
-    /// more, and goes on when no more than the low watermark waits. On the loop's thread.
+    /// Sends bytes, and returns when at most the high watermark waits. A full connection accepts no more bytes until at
+    /// most the low watermark waits. On the loop's thread.
     ///
-    /// - Throws: ``WriteError``, which tells how many bytes were taken, if the task is cancelled, or if the connection is
+    /// - Throws: ``WriteError``, with the number of accepted bytes, if the task is cancelled, or if the connection is
     ///   closed or was finished; `RunLoop.WaitError` if another task waits to write.
     public nonisolated(nonsending) func write(_ bytes: [UInt8]) async throws {
         let waits = checkedWaits
@@ -135,12 +135,12 @@ extension Connection {
         }
     }
 
-    /// Sends a text as UTF-8, as the form for bytes does.
+    /// Sends a text as UTF-8; see the form for bytes.
     public nonisolated(nonsending) func write(_ text: String) async throws {
         try await write(Array(text.utf8))
     }
 
-    /// Waits for more input. If a process outside of a simulation is to answer, the time of that waits as well.
+    /// Waits for more input. If a process outside of a simulation has to answer, the simulation's time waits as well.
     nonisolated(nonsending) func waitForInput(_ waits: ConnectionWaits) async throws {
         let hold = stream.holdForAnswer()
         defer { hold?.release() }
@@ -157,14 +157,15 @@ extension Connection {
         return waits
     }
 
-    /// A task waits for more than there is.
+    /// Called when a task waits for more input than is available.
     func taskWantsInput() {
         guard let waits, waits.holdsInput else { return }
         waits.holdsInput = false
         update { _ = machine.resume() }
     }
 
-    /// Gives a task what is there, and removes what it has used. What is left of that is limited, if it has seen it.
+    /// Passes the available input to a task, and removes the bytes that it uses. A limit applies to bytes that the task
+    /// saw and left unused.
     func useInput<Result>(
         seesAll: Bool, _ use: (UnsafeRawBufferPointer) throws -> (used: Int, result: Result)
     ) rethrows -> Result {
@@ -189,20 +190,20 @@ extension Connection {
         return result
     }
 
-    /// Whether nothing more can be read. Throws the reason for which it was closed, if that was not the end.
+    /// Whether nothing more can be read. Throws the reason for the close, unless that was the end of the stream.
     func isAtEnd() throws -> Bool {
         guard !isOpen else { return machine.hasEnded }
         if machine.closeReason == .ended || (machine.hasEnded && !hasMoved) { return true }
         throw closeError
     }
 
-    /// A task has been told of the peer's end. Unless somebody else is to close the connection, it finishes.
+    /// Finishes the connection after a task has seen the peer's end, unless a scope or a handler is to close it.
     func closeAtEnd() {
         guard isOpen, endHandler == nil, waits?.scopes == 0 else { return }
         update { machine.finish(.ended) }
     }
 
-    /// Why it was closed.
+    /// The error for the connection's close reason.
     var closeError: any Error {
         machine.closeReason == .loopEnded ? loop.remote.endError : ClosedError(reason: machine.closeReason)
     }
@@ -210,23 +211,23 @@ extension Connection {
     var isNew: Bool { machine.isNew }
     var isFull: Bool { machine.isFull }
     var mayWrite: Bool { machine.mayWrite }
-    /// Whether it was closed in order: everything is sent, or has moved along.
+    /// Whether the connection was closed in order: all output was sent or moved.
     var hasClosedInOrder: Bool {
         hasMoved || machine.closeReason == .closed || machine.closeReason == .ended
     }
 
-    /// A task could not write all that it wanted. `Sendable`.
+    /// A failure to write all bytes. `Sendable`.
     public struct WriteError: Error, Sendable, CustomStringConvertible {
-        /// How many of the bytes were taken. They are sent if the connection stays open.
+        /// The number of accepted bytes. They are sent if the connection stays open.
         public let written: Int
-        /// Why no more were.
+        /// The cause.
         public let cause: Cause
 
-        /// Why a write ended early.
+        /// The cause of an incomplete write.
         public enum Cause: Sendable {
             /// The task was cancelled.
             case cancelled
-            /// The connection is closed, or was finished; the error says why.
+            /// The connection is closed, or was finished; the error has the reason.
             case closed(any Error)
         }
 

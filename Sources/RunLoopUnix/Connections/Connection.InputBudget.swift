@@ -9,16 +9,16 @@ extension Connection {
     /// limits.inputBudget = Connection.InputBudget(bytes: 256 << 20)
     /// ```
     ///
-    /// ``Limits/maximumInput`` bounds each connection, and many connections may each stay below it. Give all of them the
-    /// same budget: a connection whose ``Connection/unusedInput`` and ``Connection/heldInput`` grow beyond what is left of
-    /// it closes with ``CloseReason/inputLimit``. The others stay. The memory behind the counted bytes is at most twice as
-    /// much. `Sendable`; the connections may be on several loops.
+    /// ``Limits/maximumInput`` bounds each connection, and many connections may each stay below it. Give all of them
+    /// the same budget: a connection whose ``Connection/unusedInput`` and ``Connection/heldInput`` grow beyond the rest
+    /// of the budget closes with ``CloseReason/inputLimit``. The others stay open. The memory behind the counted bytes
+    /// is at most twice as much. `Sendable`; the connections may be on several loops.
     public final class InputBudget: Sendable {
         /// The most bytes that all connections may hold together.
         public let bytes: Int
         private let usedBytes = Locked(0)
 
-        /// A budget.
+        /// Makes a budget.
         ///
         /// - Parameter bytes: the most bytes that all connections may hold together, at least 1.
         public init(bytes: Int) {

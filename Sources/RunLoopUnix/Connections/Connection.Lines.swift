@@ -2,21 +2,21 @@ internal import Glibc
 internal import RunLoopKit
 
 extension Connection {
-    /// What comes, line by line, of a connection for tasks. Iterate on the loop's thread.
+    /// The input of a connection for tasks, line by line. Iterate on the loop's thread.
     ///
     /// ```swift
     /// for try await line in connection.lines() { print(line) }
     /// ```
     ///
-    /// A line ends with a line feed; a carriage return before it is not part of the line. What comes after the last line
-    /// feed is the last line, if it is not empty. Each line is taken when it is asked for: what follows it stays in the
-    /// connection, for other reads and for another iteration. A wait that is cancelled takes nothing. Bytes that are not
-    /// UTF-8 become U+FFFD; where they matter, use ``receive(_:)``. O(bytes), and one allocation a line.
+    /// A line ends with a line feed; a carriage return before it is not part of the line. Any text after the last line
+    /// feed is the last line. Each line is taken when it is requested: the bytes after it stay in the connection, for
+    /// other reads and for another iteration. A cancelled wait takes nothing. Bytes that are not UTF-8 become U+FFFD;
+    /// where they matter, use ``receive(_:)``. O(bytes), and one allocation a line.
     ///
-    /// The end of the stream ends the iteration and, as ``read(atMost:)`` says, closes the connection.
+    /// The end of the stream ends the iteration and closes the connection, as with ``read(atMost:)``.
     ///
-    /// An iteration throws what ``read(atMost:)`` throws, and ``FramingError`` at a line that is too long. That line is
-    /// not taken, and the connection stays open.
+    /// An iteration throws the errors of ``read(atMost:)``, and ``FramingError`` at a line that is too long. That line
+    /// is not taken, and the connection stays open.
     ///
     /// - Parameter limit: the most bytes that a line may have, 0 or more; 64 KiB unless given.
     public func lines(upTo limit: Int = 64 * 1024) -> Lines {
@@ -25,13 +25,13 @@ extension Connection {
         return Lines(connection: self, limit: limit)
     }
 
-    /// The lines that come over a connection; see ``Connection/lines(upTo:)``. It belongs to the loop's thread and is not
+    /// The lines of a connection's input; see ``Connection/lines(upTo:)``. It belongs to the loop's thread and is not
     /// `Sendable`.
     public struct Lines: AsyncSequence {
         let connection: Connection
         let limit: Int
 
-        /// An iteration, which begins with what has not been used yet.
+        /// An iteration, which begins with the unused input.
         public func makeAsyncIterator() -> AsyncIterator {
             AsyncIterator(connection: connection, limit: limit)
         }
@@ -63,9 +63,9 @@ extension Connection {
         }
     }
 
-    /// Takes the first line from what is there; `nil` if there is no whole one.
+    /// Takes the first line from the available input; `nil` if no line is complete.
     ///
-    /// - Parameter searched: how many of the bytes have no line feed.
+    /// - Parameter searched: the number of bytes that are known to have no line feed.
     fileprivate func takeLine(upTo limit: Int, after searched: Int) throws -> String? {
         let line: String? = try useInput(seesAll: false) { bytes in
             guard let found = memchr(bytes.baseAddress! + searched, 0x0A, bytes.count - searched) else {
@@ -78,12 +78,12 @@ extension Connection {
             guard count <= limit else { throw FramingError.tooLong(limit: limit) }
             return (end + 1, String(decoding: bytes[..<count], as: UTF8.self))
         }
-        // What follows a line has not been shown.
+        // The task has not seen the bytes after the line.
         if line != nil { waits?.seen = 0 }
         return line
     }
 
-    /// Takes what is there after the last line feed; `nil` if there is nothing.
+    /// Takes the bytes after the last line feed; `nil` if there are none.
     fileprivate func takeRest(upTo limit: Int) throws -> String? {
         guard unusedInput > 0 else { return nil }
         guard unusedInput <= limit else { throw FramingError.tooLong(limit: limit) }

@@ -1,11 +1,11 @@
 internal import RunLoopKit
 
-/// An attempt to connect, with all its tries. Keep it only if you may want to cancel it. It belongs to the loop's thread
-/// and is not `Sendable`.
+/// An attempt to connect, with all its tries. Keep it only if you may want to cancel it. It belongs to the loop's
+/// thread and is not `Sendable`.
 public final class ConnectionAttempt {
     typealias Outcome = Result<DescriptorStream, Connection.ConnectError>
 
-    /// Where to connect.
+    /// The target of an attempt.
     enum Target {
         case address(Endpoint)
         case host(String, port: UInt16)
@@ -20,7 +20,8 @@ public final class ConnectionAttempt {
     private var completion: ((Outcome) -> Void)?
     private var tries = 0
     private var totalDeadline = RunLoop.Instant.distantFuture
-    // What is under way. The loop keeps it, and it keeps the attempt; so the end of the loop lets everything go.
+    // The pending operations. The loop keeps them, and they keep the attempt; so the end of the loop releases
+    // everything.
     private weak var lookup: HostLookup?
     private weak var race: SocketRace?
     private var pause: DelayedCall?
@@ -37,8 +38,8 @@ public final class ConnectionAttempt {
     /// Whether the outcome is still open.
     public var isPending: Bool { completion != nil }
 
-    /// Gives up without calling anything: the sockets are closed, and the completion is let go. Harmless once there is
-    /// an outcome. Call it on the loop's thread.
+    /// Gives up without calling anything: the sockets are closed, and the completion is released. Harmless once there
+    /// is an outcome. Call it on the loop's thread.
     public func cancel() {
         let dropped = completion
         completion = nil

@@ -2,7 +2,7 @@ internal import RunLoopKit
 
 /// The timeouts of a connection.
 ///
-/// Activity only notes the time. A timer for idleness looks at it when it fires, and waits again for the rest: each byte
+/// Activity only records the time. An idle timer compares it when it fires, and waits again for the rest: each activity
 /// costs a reading of the clock and moves no timer.
 final class ConnectionTimers {
     private let loop: RunLoop
@@ -47,9 +47,9 @@ final class ConnectionTimers {
         if idle != nil { lastActivity = loop.now }
     }
 
-    /// Closes the connection when nothing is received for a time in which it reads.
+    /// Closes the connection when it receives nothing for a time in which it reads.
     ///
-    /// - Parameter reads: whether it reads now.
+    /// - Parameter reads: whether the connection reads now.
     func limitInput(to timeout: Duration, while reads: @escaping () -> Bool) {
         checkInput(at: lastInput + timeout, timeout, reads)
     }
@@ -62,18 +62,18 @@ final class ConnectionTimers {
         }
     }
 
-    /// Something was received.
+    /// Records that bytes were received.
     func noteInput() {
         noteActivity()
         beganReading()
     }
 
-    /// The connection reads, which it did not before.
+    /// Called when the connection begins to read again.
     func beganReading() {
         if inputIdle != nil { lastInput = loop.now }
     }
 
-    /// Ends the connection no later than this from now.
+    /// Ends the connection after `timeout` at the latest.
     func limit(to timeout: Duration) {
         let end = loop.now + timeout
         if let total {

@@ -4,13 +4,13 @@ internal import RunLoopKit
 final class ConnectionWaits {
     let reader: TaskWait
     let writer: TaskWait
-    /// One for each task that waits until everything is sent.
+    /// The waits of tasks until everything is sent.
     private var closers: [TaskWait] = []
     /// The number of calls of `withStream(_:)` that will close the connection.
     var scopes = 0
-    /// How many of the bytes that are there a task has been shown.
+    /// The number of available bytes that a task has seen.
     @exclusivity(unchecked) var seen = 0
-    /// Reading is paused, because no task has asked for what has come.
+    /// Whether reading is paused because no task has requested the received bytes.
     @exclusivity(unchecked) var holdsInput = false
 
     init(_ remote: RunLoop.Remote) {
@@ -23,7 +23,7 @@ final class ConnectionWaits {
         return closers.last!
     }
 
-    /// The connection is closed.
+    /// Called when the connection is closed.
     func end() {
         reader.end()
         writer.end()
@@ -33,12 +33,12 @@ final class ConnectionWaits {
 }
 
 extension Connection {
-    /// A connection was closed before a task had got what it waited for. `Sendable`.
+    /// The close of a connection before the end of a task's wait. `Sendable`.
     public struct ClosedError: Error, Sendable, Equatable, CustomStringConvertible {
-        /// Why it was closed.
+        /// The reason for which the connection was closed.
         public let reason: CloseReason
 
-        /// An error for that reason.
+        /// Makes an error with a close reason.
         public init(reason: CloseReason) {
             self.reason = reason
         }

@@ -1,8 +1,8 @@
 internal import Glibc
 internal import RunLoopKit
 
-/// Receive handlers that cut what comes into messages: lines, messages between delimiters, messages with their length in
-/// front. They fit wherever a connection takes a receive handler.
+/// Receive handlers that split input into messages: lines, delimited messages, and messages with a length prefix. They
+/// fit wherever a connection takes a receive handler.
 ///
 /// ```swift
 /// let connection = Connection(
@@ -13,12 +13,12 @@ internal import RunLoopKit
 ///     })
 /// ```
 ///
-/// A message is valid during the call only. The bytes of an incomplete one wait in the connection, and each is looked at
-/// once, in however small pieces they come. A message that is longer than the limit closes the connection with a
-/// ``FramingError``. No message is delivered while the connection is paused or full; the next is, when it goes on. If the
-/// stream ends within a message, ``Connection/unusedInput`` tells so to the handlers for the end.
+/// A message is valid during the call only. The bytes of an incomplete message wait in the connection, and each byte is
+/// examined once, even if they arrive in small pieces. A message that is longer than the limit closes the connection
+/// with a ``FramingError``. No message is delivered while the connection is paused or full; delivery continues
+/// afterwards. If the stream ends within a message, the handlers for the end see that in ``Connection/unusedInput``.
 public enum Framing {
-    /// Called with a message, without what marks its end or its length.
+    /// Called with a message, without its delimiter or length prefix.
     public typealias MessageHandler = (Connection, Span<UInt8>) -> Void
 
     /// Lines, which end with a line feed; a carriage return before it is not part of the line.
@@ -55,7 +55,7 @@ public enum Framing {
     ) -> Connection.ReceiveHandler {
         require(!delimiter.isEmpty, "messages are told apart by a delimiter of at least one byte")
         requireLimit(limit)
-        // Where the search goes on: no delimiter begins before it.
+        // The position at which the search continues: no delimiter begins before it.
         var searched = 0
         return cut(receive) { bytes in
             if let start = bytes.firstIndex(of: delimiter, from: searched) {
@@ -67,7 +67,7 @@ public enum Framing {
         }
     }
 
-    /// In which order the bytes of a number come.
+    /// The order of the bytes of a number.
     public enum ByteOrder: Sendable {
         /// The most significant byte first: network byte order.
         case bigEndian
@@ -75,11 +75,11 @@ public enum Framing {
         case littleEndian
     }
 
-    /// Messages that follow their length.
+    /// Messages with a length prefix.
     ///
     /// - Parameters:
-    ///   - width: how many bytes the length has: 1 to 8.
-    ///   - order: in which order they come; network byte order unless given.
+    ///   - width: the number of bytes of the length: 1 to 8.
+    ///   - order: the byte order of the length; network byte order unless given.
     ///   - limit: the most bytes that a message may have, 0 or more; 64 KiB unless given.
     ///   - receive: called with each message.
     public static func lengthPrefixed(
@@ -104,15 +104,15 @@ public enum Framing {
         require(limit >= 0, "a message has no fewer than 0 bytes: give a limit of at least 0, not \(limit)")
     }
 
-    /// What is at the front of what has come.
+    /// The front of the received bytes.
     private enum Front {
-        /// A message, and where what follows it begins.
+        /// A message, and the index of the first byte after it.
         case message(Range<Int>, end: Int)
         case incomplete
         case tooLong(_ limit: Int)
     }
 
-    /// Delivers one message after another, as long as the connection goes on.
+    /// Delivers one message after another, as long as the connection reads.
     private static func cut(
         _ receive: @escaping MessageHandler, _ front: @escaping (UnsafeBufferPointer<UInt8>) -> Front
     ) -> Connection.ReceiveHandler {
@@ -137,9 +137,9 @@ public enum Framing {
     }
 }
 
-/// A message that a ``Framing`` cannot take.
+/// An invalid message of a ``Framing``.
 public enum FramingError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// It is longer than its limit.
+    /// The message is longer than its limit.
     case tooLong(limit: Int)
 
     public var description: String {
@@ -150,7 +150,7 @@ public enum FramingError: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 extension UnsafeBufferPointer<UInt8> {
-    /// Where `pattern`, which is not empty, first occurs from an index on.
+    /// The first index of a nonempty pattern, from an index on.
     fileprivate func firstIndex(of pattern: [UInt8], from start: Int) -> Int? {
         var start = start
         while start + pattern.count <= count {

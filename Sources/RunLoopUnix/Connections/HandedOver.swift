@@ -3,9 +3,9 @@ struct HandedOver {
     let stream: any ByteStream
     let isStarted: Bool
     let limits: Connection.Limits
-    /// What was received and not used.
+    /// The unused input.
     let input: ByteBuffer?
-    /// What waits to be sent.
+    /// The waiting output.
     let output: ByteBuffer?
     let hasPeerEnded: Bool
     let hasFinishedWriting: Bool

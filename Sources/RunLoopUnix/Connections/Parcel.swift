@@ -1,7 +1,7 @@
-/// Something on its way to another thread. If it does not arrive, because the loop there ends, it is let go.
+/// A value on its way to another thread. If it does not arrive, because the loop there ends, it is released.
 final class Parcel<Content: ~Copyable>: @unchecked Sendable {
-    // Unchecked: whoever has the parcel is alone with its content. It goes from one thread to the other by a post, and the
-    // lock of the mailbox puts the one's use before the other's.
+    // Unchecked: only the thread that has the parcel uses its content. A post passes it from one thread to the other,
+    // and the lock of the mailbox orders their uses.
     private var content: Content?
 
     init(_ content: consuming Content) {

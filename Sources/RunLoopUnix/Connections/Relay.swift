@@ -9,42 +9,42 @@ internal import RunLoopKit
 /// }
 /// ```
 ///
-/// The two directions are independent: whichever side reads slowly, or not at all, slows down only those who write to
-/// it. Each direction holds a bounded amount: it has a buffer of 64 KiB while bytes wait in it. Between two sockets, pieces
-/// of 16 KiB and more stay in the kernel (`splice`) and are not copied to the process; for smaller ones, copying takes
-/// fewer system calls and less time.
+/// The two directions are independent: a side that reads slowly, or not at all, slows down only the direction towards
+/// it. Each direction holds a bounded amount: it has a buffer of 64 KiB while bytes wait in it. Between two sockets,
+/// pieces of 16 KiB and more stay in the kernel (`splice`) and are not copied to the process; for smaller ones, copying
+/// takes fewer system calls and less time.
 ///
-/// The end of one side is passed on to the other, which may go on. If one side takes nothing any more, because it has
-/// closed, all that it has sent still goes to the other side, which has 30 s to end. A failure of one side, the idle timeout and the end of
-/// the loop close both, with a reset where there is TCP, because a broken transfer must not look complete. A relay keeps
-/// itself until it has ended. It belongs to the loop's thread and is not `Sendable`.
+/// The end of one side is passed on to the other, which may continue. If one side accepts nothing any more because it
+/// has closed, its earlier output still goes to the other side, which then has 30 s to end. A failure of one side, the
+/// idle timeout and the end of the loop close both sides, with a reset over TCP, because a broken transfer must not
+/// look complete. A relay keeps itself until it has ended. It belongs to the loop's thread and is not `Sendable`.
 public final class Relay {
     /// The bytes that came from the first connection and went to the second.
     public var bytesFromFirst: Int { directions[0].count }
     /// The bytes that came from the second connection and went to the first.
     public var bytesFromSecond: Int { directions[1].count }
-    /// Whether it has not ended yet.
+    /// Whether the relay has not ended yet.
     public private(set) var isOpen = true
 
     private let streams: [any ByteStream]
     private let directions: [RelayDirection]
     private var timers: ConnectionTimers?
-    /// Why one side takes nothing any more.
+    /// The reason for which one side accepts nothing any more.
     private var failure: Connection.CloseReason?
     private var ended: ((Relay, Connection.CloseReason) -> Void)?
 
     /// Takes over two connections of one loop, and begins.
     ///
-    /// What was received and not used, and what waits to be sent, goes first. The connections are closed without a call
-    /// of their handlers; their streams are the relay's. If a connection was not started, it is now. On the loop's
-    /// thread, and not in a receive handler of either: post a block for it there.
+    /// Unused input and waiting output go first. The connections are closed without a call of their handlers; the relay
+    /// owns their streams. A connection that was not started is started now. Call this on the loop's thread, and not in
+    /// a receive handler of either connection: post a block there instead.
     ///
     /// - Parameters:
     ///   - first: one side.
     ///   - second: the other.
-    ///   - idleTimeout: the relay ends when nothing has moved in either direction for this long; `nil`, the default, for
-    ///     never.
-    ///   - ended: called once, at the end, with `.ended` when both sides have ended, or with what went wrong.
+    ///   - idleTimeout: the time without bytes in either direction after which the relay ends; `nil`, the default,
+    ///     means no limit.
+    ///   - ended: called once, at the end, with `.ended` when both sides have ended, or with the failure.
     @discardableResult
     public init(
         between first: Connection, and second: Connection, idleTimeout: Duration? = nil,
@@ -78,7 +78,7 @@ public final class Relay {
         settle()
     }
 
-    // MARK: What happens
+    // MARK: Events
 
     fileprivate func isReady(_ index: Int, for events: DescriptorEvents) {
         timers?.noteActivity()
@@ -104,7 +104,7 @@ public final class Relay {
         handler?(self, failure ?? reason)
     }
 
-    /// Moves what can be moved now.
+    /// Moves all bytes that can be moved now.
     private func settle() {
         for direction in directions where isOpen {
             if let failed = direction.move() { return end(.failed(failed)) }
@@ -126,7 +126,7 @@ public final class Relay {
 @available(*, unavailable, message: "a relay belongs to its loop's thread")
 extension Relay: Sendable {}
 
-/// Tells a relay which of its streams has something to say.
+/// Tags the events of a stream with its side of the relay.
 private final class RelaySide: StreamOwner {
     private let relay: Relay
     private let index: Int

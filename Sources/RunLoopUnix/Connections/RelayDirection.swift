@@ -2,45 +2,47 @@ internal import CShims
 internal import Glibc
 internal import RunLoopKit
 
-/// One direction of a relay: what comes from one stream goes to another.
+/// One direction of a relay, from one stream to another.
 final class RelayDirection {
     private let source: any ByteStream
     private let sink: any ByteStream
-    /// What has come and not gone yet: in memory, and behind it in the kernel.
+    /// The received bytes that are not delivered yet: first those in memory, then those in the kernel.
     private var buffer: ByteBuffer?
     private let pool: BufferPool
-    /// Made when the first large piece has come.
+    /// The pipe, made when the first large piece has come.
     private var pipe: SplicePipe?
     private var maySplice: Bool
-    /// How many of the next pieces go through the pipe.
+    /// The number of following pieces that go through the pipe.
     private var splices = 0
 
-    /// How many bytes have gone.
+    /// The number of delivered bytes.
     private(set) var count = 0
-    /// The sink takes nothing for now.
+    /// Whether the sink accepts nothing for now.
     var isBlocked = false
-    /// The source may have something.
+    /// Whether the source may have input.
     var mayRead = true
     private var hasSourceEnded: Bool
-    /// Everything has gone, and the sink knows that this was all; or the sink has failed, and everything was discarded.
+    /// Whether everything was delivered and the sink knows the end, or the sink has failed and everything was
+    /// discarded.
     private(set) var hasEnded = false
-    /// The error with which the sink has closed in order. The other direction goes on: the sink may have sent something
-    /// before. Everything else is discarded.
+    /// The error of a sink that has closed in order. The other direction continues, because the sink may have sent
+    /// bytes before. Everything else is discarded.
     private(set) var sinkFailure: (any StreamFailure)?
     private var discarded = 0
 
-    /// A piece that the kernel moves for less than it takes to copy it.
+    /// The size from which the kernel moves a piece more cheaply than it is copied.
     private static let largePiece = 16 * 1024
-    /// How many pieces that follow a large one go through the pipe, too: the pieces of a stream differ in size.
+    /// The number of pieces after a large one that go through the pipe, too, because the pieces of a stream differ in
+    /// size.
     private static let piecesThroughPipe = 16
-    /// What may be moved before others have their turn.
+    /// The bytes that may be moved before other items have their turn.
     private static let turn = 1024 * 1024
 
     init(from: HandedOver, to: HandedOver, usesKernel: Bool, _ pool: BufferPool) {
         source = from.stream
         sink = to.stream
         self.pool = pool
-        // What waits for the sink already goes first.
+        // Bytes that wait for the sink already go first.
         for bytes in [to.output, from.input] {
             guard let bytes, !bytes.isEmpty else { continue }
             let buffer = self.buffer ?? pool.take()
@@ -51,20 +53,20 @@ final class RelayDirection {
         hasSourceEnded = from.hasPeerEnded
     }
 
-    /// Whether large pieces have come that the kernel moves.
+    /// Whether the kernel moves large pieces.
     var hasPipe: Bool { pipe != nil }
 
     private var isEmpty: Bool { buffer == nil && pipe?.isEmpty != false }
 
-    /// Whether more may come: what is there has gone first.
+    /// Whether to read more: only after all buffered bytes were delivered.
     var wantsInput: Bool { !hasSourceEnded && isEmpty && source.isOpen }
 
-    /// Moves what can be moved in a turn.
+    /// Moves as many bytes as a turn allows.
     ///
-    /// - Returns: why nothing goes on any more.
+    /// - Returns: the failure that ends the relay.
     func move() -> (any StreamFailure)? {
         let goal = count + discarded + Self.turn
-        // The end, and what the source holds, go in the same turn: nothing would come any more that asks for another.
+        // The end and the source's held input go in the same turn, because no event would request another turn.
         while !hasEnded && (count + discarded < goal || (isEmpty && (hasSourceEnded || source.holdsInput))) {
             if wantsInput && (mayRead || source.holdsInput), let failure = fill() { return failure }
             guard !isEmpty || hasSourceEnded, sink.isOpen, !isBlocked else { return nil }
@@ -81,7 +83,7 @@ final class RelayDirection {
         }
         let spliced = splices > 0 ? pipe?.fill(from: source.fileDescriptor) : nil
         switch spliced ?? fillBuffer() {
-        // Less than that was all there was; more is reported again.
+        // A shorter read has emptied the source; more input is reported again.
         case .done(let moved):
             mayRead = moved >= BufferPool.size
             if maySplice { splices = moved >= Self.largePiece ? Self.piecesThroughPipe : max(0, splices - 1) }
@@ -135,7 +137,7 @@ final class RelayDirection {
         return nil
     }
 
-    /// - Returns: the failure, unless the sink has only closed. A sink that was reset ends in the middle of something.
+    /// - Returns: the failure, unless the sink has only closed. A reset sink has ended in the middle of a transfer.
     private func sinkHasFailed() -> (any StreamFailure)? {
         let failure: any StreamFailure = sink.failure ?? SystemError("relay to a connection", errno: errno)
         guard (failure as? SystemError)?.errno == EPIPE else { return failure }

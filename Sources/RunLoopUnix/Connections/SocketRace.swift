@@ -1,12 +1,12 @@
 internal import Glibc
 internal import RunLoopKit
 
-/// Connects to the first of some addresses that answers (RFC 8305, section 5): they are begun one after another, and
-/// none waits for those before it longer than ``stagger``. Its timer keeps it.
+/// Connects to the first of some addresses that answers (RFC 8305, section 5): attempts begin one after another, at
+/// most ``stagger`` apart. Its timer keeps it.
 final class SocketRace {
     typealias Completion = (Result<DescriptorStream, Connection.ConnectError>) -> Void
 
-    /// How long an address has before the next one is begun as well.
+    /// The time after which the next attempt begins beside a pending one.
     static let stagger = Duration.milliseconds(250)
 
     private let loop: RunLoop
@@ -28,8 +28,8 @@ final class SocketRace {
         (waiting, self.completion) = (addresses[...], completion)
     }
 
-    /// The order in which to try addresses (RFC 8305, section 4): the families in turn, IPv6 first; within a family as
-    /// they are.
+    /// The order in which to try addresses (RFC 8305, section 4): the families in turn, IPv6 first; within a family in
+    /// their given order.
     static func order(_ addresses: [Endpoint]) -> [Endpoint] {
         let six = addresses.filter { $0.family == AF_INET6 }
         let others = addresses.filter { $0.family != AF_INET6 }
@@ -38,7 +38,7 @@ final class SocketRace {
         }
     }
 
-    /// Begins. The outcome is never told before this has returned.
+    /// Begins the race, and never reports the outcome before this has returned.
     func begin(until date: RunLoop.Instant) {
         let deadline = Timer(at: date, origin: origin) { [self] _ in
             fail(failures + sockets.map { SystemError("connect to \($0.address)", errno: ETIMEDOUT) })
@@ -94,7 +94,7 @@ final class SocketRace {
     }
 }
 
-/// A socket that is being connected. It closes the descriptor unless that is taken.
+/// A connecting socket, which closes its descriptor unless that is taken.
 private final class ConnectingSocket {
     let address: Endpoint
     private let system: any SystemCalls
@@ -109,7 +109,7 @@ private final class ConnectingSocket {
         cancel()
     }
 
-    /// Tells the system's reason for a failure, or 0, once, and never before this has returned.
+    /// Connects, and reports the system's error number, or 0, once, and never before this has returned.
     func begin(
         on loop: RunLoop, _ modes: RunLoop.Modes, _ origin: RunLoop.Origin, _ completion: @escaping (Int32) -> Void
     ) {
@@ -140,7 +140,7 @@ private final class ConnectingSocket {
         descriptor = -1
     }
 
-    /// The connected socket, which is the stream's from now on.
+    /// Returns a stream that takes over the connected socket.
     func takeStream() -> DescriptorStream {
         defer { descriptor = -1 }
         return DescriptorStream(descriptor, system, isClient: true)

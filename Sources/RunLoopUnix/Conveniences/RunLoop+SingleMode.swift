@@ -1,7 +1,7 @@
 public import RunLoopKit
 
-// Lets a `Mode` in a variable stand where modes are taken. Disfavoured, so that a literal such as `.default` or "panel"
-// still means `Modes`.
+// Overloads that accept a single `Mode`, such as one in a variable. Disfavoured, so that a literal such as `.default`
+// or "panel" still means `Modes`.
 
 extension RunLoop {
     /// Schedules a signal source in one mode of this loop.
@@ -10,7 +10,7 @@ extension RunLoop {
         try add(source, forMode: Modes(mode))
     }
 
-    /// Takes a signal source out of one mode of this loop without invalidating it.
+    /// Removes a signal source from one mode of this loop without invalidating it.
     @_disfavoredOverload
     public func remove(_ source: SignalSource, fromMode mode: Mode) {
         remove(source, fromMode: Modes(mode))
@@ -22,19 +22,19 @@ extension RunLoop {
         try add(source, forMode: Modes(mode))
     }
 
-    /// Takes a child source out of one mode of this loop without invalidating it.
+    /// Removes a child source from one mode of this loop without invalidating it.
     @_disfavoredOverload
     public func remove(_ source: ChildSource, fromMode mode: Mode) {
         remove(source, fromMode: Modes(mode))
     }
 
-    /// Schedules a file watcher in one mode of this loop, which keeps it until it is invalidated or removed.
+    /// Schedules a file watcher in one mode of this loop, which keeps the watcher until it is invalidated or removed.
     @_disfavoredOverload
     public func add(_ watcher: FileWatcher, forMode mode: Mode) throws(DescriptorError) {
         try add(watcher, forMode: Modes(mode))
     }
 
-    /// Takes a file watcher out of one mode of this loop without invalidating it.
+    /// Removes a file watcher from one mode of this loop without invalidating it.
     @_disfavoredOverload
     public func remove(_ watcher: FileWatcher, fromMode mode: Mode) {
         remove(watcher, fromMode: Modes(mode))

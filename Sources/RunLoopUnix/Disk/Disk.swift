@@ -1,9 +1,9 @@
 internal import Glibc
 
-/// The disk of a world: the system's, or that of a simulated host, where what was not synced may be lost.
+/// The disk of a world: the system's, or that of a simulated host, which may lose unsynced data.
 ///
-/// A daemon that keeps what must not be lost writes a ``File``, and waits until it is on the disk with ``File/sync()``. A new
-/// file, and a new name of one, is safe when its directory was synced as well.
+/// A daemon that must not lose data writes a ``File``, and waits with ``File/sync()`` until it is on the disk. A new
+/// file or file name is safe once its directory was synced as well.
 ///
 /// ```swift
 /// let disk = Disk.current
@@ -14,18 +14,18 @@ internal import Glibc
 /// try disk.syncDirectory(of: "state")
 /// ```
 ///
-/// All calls wait for the system, and block the calling thread meanwhile: use a thread beside the loop for what may take
-/// time, as a `LoopThread`. The value is `Sendable`, and may be used on any thread of its world.
+/// All calls block the calling thread until the system has completed them: for slow operations, use a thread beside the
+/// loop, such as a `LoopThread`. The value is `Sendable`, and may be used on any thread of its world.
 public struct Disk: Sendable {
     private let system: any SystemCalls
 
     /// The disk of the calling thread's world.
     public static var current: Disk { Disk(system: WorldSystem.current) }
 
-    /// Opens a file. It is closed on `exec`, and its path is not followed if it is a symbolic link.
+    /// Opens a file that is closed on `exec`. A path that is a symbolic link is not followed.
     ///
-    /// - Throws: ``SystemError``, for example with `ENOENT`; with `EEXIST` for a file to be created; with `EWOULDBLOCK` for
-    ///   one that another process has locked.
+    /// - Throws: ``SystemError``, for example with `ENOENT`; with `EEXIST` if a file to be created exists; with
+    ///   `EWOULDBLOCK` if another process has locked the file.
     public func open(_ path: String, _ access: File.Access) throws(SystemError) -> File {
         let flags =
             switch access {
@@ -40,7 +40,7 @@ public struct Disk: Sendable {
             let file = File(path, descriptor, system)
             guard access == .locking else { return file }
             try file.lock()
-            // The former owner of the lock may have put another file in its place after this one was opened.
+            // The former owner of the lock may have replaced this file after it was opened.
             if system.leads(path, to: descriptor) { return file }
         }
     }
@@ -48,13 +48,13 @@ public struct Disk: Sendable {
     /// Whether there is a file or a directory at the path.
     public func exists(_ path: String) -> Bool { system.exists(path) }
 
-    /// Gives a file another name in the same file system, in place of what had that name before. Whoever looks finds the one
-    /// or the other.
+    /// Renames a file in the same file system, atomically replacing any file of that name. At any time the name leads
+    /// to one file or the other.
     public func rename(_ path: String, to newPath: String) throws(SystemError) {
         guard system.rename(path, to: newPath) == 0 else { throw .last("rename \(path) to \(newPath)") }
     }
 
-    /// Removes a file's name; the file goes when nobody has it open.
+    /// Removes a file's name; the file itself is removed when no process has it open.
     public func remove(_ path: String) throws(SystemError) {
         guard system.removeFile(at: path) == 0 else { throw .last("remove \(path)") }
     }

@@ -1,23 +1,23 @@
 internal import Glibc
 internal import Synchronization
 
-/// An open file of a ``Disk``. It closes with its last reference. It is `Sendable`; calls on several threads at the same time
-/// are those of the system.
+/// An open file of a ``Disk``. It closes with its last reference. It is `Sendable`; simultaneous calls on several
+/// threads behave as the system's own calls.
 public final class File: Sendable {
-    /// What a file is opened for.
+    /// The access for which a file is opened.
     public enum Access: Sendable, Hashable {
-        /// To be read.
+        /// Reading.
         case reading
-        /// To be written; it exists.
+        /// Writing to an existing file.
         case writing
-        /// To be written; it is made, for its owner alone, and must not exist.
+        /// Writing to a new file, which must not exist. Only its owner has access to it.
         case creating
-        /// To be read and written, and to keep other processes away as long as it is open; see ``File/lock()``. It is made if
-        /// it does not exist.
+        /// Reading and writing, with a lock against other processes as long as the file is open; see ``File/lock()``.
+        /// The file is made if it does not exist.
         case locking
     }
 
-    /// Where it was opened.
+    /// The path at which the file was opened.
     public let path: String
     private let descriptor: Int32
     private let system: any SystemCalls
@@ -33,19 +33,19 @@ public final class File: Sendable {
         system.close(descriptor)
     }
 
-    /// Locks the file until it closes, as `flock(2)` does: nobody else can lock it meanwhile, by whatever path. A new file that
-    /// is to take the place of a locked one is locked before ``Disk/rename(_:to:)``, so that the path always leads to a file
-    /// that is.
+    /// Locks the file until it closes, as `flock(2)` does: no other open file can lock it meanwhile, by any path. Lock
+    /// a new file that will replace a locked one before ``Disk/rename(_:to:)``, so that the path always leads to a
+    /// locked file.
     ///
-    /// - Throws: ``SystemError``, with `EWOULDBLOCK` if somebody else has locked it.
+    /// - Throws: ``SystemError``, with `EWOULDBLOCK` if another open file has the lock.
     public func lock() throws(SystemError) {
         guard system.lock(descriptor) == 0 else { throw .last("lock \(path)") }
         isLocked.store(true, ordering: .relaxed)
     }
 
-    /// Writes bytes at a place, perhaps beyond the present end. O(bytes).
+    /// Writes bytes at an offset, perhaps beyond the present end. O(bytes).
     ///
-    /// - Throws: ``SystemError``, for example with `ENOSPC`. A part may have been written then.
+    /// - Throws: ``SystemError``, for example with `ENOSPC`. Some of the bytes may have been written then.
     public func write(_ bytes: [UInt8], at offset: Int) throws(SystemError) {
         var written = 0
         while written < bytes.count {
@@ -58,18 +58,19 @@ public final class File: Sendable {
         }
     }
 
-    /// Cuts the file off, or extends it with zeros.
+    /// Truncates the file, or extends it with zeros.
     public func truncate(to length: Int) throws(SystemError) {
         guard system.truncate(descriptor, to: length) == 0 else { throw .last("truncate \(path)") }
     }
 
-    /// Waits until all that was written is on the disk. After an error nobody knows what is, and to try again does not help.
+    /// Waits until all written bytes are on the disk. After an error it is unknown which bytes are there, and another
+    /// attempt does not help.
     public func sync() throws(SystemError) {
         guard system.sync(descriptor) == 0 else { throw .last("sync \(path)") }
     }
 
-    /// All bytes, as they are when they are read: for a file that somebody may write meanwhile, such as one with settings.
-    /// O(bytes).
+    /// All bytes, as they are when they are read. Use this for a file that another process may write meanwhile, such as
+    /// a settings file. O(bytes).
     public func contents() throws(SystemError) -> [UInt8] {
         var bytes: [UInt8] = []
         while true {
@@ -84,10 +85,10 @@ public final class File: Sendable {
         }
     }
 
-    /// Calls `body` with all bytes of a regular file, which are read as they are needed, and are valid until it returns. The
-    /// file must be this process's own: if somebody cuts it off meanwhile, a signal ends the process.
+    /// Calls `body` with all bytes of a regular file, which are read on demand, and are valid until it returns. The
+    /// file must be this process's own: if another process truncates it meanwhile, a signal ends this process.
     ///
-    /// - Throws: ``SystemError``, with `EINVAL` if it is no regular file; what `body` throws.
+    /// - Throws: ``SystemError``, with `EINVAL` if it is no regular file; any error that `body` throws.
     public func withContents<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws -> Result {

@@ -1,8 +1,8 @@
 internal import Glibc
 
-/// Something that happened to a watched file or in a watched directory.
+/// An event of a watched file or directory.
 public struct FileEvent: Sendable, Hashable {
-    /// What happened.
+    /// The kind of an event.
     public enum Kind: Sendable, Hashable {
         /// A file or directory was created in the watched directory.
         case created
@@ -25,17 +25,17 @@ public struct FileEvent: Sendable, Hashable {
         case movedSelf
         /// The file system of the watched file was unmounted; ``ignored`` follows.
         case unmounted
-        /// The watch ended without being taken back. Nothing more comes from it.
+        /// The watch ended without a call of ``FileWatcher/unwatch(_:)``. It reports nothing more.
         case ignored
-        /// The system's queue was full, and events of any watch may be lost: look at the files again. The sysctl
+        /// The system's queue was full, and events of any watch may be lost: examine the files again. The sysctl
         /// `fs.inotify.max_queued_events` sets the length of the queue.
         case overflow
     }
 
-    /// A set of kinds: what a watch reports. ``Kind/unmounted``, ``Kind/ignored`` and ``Kind/overflow`` are always
-    /// reported and are not in the set.
+    /// A set of event kinds for a watch to report. ``Kind/unmounted``, ``Kind/ignored`` and ``Kind/overflow`` are
+    /// always reported and are not in the set.
     public struct Kinds: OptionSet, Sendable, Hashable {
-        /// The bits that `inotify_add_watch` takes.
+        /// The bits for `inotify_add_watch`.
         public let rawValue: UInt32
 
         /// The kinds with these bits.
@@ -67,7 +67,7 @@ public struct FileEvent: Sendable, Hashable {
         ]
     }
 
-    /// What happened.
+    /// The kind of event.
     public let kind: Kind
 
     /// The watch that reports; `nil` for an overflow, which concerns all watches.
@@ -75,8 +75,7 @@ public struct FileEvent: Sendable, Hashable {
 
     /// The name of the file in the watched directory; `nil` if the event is about the watched file itself.
     ///
-    /// File names are bytes and need not be UTF-8. What is not UTF-8 becomes U+FFFD here; ``nameBytes`` has the
-    /// original.
+    /// File names are bytes and need not be UTF-8. Invalid UTF-8 becomes U+FFFD here; ``nameBytes`` has the original.
     public var name: String? { nameBytes.isEmpty ? nil : String(decoding: nameBytes, as: UTF8.self) }
 
     /// The bytes of the name; empty if there is none.
@@ -88,11 +87,11 @@ public struct FileEvent: Sendable, Hashable {
     /// Connects the two events of a rename: ``Kind/movedFrom`` and ``Kind/movedTo`` of one file have the same number.
     /// Events of other kinds have 0.
     ///
-    /// The two follow each other directly, though not always in the same batch. If only one of the directories is
-    /// watched, only one of them comes.
+    /// The two events follow each other directly, though not always in the same batch. If only one of the directories
+    /// is watched, only one event comes.
     public let cookie: UInt32
 
-    /// The path: the watch's path as it was given, and the name. `nil` for an overflow.
+    /// The path of the file: the watch's path as it was given, and the name. `nil` for an overflow.
     public var path: String? {
         guard let watch else { return nil }
         guard let name else { return watch.path }
@@ -123,6 +122,6 @@ extension FileEvent: CustomStringConvertible {
 public struct FileWatch: Sendable, Hashable {
     /// The path as it was given.
     public let path: String
-    /// The system's number for the watch. The system does not use it again soon.
+    /// The system's number for the watch. The system does not reuse it soon.
     let number: Int32
 }

@@ -1,12 +1,12 @@
-/// Why a file cannot be watched.
+/// A failure to watch a file.
 public enum FileWatchError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// There is nothing at the path.
+    /// Nothing exists at the path.
     case noSuchFile(String)
-    /// The file may not be read, or a directory on the way may not be searched.
+    /// The process may not read the file, or may not search a directory on the path.
     case notPermitted(String)
     /// The watcher already watches the same file, under this or another path.
     case alreadyWatched(String)
-    /// The user has no watches left. The path is the one that could not be watched.
+    /// The user has no watches left for this path.
     case tooManyWatches(String)
     /// The user has no watchers left, or the process has no descriptors left.
     case tooManyWatchers

@@ -1,7 +1,7 @@
 public import RunLoopKit
 
 extension FileWatcher {
-    /// What happens, event by event, of a watcher without a handler. Iterate on the loop's thread.
+    /// The events of a watcher without a handler, one by one. Iterate on the loop's thread.
     ///
     /// ```swift
     /// let watcher = try FileWatcher()
@@ -9,9 +9,9 @@ extension FileWatcher {
     /// for try await event in watcher.events(on: loop) { print("saved:", event.path!) }
     /// ```
     ///
-    /// One read of the system's queue is kept, at most 64 KiB. What comes while no task waits stays in the queue, and if
-    /// that overflows, an element says so (``FileEvent/Kind/overflow``). A wait that is cancelled takes nothing. The
-    /// iteration ends when the watcher is invalidated, and what was not delivered is dropped then. It throws
+    /// One read of the system's queue is kept, at most 64 KiB. Events that come while no task waits stay in the queue;
+    /// if the queue overflows, an element reports it (``FileEvent/Kind/overflow``). A cancelled wait takes nothing. The
+    /// iteration ends when the watcher is invalidated, which drops undelivered events. It throws
     /// `/RunLoopKit/DescriptorError` if the system cannot watch one more descriptor, `CancellationError`, and
     /// `RunLoop.WaitError` if another task waits or the loop has ended. O(1).
     ///
@@ -28,13 +28,13 @@ extension FileWatcher {
         return Events(watcher: self, modes: modes)
     }
 
-    /// The events of a file watcher; see ``FileWatcher/events(on:inModes:)``. It belongs to the loop's thread and is not
-    /// `Sendable`.
+    /// The events of a file watcher; see ``FileWatcher/events(on:inModes:)``. It belongs to the loop's thread and is
+    /// not `Sendable`.
     public struct Events: AsyncSequence {
         let watcher: FileWatcher
         let modes: RunLoop.Modes
 
-        /// An iteration. Each event goes to whichever iteration asks first.
+        /// An iteration. Each event goes to the iteration that asks first.
         public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(watcher: watcher, modes: modes) }
 
         /// An iteration over events. It belongs to the loop's thread and is not `Sendable`.
@@ -44,7 +44,7 @@ extension FileWatcher {
 
             /// Waits for the next event; `nil` when the watcher has been invalidated. On the loop's thread.
             ///
-            /// - Throws: as ``FileWatcher/events(on:inModes:)`` says.
+            /// - Throws: the errors of ``FileWatcher/events(on:inModes:)``.
             public func next(isolation: isolated (any Actor)? = #isolation) async throws -> FileEvent? {
                 try await watcher.nextEvent(in: modes)
             }
@@ -69,11 +69,11 @@ extension FileWatcher {
     }
 }
 
-/// What the tasks that wait for a file watcher share.
+/// The state that the tasks of a file watcher share.
 final class AwaitedEvents {
     let loop: RunLoop
     let wait: TaskWait
-    /// Events of the last read, which no task has taken yet.
+    /// Events of the last read that no task has taken yet.
     fileprivate var events: ArraySlice<FileEvent> = []
     fileprivate private(set) var hasLostLoop = false
     private var isParking = false
@@ -89,7 +89,7 @@ final class AwaitedEvents {
         wait.end()
     }
 
-    /// Leaves what comes to the system's queue until a task waits again.
+    /// Leaves new events in the system's queue until a task waits again.
     fileprivate func park(_ watcher: FileWatcher) {
         guard let source = watcher.scheduledSource else { return }
         isParking = true
@@ -97,7 +97,7 @@ final class AwaitedEvents {
         isParking = false
     }
 
-    /// Its loop takes the source out only at its end.
+    /// Called at the end of the loop: the loop removes the source only then.
     func sourceWasRemoved() {
         guard !isParking else { return }
         hasLostLoop = true

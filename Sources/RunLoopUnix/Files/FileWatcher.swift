@@ -1,7 +1,7 @@
 internal import Glibc
 public import RunLoopKit
 
-/// Watches files and directories, and calls its handler with what happens to them: inotify as a source of a loop.
+/// Watches files and directories, and calls its handler with their events: inotify as a source of a loop.
 ///
 /// ```swift
 /// let watcher = try FileWatcher { _, events in
@@ -11,12 +11,13 @@ public import RunLoopKit
 /// try loop.add(watcher, forMode: .common)
 /// ```
 ///
-/// A watched directory reports what is directly in it, not what is deeper. Events come in the order in which things
-/// happened, and one call delivers as many as one read of the system's queue brings. Events that come while no mode of
-/// the watcher runs wait in the queue. If the queue overflows, an event says so (``FileEvent/Kind/overflow``).
+/// A watched directory reports its direct entries, not those of its subdirectories. Events come in the order of the
+/// changes, and one call delivers all events of one read of the system's queue. Events that come while no mode of the
+/// watcher runs wait in the queue. If the queue overflows, an event reports it (``FileEvent/Kind/overflow``).
 ///
-/// The loop keeps the watcher as long as it is scheduled. One that is let go without ever having been added is told to
-/// the ``/RunLoopKit/RunLoop/trace`` of the thread's loop. A watcher belongs to its loop's thread and is not `Sendable`.
+/// The loop keeps the watcher as long as it is scheduled. A watcher that is released without having been added is
+/// reported to the ``/RunLoopKit/RunLoop/trace`` of the thread's loop. A watcher belongs to its loop's thread and is
+/// not `Sendable`.
 public final class FileWatcher {
     /// Whether the watcher can still report.
     public var isValid: Bool { handler != nil }
@@ -24,25 +25,25 @@ public final class FileWatcher {
     /// The current watches, in the order in which they were made.
     public var watches: [FileWatch] { byNumber.values.sorted { $0.number < $1.number } }
 
-    /// Where it was made.
+    /// The place where the watcher was made.
     public let origin: RunLoop.Origin
 
     private let system = WorldSystem.current
     private let descriptor: Int32
     private var handler: ((FileWatcher, [FileEvent]) -> Void)?
-    /// What tasks wait for, if there is no other handler.
+    /// The state for waiting tasks, if there is no other handler.
     var awaited: AwaitedEvents?
     let isForTasks: Bool
     private var byNumber: [Int32: FileWatch] = [:]
-    // The loop keeps the source, and the source's handler keeps the watcher. So a watcher lives while it is scheduled,
-    // and one that is in no loop goes with its last reference.
+    // The loop keeps the source, and the source's handler keeps the watcher. So a watcher lives while it is scheduled;
+    // a watcher in no loop lives until its last reference is released.
     private weak var source: DescriptorSource?
     private var wasAdded = false
 
-    /// Room for some thousand events with short names, and always for one with the longest name.
+    /// Room for some thousand events with short names, and at least for one with the longest name.
     private static let bufferSize = 65_536
 
-    /// Makes a watcher. Add it with `RunLoop.add(_:forMode:)`. Events that come before that wait in the system's queue.
+    /// Makes a watcher. Add it with `RunLoop.add(_:forMode:)`. Earlier events wait in the system's queue.
     ///
     /// - Parameters:
     ///   - handler: called on the loop's thread with at least one event; kept until the watcher is invalidated. Without
@@ -71,15 +72,15 @@ public final class FileWatcher {
     ///
     /// - Parameters:
     ///   - path: the path. A relative one is resolved now, from the process's current directory.
-    ///   - kinds: what to report; not empty.
-    /// - Returns: the watch. Events name it, and ``unwatch(_:)`` takes it back.
+    ///   - kinds: the kinds of event to report; not empty.
+    /// - Returns: the watch. Events name it, and ``unwatch(_:)`` ends it.
     /// - Throws: ``FileWatchError`` if the path cannot be watched. The watcher is unchanged.
     /// - Precondition: the watcher is valid.
     @discardableResult
     public func watch(_ path: String, for kinds: FileEvent.Kinds = .all) throws(FileWatchError) -> FileWatch {
         require(isValid, "a file watcher that was invalidated watches nothing any more; make a new one")
         require(!kinds.isEmpty, "a watch reports something: give at least one kind of event")
-        // A zero byte would end the path early, so that another file would be watched.
+        // A zero byte would end the path early, and the system would watch another file.
         if path.utf8.contains(0) { throw .noSuchFile(path) }
         let number = system.watch(path, with: descriptor, for: kinds.intersection(.all).rawValue)
         if number < 0 {
@@ -97,19 +98,19 @@ public final class FileWatcher {
         return watch
     }
 
-    /// Takes a watch back. Nothing more is reported for it: neither what has happened before nor
-    /// ``FileEvent/Kind/ignored``. Harmless on a watch that has ended.
+    /// Ends a watch. It reports nothing more: neither earlier events nor ``FileEvent/Kind/ignored``. Harmless on a
+    /// watch that has ended.
     public func unwatch(_ watch: FileWatch) {
         guard isValid, byNumber[watch.number] == watch else { return }
         byNumber[watch.number] = nil
         system.unwatch(watch.number, with: descriptor)
     }
 
-    /// Takes the watcher out of its loop for good, ends its watches and lets its handler go. Events that were not
-    /// delivered are dropped. Call it on the loop's thread; harmless when repeated.
+    /// Removes the watcher from its loop permanently, ends its watches and releases its handler. Undelivered events are
+    /// dropped. Call it on the loop's thread; harmless when repeated.
     public func invalidate() {
         guard let handler else { return }
-        // First, because it traps on another thread, and because a descriptor must not be closed while it is watched.
+        // First, because this traps on another thread, and because a descriptor must not be closed while it is watched.
         source?.invalidate()
         self.handler = nil
         byNumber = [:]
@@ -120,7 +121,7 @@ public final class FileWatcher {
 
     // MARK: In a loop
 
-    /// The source through which the watcher is in a loop; made if there is none.
+    /// The source that schedules the watcher in a loop; made if there is none.
     func makeSource() -> DescriptorSource {
         if let source { return source }
         let made = DescriptorSource(fileDescriptor: descriptor, events: .readable, origin: origin) { _, _ in
@@ -134,12 +135,12 @@ public final class FileWatcher {
 
     var scheduledSource: DescriptorSource? { source }
 
-    /// One read, one call. If more waits, the descriptor stays ready and the next pass goes on: however many events
-    /// there are, the loop's other sources have their turn.
+    /// Delivers the events of one read in one call. If more wait, the descriptor stays ready and the next pass
+    /// continues, so that the loop's other sources have their turn.
     private func deliver() {
         let records = withUnsafeTemporaryAllocation(byteCount: FileWatcher.bufferSize, alignment: 8) { buffer in
             let count = system.read(descriptor, into: buffer)
-            // Nothing is there, or a signal interrupted the read: if there is something it will be reported again.
+            // The queue is empty, or a signal interrupted the read: remaining events are reported again.
             guard count > 0 else { return [InotifyRecord]() }
             return InotifyRecord.all(in: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
         }
@@ -150,7 +151,7 @@ public final class FileWatcher {
     private func events(of record: InotifyRecord) -> [FileEvent] {
         let watch = byNumber[record.watch]
         return record.kinds.compactMap { kind in
-            // An event that was queued before its watch was taken back.
+            // The event was queued before its watch ended.
             guard kind == .overflow || watch != nil else { return nil }
             if kind == .ignored { byNumber[record.watch] = nil }
             return FileEvent(
@@ -164,9 +165,9 @@ public final class FileWatcher {
 extension FileWatcher: Sendable {}
 
 extension RunLoop {
-    /// Schedules a file watcher in modes of this loop, which keeps it until it is invalidated or removed.
+    /// Schedules a file watcher in modes of this loop, which keeps the watcher until it is invalidated or removed.
     ///
-    /// A watcher that is invalid is ignored. Call it on the loop's thread.
+    /// An invalid watcher is ignored. Call it on the loop's thread.
     ///
     /// - Precondition: the watcher is in no other loop.
     /// - Throws: ``/RunLoopKit/DescriptorError`` if the system cannot watch one more descriptor.
@@ -178,7 +179,7 @@ extension RunLoop {
         try add(watcher.makeSource(), forMode: modes)
     }
 
-    /// Takes a file watcher out of modes of this loop without invalidating it. Its watches remain, and events wait in
+    /// Removes a file watcher from modes of this loop without invalidating it. Its watches remain, and events wait in
     /// the system's queue. Call it on the loop's thread.
     public func remove(_ watcher: FileWatcher, fromMode modes: Modes) {
         guard let source = watcher.scheduledSource else { return }

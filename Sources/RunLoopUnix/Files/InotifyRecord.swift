@@ -1,20 +1,20 @@
 internal import Glibc
 
-/// One record as the system writes it into the buffer of a read.
+/// A record as the system writes it into the buffer of a read.
 package struct InotifyRecord: Equatable {
     var watch: Int32
     var mask: UInt32
     var cookie: UInt32
-    /// The name without the zeros that pad it.
+    /// The name without its padding.
     var name: [UInt8]
 
     package init(watch: Int32, mask: UInt32, cookie: UInt32, name: [UInt8]) {
         (self.watch, self.mask, self.cookie, self.name) = (watch, mask, cookie, name)
     }
 
-    /// What a read of the record gives.
+    /// The bytes of the record, as a read returns them.
     package var bytes: [UInt8] {
-        // A zero ends the name, and others fill it up.
+        // A zero byte ends the name, and more zero bytes pad it.
         let length = name.isEmpty ? 0 : (name.count / Self.headerSize + 1) * Self.headerSize
         var bytes: [UInt8] = []
         for number in [UInt32(bitPattern: watch), mask, cookie, UInt32(length)] {
@@ -26,8 +26,7 @@ package struct InotifyRecord: Equatable {
     /// The size of a record without its name.
     static let headerSize = 16
 
-    /// The records of a buffer, in order. The system writes whole records only, so there is never an incomplete one at
-    /// the end.
+    /// The records of a buffer, in order. The system writes whole records only, so the last one is never incomplete.
     static func all(in buffer: UnsafeRawBufferPointer) -> [InotifyRecord] {
         var records: [InotifyRecord] = []
         var rest = buffer[...]
@@ -48,8 +47,8 @@ package struct InotifyRecord: Equatable {
         return records
     }
 
-    /// What the record reports. Today the system sets one of these bits in a record; if it ever sets several, they are
-    /// reported one after the other.
+    /// The kinds of event in the record. Today the system sets one of these bits in a record; if it ever sets several,
+    /// they are reported one after the other.
     var kinds: [FileEvent.Kind] {
         InotifyRecord.kindsOfBits.compactMap { mask & UInt32(bitPattern: $0.bit) == 0 ? nil : $0.kind }
     }

@@ -1,4 +1,4 @@
-/// Calls a block when the last of those who keep it has gone.
+/// Calls a block when its last reference is released.
 final class AtLast: Sendable {
     private let block: @Sendable () -> Void
 

@@ -2,32 +2,33 @@ internal import Glibc
 public import RunLoopKit
 
 extension LoopGroup {
-    /// How connections come to the loops of a group.
+    /// The distribution of connections over the loops of a group.
     public enum Spread: Sendable, Hashable {
-        /// Each loop listens on the same port, and the system chooses by the addresses of both ends (`SO_REUSEPORT`). No
-        /// thread waits for another. Connections are spread evenly only if there are many; other processes of the same
-        /// user can listen on the port as well.
+        /// Each loop listens on the same port, and the system chooses by the addresses of both ends (`SO_REUSEPORT`).
+        /// No thread waits for another. Only many connections are spread evenly. Other processes of the same user can
+        /// listen on the port as well.
         case bySystem
-        /// The first loop accepts, and gives the connections to all loops in turn.
+        /// The first loop accepts, and passes the connections to all loops in turn.
         case inTurn
     }
 
-    /// Called on a loop's thread with a connected, non-blocking descriptor, which the handler owns from now on, and with
-    /// the peer's address.
+    /// Called on a loop's thread with a connected, non-blocking descriptor, which the handler owns from now on, and
+    /// with the peer's address.
     public typealias AcceptHandler = @Sendable (RunLoop, Int32, Endpoint) -> Void
 
     /// Listens on an address, on all loops or for all of them. Blocks the calling thread until all listen. Any thread
-    /// but those of the group.
+    /// except those of the group.
     ///
     /// - Parameters:
-    ///   - address: where to listen. With port 0 the system chooses a port, which is one for all loops.
-    ///   - options: how each listener listens. Rate limits are those of each loop.
-    ///   - spread: how connections come to the loops. Unless given, the system spreads those of TCP, and others come in
-    ///     turn: a Unix socket has one listener. In a simulation all come in turn, because the system's choice differs
-    ///     from run to run.
-    ///   - handler: called with each connection, on the loop that is to serve it.
+    ///   - address: where to listen. With port 0 the system chooses a port, the same for all loops.
+    ///   - options: the options of each listener. Rate limits apply to each loop separately.
+    ///   - spread: how connections reach the loops. Unless given, the system spreads TCP connections, and the loops
+    ///     take others in turn because a Unix socket has one listener. In a simulation they take all in turn, because
+    ///     the system's choice differs from run to run.
+    ///   - handler: called with each connection, on the loop that will serve it.
     /// - Returns: the address, with the port that the system chose.
-    /// - Throws: ``SystemError``, as a ``Listener`` does; then no loop listens. `RunLoop.WaitError` if a loop has ended.
+    /// - Throws: ``SystemError``, as a ``Listener`` does; then no loop listens. `RunLoop.WaitError` if a loop has
+    ///   ended.
     @available(*, noasync, message: "it blocks its thread until all loops listen; call it from a synchronous function")
     @discardableResult
     public func listen(
@@ -60,15 +61,15 @@ extension LoopGroup {
         return bound
     }
 
-    /// Listens on a descriptor that listens already, of TCP or a Unix socket, for example one from a service manager. The
-    /// group owns it from now on. The first loop accepts, and gives the connections to all loops in turn. Blocks the
-    /// calling thread until it listens. Any thread but those of the group.
+    /// Listens on a descriptor that listens already, of TCP or a Unix socket, for example one from a service manager.
+    /// The group owns it from now on. The first loop accepts, and passes the connections to all loops in turn. Blocks
+    /// the calling thread until it listens. Any thread except those of the group.
     ///
     /// - Parameters:
-    ///   - descriptor: what listens; see ``ActivatedSocket``.
+    ///   - descriptor: the listening descriptor; see ``ActivatedSocket``.
     ///   - options: how the listener accepts.
-    ///   - handler: called with each connection, on the loop that is to serve it.
-    /// - Returns: the address that it listens on.
+    ///   - handler: called with each connection, on the loop that will serve it.
+    /// - Returns: the address that the descriptor listens on.
     /// - Throws: ``SystemError`` with `EINVAL` if the descriptor does not listen; ``/RunLoopKit/DescriptorError`` if it
     ///   cannot be watched; `RunLoop.WaitError` if the first loop has ended.
     @available(*, noasync, message: "it blocks its thread until all loops listen; call it from a synchronous function")
@@ -92,11 +93,11 @@ extension LoopGroup {
 
     /// Closes the group's listeners, on all loops. Connections stay open. Returns at once. Any thread.
     ///
-    /// - Parameter completion: called once, when all are closed and the handler has been given every connection that was
-    ///   accepted, on the thread of one of the loops or on the calling one. It waits for a loop that runs in a mode that
-    ///   is not common.
+    /// - Parameter completion: called once, when all listeners are closed and the handler has received every accepted
+    ///   connection, on the thread of one of the loops or on the calling thread. It waits for a loop that runs in a
+    ///   mode that is not common.
     public func stopAccepting(completion: @escaping @Sendable () -> Void = {}) {
-        // What was accepted in turn was posted before the second round, and for the same modes.
+        // Connections that were accepted in turn were posted before the second round, and for the same modes.
         performOnEach({ $0.closeGroupListeners { _ in true } }) {
             self.performOnEach(inModes: .common, { _ in }, completion)
         }
@@ -105,7 +106,7 @@ extension LoopGroup {
 
 /// A listener of a group, on one loop.
 private struct GroupListener {
-    /// Distinguishes one request to listen from every other.
+    /// The identity of a request to listen.
     final class Key: Sendable {}
 
     let listener: Listener
@@ -127,7 +128,7 @@ extension RunLoop {
     }
 }
 
-/// Gives connections to loops in turn. On the thread that accepts.
+/// Passes connections to loops in turn. It is used on the accepting thread only.
 private final class Turns: @unchecked Sendable {
     // Unchecked: the turn is read and changed on the thread that accepts, and nowhere else.
     private let loops: [RunLoop.Remote]
@@ -140,7 +141,7 @@ private final class Turns: @unchecked Sendable {
 
     /// A loop that has ended loses its turn.
     ///
-    /// - Parameter loop: the one that has accepted.
+    /// - Parameter loop: the loop that has accepted.
     func give(_ descriptor: Int32, from peer: Endpoint, by loop: RunLoop) {
         let parcel = Parcel(OwnedDescriptor(descriptor, WorldSystem.of(loop)))
         while true {
@@ -152,7 +153,7 @@ private final class Turns: @unchecked Sendable {
     }
 }
 
-/// A descriptor that is closed unless somebody takes it.
+/// A descriptor that is closed unless it is taken.
 private struct OwnedDescriptor: ~Copyable {
     private var descriptor: Int32
     private let system: any SystemCalls

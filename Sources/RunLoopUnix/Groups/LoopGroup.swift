@@ -1,7 +1,7 @@
 internal import CShims
 public import RunLoopKit
 
-/// Loops on threads of their own that share the work of a daemon: one for each processor, unless told otherwise.
+/// Loops on threads of their own that share the work of a daemon: one for each processor by default.
 ///
 /// ```swift
 /// let group = try LoopGroup()
@@ -21,26 +21,27 @@ public import RunLoopKit
 ///
 /// A connection lives on one loop, whose thread serves it. The loops share nothing that the program does not share.
 /// They run until the group is stopped, even with nothing to do; releasing the group does not end them. A group that is
-/// made inside a simulation takes part in its virtual time, and does the same in every run. The object is `Sendable`.
+/// made inside a simulation takes part in its virtual time, and behaves the same in every run. The object is
+/// `Sendable`.
 public final class LoopGroup: Sendable {
     private let threads: [LoopThread]
 
     /// The loops, in the order in which they were set up.
     public let loops: [RunLoop.Remote]
 
-    /// How many processors the calling thread may run on. A quota of a control group is not looked at.
+    /// The number of processors that the calling thread may run on. Quotas of control groups are ignored.
     public static var processorCount: Int { Int(rlk_processor_count()) }
 
     /// Starts the loops, and returns when all of them are set up and run.
     ///
-    /// Blocks the calling thread meanwhile. If a set-up throws, the threads that were started end before the error is
-    /// thrown here.
+    /// Blocks the calling thread meanwhile. If a set-up throws, the started threads end before the error is thrown
+    /// here.
     ///
     /// - Parameters:
-    ///   - count: how many loops; at least one.
-    ///   - name: what the threads are called, with their numbers.
+    ///   - count: the number of loops; at least one.
+    ///   - name: the name of the threads, to which their numbers are added.
     ///   - setUp: called on the thread of each loop, with the loop's number; one after another, from 0 on.
-    /// - Throws: what `setUp` throws.
+    /// - Throws: any error that `setUp` throws.
     @available(
         *, noasync, message: "it blocks the calling thread; make the group before tasks begin, or on a LoopThread"
     )
@@ -69,8 +70,8 @@ public final class LoopGroup: Sendable {
     ///
     /// - Parameters:
     ///   - block: called once on the thread of each loop that has not ended.
-    ///   - completion: called once, when the block has run on every loop, or will not run because the loop has ended; on
-    ///     the thread of one of them or on the calling one.
+    ///   - completion: called once, when the block has run on every loop, or will not run because the loop has ended;
+    ///     on the thread of one of them or on the calling thread.
     public func performOnEach(
         _ block: @escaping @Sendable (RunLoop) -> Void, completion: @escaping @Sendable () -> Void = {}
     ) {
@@ -97,8 +98,8 @@ public final class LoopGroup: Sendable {
         for thread in threads { thread.stop() }
     }
 
-    /// Waits until all threads have ended and everything in their loops has been let go. Any thread but those of the
-    /// group. It blocks the caller.
+    /// Waits until all threads have ended and everything in their loops has been released. Any thread except those of
+    /// the group. It blocks the caller.
     @available(*, noasync, message: "it blocks the calling thread; await ended()")
     public func join() {
         for thread in threads { thread.join() }

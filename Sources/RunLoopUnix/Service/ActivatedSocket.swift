@@ -9,9 +9,9 @@ internal import Glibc
 /// }
 /// ```
 ///
-/// Whoever takes the descriptor owns it. It is not closed here.
+/// The caller owns the descriptor: this type does not close it.
 public struct ActivatedSocket: Sendable, Hashable {
-    /// What a socket transfers.
+    /// The kind of a socket.
     public enum Kind: Int32, Sendable, Hashable {
         /// A stream of bytes.
         case stream = 1
@@ -25,7 +25,7 @@ public struct ActivatedSocket: Sendable, Hashable {
         case noSocket = -2
     }
 
-    /// The kind of a socket's addresses.
+    /// The address family of a socket.
     public enum Family: Int32, Sendable, Hashable {
         /// Paths and abstract names.
         case unix = 1
@@ -41,11 +41,11 @@ public struct ActivatedSocket: Sendable, Hashable {
     public let fileDescriptor: Int32
     /// The name from the unit file (`FileDescriptorName=`); `unknown` if there is none.
     public let name: String
-    /// What it transfers.
+    /// The kind of the socket.
     public let kind: Kind
-    /// The kind of its addresses.
+    /// The address family of the socket.
     public let family: Family
-    /// Whether it waits for connections and is not a connection itself.
+    /// Whether the socket listens for connections, rather than being a connection itself.
     public let isListening: Bool
 
     /// The sockets that were passed to this process, in the manager's order. Empty if there is no manager, or if they
@@ -56,7 +56,7 @@ public struct ActivatedSocket: Sendable, Hashable {
     /// descriptors.
     ///
     /// - Parameter environment: the variables; the process's own unless given.
-    /// - Throws: ``ServiceManagerError`` if the variables contradict each other, or do not agree with what is open.
+    /// - Throws: ``ServiceManagerError`` if the variables contradict each other or the open descriptors.
     public static func all(environment: [String: String]? = nil) throws(ServiceManagerError) -> [ActivatedSocket] {
         try all(environment: environment, first: 3)
     }
@@ -99,12 +99,13 @@ public struct ActivatedSocket: Sendable, Hashable {
         isListening = socketOption(SO_ACCEPTCONN, of: descriptor) == 1
     }
 
-    /// Throws unless the socket is what the program expects. A unit file is easily changed without the program.
+    /// Throws unless the socket is of the kind that the program expects. A unit file is easily changed without the
+    /// program.
     ///
     /// - Parameters:
-    ///   - kind: what it must transfer.
-    ///   - family: the kind of its addresses; any unless given.
-    ///   - listening: whether it must wait for connections; either unless given.
+    ///   - kind: the required kind.
+    ///   - family: the required address family; any unless given.
+    ///   - listening: whether the socket must listen; either unless given.
     public func expect(
         _ kind: Kind, _ family: Family? = nil, listening: Bool? = nil
     ) throws(ServiceManagerError) {

@@ -2,14 +2,14 @@ internal import RunLoopKit
 
 extension Daemon {
     /// Handles the signals of a service from now on. `SIGTERM` and `SIGINT` stop the daemon, and a second one hurries
-    /// it. `SIGHUP` reloads it. `SIGPIPE` is ignored, so that writing to a peer that has gone is an error and does not
-    /// end the process.
+    /// the stop. `SIGHUP` reloads it. `SIGPIPE` is ignored, so that a write to a peer that has gone fails instead of
+    /// ending the process.
     ///
-    /// Call this before anything that takes time: a signal that comes while the daemon starts then waits for the loop.
-    /// The sources are in the daemon's modes and last as long as the daemon. Call it once, on the loop's thread.
+    /// Call this before anything that takes time: a signal that arrives while the daemon starts then waits for the
+    /// loop. The sources are in the daemon's modes and last as long as the daemon. Call it once, on the loop's thread.
     ///
     /// - Parameter heard: called first with each signal, for example to log it.
-    /// - Throws: ``SystemError`` if there is no descriptor left.
+    /// - Throws: ``SystemError`` if no descriptor is left.
     public func handleSignals(_ heard: @escaping (Signal) -> Void = { _ in }) throws {
         require(
             signals.isEmpty,

@@ -1,18 +1,18 @@
 internal import RunLoopKit
 
-// What a daemon does: run, stop in stages, reload.
+// The operation of a daemon: run, stop in stages, reload.
 
 extension Daemon {
     // MARK: Running
 
     /// Runs the loop until the daemon has stopped.
     ///
-    /// If ``/RunLoopKit/RunLoop/stop()``, a remote or a ``/RunLoopKit/LoopThread`` stops this run, that counts as
-    /// ``stop(status:)``. When the daemon has stopped, it stops the innermost run, and each of the runs around it once
-    /// if they run in the daemon's mode. It waits for all others.
+    /// A stop of this run by ``/RunLoopKit/RunLoop/stop()``, a remote or a ``/RunLoopKit/LoopThread`` counts as
+    /// ``stop(status:)``. When the daemon has stopped, it stops the innermost run, and once each enclosing run in the
+    /// daemon's mode. It waits for all other runs.
     ///
-    /// - Parameter announcesReady: whether to tell the service manager in the first pass that the service is ready.
-    /// - Returns: the exit status: the first one other than zero that was given to ``stop(status:)``, or else zero.
+    /// - Parameter announcesReady: whether to notify the service manager in the first pass that the service is ready.
+    /// - Returns: the exit status: the first nonzero status that was passed to ``stop(status:)``, or else zero.
     @available(*, noasync, message: "a run loop blocks its thread; await withLoop, or run it on a LoopThread")
     public func run(announcesReady: Bool = true) -> Int32 {
         let keepAlive = CustomSource()
@@ -29,7 +29,7 @@ extension Daemon {
             if case .stopped(let status) = state { return status }
             let result = loop.run(in: mode)
             if case .stopped(let status) = state { return status }
-            // The thread is to end: nothing that would take time can happen any more.
+            // The thread is ending: nothing that would take time can happen any more.
             if result == .starved && loop.isEnding { return 0 }
             require(
                 result != .starved,
@@ -44,7 +44,7 @@ extension Daemon {
         var lowestStopped = Int.max
         return Observer(activities: [.entry, .beforeTimers, .exit], repeats: true) { [self] _, activity in
             if activity == .entry { depth += 1 }
-            // Each run once: `RunLoop.run()` goes on after a stop, so repeated stops would make it spin.
+            // Each run once: `RunLoop.run()` continues after a stop, so repeated stops would make it spin.
             if activity == .beforeTimers, case .stopped = state, depth < lowestStopped {
                 lowestStopped = depth
                 loop.stop()
@@ -55,16 +55,16 @@ extension Daemon {
 
     // MARK: Stopping
 
-    /// Begins to stop. If the daemon is stopping already, this hurries it.
+    /// Begins to stop the daemon, or hurries a stop that has begun.
     ///
     /// Returns at once. Call it on the loop's thread; from other threads use ``Remote/stop(status:)``.
     ///
-    /// - Parameter status: what `run(announcesReady:)` will return. The first one other than zero counts.
+    /// - Parameter status: the value that `run(announcesReady:)` will return. The first nonzero status counts.
     public func stop(status: Int32 = 0) {
         if self.status == 0 { self.status = status }
         switch state {
         case .running, .reloading:
-            // A reload that is under way is not waited for.
+            // A pending reload is not waited for.
             cancelTasks()
             pending = [:]
             state = .stopping(.stopAccepting)
@@ -76,8 +76,8 @@ extension Daemon {
         }
     }
 
-    /// Stops waiting and goes to the last stage; in the last stage, ends. Does nothing if the daemon is not stopping.
-    /// Call it on the loop's thread; from other threads use ``Remote/hurry()``.
+    /// Abandons pending hooks and enters the last stage; in the last stage, ends. Does nothing if the daemon is not
+    /// stopping. Call it on the loop's thread; from other threads use ``Remote/hurry()``.
     public func hurry() {
         guard case .stopping(let stage) = state else { return }
         abandonPending()
@@ -89,9 +89,9 @@ extension Daemon {
         later { $0.begin(.exit) }
     }
 
-    /// Calls the hooks of a stage, and lets them go with everything they hold.
+    /// Calls the hooks of a stage, and releases them.
     private func begin(_ stage: Stage) {
-        // Somebody was in a hurry before the stage began.
+        // The stop was hurried before the stage began.
         guard state == .stopping(stage) else { return }
         let hooks = stopHooks.filter { $0.stage == stage }
         stopHooks.removeAll { $0.stage == stage }
@@ -99,7 +99,7 @@ extension Daemon {
         goOn()
     }
 
-    /// Goes on to the next stage if nothing is left to wait for.
+    /// Enters the next stage if no hook is pending.
     private func goOn() {
         guard pending.isEmpty else { return }
         switch state {
@@ -120,7 +120,7 @@ extension Daemon {
         limit?.cancel()
         resending?.cancel()
         (limit, resending) = (nil, nil)
-        // A last time: afterwards nobody is left to try.
+        // The last attempt: nothing sends the messages later.
         if !messages.isEmpty, !sendMessages() { report(.busy) }
         messages = []
         stopHooks = []
@@ -148,7 +148,7 @@ extension Daemon {
 
     // MARK: Reloading
 
-    /// Calls the reload hooks, and tells the service manager before and after. A request during a reload causes one
+    /// Calls the reload hooks, and notifies the service manager before and after. A request during a reload causes one
     /// more reload afterwards; a request during a stop is ignored. Call it on the loop's thread; from other threads use
     /// ``Remote/reload()``.
     public func reload() {
@@ -176,18 +176,18 @@ extension Daemon {
 
     // MARK: Means
 
-    /// Runs the body in a later step of the loop: hooks are never called from within the request for them.
+    /// Runs the body in a later step of the loop: hooks are never called from within the request that triggers them.
     func later(_ body: @escaping (Daemon) -> Void) {
         loop.perform(inModes: modes) { body(self) }
     }
 
-    /// Tells the service manager, now or as soon as it takes messages again.
+    /// Sends the service manager a message, now or as soon as it accepts messages again.
     func tell(_ message: @escaping Message) {
         messages.append(message)
         if resending == nil, !sendMessages() { report(.busy) }
     }
 
-    /// - Returns: whether all messages have gone.
+    /// - Returns: whether all messages have been sent.
     private func sendMessages() -> Bool {
         while let message = messages.first {
             do throws(ServiceManagerError) {
@@ -222,7 +222,8 @@ extension Daemon {
 
     private func call(_ hooks: [Hook]) {
         let first = calls
-        // All are noted before the first is called, so that one that finishes at once does not end the stage.
+        // All hooks are recorded before the first is called, so that a hook that finishes at once does not end the
+        // stage.
         for hook in hooks {
             pending[calls] = hook.name
             calls += 1

@@ -3,7 +3,8 @@ internal import RunLoopKit
 extension Daemon {
     // MARK: Running
 
-    /// Waits until the daemon has stopped, while others run the loop: ``/RunLoopKit/withLoop(named:_:)``, for example.
+    /// Waits until the daemon has stopped, while something else runs the loop, for example
+    /// ``/RunLoopKit/withLoop(named:_:)``.
     ///
     /// ```swift
     /// let status = try await withLoop { loop in
@@ -14,13 +15,14 @@ extension Daemon {
     /// }
     /// ```
     ///
-    /// If the task is cancelled, the daemon stops and goes straight to its last stage, which is still waited for. Whoever
-    /// stops a run of the loop does not stop the daemon: stop the daemon instead, and end the loop after it. One task
-    /// waits; await it on the loop's thread.
+    /// If the task is cancelled, the daemon stops and enters its last stage at once; the call still waits for that
+    /// stage. Stopping a run of the loop does not stop the daemon: stop the daemon instead, and end the loop after it.
+    /// Only one task may wait. Call this on the loop's thread.
     ///
-    /// - Parameter announcesReady: whether to tell the service manager in the first pass that the service is ready.
-    /// - Returns: the exit status, as the form that runs the loop itself.
-    /// - Throws: `RunLoop.WaitError` if another task waits, or if the loop has ended, which ends the daemon wherever it is.
+    /// - Parameter announcesReady: whether to notify the service manager in the first pass that the service is ready.
+    /// - Returns: the exit status, as for the form that runs the loop itself.
+    /// - Throws: `RunLoop.WaitError` if another task waits, or if the loop has ended, which ends the daemon in any
+    ///   stage.
     /// - Precondition: ``mode`` is the default mode.
     public nonisolated(nonsending) func run(announcesReady: Bool = true) async throws -> Int32 {
         require(
@@ -33,7 +35,7 @@ extension Daemon {
         ending = wait
         defer { ending = nil }
         if announcesReady, state == .running { later { $0.tell(ServiceManager.ready) } }
-        // A task of its own, because this one may be cancelled and goes on to wait.
+        // A separate task, because this one continues to wait even when it is cancelled.
         try await end(of: loop.task(name: "daemon", inModes: modes) { try await wait.wait() })
         guard case .stopped(let status) = state else { throw loop.remote.endError }
         return status
@@ -51,7 +53,7 @@ extension Daemon {
         }
     }
 
-    /// The task that runs it was cancelled: nothing before the last stage is waited for.
+    /// Handles the cancellation of the task that runs the daemon, by skipping to the last stage.
     func abandonRun() {
         if state == .running || state == .reloading { stop() }
         if case .stopping(let stage) = state, stage < .exit { hurry() }
@@ -59,15 +61,15 @@ extension Daemon {
 
     // MARK: Hooks
 
-    /// Adds a hook to a stage of the stop that is a task of the loop, in the common modes and the daemon's own. It has
+    /// Adds a task of the loop as a hook of a stop stage, in the common modes and the daemon's own. The hook has
     /// finished when the task has ended.
     ///
     /// ```swift
     /// daemon.onStop(.drain, name: "backup") { try? await backup.finish() }
     /// ```
     ///
-    /// When the limit of its stage is reached, or somebody is in a hurry, the task is cancelled and the daemon goes on
-    /// without waiting for it. Everything else is as for the form with a ``Completion``.
+    /// When its stage reaches its limit, or the stop is hurried, the task is cancelled and the daemon continues without
+    /// waiting for it. Everything else is as for the form with a ``Completion``.
     @discardableResult
     public func onStop(
         _ stage: Stage, order: Int = 0, name: String = "hook",
@@ -78,7 +80,7 @@ extension Daemon {
         }
     }
 
-    /// Adds a hook for reloads that is a task of the loop and has finished when the task has ended. A stop of the daemon
+    /// Adds a task of the loop as a reload hook, which has finished when the task has ended. A stop of the daemon
     /// cancels it.
     public func onReload(
         name: String = "hook", _ hook: @escaping @isolated(any) () async -> Void,

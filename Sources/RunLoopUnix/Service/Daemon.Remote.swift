@@ -1,8 +1,8 @@
 internal import RunLoopKit
 
 extension Daemon {
-    /// What other threads may ask of a daemon. Each request wakes the loop, which carries it out on its own thread, in
-    /// the common modes and the daemon's own. Once the daemon has gone, requests do nothing. Any thread.
+    /// A handle with which other threads control a daemon. Each request wakes the loop, which carries it out on its own
+    /// thread, in the common modes and the daemon's own. Once the daemon has gone, requests do nothing. Any thread.
     public final class Remote: Sendable {
         private let loop: RunLoop.Remote
         private let modes: RunLoop.Modes
@@ -30,7 +30,7 @@ extension Daemon {
             loop.perform(inModes: modes) { _ in self.daemon?.reload() }
         }
 
-        /// The task that runs the daemon was cancelled.
+        /// Handles the cancellation of the task that runs the daemon.
         func abandonRun() {
             loop.perform(inModes: modes) { _ in self.daemon?.abandonRun() }
         }
@@ -40,8 +40,8 @@ extension Daemon {
         }
     }
 
-    /// How a hook says that it has finished: `done()`. Any thread; harmless when repeated, and when nobody waits for
-    /// the hook any more.
+    /// The completion of a hook, to be called when the hook has finished: `done()`. Any thread. Repeated calls are
+    /// harmless, and so are calls after the daemon has given up the hook.
     public struct Completion: Sendable {
         private let remote: Remote
         let call: Int
@@ -51,7 +51,7 @@ extension Daemon {
             self.call = call
         }
 
-        /// Says that the hook has finished. What follows happens in a later step of the loop, never from within this
+        /// Reports that the hook has finished. The daemon continues in a later step of the loop, never from within this
         /// call.
         public func callAsFunction() {
             remote.finished(call)

@@ -1,6 +1,6 @@
 public import RunLoopKit
 
-/// A program that runs until it is told to stop, and then stops in stages.
+/// A program that runs until it is asked to stop, and then stops in stages.
 ///
 /// ```swift
 /// let daemon = Daemon(loop: .current, manager: try ServiceManager())
@@ -11,9 +11,9 @@ public import RunLoopKit
 /// exit(daemon.run())
 /// ```
 ///
-/// The daemon tells the service manager when it is ready, reloads and stops. It calls hooks on the loop's thread, in a
-/// later step of the loop and never from within ``stop(status:)``, ``hurry()`` or ``reload()``, in the common modes and
-/// the daemon's own. A daemon belongs to its loop's thread and is not `Sendable`; other threads use its ``remote``.
+/// The daemon notifies the service manager when it is ready, reloads and stops. It calls hooks on the loop's thread, in
+/// a later step of the loop and never from within ``stop(status:)``, ``hurry()`` or ``reload()``, in the common modes
+/// and the daemon's own. A daemon belongs to its loop's thread and is not `Sendable`; other threads use its ``remote``.
 public final class Daemon {
     /// The stages of a stop, in order.
     public enum Stage: Int, CaseIterable, Sendable, Comparable {
@@ -21,21 +21,21 @@ public final class Daemon {
         case stopAccepting
         /// Work that was begun is finished.
         case drain
-        /// What must be done in any case, and quickly: files are closed, locks are released.
+        /// The steps that must happen in any case, and quickly: files are closed, locks are released.
         case exit
 
         public static func < (left: Stage, right: Stage) -> Bool { left.rawValue < right.rawValue }
     }
 
-    /// Where the daemon is in its life.
+    /// The state of a daemon.
     public enum State: Sendable, Hashable {
-        /// It works, or has not begun yet.
+        /// The daemon is working, or has not started yet.
         case running
         /// Reload hooks are running; the daemon keeps working.
         case reloading
-        /// It is stopping, and is in this stage.
+        /// The daemon is stopping, in this stage.
         case stopping(Stage)
-        /// It has stopped, with this status.
+        /// The daemon has stopped, with this status.
         case stopped(Int32)
     }
 
@@ -45,17 +45,17 @@ public final class Daemon {
     public let drainLimit: Duration
     /// How long the last stage may take.
     public let exitLimit: Duration
-    /// The service manager that it reports to.
+    /// The service manager that the daemon reports to.
     public let manager: ServiceManager
 
-    /// Where the daemon is in its life.
+    /// The current state of the daemon.
     public internal(set) var state = State.running
-    /// The names of hooks that were given up, running or not yet called, because a limit was reached or somebody was in
-    /// a hurry.
+    /// The names of hooks that were given up, running or not yet called, because of a limit or a hurried stop.
     public internal(set) var abandoned: [String] = []
-    /// Called when the service manager could not be told. The daemon carries on. What a busy manager does not take is
-    /// kept and tried again ten times a second; the handler is told once of such a time, and again if the daemon stops
-    /// before it is over. Unless set, ``/RunLoopKit/RunLoop/trace`` is told.
+    /// Called when a message to the service manager could not be sent. The daemon continues. Messages that a busy
+    /// manager does not accept are kept and sent again ten times a second. The handler is called once for each such
+    /// period, and again if the daemon stops before the period is over. Unless this is set,
+    /// ``/RunLoopKit/RunLoop/trace`` receives the error.
     public var errorHandler: ((ServiceManagerError) -> Void)?
 
     let loop: RunLoop
@@ -66,12 +66,12 @@ public final class Daemon {
     var calls = 0
     /// The tasks of hooks that have not finished, by the number of the call.
     var tasks: [Int: Task<Void, any Error>] = [:]
-    /// What the task that runs the daemon waits for.
+    /// The wait of the task that runs the daemon.
     var ending: TaskWait?
     var status: Int32 = 0
     var reloadsAgain = false
     var limit: DelayedCall?
-    /// What the service manager has still to be told, in order, and when that is tried again.
+    /// The unsent messages to the service manager, in order, and the call that sends them again.
     var messages: [Message] = []
     var resending: DelayedCall?
     var signals: [SignalSource] = []
@@ -86,11 +86,11 @@ public final class Daemon {
         let body: (Completion) -> Void
     }
 
-    /// A daemon on the calling thread's loop.
+    /// Makes a daemon on the calling thread's loop.
     ///
     /// - Parameters:
     ///   - loop: the loop that `run(announcesReady:)` runs.
-    ///   - manager: the service manager; an absent one is told nothing.
+    ///   - manager: the service manager. An absent one receives nothing.
     ///   - mode: the mode to run in.
     ///   - drainLimit: how long all stages before the last may take together; not negative. Together with `exitLimit`
     ///     it should be less than the unit's `TimeoutStopSec=`, after which the manager kills the process.
@@ -120,10 +120,10 @@ public final class Daemon {
     /// the loop's thread.
     ///
     /// - Parameters:
-    ///   - stage: when to call it.
+    ///   - stage: the stage in which to call it.
     ///   - order: smaller numbers are called earlier.
     ///   - name: its name in ``abandoned``.
-    ///   - hook: called once, with what it must call when it has finished.
+    ///   - hook: called once, with a completion to call when the hook has finished.
     /// - Returns: `false` if the stage has begun already: the hook will not be called.
     @discardableResult
     public func onStop(
@@ -139,7 +139,7 @@ public final class Daemon {
         return true
     }
 
-    /// Adds a hook to a stage of the stop that has finished when it returns.
+    /// Adds a synchronous hook to a stage of the stop: the hook has finished when it returns.
     @discardableResult
     public func onStop(_ stage: Stage, order: Int = 0, name: String = "hook", _ hook: @escaping () -> Void) -> Bool {
         onStop(stage, order: order, name: name) { done in
@@ -148,13 +148,13 @@ public final class Daemon {
         }
     }
 
-    /// Adds a hook for reloads. Hooks are called one after another, as they were added. The reload is over when all
-    /// have finished; it has no time limit. Call this on the loop's thread.
+    /// Adds a hook for reloads. Hooks are called one after another, in the order of their addition. The reload is over
+    /// when all have finished; it has no time limit. Call this on the loop's thread.
     public func onReload(name: String = "hook", _ hook: @escaping (Completion) -> Void) {
         reloadHooks.append(Hook(stage: .stopAccepting, order: 0, name: name, body: hook))
     }
 
-    /// Adds a hook for reloads that has finished when it returns.
+    /// Adds a synchronous hook for reloads: the hook has finished when it returns.
     public func onReload(name: String = "hook", _ hook: @escaping () -> Void) {
         onReload(name: name) { done in
             hook()
@@ -164,13 +164,13 @@ public final class Daemon {
 
     // MARK: Means
 
-    /// What other threads may ask of the daemon. Any thread may use it.
+    /// A handle with which other threads control the daemon. Any thread may use it.
     public var remote: Remote {
         if remoteBox == nil { remoteBox = Remote(self) }
         return remoteBox!
     }
 
-    /// The modes in which the daemon's steps are made.
+    /// The modes in which the daemon takes its steps.
     var modes: RunLoop.Modes { [.common, RunLoop.Modes(mode)] }
 }
 

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// A datagram socket and the address to send to.
+/// A datagram socket and its destination address.
 final class NotifySocket: Sendable {
     private let system: any SystemCalls
     private let descriptor: Int32

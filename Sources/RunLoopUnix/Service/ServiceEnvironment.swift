@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// What a service manager says through the environment.
+/// The environment variables of the service manager's protocol.
 struct ServiceEnvironment {
     static let notifySocket = "NOTIFY_SOCKET"
     static let watchdogPeriod = "WATCHDOG_USEC"
@@ -21,7 +21,7 @@ struct ServiceEnvironment {
         self.variables = variables ?? ServiceEnvironment.ofProcess(system)
     }
 
-    /// This process.
+    /// The number of this process.
     var ownProcess: pid_t { system.processIdentifier }
 
     /// The variable's value; an empty one counts as absent.
@@ -39,7 +39,7 @@ struct ServiceEnvironment {
         return number
     }
 
-    /// The process that a variable names; at least 1.
+    /// The number of the process that a variable names; at least 1.
     func process(_ name: String) throws(ServiceManagerError) -> pid_t? {
         guard let number = try number(name) else { return nil }
         guard number > 0, let process = pid_t(exactly: number) else {

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// The service manager that started this process, and what it can be told: systemd's notification protocol without
+/// The service manager that started this process, and the messages it accepts: systemd's notification protocol without
 /// systemd's library.
 ///
 /// ```swift
@@ -9,18 +9,18 @@ internal import Glibc
 /// try manager.status("serving 12 clients")
 /// ```
 ///
-/// Without a manager, as in a terminal, nothing is sent: every call returns `false`, and ``remarks`` says why. It is
-/// `Sendable`; any thread may use it. No call waits for the manager: while its queue is full, the message is not sent
-/// and ``ServiceManagerError/busy`` is thrown. A ``Daemon`` tries again.
+/// Without a manager, as in a terminal, nothing is sent: every call returns `false`, and ``remarks`` has the reason.
+/// The object is `Sendable`; any thread may use it. No call waits for the manager: while its queue is full, the message
+/// is not sent and ``ServiceManagerError/busy`` is thrown. A ``Daemon`` tries again.
 public final class ServiceManager: Sendable {
     /// Whether there is a manager to notify.
     public var isPresent: Bool { socket != nil }
 
-    /// How long the manager waits for a sign of life before it acts. `nil` if it does not expect any, or expects them
-    /// of another process. See ``Watchdog``.
+    /// How long the manager waits for a sign of life before it acts. `nil` if it expects none, or expects them from
+    /// another process. See ``Watchdog``.
     public let watchdogPeriod: Duration?
 
-    /// What was ignored in the environment and why, one line each, for a log.
+    /// The ignored settings of the environment and the reasons, one line each, for a log.
     public let remarks: [String]
 
     private let system: any SystemCalls
@@ -31,8 +31,8 @@ public final class ServiceManager: Sendable {
     /// - Parameters:
     ///   - environment: the variables; the process's own unless given.
     ///   - unsetEnvironment: whether to remove the variables from the process's environment afterwards, so that
-    ///     children cannot speak in its name. Only before there are other threads: the C library's environment is not
-    ///     thread-safe. Nothing is removed if `environment` was given.
+    ///     children cannot send messages in its name. Do so only before other threads exist: the C library's
+    ///     environment is not thread-safe. Nothing is removed if `environment` was given.
     /// - Throws: ``ServiceManagerError/invalidVariable(name:value:reason:)``, or an error of the system.
     public init(environment: [String: String]? = nil, unsetEnvironment: Bool = false) throws(ServiceManagerError) {
         system = WorldSystem.current
@@ -70,26 +70,26 @@ public final class ServiceManager: Sendable {
         return .microseconds(Int64(microseconds))
     }
 
-    // MARK: What it can be told
+    // MARK: Messages
 
-    /// Says that the service has started, or has finished reloading.
+    /// Announces that the service has started, or has finished reloading.
     ///
-    /// - Returns: whether a manager was told.
+    /// - Returns: whether a manager received the message.
     @discardableResult
     public func ready() throws(ServiceManagerError) -> Bool { try send("READY=1") }
 
-    /// Says that the service begins to reload its configuration; ``ready()`` ends that. This is what
-    /// `Type=notify-reload` needs: the message carries the time of the system's monotonic clock.
+    /// Announces that the service begins to reload its configuration; ``ready()`` ends that. The message carries the
+    /// time of the system's monotonic clock, as `Type=notify-reload` requires.
     @discardableResult
     public func reloading() throws(ServiceManagerError) -> Bool {
         try send("RELOADING=1\nMONOTONIC_USEC=\(system.monotonicMicroseconds)")
     }
 
-    /// Says that the service begins to stop.
+    /// Announces that the service begins to stop.
     @discardableResult
     public func stopping() throws(ServiceManagerError) -> Bool { try send("STOPPING=1") }
 
-    /// Says in one line for people what the service is doing; `systemctl status` shows it.
+    /// Describes the current state of the service in one line for people; `systemctl status` shows it.
     ///
     /// - Throws: ``ServiceManagerError/invalidMessage(_:reason:)`` if the text has more than one line.
     @discardableResult
@@ -100,15 +100,15 @@ public final class ServiceManager: Sendable {
         return try send("STATUS=\(text)")
     }
 
-    /// Says which process is the service's main one, if it is not the one that was started.
+    /// Names the service's main process, if it differs from the process that was started.
     @discardableResult
     public func mainPID(_ process: Int32) throws(ServiceManagerError) -> Bool {
         guard process > 0 else { throw .invalidMessage("MAINPID=\(process)", reason: "it is to be a process") }
         return try send("MAINPID=\(process)")
     }
 
-    /// Says that starting, reloading or stopping takes longer. From now on the manager waits this long for the next
-    /// message, even beyond the time that the unit allows.
+    /// Announces that starting, reloading or stopping takes longer. From now on the manager waits this long for the
+    /// next message, even beyond the time that the unit allows.
     @discardableResult
     public func extendTimeout(_ duration: Duration) throws(ServiceManagerError) -> Bool {
         let microseconds = duration / .microseconds(1)
@@ -118,7 +118,7 @@ public final class ServiceManager: Sendable {
         return try send("EXTEND_TIMEOUT_USEC=\(Int64(microseconds))")
     }
 
-    /// Sends a sign of life. A ``Watchdog`` does so in time.
+    /// Sends a sign of life. A ``Watchdog`` does so at the right times.
     @discardableResult
     public func feedWatchdog() throws(ServiceManagerError) -> Bool { try send("WATCHDOG=1") }
 

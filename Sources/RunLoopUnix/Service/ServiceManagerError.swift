@@ -1,10 +1,10 @@
-/// Why the service manager cannot be told something, or why what it said makes no sense.
+/// An error in notifying the service manager, or in reading the variables that it set.
 public enum ServiceManagerError: Error, Equatable, Sendable, CustomStringConvertible {
     /// A variable of the environment does not follow the protocol.
     case invalidVariable(name: String, value: String, reason: String)
-    /// The message cannot be sent as it is.
+    /// The message is invalid and cannot be sent.
     case invalidMessage(String, reason: String)
-    /// The manager has not taken earlier messages yet. This one was not sent.
+    /// The manager has not accepted earlier messages yet. This message was not sent.
     case busy
     /// There are more or fewer names than sockets.
     case namesDoNotMatch(names: Int, sockets: Int)

@@ -2,17 +2,16 @@ public import RunLoopKit
 
 /// Tells the service manager that the loop makes progress, twice in each period of the manager's watchdog.
 ///
-/// A timer of the loop sends the sign of life, in the given modes, and nothing else does. So there is none
-/// - while a handler does not return, whatever it waits for;
+/// A timer of the loop sends the signs of life, in the given modes, and nothing else does. So none is sent
+/// - while a handler does not return, for any reason;
 /// - while the loop runs in another mode, for example in a nested run that does not end;
 /// - while the loop's thread does not run the loop at all;
-/// - while one of the loops that it watches besides, such as those of a ``LoopGroup``, does not answer for any of these
-///   reasons;
+/// - while another watched loop, such as one of a ``LoopGroup``, does not answer for any of these reasons;
 /// - while ``isHealthy`` returns `false`.
 ///
-/// A loop that sleeps because nothing is due is healthy: the timer wakes it. The watchdog does not see a loop that goes
-/// round without progress, for example because the same error comes in every pass, nor what threads without a loop do.
-/// Check such things in ``isHealthy``.
+/// A loop that sleeps because nothing is due is healthy: the timer wakes it. The watchdog does not notice a loop that
+/// makes passes without progress, for example because the same error recurs in every pass, nor stalled threads without
+/// a loop. Check such conditions in ``isHealthy``.
 ///
 /// The loop keeps the watchdog until it is invalidated. It belongs to its loop's thread and is not `Sendable`.
 public final class Watchdog {
@@ -22,34 +21,34 @@ public final class Watchdog {
     /// How many signs of life were sent.
     public private(set) var feedings = 0
 
-    /// Asked before each sign of life, which is sent only if it returns `true`: for what the application knows better
-    /// than its loop. It should return at once.
+    /// Called before each sign of life, which is sent only if this returns `true`: for conditions that the application
+    /// knows better than its loop. It should return at once.
     public var isHealthy: (() -> Bool)?
 
-    /// Called when the manager could not be told, once until it can be told again or the error is another. The watchdog
-    /// tries again every interval. Unless set, ``/RunLoopKit/RunLoop/trace`` is told.
+    /// Called when a sign of life could not be sent, once until one is sent or the error changes. The watchdog tries
+    /// again every interval. Unless this is set, ``/RunLoopKit/RunLoop/trace`` receives the error.
     public var errorHandler: ((ServiceManagerError) -> Void)?
 
     private let manager: ServiceManager
     private let loop: RunLoop
     private let modes: RunLoop.Modes
     private let others: [RunLoop.Remote]
-    /// Whether every other loop has come round since it was asked to.
+    /// Whether every other loop has made a pass since it was asked to.
     private var haveOthersAnswered = true
-    /// A sign of life is due, and waits for an answer.
+    /// Whether a sign of life is due and waits for an answer.
     private var isLate = false
     private var lastError: ServiceManagerError?
     private weak var timer: Timer?
 
-    /// Begins to feed the manager's watchdog, for the first time half a period from now.
+    /// Begins to feed the manager's watchdog, first after half a period.
     ///
     /// - Parameters:
     ///   - manager: the service manager.
     ///   - loop: the calling thread's loop, whose progress is reported.
     ///   - modes: the modes in which running the loop counts as progress.
-    ///   - others: loops of other threads that have to make progress too, in the same modes. One that has ended has
-    ///     nothing left to do.
-    /// - Returns: `nil` if the manager does not expect signs of life, or cannot be told.
+    ///   - others: loops of other threads that have to make progress too, in the same modes. A loop that has ended is
+    ///     not waited for.
+    /// - Returns: `nil` if the manager does not expect signs of life, or cannot be reached.
     public init?(
         _ manager: ServiceManager, loop: RunLoop, modes: RunLoop.Modes = .common,
         watching others: [RunLoop.Remote] = []
@@ -75,7 +74,7 @@ public final class Watchdog {
         timer?.invalidate()
     }
 
-    /// Asks the other loops to come round.
+    /// Asks the other loops for a pass.
     private func askOthers() {
         guard !others.isEmpty else { return }
         haveOthersAnswered = false
@@ -89,7 +88,7 @@ public final class Watchdog {
         if isLate && isValid { feed() }
     }
 
-    /// Sends the sign of life that is due, unless another loop has not answered: then the last answer sends it.
+    /// Sends the sign of life that is due, unless an answer of another loop is missing: then the last answer sends it.
     private func feed() {
         guard haveOthersAnswered else { return }
         isLate = false

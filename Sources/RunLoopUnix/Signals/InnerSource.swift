@@ -1,17 +1,17 @@
 internal import RunLoopCore
 
-/// The descriptor source that another source is built on, and the registration that counts its signals.
+/// The descriptor source beneath another source, and the registration that counts its signals.
 ///
-/// While it is in a loop, the loop keeps it, and its handler keeps the source that is built on it.
+/// While it is in a loop, the loop keeps it, and its handler keeps the outer source.
 final class InnerSource {
     private var descriptor: DescriptorSource?
     private var registration: (any SignalCounter)?
-    /// Called when it has left its loop, also at the loop's end.
+    /// Called when the source has left its loop, also at the loop's end.
     var removalHandler: (() -> Void)?
-    /// Whether it was ever in a loop.
+    /// Whether the source was ever in a loop.
     private(set) var wasAdded = false
 
-    /// Adds it to modes of a loop, and makes it first if there is none.
+    /// Adds the descriptor source to modes of a loop; makes it first if there is none.
     func add(
         to loop: RunLoop, _ modes: RunLoop.Modes, for operation: String,
         _ make: () throws(SystemError) -> (DescriptorSource, (any SignalCounter)?)
@@ -23,7 +23,7 @@ final class InnerSource {
         } catch .system(_, let errno) {
             throw SystemError(operation, errno: errno)
         } catch {
-            // The descriptor is our own, so that only the system can refuse it.
+            // The descriptor is our own, so only the system can refuse it.
             fatalError("\(operation): \(error)")
         }
         source.removalHandler = { [self] in letGo() }
@@ -36,13 +36,13 @@ final class InnerSource {
         if let descriptor { loop.remove(descriptor, fromMode: modes) }
     }
 
-    /// Traps on any thread but the loop's.
+    /// Removes the source from its loop permanently. Traps on any thread except the loop's.
     func invalidate() {
         descriptor?.invalidate()
     }
 
-    /// The registration ends at once, even in the middle of the handler: a handler that invalidates its source and then
-    /// raises the signal means the former disposition.
+    /// Ends the registration at once, even within the handler: a handler that invalidates its source and then raises
+    /// the signal expects the former disposition.
     private func letGo() {
         registration?.end()
         registration = nil

@@ -11,18 +11,18 @@ public struct Signal: RawRepresentable, Hashable, Sendable, CustomStringConverti
     /// The number, as in `signal.h`.
     public let rawValue: Int32
 
-    /// The signal of that number. Whether the system has such a signal shows when it is used.
+    /// Makes the signal of a number. Whether the system has such a signal is checked when it is used.
     public init(rawValue: Int32) {
         self.rawValue = rawValue
     }
 
-    /// SIGHUP: the terminal has gone. By custom it tells a service to read its configuration again.
+    /// SIGHUP: the terminal has gone. By convention it asks a service to read its configuration again.
     public static let hangUp = Signal(rawValue: SIGHUP)
     /// SIGINT: Control-C.
     public static let interrupt = Signal(rawValue: SIGINT)
     /// SIGQUIT: Control-\\; end with a core dump.
     public static let quit = Signal(rawValue: SIGQUIT)
-    /// SIGABRT: what `abort()` raises.
+    /// SIGABRT: raised by `abort()`.
     public static let abort = Signal(rawValue: SIGABRT)
     /// SIGKILL: the end, which cannot be handled.
     public static let kill = Signal(rawValue: SIGKILL)
@@ -30,15 +30,15 @@ public struct Signal: RawRepresentable, Hashable, Sendable, CustomStringConverti
     public static let user1 = Signal(rawValue: SIGUSR1)
     /// SIGUSR2: for the program's own use.
     public static let user2 = Signal(rawValue: SIGUSR2)
-    /// SIGPIPE: something was written to a pipe or socket that nobody can read.
+    /// SIGPIPE: a write to a pipe or socket without readers.
     public static let pipe = Signal(rawValue: SIGPIPE)
     /// SIGALRM: the time of `alarm` has come.
     public static let alarm = Signal(rawValue: SIGALRM)
     /// SIGTERM: a request to end.
     public static let terminate = Signal(rawValue: SIGTERM)
-    /// SIGCHLD: a child has ended, stopped or gone on.
+    /// SIGCHLD: a child has ended, stopped or continued.
     public static let child = Signal(rawValue: SIGCHLD)
-    /// SIGCONT: go on after a stop.
+    /// SIGCONT: continue after a stop.
     public static let resume = Signal(rawValue: SIGCONT)
     /// SIGSTOP: a stop that cannot be handled.
     public static let stop = Signal(rawValue: SIGSTOP)
@@ -54,7 +54,7 @@ public struct Signal: RawRepresentable, Hashable, Sendable, CustomStringConverti
     public static let illegalInstruction = Signal(rawValue: SIGILL)
     /// SIGTRAP: a breakpoint; a trap in Swift on ARM.
     public static let trap = Signal(rawValue: SIGTRAP)
-    /// SIGBUS: an access to memory that is not there.
+    /// SIGBUS: an access to memory that does not exist.
     public static let busError = Signal(rawValue: SIGBUS)
     /// SIGFPE: a division that has no result.
     public static let arithmetic = Signal(rawValue: SIGFPE)
@@ -79,8 +79,8 @@ public struct Signal: RawRepresentable, Hashable, Sendable, CustomStringConverti
         return signal
     }
 
-    /// Whether it is queued, so that each one sent is delivered. Of any other signal the system keeps at most one
-    /// waiting.
+    /// Whether the signal is queued, so that each one sent is delivered. The system keeps at most one pending delivery
+    /// of any other signal.
     public var isRealTime: Bool { rawValue >= Self.firstRealTime.rawValue && rawValue <= Self.lastRealTime.rawValue }
 
     /// The system's name, such as `SIGTERM` or `SIGRTMIN+3`.

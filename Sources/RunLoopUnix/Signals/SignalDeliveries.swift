@@ -8,10 +8,10 @@ extension RunLoop {
     /// loop.task { for try await _ in requests { reload() } }
     /// ```
     ///
-    /// They are those of a ``SignalSource``, which is in `modes` of this loop as long as the sequence exists. On the
-    /// loop's thread; O(number of sources in the process).
+    /// A ``SignalSource`` counts them, in `modes` of this loop, as long as the sequence exists. On the loop's thread;
+    /// O(number of sources in the process).
     ///
-    /// - Throws: ``SignalError`` if the signal cannot be handled; ``SystemError`` if there is no descriptor left.
+    /// - Throws: ``SignalError`` if the signal cannot be handled; ``SystemError`` if no descriptor is left.
     /// - Precondition: there is a mode.
     public func deliveries(
         of signal: Signal, inModes modes: Modes = .common, file: StaticString = #fileID, line: UInt32 = #line
@@ -21,12 +21,12 @@ extension RunLoop {
     }
 }
 
-/// The deliveries of a signal, made by `RunLoop.deliveries(of:)`. Each element is the number of deliveries since the last
-/// one, at least 1: what comes while no task waits is counted, and takes no room.
+/// The deliveries of a signal, made by `RunLoop.deliveries(of:)`. Each element is the number of deliveries since the
+/// last element, at least 1: deliveries while no task waits are counted, and take no room.
 ///
-/// A wait that is cancelled takes none of them. An iteration throws `CancellationError`, or `RunLoop.WaitError` if another
-/// task waits or if the loop has ended; it does not end otherwise. When the sequence and its iterators are let go, the
-/// signal's former disposition comes back, as with a ``SignalSource``.
+/// A cancelled wait takes none of them. An iteration throws `CancellationError`, or `RunLoop.WaitError` if another task
+/// waits or if the loop has ended; it does not end otherwise. When the sequence and its iterators are released, the
+/// signal's former disposition is restored, as with a ``SignalSource``.
 ///
 /// It belongs to the loop's thread and is not `Sendable`.
 public final class SignalDeliveries: AsyncSequence {
@@ -54,7 +54,7 @@ public final class SignalDeliveries: AsyncSequence {
         try loop.add(source, forMode: modes)
     }
 
-    /// What the source's handler keeps: it does not keep the deliveries.
+    /// The counter that the source's handler keeps, so that it does not keep the deliveries.
     private final class Counter {
         var count = 0
         var hasLostLoop = false
@@ -65,14 +65,14 @@ public final class SignalDeliveries: AsyncSequence {
         source.invalidate()
     }
 
-    /// An iteration. Deliveries go to whichever iteration asks first.
+    /// An iteration. Deliveries go to the iteration that asks first.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(deliveries: self) }
 
     /// An iteration over deliveries. It belongs to the loop's thread and is not `Sendable`.
     public struct AsyncIterator: AsyncIteratorProtocol {
         let deliveries: SignalDeliveries
 
-        /// Waits until there is a delivery, and takes all that have come. On the loop's thread.
+        /// Waits until there is a delivery, and takes all pending ones. On the loop's thread.
         ///
         /// - Throws: `CancellationError`; `RunLoop.WaitError` if another task waits, or if the loop has ended.
         public func next(isolation: isolated (any Actor)? = #isolation) async throws -> Int? {

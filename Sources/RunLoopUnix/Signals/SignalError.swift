@@ -1,12 +1,12 @@
 internal import Glibc
 
-/// Why a signal can be neither watched nor ignored.
+/// A failure to watch or ignore a signal.
 public enum SignalError: Error, Equatable, Sendable, CustomStringConvertible {
     /// The system has no signal of that number for programs.
     case noSuchSignal(Int32)
-    /// SIGKILL and SIGSTOP always do what they do.
+    /// The effect of SIGKILL and SIGSTOP cannot be changed.
     case cannotBeHandled(Signal)
-    /// The signal reports that an instruction has failed. After a handler it would fail again, for ever.
+    /// The signal reports a failed instruction, which would fail again for ever after each call of a handler.
     case isFault(Signal)
 
     public var description: String {
@@ -19,7 +19,7 @@ public enum SignalError: Error, Equatable, Sendable, CustomStringConvertible {
 
     static func check(_ signal: Signal) throws(SignalError) {
         let number = signal.rawValue
-        // The numbers between the standard ones and the first real-time signal are the C library's.
+        // The C library uses the numbers between the standard signals and the first real-time signal.
         guard number > 0, number <= SIGSYS || signal.isRealTime else { throw .noSuchSignal(number) }
         if number == SIGKILL || number == SIGSTOP { throw .cannotBeHandled(signal) }
         if [SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV, SIGSYS].contains(number) { throw .isFault(signal) }

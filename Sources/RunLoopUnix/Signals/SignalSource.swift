@@ -2,34 +2,34 @@ public import RunLoopCore
 
 /// Calls its handler on the loop's thread when the process receives a signal.
 ///
-/// The handler is ordinary code: it runs in a pass of the loop and not in the middle of something else. Deliveries that
-/// come while the loop runs in another mode wait until one of the source's modes runs.
+/// The handler is ordinary code: it runs in a pass of the loop and does not interrupt other code. Deliveries that come
+/// while the loop runs in another mode wait until one of the source's modes runs.
 ///
 /// ```swift
 /// let source = try SignalSource(signal: .terminate) { _ in loop.stop() }
 /// try loop.add(source, forMode: .common)
 /// ```
 ///
-/// There may be any number of sources for one signal, in any number of loops, and each hears of every delivery. The
-/// first source in the process replaces the signal's disposition; it comes back when the last source goes.
+/// There may be any number of sources for one signal, in any number of loops, and each receives every delivery. The
+/// first source in the process replaces the signal's disposition, which is restored after the last source.
 ///
-/// The loop keeps a source until it is invalidated or removed. One that is let go without ever having been added is told
-/// to the ``/RunLoopKit/RunLoop/trace`` of the thread's loop. A source belongs to its loop's thread and is not
+/// The loop keeps a source until it is invalidated or removed. A source that is released without having been added is
+/// reported to the ``/RunLoopKit/RunLoop/trace`` of the thread's loop. A source belongs to its loop's thread and is not
 /// `Sendable`.
 public final class SignalSource {
-    /// The signal that it hears of.
+    /// The signal that the source receives.
     public let signal: Signal
 
     /// The number of deliveries since the handler was last called. Set just before each call.
     ///
-    /// Unless the signal is a real-time signal, the system keeps at most one that waits: ten sent at once may be one
-    /// delivery.
+    /// Unless the signal is a real-time signal, the system keeps at most one pending delivery: ten signals sent at once
+    /// may be one delivery.
     public private(set) var count = 0
 
     /// Whether the source can still be called.
     public var isValid: Bool { handler != nil }
 
-    /// Where it was made.
+    /// The place where the source was made.
     public let origin: RunLoop.Origin
 
     private var handler: ((SignalSource) -> Void)?
@@ -56,11 +56,11 @@ public final class SignalSource {
         if isValid && !inner.wasAdded { RunLoop.tellOfUnused("the source of signal \(signal) (\(origin))") }
     }
 
-    /// Takes the source out of its loop for good and lets its handler go. Deliveries that were not handled yet are
-    /// dropped. Call it on the loop's thread; harmless when repeated.
+    /// Removes the source from its loop permanently and releases its handler. Unhandled deliveries are dropped. Call it
+    /// on the loop's thread; harmless when repeated.
     public func invalidate() {
         guard let handler else { return }
-        // First, because it traps on any thread but the loop's.
+        // First, because this traps on any thread except the loop's.
         inner.invalidate()
         self.handler = nil
         withExtendedLifetime(handler) {}
@@ -103,20 +103,19 @@ public final class SignalSource {
 extension SignalSource: Sendable {}
 
 extension RunLoop {
-    /// Schedules a signal source in modes of this loop. Every delivery from the moment that this returns counts.
+    /// Schedules a signal source in modes of this loop. Every delivery counts from the moment that this returns.
     ///
-    /// A source that is invalid is ignored, and one that is in another loop traps. At least one thread must not block
-    /// the signal; a source changes no thread's signal mask. Call it on the loop's thread. O(number of sources in the
-    /// process).
+    /// An invalid source is ignored, and a source in another loop traps. At least one thread must not block the signal;
+    /// a source changes no thread's signal mask. Call it on the loop's thread. O(number of sources in the process).
     ///
-    /// - Throws: ``SystemError`` if there is no descriptor left; the source is then not scheduled.
+    /// - Throws: ``SystemError`` if no descriptor is left; the source is then not scheduled.
     public func add(_ source: SignalSource, forMode modes: Modes) throws(SystemError) {
         guard source.isValid else { trace?(.ignored("a signal source that is invalid was added")); return }
         try source.schedule(in: self, modes)
     }
 
-    /// Takes a signal source out of modes of this loop without invalidating it. Once it is out of its last mode it
-    /// hears of nothing, and deliveries that were not handled yet are dropped. Call it on the loop's thread.
+    /// Removes a signal source from modes of this loop without invalidating it. Once it is out of its last mode it
+    /// receives nothing, and unhandled deliveries are dropped. Call it on the loop's thread.
     public func remove(_ source: SignalSource, fromMode modes: Modes) {
         source.unschedule(from: self, modes)
     }

@@ -2,16 +2,16 @@ internal import CShims
 internal import Glibc
 internal import RunLoopCore
 
-/// Writes texts one after another, without having the caller wait for a reader that does not read.
+/// Writes texts one after another, without blocking the caller when the reader is slow.
 ///
-/// A daemon that logs to a pipe stops when nobody empties it, unless it logs through this:
+/// A daemon that logs to a full pipe blocks until a process reads from it, unless it logs through this stream:
 ///
 /// ```swift
 /// Logger(label: "daemon", factory: { StreamLogHandler(label: $0, stream: StandardError.shared) })
 /// ```
 ///
-/// As much of a text as there is room for is written at once, and the rest by a thread. 4 MiB may wait. Texts beyond that are
-/// left out, and a line says how many lines were, as soon as there is room for it.
+/// As much of a text as fits is written at once; a thread writes the rest. At most 4 MiB may wait. Texts beyond that
+/// are dropped, and a line reports the number of dropped lines as soon as there is room for it.
 public final class StandardError: TextOutputStream, Sendable {
     /// The process's standard error.
     public static let shared = StandardError(descriptor: STDERR_FILENO, capacity: 4 << 20)
@@ -21,16 +21,16 @@ public final class StandardError: TextOutputStream, Sendable {
     private let state = Locked(State())
 
     private struct State {
-        /// What waits for the thread.
+        /// The bytes that wait for the thread.
         var rest: [UInt8] = []
         var isWriting = false
-        /// How many lines there was no room for.
+        /// The number of lines that were dropped.
         var dropped = 0
     }
 
     /// - Parameters:
-    ///   - descriptor: where to write; its mode is left as it is, since others have it, too.
-    ///   - capacity: how many bytes may wait. A text that begins when there are as many is dropped, and counted.
+    ///   - descriptor: the descriptor to write to; its mode is not changed, because other processes share it.
+    ///   - capacity: how many bytes may wait. A text that begins when that many wait is dropped, and counted.
     init(descriptor: Int32, capacity: Int) {
         (self.descriptor, self.capacity) = (descriptor, capacity)
     }
@@ -54,15 +54,16 @@ public final class StandardError: TextOutputStream, Sendable {
         if startsThread { startThread() }
     }
 
-    /// Waits until everything is written, but no longer than this: for the end of a process, which loses the rest. Any thread.
+    /// Waits until everything is written, but no longer than `limit`. Use it before the process ends, because unwritten
+    /// text is then lost. Any thread.
     public func flush(within limit: Duration) {
         let deadline = ContinuousClock.now + limit
         while !isIdle, ContinuousClock.now < deadline { usleep(1_000) }
     }
 
-    /// Writes what there is room for.
+    /// Writes as much as fits.
     ///
-    /// - Returns: how many bytes are done with.
+    /// - Returns: the number of bytes that need no further write.
     private func writeAtOnce(_ bytes: [UInt8]) -> Int {
         var done = 0
         while done < bytes.count {
@@ -74,9 +75,9 @@ public final class StandardError: TextOutputStream, Sendable {
         return done
     }
 
-    /// Writes as much as a pipe that is ready takes without having the writer wait.
+    /// Writes as many bytes as a ready pipe accepts without blocking.
     ///
-    /// - Returns: `nil` if nobody will ever read it.
+    /// - Returns: `nil` if no reader is left.
     private func writeSome(_ bytes: ArraySlice<UInt8>) -> Int? {
         let count = bytes.prefix(Int(PIPE_BUF)).withUnsafeBytes {
             rlk_write_quietly(descriptor, $0.baseAddress, $0.count)
@@ -87,7 +88,7 @@ public final class StandardError: TextOutputStream, Sendable {
 
     private func startThread() {
         var thread = pthread_t()
-        // Unmanaged: C passes a pointer to the thread, which takes the reference over.
+        // Unmanaged: C passes a pointer to the thread, which takes over the reference.
         let context = Unmanaged.passRetained(self)
         let status = pthread_create(
             &thread, nil,
@@ -105,7 +106,7 @@ public final class StandardError: TextOutputStream, Sendable {
         while let bytes = takeRest() {
             var rest = bytes[...]
             while !rest.isEmpty {
-                // A descriptor that does not wait by itself is waited for here.
+                // A non-blocking descriptor has to be polled here.
                 var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 poll(&request, 1, -1)
                 guard let count = writeSome(rest) else { break }

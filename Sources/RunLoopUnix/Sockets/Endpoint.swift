@@ -11,10 +11,10 @@ public struct Endpoint: Sendable, CustomStringConvertible {
     /// An IPv4 or IPv6 address.
     ///
     /// - Parameters:
-    ///   - address: an address in digits, for example `127.0.0.1` or `::1`. An IPv6 one may name its interface:
+    ///   - address: an address in digits, for example `127.0.0.1` or `::1`. An IPv6 address may name its interface:
     ///     `fe80::1%eth0`.
     ///   - port: the port; 0 lets the system choose one.
-    /// - Throws: ``SystemError`` with `EINVAL` if it is not an address in digits.
+    /// - Throws: ``SystemError`` with `EINVAL` if `address` is not an address in digits.
     public init(_ address: String, port: UInt16) throws(SystemError) {
         guard !address.utf8.contains(0) else {
             throw SystemError("an address with a zero byte, which would end it early", errno: EINVAL)
@@ -27,7 +27,7 @@ public struct Endpoint: Sendable, CustomStringConvertible {
             throw SystemError("\(address) is not an IPv4 or IPv6 address in digits", errno: EINVAL)
         }
         defer { freeaddrinfo(found) }
-        // The resolver takes 1.2.3 for 1.2.0.3.
+        // The resolver reads 1.2.3 as 1.2.0.3.
         var four = in_addr()
         guard first.pointee.ai_family != AF_INET || inet_pton(AF_INET, address, &four) == 1 else {
             throw SystemError("\(address) is not an IPv4 or IPv6 address in digits", errno: EINVAL)
@@ -37,8 +37,8 @@ public struct Endpoint: Sendable, CustomStringConvertible {
 
     /// The address of a Unix socket: a path, or `@` and a name in the abstract namespace.
     ///
-    /// - Throws: ``SystemError`` with `ENAMETOOLONG` for more than 107 bytes, and with `EINVAL` for an empty path or one
-    ///   with a zero byte. An abstract name may have zero bytes.
+    /// - Throws: ``SystemError`` with `ENAMETOOLONG` for more than 107 bytes, and with `EINVAL` for an empty path or
+    ///   one with a zero byte. An abstract name may have zero bytes.
     public init(path: String) throws(SystemError) {
         let isAbstract = path.hasPrefix("@")
         let bytes = isAbstract ? [0] + Array(path.utf8.dropFirst()) : Array(path.utf8)
@@ -51,7 +51,7 @@ public struct Endpoint: Sendable, CustomStringConvertible {
         guard bytes.count < capacity else { throw SystemError("the path \(path)", errno: ENAMETOOLONG) }
         address.sun_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
-        // A path ends with a zero; an abstract name ends where the address ends.
+        // A path ends with a zero byte; an abstract name ends where the address ends.
         let header = MemoryLayout<sockaddr_un>.offset(of: \.sun_path)!
         let size = socklen_t(header + bytes.count + (isAbstract ? 0 : 1))
         self = withUnsafePointer(to: &address) { pointer in
@@ -59,10 +59,10 @@ public struct Endpoint: Sendable, CustomStringConvertible {
         }
     }
 
-    /// The address of nothing, to be filled in.
+    /// An empty address, to be filled in.
     package init() {}
 
-    /// That of a socket of Unix that has none.
+    /// The address of an unnamed Unix socket.
     package static let unnamed: Endpoint = {
         var endpoint = Endpoint()
         endpoint.storage.ss_family = sa_family_t(AF_UNIX)
@@ -88,7 +88,7 @@ public struct Endpoint: Sendable, CustomStringConvertible {
         self.length = length
     }
 
-    /// The same IPv4 or IPv6 address with another port; any other address as it is.
+    /// The same IPv4 or IPv6 address with another port; any other address unchanged.
     package func with(port: UInt16) -> Endpoint {
         var copy = self
         withUnsafeMutablePointer(to: &copy.storage) { pointer in
@@ -141,11 +141,11 @@ public struct Endpoint: Sendable, CustomStringConvertible {
         }
     }
 
-    /// The path of a Unix socket that is a file.
+    /// The path of a Unix socket in the file system.
     var filePath: String? { path.flatMap { $0.isEmpty || $0.hasPrefix("@") ? nil : $0 } }
 
-    /// Who a peer is, for limits: an IPv4 address, or the 64 bits of an IPv6 address that name its network, since a
-    /// single host has all addresses of one. `nil` for other addresses.
+    /// The identity of a peer, for limits: an IPv4 address, or the 64 bits of an IPv6 address that name its network,
+    /// because a single host has all addresses of a network. `nil` for other addresses.
     var host: UInt64? {
         func bytes<Address>(_ field: PartialKeyPath<Address>, _ range: Range<Int>) -> UInt64 {
             let offset = MemoryLayout<Address>.offset(of: field)!
@@ -157,7 +157,7 @@ public struct Endpoint: Sendable, CustomStringConvertible {
         case AF_INET: return bytes(\sockaddr_in.sin_addr, 0..<4)
         case AF_INET6:
             let network = bytes(\sockaddr_in6.sin6_addr, 0..<8)
-            // An IPv4 address in the clothes of IPv6 is all in the other half.
+            // An IPv4-mapped IPv6 address has the IPv4 address in its other half.
             return network == 0 ? bytes(\sockaddr_in6.sin6_addr, 8..<16) : network
         default: return nil
         }

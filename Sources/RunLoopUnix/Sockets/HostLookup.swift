@@ -8,13 +8,13 @@ public final class HostLookup {
     private var completion: ((Result<[Endpoint], HostResolver.Failure>) -> Void)?
     /// Its number among the look-ups of its world, once it takes part in one.
     private var number: Int?
-    /// What looks names up in the world of the loop; `nil` for the system's resolver.
+    /// The finder of the loop's world; `nil` for the system's resolver.
     private lazy var finder = HostResolver.finder[loop.world]
-    /// The look-ups of that world. The system's resolver is asked in the real one.
+    /// The look-ups of that world. Those of the system's resolver belong to the real world.
     private lazy var lookups = SharedLookups.of[finder == nil ? RunLoop.realWorld : loop.world]
-    /// Keeps the time of a simulation while the system's resolver looks.
+    /// Holds the time of a simulation while the system's resolver works.
     private var hold: (any TimeHold)?
-    /// Also what the loop waits for meanwhile.
+    /// The timeout, which also gives the loop something to wait for.
     private var timer: Timer?
 
     init(
@@ -27,8 +27,9 @@ public final class HostLookup {
     /// Whether the outcome is still open.
     public var isPending: Bool { completion != nil }
 
-    /// Gives up without calling anything; the completion is let go. If nobody else asks for the name, and no thread has
-    /// begun to look it up, none will. Harmless once there is an outcome. Call it on the loop's thread.
+    /// Gives up without calling anything, and releases the completion. A name that no other look-up asks for, and that
+    /// no thread has begun to look up, is not looked up at all. Harmless once there is an outcome. Call it on the
+    /// loop's thread.
     public func cancel() {
         let dropped = completion
         completion = nil
@@ -75,7 +76,7 @@ public final class HostLookup {
     private static let underWay = RunLoop.Local { _ in LookupsUnderWay() }
 }
 
-/// The look-ups of a loop that are under way.
+/// The pending look-ups of a loop.
 private final class LookupsUnderWay {
     var lookups: [Int: HostLookup] = [:]
 }
@@ -83,11 +84,11 @@ private final class LookupsUnderWay {
 @available(*, unavailable, message: "a look-up belongs to its loop's thread")
 extension HostLookup: Sendable {}
 
-/// The look-ups of a world. Those of equal names that are under way at the same time are one.
+/// The look-ups of a world. Pending look-ups of equal names are shared.
 final class SharedLookups: Sendable {
     static let of = WorldLocal { SharedLookups(in: $0) }
 
-    /// Told on a thread of the pool, with its own number.
+    /// Receives the result on a thread of the pool, with its own number.
     typealias Asker = @Sendable (Int, Result<[Endpoint], HostResolver.Failure>) -> Void
 
     private struct State {
@@ -110,7 +111,7 @@ final class SharedLookups: Sendable {
 
     /// Asks for the addresses of a name. Any thread.
     ///
-    /// - Parameter find: what finds them, on a thread of the pool.
+    /// - Parameter find: finds the addresses, on a thread of the pool.
     /// - Returns: the asker's number.
     func join(_ name: String, _ find: @escaping HostResolver.Finder, _ asker: @escaping Asker) -> Int {
         let (number, isFirst) = state.withLock { state in
@@ -128,8 +129,8 @@ final class SharedLookups: Sendable {
         return number
     }
 
-    /// Takes an asker out. A look-up that has begun goes on without askers, so that whoever asks again does not take
-    /// another thread. Any thread.
+    /// Removes an asker. A look-up that has begun continues without askers, so that a later request for the name takes
+    /// no other thread. Any thread.
     func leave(_ name: String, _ number: Int) {
         state.withLock { state in
             state.lookups[name]?.askers[number] = nil
@@ -137,7 +138,7 @@ final class SharedLookups: Sendable {
         }
     }
 
-    /// - Returns: `false` if nobody asks for the name any more, or it is being looked up.
+    /// - Returns: `false` if no asker is left, or if the name is being looked up.
     private func begin(_ name: String) -> Bool {
         state.withLock { state in
             guard state.lookups[name]?.hasBegun == false else { return false }

@@ -5,17 +5,17 @@ public import RunLoopKit
 /// Finds the addresses of a name on threads of its own, so that a slow name server blocks neither a loop nor the
 /// background timers.
 ///
-/// At most eight names are looked up at a time; further ones wait for a thread, and nobody waits longer than his
-/// timeout. Equal names that are asked for while one of them is being looked up share that look-up. Answers are not
-/// kept: the system's resolver does not tell how long they hold. An address in digits needs no thread.
+/// At most eight names are looked up at a time. Further look-ups wait for a thread, but none waits longer than its
+/// timeout. Simultaneous requests for equal names share one look-up. Answers are not cached, because the system's
+/// resolver does not report how long they are valid. An address in digits needs no thread.
 public enum HostResolver {
-    /// Why there are no addresses.
+    /// A failure to find addresses.
     public struct Failure: Error, Sendable, Equatable, CustomStringConvertible {
-        /// What a program may want to tell apart.
+        /// The kinds of failure that a program can distinguish.
         public enum Kind: Sendable, Hashable {
-            /// There is no such name, or it has no address.
+            /// The name does not exist, or has no address.
             case notFound
-            /// The name servers do not answer at present, or say to ask again.
+            /// The name servers do not answer at present, or request another attempt.
             case unavailable
             /// There was no answer within the timeout.
             case timedOut
@@ -25,12 +25,11 @@ public enum HostResolver {
             case other
         }
 
-        /// What kind of failure it is.
+        /// The kind of failure.
         public let kind: Kind
         /// The name that was looked up.
         public let name: String
-        /// What happened, in the words of the system's resolver if they are its, for example `Name or service not
-        /// known`.
+        /// The reason as text, usually that of the system's resolver, for example `Name or service not known`.
         public let reason: String
 
         /// A failure of that kind.
@@ -41,18 +40,18 @@ public enum HostResolver {
         public var description: String { "\(name): \(reason)" }
     }
 
-    /// Finds the addresses of `name`, in the order in which to try them. While it looks, the loop has something to wait
-    /// for.
+    /// Finds the addresses of `name`, in the order in which to try them. A pending look-up gives the loop something to
+    /// wait for.
     ///
     /// - Parameters:
     ///   - name: a name, or an address in digits.
     ///   - port: the port of the addresses.
     ///   - loop: the calling thread's loop.
     ///   - modes: the modes in which the completion may be called.
-    ///   - timeout: how long it may take, with the time for which it waits for a thread, before it fails as
-    ///     `timedOut`; 30 s unless given.
-    ///   - completion: called once, on the loop's thread, and never before this call has returned. The end of the loop
-    ///     lets it go uncalled.
+    ///   - timeout: how long the look-up may take, including the wait for a thread, before it fails as `timedOut`; 30 s
+    ///     unless given.
+    ///   - completion: called once, on the loop's thread, and never before this call has returned. If the loop ends
+    ///     first, it is released without a call.
     /// - Returns: the look-up. Keep it only if you may want to cancel it.
     @discardableResult
     public static func resolve(
@@ -65,7 +64,7 @@ public enum HostResolver {
         return lookup
     }
 
-    /// What finds the addresses of a name, on a thread that it may block.
+    /// A function that finds the addresses of a name, on a thread that it may block.
     package typealias Finder = @Sendable (String) -> Result<[Endpoint], Failure>
 
     /// The finder of a world; `nil` for the system's resolver.
@@ -74,7 +73,7 @@ public enum HostResolver {
     /// Asks the system's resolver.
     @Sendable static func find(_ name: String) -> Result<[Endpoint], Failure> { find(name, flags: AI_ADDRCONFIG) }
 
-    /// The addresses of a text that is one in digits; `nil` if it is none. Never waits.
+    /// The addresses that a text gives in digits; `nil` if it is a name. Never waits.
     static func addresses(inDigits text: String) -> [Endpoint]? {
         try? find(text, flags: AI_NUMERICHOST).get()
     }

@@ -1,8 +1,8 @@
 internal import RunLoopKit
 
 extension Listener {
-    /// Waits for the next connection of a listener without a handler, and returns its socket, which the caller owns from
-    /// now on; `nil` when the listener has been closed.
+    /// Waits for the next connection of a listener without a handler, and returns its socket, which the caller then
+    /// owns; `nil` when the listener has been closed.
     package nonisolated(nonsending) func acceptSocket() async throws -> (descriptor: Int32, peer: Endpoint)? {
         guard let acceptance else {
             fatalError("a listener with a handler is not awaited; make it without the handler")

@@ -11,37 +11,38 @@ public import RunLoopKit
 /// ```
 ///
 /// When the process or the system has no descriptor left, the listener neither spins nor fails: it refuses the waiting
-/// connection with a descriptor that it kept in reserve, tells the error handler, and pauses for ``Options/pause``.
+/// connection by means of a reserve descriptor, calls the error handler, and pauses for ``Options/pause``.
 ///
-/// A listener keeps itself until it is closed, by the handler of its source; you need not keep it. The end of its loop
-/// closes it. A listener belongs to the loop's thread and is not `Sendable`.
+/// The handler of its source keeps a listener until it is closed; you need not keep it. The end of its loop closes it.
+/// A listener belongs to the loop's thread and is not `Sendable`.
 public final class Listener {
-    /// How to listen.
+    /// The options of a listener.
     public struct Options: Sendable {
-        /// How many connections may wait to be accepted; 511 unless set.
+        /// The number of connections that may wait to be accepted; 511 unless set.
         public var backlog: Int32 = 511
         /// Whether other processes may listen on the same port. The system then spreads connections over them.
         public var reusesPort = false
         /// Whether an IPv6 socket accepts IPv4 connections as well.
         public var isDualStack = true
-        /// Whether writes are sent at once and do not wait to be joined by more (`TCP_NODELAY`).
+        /// Whether writes are sent at once, without waiting for more data (`TCP_NODELAY`).
         public var hasNoDelay = true
-        /// Whether to take over the path of a Unix socket that nobody answers on. What is no socket is never replaced.
+        /// Whether to replace the path of a Unix socket on which no process answers. A file that is no socket is never
+        /// replaced.
         public var replacesStalePath = true
-        /// The permissions of the path of a Unix socket, whatever the process's umask is: who may write to it may
-        /// connect. `0o600` unless set: this user's processes.
+        /// The permissions of the path of a Unix socket, regardless of the process's umask. Write permission allows a
+        /// process to connect. `0o600` unless set: this user's processes.
         public var permissions: UInt32 = 0o600
         /// The most connections that a pass accepts; 64 unless set.
         public var budget = 64
         /// How long the listener pauses when there is no descriptor left; 100 ms unless set, and at least 1 ms.
         public var pause = Duration.milliseconds(100)
-        /// How many connections the handler is given in which time; `nil`, the default, for no limit. What is over the
-        /// limit waits in the system's queue, and is refused by the system once that is full.
+        /// The most connections that the handler receives per interval; `nil`, the default, means no limit. Connections
+        /// over the limit wait in the system's queue; the system refuses them once the queue is full.
         public var rateLimit: RateLimit?
-        /// How many connections of one peer the handler is given in which time; `nil`, the default, for no limit. What
-        /// is over the limit is closed at once, and does not count for ``rateLimit``. A peer is an IPv4 address, or the
-        /// first 64 bits of an IPv6 address. The limit does not hold for Unix sockets. Beyond 16,384 peers in an
-        /// interval all are counted anew.
+        /// The most connections of one peer that the handler receives per interval; `nil`, the default, means no limit.
+        /// Connections over the limit are closed at once, and do not count for ``rateLimit``. A peer is an IPv4
+        /// address, or the first 64 bits of an IPv6 address. The limit does not apply to Unix sockets. Beyond 16,384
+        /// peers in an interval all are counted anew.
         public var peerRateLimit: RateLimit?
 
         /// The defaults.
@@ -52,28 +53,28 @@ public final class Listener {
     /// address.
     public typealias AcceptHandler = (Listener, Int32, Endpoint) -> Void
 
-    /// Where it was made.
+    /// The place where the listener was made.
     public let origin: RunLoop.Origin
 
     /// The listening descriptor.
     public let fileDescriptor: Int32
-    /// Called when a connection could not be accepted. The listener keeps accepting, after a pause if descriptors are
-    /// short.
+    /// Called when a connection could not be accepted. The listener continues to accept, after a pause if descriptors
+    /// are short.
     public var errorHandler: ((Listener, SystemError) -> Void)?
-    /// How many connections the handler was given.
+    /// The number of connections that the handler received.
     public private(set) var accepted = 0
-    /// How many connections were refused because no descriptor was left.
+    /// The number of connections that were refused because no descriptor was left.
     public private(set) var refused = 0
-    /// How many connections were closed because their peer was over ``Options/peerRateLimit``.
+    /// The number of connections that were closed because their peer exceeded ``Options/peerRateLimit``.
     public private(set) var turnedAway = 0
-    /// How often ``Options/rateLimit`` has made connections wait.
+    /// The number of times that ``Options/rateLimit`` made connections wait.
     public private(set) var waits = 0
 
     package let loop: RunLoop
     private let system: any SystemCalls
     package let modes: RunLoop.Modes
     private let options: Options
-    /// What each connection's `TCP_NODELAY` is to be, if it does not inherit that.
+    /// The value of `TCP_NODELAY` for each connection, if connections do not inherit it.
     private let noDelay: Int32?
     private var handler: AcceptHandler?
     private var source: DescriptorSource?
@@ -84,7 +85,7 @@ public final class Listener {
     /// The task that waits for a connection, if the listener is for tasks.
     let acceptance: TaskWait?
     private var socket: (descriptor: Int32, peer: Endpoint)?
-    /// It accepts nothing, because no task waits.
+    /// Whether the listener accepts nothing because no task waits.
     private var isParked = false
     private(set) var hasLostLoop = false
     private var window: RateWindow?
@@ -96,11 +97,11 @@ public final class Listener {
     ///   - address: where to listen. With port 0 the system chooses a port; see ``address``.
     ///   - loop: the loop that accepts.
     ///   - modes: the modes in which it accepts.
-    ///   - options: how to listen.
+    ///   - options: the options of the listener.
     ///   - handler: called with each connection; kept until the listener is closed. Without it, tasks
     ///     ``accept(limits:file:line:)``.
-    /// - Throws: ``SystemError``, for example with `EADDRINUSE`, `EACCES` or `EADDRNOTAVAIL`. A path at which there is
-    ///   anything but a socket that nobody answers on is in use.
+    /// - Throws: ``SystemError``, for example with `EADDRINUSE`, `EACCES` or `EADDRNOTAVAIL`. A path is in use unless
+    ///   it leads to nothing, or to a socket on which no process answers.
     public convenience init(
         address: Endpoint, on loop: RunLoop, modes: RunLoop.Modes = .common, options: Options = Options(),
         handler: AcceptHandler? = nil, file: StaticString = #fileID, line: UInt32 = #line
@@ -173,7 +174,7 @@ public final class Listener {
     /// The address that it listens on, with the port that the system chose.
     public var address: Endpoint { system.localAddress(of: fileDescriptor) }
 
-    /// Whether it still listens.
+    /// Whether the listener still listens.
     public var isOpen: Bool { handler != nil }
 
     private func acceptSome() {
@@ -181,14 +182,14 @@ public final class Listener {
         for turn in 0..<options.budget {
             guard let handler else { return }
             if let acceptance, !acceptance.isTaken || socket != nil {
-                // In a later turn the task may come back before the next pass.
+                // In a later turn the task may wait again before the next pass.
                 guard turn == 0 else { return }
                 isParked = true
                 source?.events = []
                 return
             }
             if let end = window?.end(at: now) {
-                // Only in the first turn is it known that another connection waits.
+                // Only the first turn is certain to have another connection waiting.
                 guard turn == 0 else { return }
                 waits += 1
                 return rest(until: end)
@@ -210,7 +211,7 @@ public final class Listener {
             }
             switch reason {
             case EAGAIN: return
-            // The peer has gone already, or a signal interrupted the call: there may be another connection.
+            // The peer has gone, or a signal interrupted the call: there may be another connection.
             case ECONNABORTED, EINTR, EPROTO, EPERM: continue
             case EMFILE, ENFILE, ENOBUFS, ENOMEM: return refuse(reason)
             default:
@@ -226,21 +227,21 @@ public final class Listener {
         acceptance?.end()
     }
 
-    /// What a task has waited for.
+    /// The connection for which a task has waited.
     func takeSocket() -> (descriptor: Int32, peer: Endpoint)? {
         defer { socket = nil }
         return socket
     }
 
-    /// A task waits.
+    /// Resumes accepting, because a task waits.
     func acceptsAgain() {
         guard isParked else { return }
         isParked = false
         if resumption == nil { source?.events = .readable }
     }
 
-    /// No descriptor is left. The one in reserve makes it possible to accept the waiting connection and to close it, so
-    /// that its peer is not left waiting. Then accepting pauses.
+    /// Refuses a connection because no descriptor is left. The reserve descriptor makes it possible to accept the
+    /// waiting connection and to close it, so that its peer does not wait. Then accepting pauses.
     private func refuse(_ reason: Int32) {
         if reserve >= 0 {
             system.close(reserve)
@@ -272,7 +273,7 @@ public final class Listener {
         loop.add(timer, forMode: modes)
     }
 
-    /// Stops accepting and closes the descriptor; the path of a Unix socket is removed, unless another socket has taken
+    /// Stops accepting and closes the descriptor; removes the path of a Unix socket, unless another socket has taken
     /// its place. Connections stay open. On the loop's thread; harmless when repeated.
     public func close() {
         guard let handler else { return }

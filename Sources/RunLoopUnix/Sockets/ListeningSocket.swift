@@ -16,7 +16,7 @@ struct ListeningSocket {
             } else {
                 system.setOption(descriptor, SOL_SOCKET, SO_REUSEADDR, 1)
                 if options.reusesPort { system.setOption(descriptor, SOL_SOCKET, SO_REUSEPORT, 1) }
-                // Its connections inherit it.
+                // Its connections inherit the option.
                 if options.hasNoDelay { system.setOption(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
                 try bind(descriptor, to: address)
             }
@@ -32,8 +32,8 @@ struct ListeningSocket {
         guard system.bind(descriptor, to: address) == 0 else { throw .last("bind to \(address)") }
     }
 
-    /// Binds to a path, which then has exactly the permissions asked for. Nobody can connect before that: the socket
-    /// does not listen yet.
+    /// Binds to a path, which then has exactly the requested permissions. No process can connect before that, because
+    /// the socket does not listen yet.
     private func bind(
         _ descriptor: Int32, to address: Endpoint, at path: String, _ options: Listener.Options
     ) throws(SystemError) {
@@ -41,8 +41,8 @@ struct ListeningSocket {
             throw SystemError("give \(path) the permissions \(String(options.permissions, radix: 8))", errno: EINVAL)
         }
         if options.replacesStalePath { try removeStaleSocket(at: path, address) }
-        // On Linux the path gets those of the socket less those of the umask, so that it never has more than it should.
-        // The umask itself is the whole process's, and not to be changed for a moment.
+        // On Linux the path gets the permissions of the socket less those of the umask, so that it never has too many.
+        // The umask itself belongs to the whole process, and must not change even for a moment.
         guard system.setPermissions(options.permissions, of: descriptor) == 0 else {
             throw .last("set the permissions of \(path)")
         }
@@ -54,7 +54,7 @@ struct ListeningSocket {
         }
     }
 
-    /// Removes a socket that a process left behind. What is no socket stays, and so does one that anybody answers on.
+    /// Removes a stale socket. A file that is no socket stays, and so does a socket on which a process answers.
     private func removeStaleSocket(at path: String, _ address: Endpoint) throws(SystemError) {
         guard let file = system.socketFile(at: path) else { return }
         let probe = system.socket(AF_UNIX)

@@ -1,13 +1,13 @@
 internal import RunLoopCore
 
-/// How many connections each peer has made of late.
+/// The recent connections of each peer, counted.
 struct PeerWindows {
     static let most = 16_384
 
     private let limit: RateLimit
     private var windows: [UInt64: RateWindow] = [:]
 
-    /// How many peers are known.
+    /// The number of known peers.
     var count: Int { windows.count }
 
     init(limit: RateLimit) {
@@ -20,7 +20,7 @@ struct PeerWindows {
     mutating func take(_ peer: UInt64, at now: RunLoop.Instant) -> Bool {
         if windows.count == Self.most, windows[peer] == nil {
             windows = windows.filter { !$0.value.hasPassed(at: now) }
-            // What has to be looked through is halved at least, so that a connection costs O(1) on average.
+            // Each scan at least halves the table, so that a connection costs O(1) on average.
             if windows.count > Self.most / 2 { windows = [:] }
         }
         return windows[peer, default: RateWindow(limit)].take(at: now) == nil

@@ -1,6 +1,6 @@
 internal import RunLoopKit
 
-/// Bytes that enter at the end and leave at the front, in one piece of memory.
+/// A queue of bytes in one piece of memory.
 ///
 /// The memory is allocated without initial values: system calls fill it.
 package final class ByteBuffer {
@@ -9,7 +9,7 @@ package final class ByteBuffer {
     @exclusivity(unchecked) private(set) var capacity: Int
     @exclusivity(unchecked) private var start = 0
     @exclusivity(unchecked) private var end = 0
-    /// The next one in a pool.
+    /// The next buffer in a pool.
     @exclusivity(unchecked) fileprivate var next: ByteBuffer?
 
     package init(capacity: Int) {
@@ -56,8 +56,8 @@ package final class ByteBuffer {
 
     /// Makes room at the end: moves the bytes to the front, or moves them into a larger piece of memory.
     ///
-    /// Either way half of the memory is free afterwards, so that a byte moves about once, and the memory is
-    /// never more than twice what had to be held.
+    /// Either way half of the memory is free afterwards, so that a byte moves about once, and the memory is at most
+    /// twice as large as its largest content.
     @inline(never)
     private func grow(by room: Int) {
         if capacity - count >= room && count <= capacity / 2 {
@@ -77,9 +77,9 @@ package final class ByteBuffer {
     }
 }
 
-/// Buffers that the connections of a loop share, so that a connection with nothing to keep holds no memory.
+/// Buffers that the connections of a loop share, so that a connection without buffered bytes holds no memory.
 ///
-/// A buffer is taken out while a handler looks at it, so that a nested run takes another one.
+/// A buffer leaves the pool while a handler uses it, so that a nested run takes another one.
 final class BufferPool {
     static func shared(of loop: RunLoop) -> BufferPool {
         loop[pools]
@@ -87,11 +87,11 @@ final class BufferPool {
 
     private static let pools = RunLoop.Local { _ in BufferPool() }
 
-    /// The most that a connection reads at a time.
+    /// The most bytes that a connection reads at a time.
     static let size = 64 * 1024
     private static let most = 64
 
-    // Unchecked as in `Connection`. A list and not an array, which took 3 % of the instructions of a GET in TTLStore.
+    // Unchecked as in `Connection`. A list, because an array took 3 % of the instructions of a GET in TTLStore.
     @exclusivity(unchecked) private var free: ByteBuffer?
     @exclusivity(unchecked) private var count = 0
 
@@ -103,7 +103,7 @@ final class BufferPool {
         return buffer
     }
 
-    /// Takes a buffer back unless it has grown or there are enough.
+    /// Returns a buffer to the pool, unless it has grown or the pool has enough.
     @inline(__always)
     func put(_ buffer: consuming ByteBuffer) {
         guard buffer.capacity == BufferPool.size, count < BufferPool.most else { return }

@@ -1,55 +1,55 @@
 package import RunLoopKit
 
-/// What a connection reads and writes: a socket, a pipe or a terminal, TLS over another stream, or something in memory.
+/// A stream that a connection reads and writes: a socket, a pipe or a terminal, TLS over another stream, or memory.
 ///
-/// It never blocks. It belongs to one loop and its thread, and tells its owner when there is something to do.
+/// It never blocks. It belongs to one loop and its thread, and notifies its owner of readiness.
 package protocol ByteStream: AnyObject {
-    /// Who is told what happens; kept until the stream is closed.
+    /// The object that receives the stream's events; kept until the stream is closed.
     var owner: (any StreamOwner)? { get set }
 
-    /// Begins to tell the owner what the stream is ready for. Called once, and once more after each ``leave()``.
+    /// Begins to notify the owner of readiness. Called once, and once more after each ``leave()``.
     func open(
         on loop: RunLoop, modes: RunLoop.Modes, origin: RunLoop.Origin, interest: DescriptorEvents
     ) throws(DescriptorError)
 
-    /// What the owner is waiting for: it is told in every pass in which that is possible.
+    /// The events that the owner waits for. It receives them in every pass in which the stream is ready for them.
     var interest: DescriptorEvents { get set }
-    /// Whether bytes can go through it; not before a handshake is done.
+    /// Whether bytes can pass through the stream; not before a handshake is done.
     var isOpen: Bool { get }
-    /// Whether bytes have come that no readiness will be reported for. They can be read now.
+    /// Whether the stream holds received bytes for which it will report no readiness. They can be read now.
     var holdsInput: Bool { get }
-    /// Why nothing goes on, after a call that has failed.
+    /// The failure that ended the stream, after a call that has failed.
     var failure: (any StreamFailure)? { get }
-    /// The descriptor that is read; -1 for none.
+    /// The descriptor to read; -1 for none.
     var fileDescriptor: Int32 { get }
 
-    /// Fills the room with what has come.
+    /// Reads received bytes into `room`.
     func read(into room: UnsafeMutableRawBufferPointer) -> StreamResult
-    /// Sends as much as there is room for. After `mustWait` the same bytes must be given again, with or without more
-    /// behind them, at any address.
+    /// Sends as many bytes as the stream accepts. After `mustWait` the same bytes must be given again, with or without
+    /// more behind them, at any address.
     func write(_ bytes: UnsafeRawBufferPointer) -> StreamResult
-    /// Tells the peer that nothing more will be written: `done(0)` once it is told.
+    /// Notifies the peer that nothing more will be written: `done(0)` once that is sent.
     func endWriting() -> StreamResult
-    /// Whether closing now, when all is written, loses nothing of it.
+    /// Whether closing now, when everything is written, loses no output.
     func mayClose(peerHasEnded: Bool) -> Bool
     /// The number of written bytes that the peer's system does not have yet, and that closing may lose.
     var unsentOutput: Int { get }
-    /// Keeps the time of a simulation for an answer to what was written, if one is to come from outside.
+    /// Holds the time of a simulation for an answer to earlier output, if the answer comes from outside.
     func holdForAnswer() -> (any TimeHold)?
-    /// Takes the stream out of its loop as it is, and lets go of the owner. It belongs to no thread then, and may be opened
-    /// on another loop.
+    /// Removes the stream from its loop unchanged, and releases the owner. The stream then belongs to no thread, and
+    /// may be opened on another loop.
     func leave()
-    /// Ends the stream and lets go of the owner.
+    /// Ends the stream and releases the owner.
     func close(_ ending: StreamEnding)
 }
 
-/// How a stream is closed.
+/// The way in which a stream is closed.
 package enum StreamEnding {
-    /// All output was written, and the peer may be told so.
+    /// All output was written, and the peer may learn that.
     case complete
-    /// Output is missing, or may be.
+    /// Output is missing, or may be missing.
     case incomplete
-    /// The peer is to see a failure, where the stream knows one.
+    /// The peer sees a failure, if the kind of stream has one.
     case reset
 }
 
@@ -57,29 +57,29 @@ extension ByteStream {
     package func holdForAnswer() -> (any TimeHold)? { nil }
 }
 
-/// What was done to a stream.
+/// The result of a call on a stream.
 package enum StreamResult: Equatable {
-    /// So many bytes were moved; more than none, if any were asked for.
+    /// The number of bytes that were moved; above zero if any were requested.
     case done(Int)
-    /// Nothing for now.
+    /// Nothing can be moved for now.
     case mustWait
     /// The peer has ended its side: nothing more can be read.
     case ended
-    /// Nothing ever goes on; the stream's ``ByteStream/failure`` says why.
+    /// The stream has failed; ``ByteStream/failure`` has the reason.
     case failed
 }
 
-/// Why a stream fails: an error of the system, or of a layer above it such as TLS.
+/// The failure of a stream: an error of the system, or of a layer above it such as TLS.
 package typealias StreamFailure = Error & Hashable & Sendable
 
-/// Who reads and writes a stream.
+/// The owner of a stream, which reads and writes it.
 package protocol StreamOwner: AnyObject {
-    /// Bytes can go through the stream from now on. Only for a stream that was not open from the beginning.
+    /// Called when bytes can pass through the stream. Only for a stream that was not open from the beginning.
     func streamOpened()
-    /// The stream is ready for something that the owner waits for.
+    /// Called when the stream is ready for an event that the owner waits for.
     func streamIsReady(for events: DescriptorEvents)
-    /// The stream has failed by itself.
+    /// Called when the stream has failed outside of a call.
     func streamFailed()
-    /// The loop of the stream has ended.
+    /// Called when the loop of the stream has ended.
     func streamLostItsLoop()
 }

@@ -10,14 +10,14 @@ package final class DescriptorStream: ByteStream {
     private let isDuplex: Bool
     private let isSocket: Bool
 
-    // One source for a descriptor that is read and written.
+    // A descriptor that is both read and written has one source.
     @exclusivity(unchecked) private var reader: DescriptorSource?
     @exclusivity(unchecked) private var writer: DescriptorSource?
     @exclusivity(unchecked) package var owner: (any StreamOwner)?
     private var isClosed = false
-    /// What it keeps the time of a simulation for.
+    /// The holds on the time of a simulation.
     @exclusivity(unchecked) private var holds: StreamHolds?
-    /// Whether it is the side that has connected: the other one answers.
+    /// Whether this side has connected: the other side answers.
     private let isClient: Bool
 
     @exclusivity(unchecked) package private(set) var failure: (any StreamFailure)?
@@ -30,7 +30,7 @@ package final class DescriptorStream: ByteStream {
         self.init(descriptor, WorldSystem.of(loop))
     }
 
-    /// - Parameter isClient: whether it is the side that has connected: the other one answers.
+    /// - Parameter isClient: whether this side has connected: the other side answers.
     convenience init(_ descriptor: Int32, _ system: any SystemCalls, isClient: Bool = false) {
         self.init(input: descriptor, output: descriptor, system, isClient: isClient)
     }
@@ -53,7 +53,7 @@ package final class DescriptorStream: ByteStream {
         close(.incomplete)
     }
 
-    /// Whether the kernel can move bytes between it and another such stream.
+    /// Whether the kernel can move bytes between this stream and another such stream.
     var maySplice: Bool { isSocket && system.splices }
 
     package var isOpen: Bool { true }
@@ -77,13 +77,13 @@ package final class DescriptorStream: ByteStream {
             fileDescriptor: descriptor, events: interest.intersection(mask(of: descriptor)), origin: origin
         ) { [self] _, events in owner?.streamIsReady(for: events) }
         source.name = "connection"
-        // By the end of its loop a source is taken out too.
+        // The end of its loop removes a source too.
         source.removalHandler = { [unowned self] in owner?.streamLostItsLoop() }
         try loop.add(source, forMode: modes)
         return source
     }
 
-    /// What a descriptor can be watched for.
+    /// The events for which a descriptor can be watched.
     private func mask(of descriptor: Int32) -> DescriptorEvents {
         var mask: DescriptorEvents = []
         if descriptor == input { mask.insert(.readable) }
@@ -102,7 +102,7 @@ package final class DescriptorStream: ByteStream {
         if count >= 0 { holds?.hasRead() }
         if count > 0 { return .done(count) }
         if count == 0 { return .ended }
-        // A terminal whose other side has been closed.
+        // The other side of a terminal has been closed.
         if errno == EIO && !isSocket { return .ended }
         return unmoved("read from the connection", errno)
     }
@@ -129,8 +129,8 @@ package final class DescriptorStream: ByteStream {
         return .done(0)
     }
 
-    /// A socket that is closed with unread input, or that receives more afterwards, is reset: output that the peer's
-    /// system does not have yet is lost.
+    /// A socket that is closed with unread input, or that receives more input afterwards, is reset: output that the
+    /// peer's system does not have yet is lost.
     package func mayClose(peerHasEnded: Bool) -> Bool {
         !isSocket || peerHasEnded || (unsentOutput == 0 && !system.hasInput(input))
     }

@@ -1,7 +1,7 @@
 internal import Glibc
 package import RunLoopKit
 
-/// One of two ends of a stream in memory: what is written to the one is read from the other. Both belong to one loop.
+/// One of two ends of a stream in memory: bytes written to one end are read from the other. Both belong to one loop.
 package final class MemoryStream: ByteStream {
     private let capacity: Int
     private let incoming = ByteBuffer(capacity: 64)
@@ -15,9 +15,9 @@ package final class MemoryStream: ByteStream {
         didSet { tell() }
     }
 
-    /// Two ends.
+    /// A pair of connected ends.
     ///
-    /// - Parameter capacity: how many bytes each end holds that are not yet read.
+    /// - Parameter capacity: the most unread bytes that each end holds.
     package static func pair(capacity: Int = 64 * 1024) -> (MemoryStream, MemoryStream) {
         let (one, other) = (MemoryStream(capacity), MemoryStream(capacity))
         (one.peer, other.peer) = (other, one)
@@ -52,7 +52,7 @@ package final class MemoryStream: ByteStream {
         self.interest = interest
     }
 
-    /// What is possible now.
+    /// The events for which the end is ready now.
     private var readiness: DescriptorEvents {
         var events: DescriptorEvents = []
         if !incoming.isEmpty || peer == nil || peer!.hasEnded { events.insert(.readable) }
@@ -94,7 +94,7 @@ package final class MemoryStream: ByteStream {
     package func mayClose(peerHasEnded: Bool) -> Bool { true }
     package var unsentOutput: Int { 0 }
 
-    /// Takes the stream out of its loop. It may be opened on another loop of the thread.
+    /// Removes the stream from its loop. It may be opened on another loop of the thread.
     package func leave() {
         source?.invalidationHandler = nil
         source?.invalidate()

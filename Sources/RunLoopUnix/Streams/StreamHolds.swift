@@ -1,24 +1,24 @@
 internal import Glibc
 internal import RunLoopKit
 
-/// What a socket keeps the time of a simulation for, if its peer is another process: output that the peer does not take
-/// yet, and answers that a task awaits.
+/// The holds of a socket on the time of a simulation, if its peer is another process: for output that the peer does not
+/// accept yet, and for answers that a task awaits.
 ///
-/// A peer in the same process is taken for a part of the simulation, which lives on its time.
+/// A peer in the same process counts as part of the simulation, and lives in its time.
 package final class StreamHolds {
     private let descriptor: Int32
     private let loop: RunLoop
     private let origin: RunLoop.Origin
     private lazy var leadsToOther = Self.leadsToOther(descriptor)
     private var output: (any TimeHold)?
-    /// Something was written since something came.
+    /// Whether bytes were written since the last read.
     private var hasAsked = false
 
     init(_ descriptor: Int32, _ loop: RunLoop, _ origin: RunLoop.Origin) {
         (self.descriptor, self.loop, self.origin) = (descriptor, loop, origin)
     }
 
-    /// Some of what was to be written was taken.
+    /// Called when the socket has accepted some output.
     func wrote(all: Bool) {
         hasAsked = true
         if all {
@@ -31,7 +31,7 @@ package final class StreamHolds {
 
     func hasRead() { hasAsked = false }
 
-    /// Keeps the time for an answer to what was written, once: if none comes in time, it is not waited for again.
+    /// Holds the time for an answer to earlier output, once: if no answer comes in time, there is no second wait.
     func holdForAnswer() -> (any TimeHold)? {
         guard hasAsked, leadsToOther else { return nil }
         hasAsked = false
@@ -40,13 +40,13 @@ package final class StreamHolds {
 
     private var name: String { "the connection on descriptor \(descriptor) (\(origin))" }
 
-    // MARK: Who the peer is
+    // MARK: The peer
 
     /// Whether the descriptor is a socket whose peer is in another process.
     private static func leadsToOther(_ descriptor: Int32) -> Bool {
         guard let peer = address(descriptor, getpeername) else { return false }
         guard peer.port != nil else {
-            // The number of the process, and of its user and group.
+            // The numbers of the process, its user and its group.
             var credentials: [UInt32] = [0, 0, 0]
             var size = socklen_t(12)
             return getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0
@@ -55,7 +55,7 @@ package final class StreamHolds {
         return !descriptors.contains { address($0, getsockname).map { isSame($0, peer) } == true }
     }
 
-    /// Whether a socket at one address is the one, or accepts for the one, that has the other.
+    /// Whether a socket at the address `own` has the address `peer`, or accepts connections for it.
     private static func isSame(_ own: Endpoint, _ peer: Endpoint) -> Bool {
         let isWildcard = ["0.0.0.0:", "[::]:"].contains { own.description.hasPrefix($0) }
         return own.port == peer.port && (isWildcard || own.description == peer.description)

@@ -59,7 +59,7 @@ extension RealSystem {
         case .inherit: Int32(RLK_STREAM_INHERIT)
         case .null: Int32(RLK_STREAM_NULL)
         case .descriptor(let descriptor): descriptor
-        // The child sets its streams up in their order.
+        // The child sets up its streams in order.
         case .standardOutput: STDOUT_FILENO
         }
     }
@@ -109,7 +109,7 @@ extension RealSystem {
         }
     }
 
-    // MARK: Signals, and the end
+    // MARK: Signals and reaping
 
     package func openProcess(_ identifier: Int32) -> Int32 { rlk_pidfd_open(identifier) }
 
@@ -131,7 +131,7 @@ extension RealSystem {
     }
 
     package func reapLater(_ identifier: Int32, _ descriptor: Int32) {
-        // Without room for a thread it stays a zombie until this process ends: there is nobody to tell.
+        // Without room for a thread the child stays a zombie until this process ends: no caller can receive the error.
         _ = rlk_reap_later(identifier, descriptor >= 0 ? duplicate(descriptor) : -1)
     }
 }

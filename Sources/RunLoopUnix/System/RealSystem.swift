@@ -91,7 +91,7 @@ package final class RealSystem: SystemCalls {
     package func unsentOutput(_ descriptor: Int32) -> Int {
         var count: Int32 = 0
         guard ioctl(descriptor, UInt(TIOCOUTQ), &count) == 0, count > 0 else { return 0 }
-        // The peer of a Unix socket has the bytes, and the count is of those that it has not read.
+        // The peer of a Unix socket has the bytes already; the system counts those that it has not read.
         return option(descriptor, SOL_SOCKET, SO_DOMAIN) == AF_UNIX ? 0 : Int(count)
     }
 
@@ -231,7 +231,7 @@ package final class RealSystem: SystemCalls {
     package func notify(_ descriptor: Int32, at address: [UInt8], _ message: [UInt8]) -> Int {
         let flags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
         return address.withUnsafeBytes { address in
-            // The bytes begin with the family and have the length that is passed, as a socket address does.
+            // The bytes begin with the family and have the given length, as a socket address does.
             sendto(
                 descriptor, message, message.count, flags, address.assumingMemoryBound(to: sockaddr.self).baseAddress,
                 socklen_t(address.count))

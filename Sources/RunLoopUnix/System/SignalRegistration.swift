@@ -1,18 +1,18 @@
 internal import CShims
 internal import Glibc
 
-/// An entry in the process's table of who hears of which signal, with the event descriptor that counts.
+/// An entry in the process's table of signal registrations, with the event descriptor that counts deliveries.
 ///
 /// To the signal handler the descriptor is a counter that any number of threads may add to at any time. To the loop it
-/// is a descriptor like any other. So deliveries that were not read yet wait in the kernel and wake a sleeping loop,
-/// without a lock or another thread.
+/// is a descriptor like any other. So unread deliveries wait in the kernel and wake a sleeping loop, without a lock or
+/// another thread.
 final class SignalRegistration: SignalCounter {
-    /// Readable while there are deliveries that were not taken.
+    /// The descriptor, which is readable while deliveries wait to be taken.
     let descriptor: Int32
     private var entry: UnsafeMutableRawPointer?
     private let forkCount = rlk_fork_count()
 
-    /// Counts from now on.
+    /// Begins to count a signal.
     init(_ signal: Int32) throws(SystemError) {
         descriptor = rlk_eventfd()
         guard descriptor >= 0 else { throw .last("make a descriptor to count signal \(signal)") }
@@ -28,17 +28,17 @@ final class SignalRegistration: SignalCounter {
         end()
     }
 
-    /// Stops counting. When the last registration for a signal ends, its former disposition comes back.
+    /// Stops counting. The last registration of a signal that ends restores the former disposition.
     func end() {
         guard let entry else { return }
         self.entry = nil
-        // In a forked child the table has been cleared, and the entry may be another's by now.
+        // In a forked child the table has been cleared, and another registration may have the entry now.
         if forkCount == rlk_fork_count() { rlk_signal_remove(entry) }
         // Nothing writes to it any more.
         close(descriptor)
     }
 
-    /// The number of deliveries since this was last asked.
+    /// Returns the number of deliveries since the last call.
     func take() -> Int {
         var count: UInt64 = 0
         guard entry != nil, read(descriptor, &count, 8) == 8 else { return 0 }

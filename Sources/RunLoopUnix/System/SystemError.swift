@@ -2,12 +2,12 @@ internal import Glibc
 
 /// A system call that failed.
 public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What was attempted, for example `bind to port 80`.
+    /// The operation that failed, for example `bind to port 80`.
     public let operation: String
-    /// The system's number for the reason, for example `EADDRINUSE`.
+    /// The system's error number, for example `EADDRINUSE`.
     public let errno: Int32
 
-    /// An error with that operation and that number.
+    /// Makes an error of an operation and a number.
     public init(_ operation: String, errno: Int32) {
         self.operation = operation
         self.errno = errno

@@ -220,7 +220,7 @@ struct DisplayLinkTests {
         }
     }
 
-    // MARK: What the loop tells
+    // MARK: Reports of the loop
 
     @Test("the trace names every frame, and what waits names the links")
     func reports() {

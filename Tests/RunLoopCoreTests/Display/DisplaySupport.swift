@@ -15,7 +15,7 @@ extension DisplayLink {
     var frame: Int64 { schedule.clock.frame(at: timestamp) }
 }
 
-/// A link that is in a loop, and what it was called for.
+/// A scheduled display link and a record of its calls.
 final class RecordedLink {
     private(set) var frames: [Int64] = []
     private(set) var drops: [Int] = []

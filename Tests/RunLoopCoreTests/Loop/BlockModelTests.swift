@@ -5,7 +5,7 @@ import Testing
 
 @testable import RunLoopCore
 
-/// What a random program of posts, nested runs and stops does with a loop: the real one, or the simplest that can be.
+/// A loop that runs a random program of posts, nested runs and stops: the real one, or the simplest possible model.
 private protocol BlockLoop: AnyObject {
     func post(_ modes: RunLoop.Modes, isMail: Bool, _ block: @escaping () -> Void)
     func run(in mode: RunLoop.Mode, isPoll: Bool) -> RunLoop.RunResult
@@ -81,7 +81,7 @@ private final class NaiveLoop: BlockLoop {
         queue.removeAll { matches($0, mode) }
         var done = 0
         for waiting in batch {
-            // A stop between two looks of a turn that has run more than its share lets it go on.
+            // A turn that has exceeded its share continues if a stop comes between two of its checks.
             if done >= RunLoop.blocksPerTurn && done.isMultiple(of: 64) && !runs.last! { break }
             waiting.block()
             done += 1
@@ -124,7 +124,7 @@ private final class Program {
             for _ in 0..<roll(chance(0.3) ? 4000 : 20) { post(modes) }
             runLoop()
         }
-        // What is left, without more of it.
+        // The remaining blocks; none are added.
         posted = .max / 2
         for mode in Self.modes + Self.modes { events.append("\(loop.run(in: mode, isPoll: false)) in \(mode)") }
     }

@@ -351,7 +351,7 @@ struct BlockTests {
         }
     }
 
-    // MARK: What waits
+    // MARK: Waiting blocks
 
     @Test("however many blocks wait for another mode, a pass has one lane to look at")
     func oneLane() {

@@ -229,7 +229,7 @@ private final class Calls {
 
 /// A queue, its model, and the random operations that both go through.
 private struct Trial: ~Copyable {
-    /// What the model knows of a node or a call.
+    /// The model's record of a node or a call.
     private struct Entry {
         let item: Item
         let number: Int
@@ -392,13 +392,13 @@ private struct Trial: ~Copyable {
             if wasPending != (entries[index].armed != nil) {
                 failure = "call \(entries[index].number) was \(wasPending)"
             }
-            // A call that is being made goes when it has been made.
+            // A call under way is removed when it has been made.
             if !wasPending { return }
         }
         entries.remove(at: index)
     }
 
-    /// Fires what is due in a mode, with other operations and nested passes in between.
+    /// Fires the due items of a mode, with other operations and nested passes in between.
     private mutating func pass() {
         let mode = modes[random(UInt64(modes.count))]
         let now = ns(Int64(random(25)))
@@ -450,7 +450,7 @@ private struct Trial: ~Copyable {
     // MARK: The model
 
     private func next(in mode: RunLoop.Mode, at now: RunLoop.Instant, before mark: UInt64) -> Int? {
-        // What may come now only because of its tolerance does not overtake what may not come yet.
+        // An item that may fire now only because of its tolerance does not overtake one that may not fire yet.
         candidates(in: mode).sorted { isBefore($0, $1) }
             .prefix { entries[$0].earliest <= now }
             .first { entries[$0].armed!.order < mark && entries[$0].joins[mode, default: 0] < mark }

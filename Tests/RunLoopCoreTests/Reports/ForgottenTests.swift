@@ -6,10 +6,10 @@ import Testing
 
 @testable import RunLoopCore
 
-/// What was scheduled and never has its turn is told to those who trace the loop.
+/// A traced loop reports items that were scheduled and never have their turn.
 @Suite("What a traced loop tells of what was forgotten")
 struct ForgottenTests {
-    /// What the loop has ignored from now on.
+    /// Log of the items that the loop ignores from now on.
     private func ignored(by loop: RunLoop) -> Log<String> {
         let log = Log<String>()
         loop.trace = { if case .ignored(let what) = $0 { log(what) } }

@@ -6,7 +6,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-/// Where modes are taken, a mode in a variable is taken as well, and literals mean what they meant.
+/// A parameter for modes also accepts a mode in a variable, and literals keep their meaning.
 @Suite("A mode where modes are taken")
 struct SingleModeTests {
     private final class Target {

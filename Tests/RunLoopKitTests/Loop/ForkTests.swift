@@ -146,7 +146,7 @@ struct ForkTests {
     }
 }
 
-/// What happens to a thread's loop when the thread ends.
+/// Releases the thread's loop, as the end of the thread does.
 private func letGoOfLoop() {
     let loop = Weak(RunLoop.install(nil))
     precondition(loop.isGone, "something else keeps the loop")

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Values of a loop's own")
 struct LocalTests {
-    /// Calls a block when it goes.
+    /// Calls a block when it is released.
     private final class Ending {
         private let block: () -> Void
 
@@ -56,7 +56,7 @@ struct LocalTests {
                 loop[Self.ending] = Ending { [unowned loop] in
                     withExtendedLifetime(bound) {}
                     loop[Self.number] += 1
-                    // One that is made meanwhile goes too.
+                    // A value that is made meanwhile is released too.
                     loop[Self.ending] = Ending { log("second") }
                     log("first")
                 }

@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What another thread can stop, and where it is called.
+/// An item that another thread can stop, and the place of its calls.
 enum Stoppable: CaseIterable {
     case timer, displayLink, observer, sourceOfLoop, sourceOfPool
 
@@ -49,7 +49,7 @@ enum Stoppable: CaseIterable {
     }
 }
 
-/// No handler begins once the thread that stopped its item has been told so.
+/// No handler begins once the call that stopped its item has returned.
 @Suite("Stopping from another thread", .timeLimit(.minutes(60)))
 struct StopRaceTests {
     /// How many calls of each kind are raced; `make stress` asks for more.
@@ -69,7 +69,7 @@ struct StopRaceTests {
             last.store(index, ordering: .relaxed)
         }
 
-        /// The next item that is still to be stopped, `distance` after the one that was called last.
+        /// The next item that is still to be stopped, `distance` after the last called item.
         func next(_ distance: Int) -> Int? {
             let first = last.load(ordering: .relaxed) + distance
             return (first..<first + Self.count).lazy.map { $0 % Self.count }.first { !self.stopped[$0].isSet }

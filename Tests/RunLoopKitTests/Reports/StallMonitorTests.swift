@@ -97,7 +97,7 @@ struct StallMonitorTests {
         let (plain, monitored) = (trace(isMonitored: false), trace(isMonitored: true))
         #expect(monitored.filter { !$0.contains(" stalls ") } == plain)
         #expect(monitored.count { $0.contains(" stalls ") } < 4, "\(monitored)")
-        // What a call costs that takes time ends with it.
+        // The cost of a call that takes time ends with the call.
         let ends = [true, false].map { trace(isMonitored: $0, spending: .milliseconds(20)).last }
         #expect(ends[0] == ends[1])
     }

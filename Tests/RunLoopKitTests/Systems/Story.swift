@@ -24,7 +24,7 @@ func withStory(_ body: (Simulation, Story) throws -> Void) rethrows {
 }
 
 extension Story {
-    /// What owns a timer in the documents: it counts ticks, invalidates its timer in its deinit, and tells of both.
+    /// The owner of a timer in the documents: it counts ticks, invalidates its timer in its deinit, and logs both.
     final class Owner {
         var timer: Timer?
         private(set) var ticks = 0

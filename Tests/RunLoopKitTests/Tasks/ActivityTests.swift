@@ -59,7 +59,9 @@ struct ActivityTests {
         }
     }
 
-    /// What a loop with a timer and a nested run does in ten seconds, and how many passes it makes, while an observer or a task looks on.
+    /// The activities and the number of passes of a loop in ten seconds, while an observer or a task looks on.
+    ///
+    /// The loop has a timer and a nested run.
     private func passes(
         _ loop: RunLoop, _ activities: RunLoop.Activity,
         _ look: (@escaping @Sendable (String) throws -> Void) -> Void
@@ -163,7 +165,7 @@ struct ActivityTests {
             }
         }
         #expect(told.log.count >= 1)
-        // A pass more for each time that it is told.
+        // One more pass for each batch that it receives.
         #expect(told.count <= 2 * observed(activities).count + 5)
     }
 

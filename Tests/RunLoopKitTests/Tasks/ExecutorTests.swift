@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A thread whose loop goes on until it is stopped.
+/// A thread whose loop runs until it is stopped.
 func idleThread(named name: String = "idle") -> LoopThread {
     LoopThread(name: name) { $0.add(CustomSource(), forMode: .common) }
 }

@@ -114,7 +114,7 @@ struct LoopTaskTests {
         await thread.ended()
         #expect(log.entries == ["failure(the run loop \"short\" has ended)", "[false, false]", "success()"])
 
-        /// - Returns: whether what was scheduled is valid.
+        /// - Returns: whether each scheduled item is valid.
         @Sendable func schedule(on loop: RunLoop) -> [Bool] {
             let (timer, source) = (Timer(timeInterval: .seconds(1), repeats: true) { _ in }, CustomSource())
             loop.add(timer, forMode: .common)
@@ -186,7 +186,7 @@ struct LoopTaskTests {
                 do {
                     try await loop.clock.sleep(for: .seconds(1000))
                 } catch {
-                    // What a task starts as it ends is ended too.
+                    // A task started by one that ends is ended too.
                     loop.task {
                         try await loop.clock.sleep(for: .seconds(1000))
                     } then: {

@@ -148,7 +148,7 @@ struct RateLimiterTests {
 
     private func expected(_ tasks: [Arrival], _ limit: RateLimit) -> [RunLoop.Instant?] {
         var passes: [RunLoop.Instant] = []
-        // Nobody passes before those in front have gone.
+        // No task passes before those in front of it.
         var front = RunLoop.Instant.distantPast
         return tasks.map { task in
             var date = max(task.date, front)

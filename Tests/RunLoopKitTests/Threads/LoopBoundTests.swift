@@ -5,7 +5,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-/// A loop-bound value travels anywhere, and is used and let go of on its loop's thread.
+/// A loop-bound value may travel anywhere, and is used and released on its loop's thread.
 @Suite("Loop-bound values", .timeLimit(.minutes(15)))
 struct LoopBoundTests {
     @Test("a timer passes through another thread, and is stopped on its own")

@@ -209,7 +209,7 @@ struct LoopThreadPoolTests {
             pools.append(Weak(pool))
             for _ in 0..<3 {
                 DeliveryQueue.pool(pool).asyncAfter(.zero) {
-                    // Released with what the thread's loop holds.
+                    // Released with the blocks of the thread's loop.
                     RunLoop.current.perform(inModes: .tracking) { _ = end }
                     calls.add()
                 }
@@ -299,7 +299,7 @@ struct LoopThreadPoolTests {
             }
             #expect(simulation.runUntilIdle() == .done)
             #expect(log.entries == ["3000: pool", "5000: main"])
-            // And again: the pool has not been told to end.
+            // And again: nothing has ended the pool.
             DeliveryQueue.background.asyncAfter(.seconds(1)) { log.note("again", simulation) }
             #expect(simulation.runUntilIdle() == .done)
             #expect(log.entries.last == "6000: again")

@@ -130,7 +130,7 @@ struct TimerSourceLifeTests {
 
     // MARK: R183, R184
 
-    /// Makes a source with both handlers, does something to it, releases it, and tells what was called.
+    /// Makes a source with both handlers, prepares it, releases it, and returns the handlers that were called.
     private func release(_ place: Place, _ prepare: (TimerSource) -> Void) -> [String] {
         withSimulation { simulation in
             let log = Log<String>()

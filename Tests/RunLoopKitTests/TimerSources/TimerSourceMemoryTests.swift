@@ -4,7 +4,7 @@ import RunLoopKit
 import TestSupport
 import Testing
 
-/// Three hundred thousand sources come and go in a process of their own, whose memory nobody else uses.
+/// Three hundred thousand sources come and go in a process whose memory no other test uses.
 @Suite(
     "The memory of timer sources", .timeLimit(.minutes(15)),
     .disabled(if: isSanitized, "a sanitizer keeps what is freed"))
@@ -52,6 +52,6 @@ private func checkRounds() {
         precondition(growth * 20 < used, "a round left \(growth) bytes more, of \(used)")
         precondition((rounds[later].peak - rounds[earlier].peak) * 20 < used, "a round took more: \(rounds)")
     }
-    // What the loop and the allocator keep for reuse is a small part.
+    // The memory that the loop and the allocator keep for reuse is a small part.
     precondition(rounds[3].after - before < used / 4, "\(rounds[3].after - before) bytes of \(used) are kept")
 }

@@ -4,7 +4,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-/// What may be done to a source, from outside or from its handler. Times are milliseconds from now.
+/// Operations on a source, from outside or from its handler. Times are milliseconds from now.
 private enum Operation: Sendable {
     case schedule(start: Int64, interval: Int64?)
     case disarm
@@ -42,7 +42,7 @@ private enum Operation: Sendable {
     }
 }
 
-/// A life of a source: what is done to it, with the time that passes after each, and what its handler does.
+/// A life of a source: the operations on it, the time that passes after each, and the actions of its handler.
 private struct Life {
     var outside: [(operation: Operation, then: Int64)] = []
     /// The handler does it, and then works for so long.

@@ -15,7 +15,7 @@ struct TimerSourceOwnershipTests {
         func touch() {}
     }
 
-    /// What another thread does to a source with loop-bound handlers.
+    /// The actions of another thread on a source with loop-bound handlers.
     enum Deed: String, CaseIterable, Sendable {
         case cancel, cancelWithHandler, replace, replaceByNothing, release, releaseCancelled
     }
@@ -234,7 +234,7 @@ struct TimerSourceOwnershipTests {
             source.setCancelHandler { withExtendedLifetime((source, tokens.1)) {} }
         }
         source.schedule(after: .zero)
-        // Nobody has the former handlers any more.
+        // The former handlers have been released.
         #expect(released.value == 2)
         source.cancel()
         #expect(released.value == 4)

@@ -89,7 +89,7 @@ private final class Subject: Sendable {
     }
 }
 
-/// What all threads of the test work on.
+/// The state shared by all threads of the test.
 private final class Arena: Sendable {
     let seed: UInt64
     let alive = Counter()
@@ -201,7 +201,7 @@ private final class Arena: Sendable {
         }
     }
 
-    /// Ends everything, and tells what was wrong.
+    /// Ends everything and returns the failures.
     func finish() -> [String] {
         let last = state.withLock { $0 }
         for subject in last.all {

@@ -19,7 +19,7 @@ struct ChaosTests {
             let end = clock.now + .seconds(amount(of: "CHAOS_SECONDS", usually: 1))
             let first = getenv("CHAOS_SEED").flatMap { UInt64(String(cString: $0)) }
             var storms = 0
-            // What is made once stays.
+            // Some objects are made once and stay.
             _ = Storm(seed: 0, conversations: Plan.Way.allCases.count, endsEarly: false).blow()
             repeat {
                 let seed = first ?? UInt64.random(in: 0...UInt64(UInt32.max))
@@ -98,7 +98,7 @@ private struct Storm {
     }
 }
 
-/// The peers write to whom they like; the program must not raise the signal.
+/// The peers write to any socket; the program must not raise the signal.
 private func blockPipeSignal() {
     var signals = sigset_t()
     sigemptyset(&signals)

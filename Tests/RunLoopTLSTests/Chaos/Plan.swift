@@ -3,18 +3,18 @@ import RunLoopTLS
 import RunLoopUnix
 import TestSupport
 
-/// What a conversation of a storm is to be, known to both of its sides.
+/// The plan of one conversation of a storm, known to both of its sides.
 struct Plan: Sendable {
-    /// What it goes through, and who connects.
+    /// The transport of the conversation, and the side that connects.
     enum Way: CaseIterable, Sendable {
         case tcp, unix, tls, framed, relay, tlsRelay, connected, tlsConnected, pair, pipes
 
         var isTLS: Bool { self == .tls || self == .tlsRelay || self == .tlsConnected }
     }
 
-    /// What the peer does when it has sent as much as it wanted to.
+    /// The peer's action after it has sent its part.
     enum Manner: CaseIterable, Sendable {
-        /// It ends its side, and reads all that is answered.
+        /// It ends its side, and reads all answers.
         case polite
         /// It closes, and has not read everything.
         case cut
@@ -32,7 +32,7 @@ struct Plan: Sendable {
         case noHandshake
     }
 
-    /// What the program does with what it is given.
+    /// The program's treatment of its input.
     enum Conduct: CaseIterable, Sendable {
         case echo, pausing
         case closing, failing, finishing, finishingWriting, flooding
@@ -43,7 +43,7 @@ struct Plan: Sendable {
     let way: Way
     let manner: Manner
     let conduct: Conduct
-    /// What the peer sends: the number of the conversation first, and then what nobody can guess.
+    /// The peer's bytes: the number of the conversation first, and then random bytes.
     let stream: [UInt8]
     /// How much the peer sends before it does what its manner is.
     let peerTurn: Int

@@ -11,7 +11,7 @@ struct OnPurpose: Error, Hashable {}
 
 /// The program's side of a storm: it listens, connects, relays, and keeps no connection.
 final class Program {
-    /// What is known of a connection, or of a relay.
+    /// The record of a connection or a relay.
     private final class Life {
         let what: String
         var ends = 0
@@ -41,7 +41,7 @@ final class Program {
     /// How many connections and relays have not ended.
     var open: Int { lives.count { $0.ends == 0 } }
 
-    /// Says what has not ended exactly once, and what is still there. To be called when all should have ended.
+    /// Reports lives that have not ended exactly once, and remaining objects. Call it when all should have ended.
     func checkEnds() {
         for life in lives where life.ends != 1 { failures.append("\(life.what) has ended \(life.ends) times") }
         for (what, object) in objects where !object.isGone { failures.append("\(what) is still there") }
@@ -182,7 +182,7 @@ final class Program {
     }
 }
 
-/// What the program does with what comes on one connection.
+/// The program's handling of one connection's input.
 private final class Speaker {
     private let way: Plan.Way
     private var plan: Plan?
@@ -276,7 +276,7 @@ private final class Speaker {
         plan = plans[number]
     }
 
-    /// Checks that these are what the peer has sent.
+    /// Checks these bytes against the peer's.
     private func take(_ bytes: Span<UInt8>) {
         guard let plan else { return }
         let end = seen + bytes.count
@@ -306,7 +306,7 @@ private final class Speaker {
     private func pause(_ connection: Connection) {
         isPaused = true
         connection.pauseReading()
-        // Some pauses outlast their connection, and must not keep what it had.
+        // Some pauses outlast their connection, and must not keep its resources.
         let most = Int.random(in: 0..<50, using: &random) == 0 ? 200_000 : 5_000
         let delay = Duration.microseconds(Int.random(in: 0...most, using: &random))
         loop.perform(afterDelay: delay) { [weak self, weak connection] in

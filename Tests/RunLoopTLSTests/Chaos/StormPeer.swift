@@ -190,9 +190,9 @@ final class StormPeer {
         poll(&interests, 2, 20)
     }
 
-    /// Does what is this peer's manner.
+    /// Acts in this peer's manner.
     ///
-    /// - Returns: whether the conversation goes on.
+    /// - Returns: whether the conversation continues.
     private func act() -> Bool {
         switch plan.manner {
         case .polite:
@@ -228,7 +228,7 @@ final class StormPeer {
         }
     }
 
-    /// Sends a part of what a handshake begins with.
+    /// Sends a part of the first message of a handshake.
     private func breakHandshake() {
         let memory = BIO_new(BIO_s_mem())!
         SSL_set_bio(ssl, BIO_new(BIO_s_mem()), memory)
@@ -239,7 +239,7 @@ final class StormPeer {
         if Bool.random(using: &random) { rest(0...20) }
     }
 
-    /// Whether what has come is what was to come.
+    /// Whether the received bytes are the expected ones.
     private func check(_ count: Int) -> Bool {
         if plan.conduct == .flooding { return true }
         let end = received + count

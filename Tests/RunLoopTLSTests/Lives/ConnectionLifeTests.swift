@@ -47,7 +47,7 @@ private final class Life: CustomStringConvertible {
     let number: Int
     let isTCP: Bool
     let isTLS: Bool
-    /// Whether nobody closes, resets or fails at once.
+    /// Whether no side closes, resets or fails at once.
     let isGentle: Bool
     private(set) var ends: [End] = []
 
@@ -68,14 +68,14 @@ private final class Life: CustomStringConvertible {
     var isOver: Bool { ends.allSatisfy { $0.closes > 0 } }
     var description: String { "\(number): \(isTLS ? "TLS over " : "")\(isTCP ? "TCP" : "a socket pair")" }
 
-    /// What went wrong.
+    /// The failures.
     func judge() -> [String] {
         var failures = ends.flatMap(\.failures)
         for (end, other) in [(ends[0], ends[1]), (ends[1], ends[0])] {
             if end.closes != 1 { failures.append("\(end) has closed \(end.closes) times") }
             if end.received > other.written { failures.append("\(end) has received more than was written") }
             guard isGentle else { continue }
-            // Who finishes reads no further. Everybody else gets everything.
+            // A side that finishes stops reading. Every other side receives everything.
             if !end.hasFinished && end.received < other.written {
                 failures.append("\(end) misses bytes of \(other)")
             }

@@ -5,7 +5,7 @@ import RunLoopUnix
 import TestSupport
 import Testing
 
-/// Signals to children, children that nobody waits for, and systems without process descriptors.
+/// Signals to children, children without a waiter, and systems without process descriptors.
 @Suite("Life of a child", .timeLimit(.minutes(15)))
 struct ChildLifeTests {
     @Test("a signal reaches the child until it is reaped, and nobody after that")

@@ -5,7 +5,7 @@ import RunLoopUnix
 import TestSupport
 import Testing
 
-/// Ending a child and what it has started. In all of these a grandchild holds the pipe, which ends when it has gone.
+/// Ending a child and its descendants. In all of these a grandchild holds the pipe, which ends when it has exited.
 @Suite("Ending children", .timeLimit(.minutes(15)))
 struct ChildStopTests {
     /// A shell with a group of its own that has started a sleep, and has said so.
@@ -21,7 +21,7 @@ struct ChildStopTests {
         return child
     }
 
-    /// Whether everybody who could write to a child's output has gone.
+    /// Whether every process that could write to a child's output has ended.
     private func ends(_ child: ChildProcess) -> Bool {
         eventually { (try? child.standardOutput!.read()) == .end }
     }
@@ -67,10 +67,10 @@ struct ChildStopTests {
 
     @Test("a child that has left its group is reached by itself")
     func leftGroup() throws {
-        // The group has nobody else. In a session of its own the shell starts in its own group, which it cannot leave.
+        // The group has no other member. In a session of its own the shell starts in a group that it cannot leave.
         let child = try ChildProcess.spawn(.named("sleep"), arguments: ["1000"], group: .newGroup)
         guard setpgid(child.processIdentifier, getpgrp()) == 0 else {
-            // The system does not allow it after the exec; then nobody can leave so.
+            // The system does not allow it after the exec, so a process cannot leave this way.
             #expect(errno == EACCES)
             try child.kill(.kill)
             return
@@ -166,7 +166,7 @@ struct ChildStopTests {
 
     @Test("output that was written before the end is read before the end is told, and in any case can be")
     func order() throws {
-        // A grandchild keeps the pipe open, so that its end tells nothing.
+        // A grandchild keeps the pipe open, so that its end proves nothing.
         let child = try ChildProcess.spawn(
             .path("/bin/sh"), arguments: ["-c", "sleep 1000 & head -c 60000 /dev/zero"], standardInput: .null,
             standardOutput: .pipe, group: .newGroup)

@@ -138,7 +138,7 @@ struct SpawnTests {
         }
     }
 
-    /// What the system says of this process; Swift's Glibc module hides the function. 3 is PR_GET_DUMPABLE.
+    /// The kernel's answer about this process; Swift's Glibc module hides the function. 3 is PR_GET_DUMPABLE.
     private var isDumpable: Int32 {
         unsafeBitCast(dlsym(nil, "prctl"), to: (@convention(c) (Int32) -> Int32).self)(3)
     }

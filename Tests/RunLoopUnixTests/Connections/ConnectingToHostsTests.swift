@@ -7,7 +7,7 @@ import Testing
 
 @testable import RunLoopUnix
 
-/// An address at which nobody answers: it listens, and its queue is full, so that the system drops what comes.
+/// An address that does not answer: its socket listens with a full backlog, so the kernel drops packets for it.
 private final class BlackHole {
     let address: Endpoint
     private let descriptor: Int32
@@ -35,8 +35,8 @@ private final class BlackHole {
     }
 }
 
-/// The open sockets of this process that are connected, or being connected, to a port of 127.8.0.0/24. A child that is just being
-/// spawned may hold others for a moment.
+/// The open sockets of this process that are connected, or being connected, to a port of 127.8.0.0/24. A child that is
+/// being spawned may hold others for a moment.
 private func socketsConnecting(to port: UInt16) -> Int {
     let digits = String(port, radix: 16, uppercase: true)
     let suffix = "00087F:" + String(repeating: "0", count: 4 - digits.count) + digits
@@ -58,18 +58,18 @@ private let hole6 = "::ffff:127.8.0.4"
 private let open6 = "::ffff:127.8.0.5"
 private let closed6 = "::ffff:127.8.0.6"
 
-/// What the tests of a simulation share: what its name server says, and what has come out.
+/// The shared state of the tests of a simulation: the name server's answers, and the outcomes.
 private final class Bench {
     let simulation: Simulation
     /// How long the name server takes.
     let latency = Locked(Duration.zero)
-    /// What the name server says, one after another; the last one again and again.
+    /// The name server's answers in order; the last one repeats.
     let answers = Locked<[Result<[String], HostResolver.Failure>]>([])
     let questions = Locked<[RunLoop.Instant]>([])
     var listener: Listener?
     var errors: [Connection.ConnectError] = []
     var connection: Connection?
-    /// When the outcomes were told.
+    /// The times of the outcomes.
     var dates: [RunLoop.Instant] = []
 
     init(_ simulation: Simulation, _ addresses: [String]) {
@@ -123,7 +123,7 @@ private final class Bench {
     }
 }
 
-/// A bench in a simulation. What is connected is closed at the end.
+/// A bench in a simulation. Its connections are closed at the end.
 private func withBench(_ addresses: [String], _ body: (Simulation, Bench) throws -> Void) rethrows {
     try withSimulation { simulation in
         let bench = Bench(simulation, addresses)
@@ -133,7 +133,7 @@ private func withBench(_ addresses: [String], _ body: (Simulation, Bench) throws
     }
 }
 
-/// A port at which nobody listens. It belongs to a black hole that is of no interest.
+/// A port without a listener. It belongs to an otherwise unused black hole.
 private func withClosedPort(_ body: (UInt16) throws -> Void) throws {
     let owner = try BlackHole(hole4)
     try withExtendedLifetime(owner) { try body(owner.port) }
@@ -243,7 +243,7 @@ struct ConnectingToHostsTests {
             bench.connect(one.port, timeout: .seconds(3_600))
             simulation.advance(by: .milliseconds(300))
             #expect(socketsConnecting(to: one.port) == 4 && bench.dates.isEmpty)
-            // The system repeats what was dropped, in real time.
+            // The kernel retransmits dropped packets, in real time.
             one.open()
             simulation.settle { !bench.dates.isEmpty }
             #expect(bench.peer == "[\(hole6)]:\(one.port)")
@@ -271,7 +271,7 @@ struct ConnectingToHostsTests {
 
     @Test("an address that the system cannot reach is one that has failed")
     func unreachable() throws {
-        // A multicast address cannot be connected to: the system says so in the call itself.
+        // A multicast address cannot be connected to: the system reports that in the call itself.
         try withBench(["ff02::1", open4]) { simulation, bench in
             try bench.listen(at: open4)
             bench.connect(bench.listener!.address.port!)
@@ -356,7 +356,7 @@ struct ConnectingToHostsTests {
         }
     }
 
-    /// What is going on when an attempt is cancelled.
+    /// The stage of an attempt at its cancellation.
     enum Stage: CaseIterable, Sendable {
         case begun, lookingUp, firstAddress, twoAddresses, pausing, secondTry
     }

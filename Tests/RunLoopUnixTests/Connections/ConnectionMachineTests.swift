@@ -4,7 +4,7 @@ import Testing
 
 @testable import RunLoopUnix
 
-/// The machine without a stream, against a model that keeps all that has happened and works out each answer anew.
+/// The machine without a stream, against a model that keeps all events and computes each answer from them.
 @Suite("The machine of a connection")
 struct ConnectionMachineTests {
     @Test("random events are answered as a naive model answers them", arguments: 0..<200)
@@ -27,7 +27,7 @@ private struct Model: ~Copyable {
     let isForTasks: Bool
     var machine: ConnectionMachine
 
-    // What has happened.
+    // The events so far.
     var isStarted = false
     var isOpen = false
     var pauses = 0
@@ -143,7 +143,7 @@ private struct Model: ~Copyable {
         check(machine.wantsInput == wantsInput)
     }
 
-    /// The receive handler, which may ask for what it leaves.
+    /// The receive handler, which may ask again for its unused input.
     private mutating func offer(_ random: inout SeededGenerator) {
         check(finish == nil && closed == nil, "input is offered to a connection that ends")
         machine.receivingBegins()
@@ -198,7 +198,7 @@ private struct Model: ~Copyable {
     /// Input that arrived before the peer's end is still to be offered.
     private var isEndHeld: Bool { unused > 0 && !isForTasks && (asksAgain || !mayOffer) }
 
-    /// Carries out what the machine says; each thing it says must be right now, and when it is silent nothing must be.
+    /// Carries out the machine's actions; each must be right now, and when there is none, none must be due.
     mutating func settle(_ random: inout SeededGenerator) {
         while true {
             let turn = closed == nil && mustClose == nil && asksForTurn()
@@ -283,7 +283,7 @@ private struct Model: ~Copyable {
         return limits.maximumOutput.map({ pending > $0 }) == true ? .outputLimit : finish ?? .ended
     }
 
-    /// Cheaper than an expectation at each of so many steps.
+    /// Cheaper than an expectation at each step.
     private func check(_ isRight: Bool, _ what: @autoclosure () -> String = "") {
         if !isRight { Issue.record("seed \(seed): \(what())") }
     }

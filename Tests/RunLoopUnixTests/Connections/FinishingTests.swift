@@ -167,7 +167,7 @@ struct FinishingTests {
             var closed: RunLoop.Instant?
             connection.closeHandler = { _, _ in closed = simulation.now }
             try connection.start()
-            // Otherwise what it sends would wait, in real time, for an answer to what it has sent before.
+            // Otherwise the peer's output would wait, in real time, for an acknowledgement of its earlier output.
             RealSystem.shared.setOption(other, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
             let peer = Peer(other)
             peer.send("unread")
@@ -199,7 +199,7 @@ struct FinishingTests {
             }
             connection.closeHandler = { reasons.append($1) }
             sendAndClose(other, count: 100_000)
-            // A TCP peer that has closed says so when something arrives.
+            // A TCP peer that has closed sends a reset when data arrives.
             if isTCP { #expect(eventually { send(one, "x", 1, Int32(MSG_NOSIGNAL)) < 0 }) }
             try connection.start()
             simulation.settle { !connection.isOpen }

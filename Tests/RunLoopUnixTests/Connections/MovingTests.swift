@@ -6,7 +6,7 @@ import Testing
 
 @testable import RunLoopUnix
 
-/// An echo that goes from loop to loop.
+/// An echo that moves from loop to loop.
 private struct Traveller: Sendable {
     let loops: [RunLoop.Remote]
     let seed: UInt64
@@ -24,7 +24,7 @@ private struct Traveller: Sendable {
         do { try connection.start() } catch { Issue.record("\(error)") }
     }
 
-    /// Sends some of what comes back and leaves the rest, and goes now and then.
+    /// Sends back some of the input, leaves the rest, and moves the connection now and then.
     private func makeHandler() -> Connection.ReceiveHandler {
         var generator = SeededGenerator(seed: seed &+ UInt64(moves.value))
         return { connection, bytes in
@@ -33,7 +33,7 @@ private struct Traveller: Sendable {
             switch Int.random(in: 0..<8, using: &generator) {
             case 0...2:
                 move(connection, to: Int.random(in: 0..<loops.count, using: &generator))
-                // What is written after that goes along.
+                // Output written after that moves along.
                 guard used < bytes.count else { return used }
                 connection.write(bytes.extracting(used..<used + 1))
                 return used + 1

@@ -6,7 +6,7 @@ import Testing
 
 @testable import RunLoopUnix
 
-/// What a connection may lie on.
+/// A transport for a connection.
 enum StreamKind: CaseIterable, CustomTestStringConvertible {
     case memory, memoryOfOneByte, sockets, pipes
 

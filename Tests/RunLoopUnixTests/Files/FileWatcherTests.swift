@@ -12,9 +12,9 @@ import Testing
 struct FileWatcherTests {
     private let directory = TemporaryDirectory()
 
-    /// What happens in a watched directory while `body` runs, as batches; at least so many events are waited for.
+    /// The event batches of a watched directory while `body` runs; waits for at least the given number of events.
     ///
-    /// A file counts as closed when nobody has it open, and a child that another test forks in that moment has it.
+    /// A file counts as closed when no process has it open, and a child that another test forks at that moment has it.
     private func batches(
         for kinds: FileEvent.Kinds = .all, atLeast count: Int = 0, _ body: (FileWatcher, FileWatch) throws -> Void
     ) throws -> [[FileEvent]] {

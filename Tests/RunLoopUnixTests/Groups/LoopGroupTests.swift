@@ -19,7 +19,7 @@ struct LoopGroupTests {
         connection.finish()
     }
 
-    /// What peers are told that connect one after another.
+    /// The replies to peers that connect one after another.
     private func answers(of address: Endpoint, count: Int) -> [String] {
         (0..<count).map { _ in
             let peer = Peer(connectedTo: address)

@@ -90,8 +90,8 @@ struct ActivatedSocketTests {
     @Test("a process that was activated finds its sockets, once")
     func activatedProcess() async {
         await #expect(processExitsWith: .success) {
-            // What a manager does between fork and exec; but higher up, since the first descriptors of a process that
-            // tests run in are used by its other threads.
+            // As a manager does between fork and exec, but with higher numbers, because other threads of a test
+            // process use its first descriptors.
             let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
             precondition(dup2(listener, 703) == 703 && dup2(listener, 704) == 704, "no room (errno \(errno))")
             setenv("LISTEN_PID", "\(getpid())", 1)

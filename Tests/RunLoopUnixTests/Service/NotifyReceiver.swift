@@ -7,7 +7,7 @@ import Testing
 
 /// The service manager's side of the notification socket.
 final class NotifyReceiver {
-    /// What `NOTIFY_SOCKET` is to be.
+    /// The value for `NOTIFY_SOCKET`.
     let address: String
     let descriptor: Int32
     private let directory = TemporaryDirectory()
@@ -54,7 +54,7 @@ final class NotifyReceiver {
         preconditionFailure("the queue has no end")
     }
 
-    /// Writes down when messages come, in whatever mode the loop then runs.
+    /// Records the times of messages, in any mode of the loop.
     func listen(on loop: RunLoop, modes: RunLoop.Modes, _ body: @escaping (String, RunLoop.Instant) -> Void) throws {
         let source = DescriptorSource(fileDescriptor: descriptor, events: .readable) { [self] _, _ in
             for message in messages() { body(message, loop.now) }

@@ -25,7 +25,7 @@ struct SignalDumpTests {
                 let names = dump.items.map { "\($0.name ?? "-") \($0.isEverywhere)" }
                 precondition(names == ["panel false", "signal SIGUSR1 true"], "\(names)")
                 precondition(dump.keepingAlive("panel").map(\.name) == ["panel"] && dump.keepingAlive(.default) == [])
-                // What is posted for a mode that never runs does not stand in its way.
+                // A block posted for a mode that never runs does not prevent the dump.
                 loop.add(panel, forMode: .default)
                 raise(SIGUSR1)
                 loop.run(in: .default, until: .distantPast)

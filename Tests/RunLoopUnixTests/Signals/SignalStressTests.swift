@@ -20,7 +20,7 @@ struct SignalStressTests {
                 PlainThread {
                     for index in 0..<total / 4 {
                         let thread = receivers[(sender + index) % 3].handle
-                        // The system's queue is limited for a user; whoever finds it full waits.
+                        // The system's queue is limited for a user; a sender that finds it full waits.
                         while pthread_kill(thread, signal.rawValue) != 0 { usleep(100) }
                     }
                 }
@@ -36,7 +36,7 @@ struct SignalStressTests {
     @Test("of 10,000 standard signals every loop hears at least one after the last was sent")
     func standard() async {
         await #expect(processExitsWith: .success) {
-            // What is restored at the end: a signal that is still on its way must not end the process.
+            // The disposition that is restored at the end: a signal still on its way must not end the process.
             try Signal.ignore(.user1)
             let hearers = Hearers(.user1)
             let receiver = Receiver()
@@ -59,7 +59,7 @@ struct SignalStressTests {
     @Test("sources come and go while signals rain, and no signal is written to a descriptor of somebody else's")
     func comingAndGoing() async {
         await #expect(processExitsWith: .success) {
-            // What is restored at the end: a signal that is still on its way must not end the process.
+            // The disposition that is restored at the end: a signal still on its way must not end the process.
             try Signal.ignore(.user1)
             let keeper = Hearers(.user1)
             let done = Counter()
@@ -73,7 +73,7 @@ struct SignalStressTests {
                         try! loop.add(source, forMode: .default)
                         loop.run(in: .default, until: .distantPast)
                         source.invalidate()
-                        // The number is free now: what is opened next has it. A late write would be found in it.
+                        // The next descriptor gets the free number. A late write would be found in it.
                         let other = rlk_eventfd()
                         sched_yield()
                         var bytes: UInt64 = 0
@@ -109,7 +109,7 @@ private final class Hearers: Sendable {
         precondition(eventually { ready.value == 3 })
     }
 
-    /// Ends the loops; what they have heard.
+    /// Ends the loops and returns their counts of signals.
     func end() -> [Int] {
         for thread in threads {
             thread.stop()
@@ -121,9 +121,9 @@ private final class Hearers: Sendable {
 
 /// A thread that signals can be sent to.
 ///
-/// It does nothing but wait in a system call that goes on after a signal. ThreadSanitizer puts signals off unless a
-/// thread is in such a call, and then keeps one of several, which would spoil the count: so it is there only when its
-/// thread sleeps.
+/// It only waits in a system call that is restarted after a signal. ThreadSanitizer defers signals unless a thread is
+/// in such a call, and then keeps one of several, which would spoil the count: so the thread receives them only while
+/// it sleeps.
 private final class Receiver: Sendable {
     private let ends: [Int32]
     private let thread: PlainThread

@@ -6,7 +6,7 @@ import Testing
 
 @testable import RunLoopUnix
 
-/// With a resolver that takes virtual time; nobody is asked in the real world.
+/// With a resolver that takes virtual time; no real name server is asked.
 @Suite("Looking up names")
 struct HostResolverTests {
     /// Each name takes 5 s, and the names are written down as they are looked up.
@@ -149,7 +149,7 @@ struct HostResolverTests {
             }
             #expect(!lookups.contains(where: \.isPending) && held == nil)
             #expect(simulation.loop.run(in: .default) == .finished)
-            // Whoever asks for one that is under way does not take another thread.
+            // A request for a look-up that is under way does not take another thread.
             HostResolver.resolve("host1.test", port: 80, on: simulation.loop) { _ in calls += 10 }
             simulation.runUntilIdle()
             #expect(calls == 10 && names.withLock { $0 }.count == 8 && simulation.now == ms(5_000))

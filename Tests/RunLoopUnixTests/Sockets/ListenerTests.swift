@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Listeners")
 struct ListenerTests {
-    /// Accepts a few peers on an address, and says what each of them is sent back.
+    /// Accepts a few peers on an address, and returns the replies to each.
     private func greet(_ address: Endpoint, _ simulation: Simulation) throws -> String? {
         let loop = simulation.loop
         let listener = try Listener(address: address, on: loop) { _, descriptor, _ in
@@ -387,7 +387,7 @@ private func runWithoutDescriptors(pause: Duration = Listener.Options().pause) t
         listener.errorHandler = { errors.append($1.errno) }
         // Peers that have descriptors already.
         let peers = (0..<6).map { _ in Peer(connectedTo: listener.address) }
-        // Every number below the limit is taken, but for two; other threads of the process may take them, too.
+        // Every number below the limit is taken, except two; other threads of the process may take those as well.
         var last: Int32 = 0
         while last < 200 { last = dup(0) }
         close(last)

@@ -46,7 +46,7 @@ final class Peer {
         shutdown(descriptor, Int32(SHUT_WR))
     }
 
-    /// What has come; `nil` at the end of the stream.
+    /// The received text; `nil` at the end of the stream.
     func receive(_ most: Int = 1 << 20) -> String? {
         receiveBytes(most).map { String(decoding: $0, as: UTF8.self) }
     }

@@ -12,12 +12,12 @@ struct CancelledAtOffsetTests {
         [0, 1, 2, 5, 17, 40, 131].map { String(repeating: "abcdé", count: $0 / 6) + String($0 % 6) + "\r\n" }
             .joined().utf8)
 
-    /// How a task gets at what comes.
+    /// A method by which a task receives input.
     enum Form: CaseIterable {
         case read, receive, lines
     }
 
-    /// Takes what comes by one wait; nothing at the end of the stream.
+    /// Receives input by one wait; empty at the end of the stream.
     private static nonisolated(nonsending) func take(_ form: Form, from connection: Connection) async throws -> [UInt8]
     {
         switch form {

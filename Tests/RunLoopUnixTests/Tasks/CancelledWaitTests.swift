@@ -4,7 +4,7 @@ import RunLoopUnix
 import TestSupport
 import Testing
 
-/// In processes of their own, whose descriptors nobody else opens.
+/// In processes of their own, in which no other test opens descriptors.
 @Suite("Cancelled waits leave nothing", .timeLimit(.minutes(15)))
 struct CancelledWaitTests {
     /// `make stress` cancels ten times as many.
@@ -16,14 +16,14 @@ struct CancelledWaitTests {
     ) async throws {
         let seed = UInt64.random(in: 0 ... .max)
         try await withLoop { loop in
-            // Dispatch opens what it needs for itself when it likes.
+            // Dispatch opens descriptors of its own at any time.
             func files() -> [String] { openFiles().filter { !$0.hasPrefix("anon_inode:") }.sorted() }
             func left() -> [String] { loop.dump().items.map { "\($0)" }.filter { !$0.hasPrefix("executor") } }
             try await loop.clock.sleep(for: .microseconds(1))
             let (filesBefore, itemsBefore) = (files(), left())
             var random = SeededGenerator(seed: seed)
             try await body(loop, &random)
-            // What was under way when a wait was cancelled ends by itself.
+            // Operations under way when a wait was cancelled end by themselves.
             let limit = loop.now + .seconds(60)
             while files() != filesBefore || left() != itemsBefore, loop.now < limit {
                 try await loop.clock.sleep(for: .milliseconds(1))

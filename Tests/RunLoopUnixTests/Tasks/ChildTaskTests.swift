@@ -74,11 +74,11 @@ struct ChildTaskTests {
 
     @Test("thousands of waits that are cancelled leave no descriptor, no zombie and no task")
     func nothingLeft() async {
-        // In a process of its own, because it counts what the process has.
+        // In a process of its own, because it counts the resources of the process.
         await #expect(processExitsWith: .success) {
             try await withLoop { loop in
                 var random = SeededGenerator(seed: 1)
-                // Dispatch opens what it needs for itself when it likes.
+                // Dispatch opens descriptors of its own at any time.
                 func files() -> Int {
                     openFiles().count { !["[timerfd]", "[eventfd]", "[eventpoll]"].contains($0.dropFirst(11)) }
                 }
@@ -95,7 +95,7 @@ struct ChildTaskTests {
                     case .failure(let error): precondition(error is CancellationError)
                     }
                 }
-                // A child that was let go while it ran is reaped by a thread.
+                // A thread reaps a child that was released while it ran.
                 let limit = loop.now + .seconds(60)
                 while (files() != filesBefore || hasChildren()) && loop.now < limit {
                     try await loop.clock.sleep(for: .milliseconds(1))

@@ -84,7 +84,7 @@ struct ConnectionTaskTests {
             let error = await #expect(throws: Connection.WriteError.self) { try await writer.value }
             let written = error?.written ?? 0
             #expect(written > 0 && written < gigabyte.count)
-            // What was taken is sent, and nothing else.
+            // The accepted bytes are sent, and nothing else.
             loop.task { try await one.withStream { _ in } }
             var received = 0
             while let bytes = try await other.read() { received += bytes.count }
@@ -205,7 +205,7 @@ struct ConnectionTaskTests {
             let isOver = loop.run(in: .default, until: loop.now + .seconds(60)) == .finished
             return (isOver, waiting, sent, received)
         }
-        // What the task was resumed for, and as much again.
+        // The bytes that resumed the task, and as many again.
         #expect(waiting <= 128 * 1024)
         #expect(isOver && received == sent)
     }
@@ -304,7 +304,7 @@ struct ConnectionTaskTests {
             let (third, fourth) = Self.connections(on: loop)
             let flush = loop.task {
                 try await third.withStream { stream in
-                    // As much as fits below the mark, beyond what the system takes.
+                    // As much as fits below the mark, in addition to the system's buffer.
                     stream.pauseReading()
                     try await stream.write([UInt8](repeating: 1, count: 400_000))
                 }
@@ -341,7 +341,7 @@ struct ConnectionTaskTests {
 
     @Test("tasks accept, connect, and talk; what they have opened is closed")
     func acceptAndConnect() async {
-        // In a process of its own, for its descriptors are counted.
+        // In a process of its own, because its descriptors are counted.
         await #expect(processExitsWith: .success) { try await withLoop(Self.acceptAndConnect) }
     }
 
@@ -372,7 +372,7 @@ struct ConnectionTaskTests {
                 #expect(try await stream.read() == Array("\(number)".utf8))
             }
         }
-        // What was accepted meanwhile ends by itself.
+        // Connections accepted meanwhile end by themselves.
         for _ in 0..<1000 where openSockets() != open { try await loop.clock.sleep(for: .milliseconds(1)) }
         #expect(openSockets() == open)
         await #expect(throws: RunLoop.WaitError.alreadyWaiting("connections")) { _ = try await listener.accept() }
@@ -391,7 +391,7 @@ struct ConnectionTaskTests {
         let task = Task(executorPreference: thread.remote.executor().task) {
             var retry = Connection.Retry()
             (retry.firstDelay, retry.jitter) = (.seconds(60), 0)
-            // Nobody listens there: it waits for the second try.
+            // No socket listens there: it waits for the second try.
             _ = try await Connection.connect(host: "127.0.0.1", port: 1, on: RunLoop.installed!, retry: retry)
         }
         thread.remote.perform { loop in loop.perform(afterDelay: .milliseconds(20)) { thread.stop() } }

@@ -62,7 +62,7 @@ struct FileTaskTests {
             let directory = TemporaryDirectory()
             let watcher = try FileWatcher()
             try watcher.watch(directory.path, for: .modified)
-            // A queue holds so many, and does not hold an event twice that follows itself.
+            // A queue's length is limited, and it merges an event with an equal one directly before it.
             let limit = Int(contents(of: "/proc/sys/fs/inotify/max_queued_events").prefix { $0.isNumber })!
             let files = (0..<2).map { open(directory["\($0)"], O_CREAT | O_WRONLY, 0o600) }
             for number in 0..<(limit + 10) { #expect(write(files[number % 2], "x", 1) == 1) }

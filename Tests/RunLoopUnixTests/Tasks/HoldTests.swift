@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Virtual time beside real I/O", .timeLimit(.minutes(5)))
 struct HoldTests {
-    /// Where the peer of a test listens, in the test's own process or in the one that it has started.
+    /// The address of a test's peer, in the test's own process or in a process that the test has started.
     private static func address(_ name: String, of process: Int32) -> Endpoint {
         try! Endpoint(path: "@runloopkit-\(name)-\(process)")
     }
@@ -25,9 +25,9 @@ struct HoldTests {
         }
     }
 
-    /// What a task does in a simulation whose loop has a timeout of a second of virtual time for each request.
+    /// Runs a task in a simulation whose loop has a timeout of a second of virtual time for each request.
     ///
-    /// - Returns: how many requests were not answered in time.
+    /// - Returns: the number of requests that were not answered in time.
     private static func timeouts(
         _ name: String, of process: Int32, requests: Int = 100, _ look: (Simulation) -> Void = { _ in }
     ) -> Int {

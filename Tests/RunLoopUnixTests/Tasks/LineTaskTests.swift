@@ -87,7 +87,7 @@ struct LineTaskTests {
                 reader.close()
                 writer.close()
             }
-            // Six bytes may become five and a carriage return, until the end tells that they do not.
+            // Six bytes may become five and a carriage return, until the end shows that they do not.
             let (reader, writer) = Self.connections(on: loop)
             try await writer.write("abcdef")
             writer.close()
@@ -112,7 +112,7 @@ struct LineTaskTests {
             await #expect(throws: RunLoop.WaitError.alreadyWaiting("what a connection receives")) {
                 for try await _ in reader.lines() {}
             }
-            // Also of what is there: the line would lose its beginning.
+            // The same holds for buffered input: the line would lose its beginning.
             while reader.unusedInput == 0 { await pass(of: loop) }
             await #expect(throws: RunLoop.WaitError.alreadyWaiting("what a connection receives")) {
                 try await reader.read()

@@ -4,13 +4,13 @@ import RunLoopUnix
 import TestSupport
 import Testing
 
-/// In processes of their own, whose memory nobody else uses.
+/// In processes of their own, whose memory no other test uses.
 @Suite("Tasks and peers that rest", .timeLimit(.minutes(15)))
 struct RestingPeerTests {
     /// `make stress` moves a gigabyte.
     private static let total = amount(of: "MOVED_MEBIBYTES", usually: 64) << 20
 
-    /// What is sent again and again; its length is no power of two, so that a piece that is lost is noticed.
+    /// The block that is sent repeatedly; its length is no power of two, so that a lost piece is noticed.
     private static let block = randomBytes(1_000_003, seed: 1)
 
     /// Whether the bytes are those that come after `position` others.
@@ -131,7 +131,7 @@ struct RestingPeerTests {
         func check(atMost limit: Int) {
             guard !isSanitized else { return }
             #expect(most > 0, "nobody has looked")
-            // Some mebibytes for what the test itself makes.
+            // Some mebibytes for the test's own memory.
             #expect(most - before <= limit + 4 << 20)
         }
     }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Signals of tasks", .timeLimit(.minutes(5)))
 struct SignalTaskTests {
-    /// Real-time signals are queued, so that what was sent is what is delivered.
+    /// Sends real-time signals, which are queued, so that each one sent is delivered.
     private func send(_ signal: Signal, times: Int = 1) {
         for _ in 0..<times { #expect(kill(getpid(), signal.rawValue) == 0) }
     }
@@ -76,7 +76,7 @@ struct SignalTaskTests {
             #expect(seen != nil)
             task.cancel()
             _ = await task.result
-            // The task's own context goes after its result has come.
+            // The task's own context is released after its result has come.
             while seen != nil { await Task.yield() }
         }
         var action = sigaction()

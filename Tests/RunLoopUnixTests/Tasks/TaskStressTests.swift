@@ -8,13 +8,13 @@ import Testing
 /// Everything that tasks do on loops, from eight threads, while the loops end and are replaced.
 @Suite("Stress of tasks", .timeLimit(.minutes(5)))
 struct TaskStressTests {
-    /// In a process of its own: all of its descriptors are counted. `make stress` goes on for ten seconds under each
+    /// In a process of its own: all of its descriptors are counted. `make stress` runs it for ten seconds under each
     /// sanitizer.
     @Test("tasks started and cancelled by eight threads, on loops that end, end once, and nothing is left or lost")
     func storms() async {
         await #expect(processExitsWith: .success) {
             let end = ContinuousClock.now + .seconds(amount(of: "STRESS_SECONDS", usually: 1))
-            // What is made once stays; Dispatch makes something for its first sleep.
+            // Some descriptors are opened once and stay; Dispatch opens one for its first sleep.
             try await Task.sleep(for: .milliseconds(1))
             _ = await blow(seed: 0, turns: 20)
             var storms = 0
@@ -37,7 +37,7 @@ struct TaskStressTests {
     }
 }
 
-/// Lets a storm blow, and tells what went wrong.
+/// Runs a storm, and returns its failures.
 private func blow(seed: UInt64, turns: Int) async -> [String] {
     let storm = Storm(seed: seed)
     await LoopThread(name: "storm") { _ in storm.blow(turns: turns) }.ended()
@@ -79,10 +79,10 @@ private final class Life: Sendable {
     let resident: Resident
     /// Calls of the resident that were answered.
     let calls = Counter()
-    /// Bodies that ran here, and those whose tasks have been told so.
+    /// Bodies that ran here, and bodies whose tasks were notified.
     let (bodies, toldBodies) = (Counter(), Counter())
     let isEnding = Flag()
-    /// Those who rely on the loop; `nil` when nobody may any more.
+    /// The users of the loop; `nil` when it accepts no more.
     private let guests = Locked<Int?>(0)
 
     var remote: RunLoop.Remote { thread.remote }
@@ -92,7 +92,7 @@ private final class Life: Sendable {
         resident = Resident(on: thread.remote.executor())
     }
 
-    /// Whether the loop goes on until ``leave()``.
+    /// Whether the loop keeps running until ``leave()``.
     func enter() -> Bool {
         !isEnding.isSet
             && guests.withLock { guests in
@@ -105,7 +105,7 @@ private final class Life: Sendable {
         guests.withLock { $0! -= 1 }
     }
 
-    /// Ends the loop, with whatever waits on it, as soon as nobody relies on it.
+    /// Ends the loop, and everything that waits on it, as soon as it has no users.
     func end(_ faults: Log<String>) {
         isEnding.set()
         let hasEmptied = eventually {
@@ -149,7 +149,7 @@ private final class Parcel: Sendable {
 /// Bytes that one loop sends to another.
 private final class Talk: Sendable {
     let length: Int
-    /// What connections took, and what came.
+    /// The bytes that connections accepted and received.
     let (taken, received) = (Counter(), Counter())
     /// The system has taken all of it.
     let isSent = Flag()
@@ -247,14 +247,14 @@ private final class Storm: Sendable {
         }
     }
 
-    /// What the loops hold.
+    /// The contents of the loops.
     private var dumps: String {
         lives.compactMap { life in
             try? life.withLock { $0 }.remote.performAndWait { "\($0.dump())" }
         }.joined(separator: "\n")
     }
 
-    /// Has somebody cancel the task, perhaps.
+    /// Has another thread cancel the task, perhaps.
     private func remember<Success, Failure>(_ task: Task<Success, Failure>) {
         cancels.withLock { $0.append { task.cancel() } }
     }

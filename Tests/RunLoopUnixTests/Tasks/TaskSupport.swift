@@ -9,7 +9,7 @@ func onLoop(
 }
 
 /// Runs `body` twice on a loop that ends meanwhile, in a task of the loop and in one that only prefers its executor, and
-/// tells how they have ended.
+/// returns how they have ended.
 func endsOfLoop(
     _ body: nonisolated(nonsending) @escaping @Sendable (RunLoop) async throws -> Void
 ) async -> [Result<Void, any Error>] {

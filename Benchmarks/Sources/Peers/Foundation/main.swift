@@ -44,7 +44,7 @@ peer.rearm = { handle, delay, _ in timer(handle).fireDate = date(after: delay) }
 peer.add_repeating = { period, number in
     addTimer(after: period, repeats: true, in: .default) { _ in harness_fired(number) }
 }
-// So that a run without timers goes on.
+// Keeps a run without timers from ending.
 peer.post_prepare = { _ = addTimer(after: 3_600_000_000_000, repeats: false, in: .default) { _ in } }
 peer.post = { task, argument in
     nonisolated(unsafe) let argument = argument

@@ -31,7 +31,7 @@ var peer = Peer()
 peer.skips_missed = true
 peer.start = { form, threads in
     if String(cString: form!) == "tolerance" { tolerance = .milliseconds(1) }
-    // So that a run without timers goes on.
+    // Keeps a run without timers from ending.
     if threads { loop.add(CustomSource(), forMode: .default) }
 }
 peer.run = {
@@ -74,7 +74,7 @@ peer.add_repeating = { period, number in
     return handle(timer)
 }
 
-// Delayed calls. A token has 16 bytes and a handle 8: what is the same in all tokens of the loop is kept once.
+// Delayed calls. A token has 16 bytes and a handle 8: the part common to all tokens of the loop is kept once.
 private let anyCall = unsafeBitCast(loop.perform(at: .distantFuture, inModes: []) {}, to: (UInt64, UInt64).self)
 private func call(_ handle: UnsafeMutableRawPointer?) -> DelayedCall {
     unsafeBitCast((anyCall.0, UInt64(UInt(bitPattern: handle))), to: DelayedCall.self)

@@ -1,6 +1,6 @@
 import Glibc
-// No loop: a bare store of timers in Swift, the floor's heap with a class and a closure for each timer. It shows what the
-// language costs.
+// No loop: a bare store of timers in Swift, the floor's heap with a class and a closure for each timer. It shows the
+// cost of the language.
 import Harness
 
 private final class Timer {

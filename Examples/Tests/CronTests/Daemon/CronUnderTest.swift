@@ -12,8 +12,8 @@ final class CronUnderTest {
     static let program = pathOfProgram("Cron")
 
     /// - Parameters:
-    ///   - table: what the file of jobs has.
-    ///   - directory: that of another, to go on with what that has left.
+    ///   - table: the contents of the file of jobs.
+    ///   - directory: the directory of an earlier instance, to continue with its files.
     init(
         _ table: String, _ arguments: [String] = [], in directory: TemporaryDirectory = TemporaryDirectory(),
         environment: [String: String?] = [:]
@@ -30,7 +30,7 @@ final class CronUnderTest {
             ] + arguments,
             environment: .updating(environment.merging(["OUT": directory["out"]]) { first, _ in first }),
             standardInput: .null, standardError: .descriptor(logFile))
-        // It listens when somebody can connect.
+        // It listens when a connection succeeds.
         try #require(becomes { (try? ask("status"))?.last == "OK" }, "\(log)")
     }
 
@@ -44,7 +44,7 @@ final class CronUnderTest {
         _ = try child.kill(signal)
     }
 
-    /// Waits until it has ended.
+    /// Waits until the daemon has ended.
     func wait() throws -> ChildProcess.ExitStatus {
         let loop = RunLoop.current
         var status: ChildProcess.ExitStatus?
@@ -53,15 +53,15 @@ final class CronUnderTest {
         return try #require(status)
     }
 
-    /// What it has logged so far.
+    /// The log so far.
     var log: String { contents(of: directory["log"]) }
 
-    /// What its jobs have written into the file `$OUT`.
+    /// The lines that its jobs have written into the file `$OUT`.
     var out: [String] { contents(of: directory["out"]).split(separator: "\n").map(String.init) }
 
     // MARK: Its control socket
 
-    /// Asks for something, and returns the lines of the answer.
+    /// Sends a command, and returns the lines of the answer.
     func ask(_ command: String) throws -> [String] {
         let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         defer { close(descriptor) }
@@ -77,24 +77,25 @@ final class CronUnderTest {
         return String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
     }
 
-    /// Has a job run.
+    /// Runs a job.
     func run(_ name: String, sourceLocation: SourceLocation = #_sourceLocation) throws {
         #expect(try ask("run \(name)") == ["OK"], sourceLocation: sourceLocation)
     }
 
-    /// What `list` says of a job, without its name and next date: `idle runs=1 failed=0 skipped=0 missed=0`, for example.
+    /// The entry of a job in `list`, without its name and next date: `idle runs=1 failed=0 skipped=0 missed=0`, for
+    /// example.
     func state(of name: String) throws -> String? {
         try ask("list").first { $0.hasPrefix(name + " ") }?.split(separator: " ").dropFirst()
             .filter { !$0.hasPrefix("next=") }.joined(separator: " ")
     }
 
-    /// Waits until `list` says of a job something that begins so.
+    /// Waits until the entry of a job in `list` begins with a text.
     func waits(for state: String, of name: String, sourceLocation: SourceLocation = #_sourceLocation) throws {
         let isSo = becomes { (try? self.state(of: name))?.hasPrefix(state) == true }
         #expect(isSo, "\(name) is not \(state):\n\(log)", sourceLocation: sourceLocation)
     }
 
-    /// The names of the runs that have ended, with how.
+    /// The names and outcomes of the runs that have ended.
     var past: [String] {
         get throws {
             try ask("history").dropLast().map { line in
@@ -105,7 +106,7 @@ final class CronUnderTest {
     }
 }
 
-/// Waits until something is so; `false` if it does not become so.
+/// Waits until a condition holds; `false` if it does not come to hold.
 func becomes(_ isSo: () -> Bool) -> Bool {
     for _ in 0..<4_000 {
         if isSo() { return true }
@@ -142,7 +143,7 @@ final class Manager {
         close(descriptor)
     }
 
-    /// Waits until there are messages with all of these beginnings, in this order, with any others between.
+    /// Waits for messages with all of these beginnings, in this order, possibly with others between.
     func hears(_ beginnings: String...) -> Bool {
         becomes {
             var buffer = [UInt8](repeating: 0, count: 4_096)

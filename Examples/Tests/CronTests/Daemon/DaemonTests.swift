@@ -42,7 +42,7 @@ struct DaemonTests {
         for name in ["stays", "goes"] { try cron.run(name) }
         for name in ["stays", "goes"] { try cron.waits(for: "running", of: name) }
         let before = try cron.ask("show stays")
-        // As editors do it: another file comes to its place.
+        // Editors save this way: another file takes its place.
         cron.directory.write("stays @yearly sleep 1000\nnew every 1h true\n", to: "jobs~")
         cron.directory.move("jobs~", to: cron.directory["jobs"])
         try cron.waits(for: "idle", of: "new")
@@ -52,7 +52,7 @@ struct DaemonTests {
         #expect(try cron.ask("stop goes") == ["OK"])
         #expect(becomes { (try? cron.state(of: "goes")) == nil })
         #expect(try cron.past == ["goes was stopped, ended by SIGTERM"])
-        // Wrong: everything stays, and says so.
+        // Malformed: everything stays, and the status reports the error.
         cron.directory.write("stays @yearly sleep 1000\nnew every so often\n", to: "jobs")
         let mistake =
             "\(cron.directory["jobs"]):2: every so: found \"so\"; allowed: whole seconds, such as 90s or 10m"
@@ -63,7 +63,7 @@ struct DaemonTests {
         cron.directory.write("stays @yearly true\n", to: "jobs")
         #expect(becomes { (try? cron.state(of: "new")) == nil })
         #expect(try cron.ask("status")[1] == "table: -")
-        // What runs is what it was; from now on it is another command.
+        // The running command is still the old one; later runs use the new one.
         try cron.waits(for: "running", of: "stays")
         #expect(try cron.ask("stop stays") == ["OK"])
         try cron.waits(for: "idle runs=1 failed=1", of: "stays")
@@ -152,7 +152,7 @@ struct DaemonTests {
             let cron = try CronUnderTest(table, in: directory)
             try cron.waits(for: "idle runs=3 failed=0 skipped=0 missed=0", of: "each")
             try cron.waits(for: "idle runs=1 failed=0 skipped=0 missed=2", of: "once")
-            // Other dates begin now.
+            // A job with other dates begins anew.
             #expect(try cron.state(of: "other") == "idle runs=0 failed=0 skipped=0 missed=0")
             #expect(cron.out.sorted() == expected)
             try cron.kill(.kill)

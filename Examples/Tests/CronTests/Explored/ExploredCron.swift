@@ -7,8 +7,8 @@ import RunLoopUnix
 
 /// Six minutes of Cron around half past two at night, with a few jobs.
 ///
-/// In which night they are is open, and in the first half how long each command takes and whether the clock is set; so are
-/// when the host crashes, when the daemon is stopped, and when it gets another table.
+/// The night is open, and in the first half also how long each command takes and whether the clock is set. Also open
+/// are the times when the host crashes, when the daemon is stopped, and when it gets another table.
 struct ExploredCron {
     private static let table = """
         minutes   * * * * *   limit=90s     work 5 100
@@ -19,16 +19,16 @@ struct ExploredCron {
         """
     private static let otherTable = table + "asks      31 2 * * *                ask\n"
 
-    /// All of them shortly before half past two: in winter, and where the clock shows it for the second time, for the
-    /// first time, and not at all.
+    /// The starts, all shortly before half past two: in winter, and where the clock shows it for the second time, for
+    /// the first time, and not at all.
     private static let starts = [
         "2026-01-10T01:29:23Z", "2026-10-25T01:29:23Z", "2026-10-25T00:29:23Z", "2026-03-29T00:59:23Z",
     ]
 
-    /// From then on there is time to make up for what was missed.
+    /// From then on there is time to make up for missed dates.
     private static let calm = RunLoop.Instant(nanoseconds: 160_000_000_000)
 
-    /// A promise is broken.
+    /// A broken promise.
     struct Broken: Error, CustomStringConvertible {
         let description: String
     }
@@ -56,7 +56,7 @@ struct ExploredCron {
             cron.look()
             // The service manager starts it again.
             if !cron.host.isRunning { cron.begin() }
-            // Not at the moment when the daemon begins: what it has seen then is not known.
+            // Not at the moment when the daemon begins: its view of that moment is not known.
             simulation.advance(by: .seconds(1))
             if step != 0, number == moment { cron.setClock(to: cron.host.wallTime + .seconds(step)) }
         }

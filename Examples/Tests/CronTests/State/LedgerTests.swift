@@ -39,7 +39,7 @@ struct LedgerTests {
         onHost(seed: seed) { ledger, loop in
             let first = Int(ledger["a"]?.date.secondsSince1970 ?? 0)
             found.append(first)
-            // Several note and save at the same time.
+            // Several tasks note and save at the same time.
             for task in 1...3 {
                 loop.task {
                     for number in 1... {

@@ -2,34 +2,34 @@ import RunLoopKit
 
 @testable import Cron
 
-/// What has happened to a daemon and its commands.
+/// The record of a daemon and its commands.
 struct Diary {
     /// A command that has begun.
     struct Run {
         let name: String
-        /// The date that it was told.
+        /// The date that it received.
         let date: RunLoop.WallTime
         let start: RunLoop.Instant
-        /// When it wanted to end.
+        /// The time when it intended to end.
         let planned: RunLoop.Instant
         let isStubborn: Bool
-        /// When it was asked to end, and when it ended by itself; `nil` if that has not happened.
+        /// The times when it was asked to end, and when it ended by itself; `nil` if that has not happened.
         var asked: RunLoop.Instant?
         var end: RunLoop.Instant?
     }
 
     var runs: [Run] = []
-    /// From when on the daemon was to have which table.
+    /// The tables that the daemon was to have, with the times from which it was to have them.
     var tables: [(from: RunLoop.Instant, table: JobTable)] = []
-    /// A time in which the daemon was there, and was not asked to stop.
+    /// A period in which the daemon ran, and was not asked to stop.
     struct Life {
         let time: ClosedRange<RunLoop.Instant>
-        /// Whether it was asked to stop, so that what runs may go on for a while.
+        /// Whether it was asked to stop, so that running commands may continue for a while.
         let hasStopped: Bool
     }
 
     private(set) var lives: [Life] = []
-    /// When the disk was full.
+    /// The periods in which the disk was full.
     var fullDisks: [ClosedRange<RunLoop.Instant>] = []
     private var clock: [(at: RunLoop.Instant, time: RunLoop.WallTime)] = []
 
@@ -46,7 +46,7 @@ struct Diary {
         clock.append((instant, time))
     }
 
-    /// When the clock first showed a time, or a later one.
+    /// The first instant when the clock showed this time, or a later one.
     func instant(of time: RunLoop.WallTime) -> RunLoop.Instant {
         for (index, segment) in clock.enumerated() {
             let instant = max(segment.at, segment.at + (time - segment.time))
@@ -55,7 +55,7 @@ struct Diary {
         return .distantFuture
     }
 
-    /// What the clock showed.
+    /// The time that the clock showed.
     func time(at instant: RunLoop.Instant) -> RunLoop.WallTime {
         let segment = clock.last { $0.at <= instant }!
         return segment.time + (instant - segment.at)

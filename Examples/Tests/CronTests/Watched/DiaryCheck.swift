@@ -2,18 +2,17 @@ import RunLoopKit
 
 @testable import Cron
 
-/// Whether what has happened is what was to happen: each date has its run or a reason for none, and no run is there that
-/// should not be.
+/// Checks a diary: each date has its run or a reason for none, and there is no unjustified run.
 final class DiaryCheck {
     private(set) var failures: [String] = []
     private let diary: Diary
     private let periods: [Period]
     /// The runs of a job, in their order.
     private var runs: [String: [Run]] = [:]
-    /// When something has ended that a run may have waited for: a run in its place, a full disk, a time without a daemon.
+    /// The ends of the things that a run may have waited for: a run in its place, a full disk, a time without a daemon.
     private var releases: [RunLoop.Instant] = []
 
-    /// A time in which a job was in the table with the same dates.
+    /// A period in which a job was in the table with the same dates.
     private struct Period {
         let job: Job
         let from: RunLoop.Instant
@@ -27,9 +26,9 @@ final class DiaryCheck {
         let end: RunLoop.Instant
     }
 
-    /// How long what begins at once may take: the disk may be slow.
+    /// The time that an immediate start may take: the disk may be slow.
     private static let moment = Duration.seconds(10)
-    /// How long a new table may take.
+    /// The time that reading a new table may take.
     private static let reading = Duration.seconds(4)
 
     init(_ diary: Diary) {
@@ -84,13 +83,13 @@ final class DiaryCheck {
         runs[run.name, default: []].append(Run(date: run.date, start: run.start, end: checkedEnd(run, what)))
     }
 
-    /// When it has ended: by itself, because it was asked to, or with the daemon.
+    /// The end of a run: by itself, because it was asked to, or with the daemon.
     private func checkedEnd(_ run: Diary.Run, _ what: String) -> RunLoop.Instant {
         guard let life = diary.lives.first(where: { $0.time.contains(run.start) }) else {
             fail("\(what) was begun while there was no daemon")
             return run.start
         }
-        // What runs at a stop may go on for a while.
+        // Commands that run at a stop may continue for a while.
         let lifeEnd = life.time.upperBound + (life.hasStopped ? WatchedCron.drain : .zero)
         let limits = limits(of: run).map { run.start + $0 }
         if let asked = run.asked, !limits.contains(asked), !life.hasStopped || asked < lifeEnd {
@@ -106,7 +105,7 @@ final class DiaryCheck {
         return min(run.isStubborn ? latest : run.asked ?? latest, run.planned)
     }
 
-    /// The limit that the table gave it, or the one before.
+    /// The limits that the run may have had: that of the table, or the one before.
     private func limits(of run: Diary.Run) -> [Duration] {
         diary.tables.indices.filter {
             diary.tables[$0].from <= run.start
@@ -132,7 +131,7 @@ final class DiaryCheck {
         var date = diary.time(at: period.from)
         let known = knows(from: period.from)
         var following = 0
-        // What it missed at the end, nobody makes up for.
+        // Dates missed at the end are never made up for.
         let to =
             diary.lives.map(\.time).filter { $0.lowerBound < period.to }.map { min($0.upperBound, period.to) }.max()
             ?? period.to
@@ -141,7 +140,7 @@ final class DiaryCheck {
             let due = diary.instant(of: date)
             if due > to - Self.moment { break }
             while following < runs.count, runs[following].start < due { following += 1 }
-            // While the table changes, either is right.
+            // While the table changes, either outcome is right.
             if due < known { continue }
             let former = following > 0 ? runs[following - 1] : nil
             let latter = following < runs.count ? runs[following] : nil
@@ -155,7 +154,8 @@ final class DiaryCheck {
         }
     }
 
-    /// From when on a job that is new counts: a daemon that ends before it has noted it knows nothing of it at its next start.
+    /// The instant from which a new job counts: a daemon that ends before it has noted the job does not know it at its
+    /// next start.
     private func knows(from instant: RunLoop.Instant) -> RunLoop.Instant {
         var known = instant + Self.reading
         for (life, next) in zip(diary.lives, diary.lives.dropFirst())
@@ -165,7 +165,7 @@ final class DiaryCheck {
         return known
     }
 
-    /// A run that begins later than at its date has waited for something.
+    /// Checks that a run that begins later than at its date has waited for a reason.
     private func checkDelay(_ job: Job, _ run: Run, _ due: RunLoop.Instant) {
         if job.missed == .skip, lateness(run.date, due) > .seconds(70) {
             fail("\(job.name) for \(run.date) is made up for")
@@ -185,7 +185,7 @@ final class DiaryCheck {
         _ period: Period, _ date: RunLoop.WallTime, _ due: RunLoop.Instant, _ former: Run?, _ latter: Run?
     ) -> Bool {
         if period.job.missed == .each { return false }
-        // The one before still ran, or waited for its start.
+        // The previous run was still under way, or waited for its start.
         if let former, due <= former.end + .seconds(1) { return true }
         if let latter, latter.date < date { return true }
         return period.job.missed == .skip && lateness(date, due) > .seconds(50)
@@ -209,7 +209,7 @@ final class DiaryCheck {
         return low < releases.count && releases[low] <= end
     }
 
-    /// How long after a date the daemon first saw that it had come.
+    /// The delay until the daemon first saw that a date had come.
     private func lateness(_ date: RunLoop.WallTime, _ due: RunLoop.Instant) -> Duration {
         let seen = diary.lives.map(\.time).first { due <= $0.upperBound }.map { max(due, $0.lowerBound) } ?? due
         return diary.time(at: seen) - date

@@ -3,8 +3,8 @@ import RunLoopHosts
 import RunLoopKit
 import RunLoopUnix
 
-/// A command of the table in its process: `work 10 60` takes 10 to 60 seconds, `stubborn 10 60` does not end when it is asked
-/// to, and `ask` asks the daemon.
+/// A command of the table in its process: `work 10 60` takes 10 to 60 seconds, `stubborn 10 60` ignores the request to
+/// end, and `ask` queries the daemon.
 final class WatchedCommand {
     private let process: SimulatedProcess
     private let cron: WatchedCron
@@ -52,7 +52,7 @@ final class WatchedCommand {
         }
     }
 
-    /// Asks the daemon what it has counted.
+    /// Asks the daemon for its counts.
     private nonisolated(nonsending) func ask() async throws {
         let connection = try await Connection.connect(to: Endpoint(path: WatchedCron.control), on: process.loop)
         try await connection.write("list\n")
@@ -67,7 +67,7 @@ final class WatchedCommand {
     }
 }
 
-/// The time that is written so: `2026-03-29T01:00:00Z`.
+/// The time written in this form: `2026-03-29T01:00:00Z`.
 func time(_ text: String) -> RunLoop.WallTime {
     let numbers = text.split { !$0.isNumber }.compactMap { Int32($0) }
     guard numbers.count == 6 else { return .distantPast }

@@ -8,8 +8,8 @@ import RunLoopUnix
 
 @testable import Cron
 
-/// A Cron in Berlin, on a simulated host. What the daemon and its commands do is written down, and at the end ``DiaryCheck``
-/// looks at it.
+/// A Cron in Berlin, on a simulated host. A diary records the actions of the daemon and its commands, and
+/// ``DiaryCheck`` checks it at the end.
 ///
 /// Unchecked: in a simulation only the thread whose turn it is gets here.
 final class WatchedCron: @unchecked Sendable {
@@ -23,23 +23,23 @@ final class WatchedCron: @unchecked Sendable {
     private(set) var host: SimulatedHost!
     private(set) var diary = Diary()
     private(set) var failures: [String] = []
-    /// What had happened when the first of them was found.
+    /// The history when the first failure was found.
     private(set) var picture = ""
-    /// What the daemon is to know.
+    /// The table that the daemon should have.
     private(set) var table: JobTable
-    /// How long a command takes, of what its line says.
+    /// The duration of a command, chosen from the range in its line.
     let chooseSeconds: @Sendable (SimulatedProcess, ClosedRange<Int>) -> Int
-    /// Whether the daemon is there, and was not asked to stop.
+    /// Whether the daemon runs, and was not asked to stop.
     private(set) var isServing = false
     private let atOnce: Int
-    /// How often each job has run since the daemon's start.
+    /// The number of runs of each job since the daemon's start.
     private var runsOfLife: [String: Int] = [:]
 
     /// A daemon that has begun.
     ///
     /// - Parameters:
-    ///   - time: what the host's clock shows.
-    ///   - text: what is in its file of jobs.
+    ///   - time: the time on the host's clock.
+    ///   - text: the contents of its file of jobs.
     init(
         _ simulation: Simulation, at time: RunLoop.WallTime, _ text: String, atOnce: Int,
         _ chooseSeconds: @escaping @Sendable (SimulatedProcess, ClosedRange<Int>) -> Int
@@ -84,14 +84,14 @@ final class WatchedCron: @unchecked Sendable {
         look()
     }
 
-    /// The daemon ends now, or was asked to stop.
+    /// Notes that the daemon ends now, or was asked to stop.
     func serviceEnds(hasStopped: Bool) {
         guard isServing else { return }
         isServing = false
         diary.daemonEnded(at: simulation.now, hasStopped: hasStopped)
     }
 
-    /// From now on, or from its next start, the daemon is to know this.
+    /// Notes the table that the daemon should have from now on, or from its next start.
     func tableChanges(to table: JobTable) {
         self.table = table
         if isServing { diary.tables.append((simulation.now, table)) }
@@ -106,7 +106,7 @@ final class WatchedCron: @unchecked Sendable {
         diary.fullDisks.append(instant...simulation.now)
     }
 
-    /// What must be so at any time.
+    /// Checks the conditions that hold at any time.
     func look() {
         if isServing, !host.isRunning {
             fail("it has ended at \(simulation.now): \(host.ending as Any)")
@@ -115,7 +115,7 @@ final class WatchedCron: @unchecked Sendable {
         for process in host.processes where process.isZombie { fail("process \(process) is not reaped") }
     }
 
-    /// Stops the daemon, and looks at what has happened.
+    /// Stops the daemon, and checks the diary.
     func end() {
         serviceEnds(hasStopped: true)
         host.send(.terminate)
@@ -124,7 +124,7 @@ final class WatchedCron: @unchecked Sendable {
         for failure in DiaryCheck(diary).failures { fail(failure) }
     }
 
-    // MARK: What commands tell
+    // MARK: Reports of commands
 
     /// - Returns: the number of the run.
     func commandBegan(_ run: Diary.Run) -> Int {
@@ -135,9 +135,9 @@ final class WatchedCron: @unchecked Sendable {
         return diary.runs.count - 1
     }
 
-    /// What the daemon has counted of its runs is what there was since its start.
+    /// Checks that the daemon's counts are those of the runs since its start.
     func check(_ answer: [String], at instant: RunLoop.Instant) {
-        // Of what was taken out and put in again it counts anew.
+        // A job that was removed and added again is counted anew.
         for line in answer where !line.hasPrefix("weekly") {
             let words = line.split(separator: " ")
             guard words.count == 7, words[3].hasPrefix("runs=") else { continue }
@@ -145,17 +145,17 @@ final class WatchedCron: @unchecked Sendable {
             let counted = Int(words[3].dropFirst(5))! + (words[1] == "running" ? 1 : 0)
             if counted != begun { fail("it has counted \(counted) of \(begun) runs at \(instant): \(line)") }
         }
-        // While it stops, it forgets jobs that do not run, and answers nobody who comes.
+        // While it stops, it forgets jobs that do not run, and answers no new clients.
         let isWhole = answer.last == "OK" && answer.count >= table.jobs.count
         if isServing, !isWhole { fail("an odd answer at \(instant): \(answer)") }
     }
 
-    /// It was asked to end.
+    /// Notes that a command was asked to end.
     func commandWasAsked(_ number: Int, at instant: RunLoop.Instant) {
         diary.runs[number].asked = instant
     }
 
-    /// It has ended by itself.
+    /// Notes that a command has ended by itself.
     func commandEnded(_ number: Int, at instant: RunLoop.Instant) {
         diary.runs[number].end = instant
     }

@@ -4,7 +4,7 @@ import RunLoopKit
 
 /// The dates of Berlin in the nights when its clocks are changed, found without a calendar.
 enum Nights {
-    /// When the clocks show summer time in 2026.
+    /// The period of summer time in 2026.
     private static let summer: Range<Int64> = 1_774_746_000..<1_792_890_000
 
     /// Half past two in the night that begins at a midnight of UTC: it is 01:00Z in the night that has none, and comes first
@@ -14,7 +14,7 @@ enum Nights {
         return midnight + (summer.contains(midnight) ? 1_800 : 5_400)
     }
 
-    /// What is wrong with the dates of two jobs around these nights: one of every night, and one of every hour.
+    /// The errors in the dates of two jobs around these nights: one of every night, and one of every hour.
     static func failures(of jobs: [Job]) -> [String] {
         let midnight = Year.start.secondsSince1970
         let nights = (0..<365).map { halfPastTwo(after: midnight + Int64($0) * 86_400) }

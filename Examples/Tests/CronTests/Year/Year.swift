@@ -5,8 +5,8 @@ import RunLoopUnix
 
 @testable import Cron
 
-/// A year of Cron in Berlin, with commands that take their time or too long, tables that change, crashes, stops, a disk that
-/// is slow or full, and a clock that is set.
+/// A year of Cron in Berlin, with slow commands, tables that change, crashes, stops, a disk that is slow or full, and a
+/// clock that is set.
 final class Year {
     /// 2026-01-01T00:00:00Z.
     static let start = RunLoop.WallTime(secondsSince1970: 1_767_225_600)
@@ -31,7 +31,7 @@ final class Year {
                 var random = process.loop.randomNumbers
                 return Int.random(in: seconds, using: &random)
             }
-            // A little past the hour, when what ends and begins then is over.
+            // A little past the hour, when the commands that end and begin then are done.
             advance(by: .milliseconds(7_300))
             for _ in 0..<24 * days {
                 advance(by: .seconds(3_600))
@@ -64,7 +64,7 @@ final class Year {
         .milliseconds(Int.random(in: range.lowerBound * 1_000...range.upperBound * 1_000, using: &random))
     }
 
-    /// Now and then the time is that of a date, or a moment later; or so much before.
+    /// Advances by a random time; now and then to a job's date or a moment later, or to `margin` before it.
     private func advanceToSomeDate(before margin: Duration = .zero) {
         let job = cron.table.jobs.randomElement(using: &random)!
         let time = host.wallTime + margin
@@ -104,7 +104,7 @@ extension Year {
         }
     }
 
-    /// The daemon ends, is down for a while, during which the table may change, and begins again.
+    /// Ends the daemon, leaves it down for a while, during which the table may change, and starts it again.
     private func down(_ end: () -> Void) {
         advanceToSomeDate()
         end()
@@ -146,7 +146,7 @@ extension Year {
             host.disk.install(Array(table.text.utf8), at: WatchedCron.path + "~")
             host.disk.moveFile(at: WatchedCron.path + "~", to: WatchedCron.path)
         default:
-            // So much happens that what happens to the table is lost.
+            // Events are so many that the change of the table is lost.
             host.disk.fileEventLimit = 3
             for number in 0..<5 { host.disk.install([1], at: "/etc/other\(number)") }
             install(table.text)
@@ -156,7 +156,7 @@ extension Year {
         advance(by: .seconds(3))
     }
 
-    /// Nothing changes, and the service manager is told that it is ready all the same.
+    /// Breaks the table: the jobs stay, and the daemon reports all the same that it is ready.
     private func breakTable() {
         install(table.text + "broken * * *\n")
         host.send(.hangUp)

@@ -1,6 +1,6 @@
-/// The table of a year: jobs that stay, and some that come, change and go.
+/// The table of a year: jobs that stay, and some that are added, changed and removed.
 struct YearTable {
-    /// How often it has changed.
+    /// The number of its changes.
     private var changes = 0
     private var hasWeekly = true
     private var isMoved = false

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("A year of Cron")
 struct YearTests {
-    /// `YEARS=100` tries as many seeds.
+    /// The number of seeds; `YEARS=100` sets it.
     private static let years = amount(of: "YEARS", usually: 1)
 
     @Test("each date has its run or a reason for none, and nothing runs that should not", arguments: 0..<years)

@@ -1,9 +1,9 @@
 @testable import Scenarios
 
-/// Reads a scenario that stands in a test.
+/// Reads the scenario in a test's text.
 func read(_ json: String) throws(ScenarioError) -> Scenario { try Scenario(json: Array(json.utf8)) }
 
-/// What is said of a scenario that cannot be read; `nil` if it can.
+/// The error of a scenario that cannot be read; `nil` if it can.
 func fault(_ json: String) -> String? {
     do throws(ScenarioError) {
         _ = try read(json)

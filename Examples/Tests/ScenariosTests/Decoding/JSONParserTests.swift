@@ -70,7 +70,7 @@ struct JSONParserTests {
     }
 }
 
-/// Texts, and what is said of them.
+/// Texts, and their errors.
 private enum Malformed {
     static let texts = [
         ("", "line 1, column 1: expected a value, but the file ends"),

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Reading a scenario")
 struct ScenarioDecodingTests {
-    // MARK: What is read
+    // MARK: Valid input
 
     @Test("everything that the format has is read")
     func everything() throws {
@@ -72,7 +72,7 @@ struct ScenarioDecodingTests {
         #expect(try read(#"{"duration":1,"runs":[{"mode":"m","from":2,"until":1}]}"#).runs.count == 1)
     }
 
-    // MARK: What is malformed
+    // MARK: Malformed input
 
     @Test("a misspelt key is named, with those that are known")
     func misspeltKey() {
@@ -104,7 +104,7 @@ struct ScenarioDecodingTests {
     }
 }
 
-/// Inputs, and what is said of them.
+/// Inputs, and their errors.
 private enum Malformed {
     static let values = [
         ("", "top level: the key \"duration\" is missing"),

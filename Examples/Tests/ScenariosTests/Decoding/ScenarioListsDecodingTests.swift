@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Reading the lists of sources, links, named timers and countdowns")
 struct ScenarioListsDecodingTests {
-    // MARK: What is read
+    // MARK: Valid input
 
     @Test("everything that the lists have is read")
     func everything() throws {
@@ -87,7 +87,7 @@ struct ScenarioListsDecodingTests {
         #expect(scenario.named.map(\.interval) == [1_000_000_000, 2_000_000_000])
     }
 
-    // MARK: What is malformed
+    // MARK: Malformed input
 
     @Test("an entry that does not fit is named by its path, in one line", arguments: MalformedLists.entries)
     func entries(_ lists: String, _ expected: String) {
@@ -102,7 +102,7 @@ struct ScenarioListsDecodingTests {
     }
 }
 
-/// Members of a scenario, and what is said of them.
+/// Members of a scenario, and their errors.
 private enum MalformedLists {
     static let entries = sources + links + named + countdowns + names
 

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Reading many scenarios")
 struct ScenarioReaderTests {
-    /// The line and the duration of each scenario in seconds, or what is wrong with it.
+    /// The line and the duration of each scenario in seconds, or its error.
     private func entries(of text: String, pieces size: Int = 1_000) -> [String] {
         var rest = Array(text.utf8)[...]
         var reader = ScenarioReader {
@@ -56,7 +56,7 @@ struct ScenarioReaderTests {
     }
 }
 
-/// Texts, and what is read of them.
+/// Texts, and their entries.
 private enum Texts {
     static let several: [(String, [String])] = [
         ("{\"duration\":1}", ["1: 1"]),

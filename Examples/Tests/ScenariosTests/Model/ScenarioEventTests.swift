@@ -21,7 +21,7 @@ struct ScenarioEventTests {
     }
 }
 
-/// Events, and what is printed of them.
+/// Events, and their printed forms.
 private enum Printed {
     private static let action = ScenarioEvent.Kind.action(
         name: "N", count: 1, mode: nil, action: "the \"second\"", isFree: true)

@@ -1,7 +1,7 @@
 import Scenarios
 import Testing
 
-/// What is exact about the background on virtual time, whatever the threads do to each other.
+/// The properties of the background that are exact on virtual time, in any order of the threads.
 @Suite("Background sources in random scenarios")
 struct BackgroundScenarioTests {
     @Test("a source that is alone delivers in the background what it delivers on the main loop")
@@ -86,8 +86,8 @@ struct BackgroundScenarioTests {
 }
 
 extension RandomScenario {
-    /// A source, and nothing else that could come between: either its handlers work, or it is held back and let go at
-    /// times that are on no grid.
+    /// A scenario with one source and nothing that could interfere: either its handlers work, or it is suspended and
+    /// resumed at times that are on no grid.
     static func makeLoneSource(seed: UInt64) -> Scenario {
         var generator = RandomScenario(seed: seed)
         var source = generator.makeSource(number: 0)

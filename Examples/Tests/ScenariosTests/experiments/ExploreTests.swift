@@ -7,7 +7,7 @@ import Testing
 
 @Suite("experiments explore")
 struct ExploreTests {
-    /// What the page *Find the interleaving* shows: the scenario, and what is printed.
+    /// The contents of the page *Find the interleaving*: the scenario, and the printed lines.
     private static let page: (scenario: String, command: String, output: [Substring]) = {
         let root = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(5).joined(separator: "/")
         let text = contents(of: root + "/Sources/RunLoopExploration/RunLoopExploration.docc/FindTheInterleaving.md")
@@ -31,7 +31,7 @@ struct ExploreTests {
         #expect(Array(printed.prefix(Self.page.output.count)) == Self.page.output)
         #expect(explored.status == 1)
 
-        // The last line says how to see it again.
+        // The last line has the command that replays it.
         let replay = try #require(printed.dropLast().last?.split(separator: "--").last)
         let replayed = PlayTests.run("explore \(file.path) --\(replay)")
         #expect(replayed.status == 0 && !replayed.output.isEmpty && explored.output.contains(replayed.output))
@@ -61,7 +61,7 @@ struct ExploreTests {
 
 @Suite("Exploration of scenarios")
 struct ScenarioExplorerTests {
-    /// A one-shot that is due between two fires of another timer, and stands still while the user drags.
+    /// A one-shot that is due between two fires of another timer, and is held up while the user drags.
     private func explorer(latest: Int64) throws -> ScenarioExplorer {
         let text = #"""
             {"duration": 10, "timers": [

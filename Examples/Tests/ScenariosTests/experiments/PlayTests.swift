@@ -172,7 +172,7 @@ struct PlayTests {
         }
         var output: [UInt8] = []
         while case let byte = fgetc(stream), byte != EOF { output.append(UInt8(byte)) }
-        // The status of the command is in the upper byte of what the shell ended with.
+        // The status of the command is in the upper byte of the shell's status.
         let status = pclose(stream) >> 8
         return Outcome(
             output: String(decoding: output, as: UTF8.self), errors: contents(of: errors.path), status: status)

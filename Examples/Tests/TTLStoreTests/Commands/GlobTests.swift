@@ -19,7 +19,7 @@ struct GlobTests {
 
     @Test("a pattern of many stars is no work")
     func stars() {
-        // One that tried every star again would never come to an end.
+        // An algorithm that tried every star again would never end.
         let pattern = Array(String(repeating: "a*", count: 100).utf8) + [98]
         #expect(!Glob(pattern).matches([UInt8](repeating: 97, count: 5_000)))
     }

@@ -4,13 +4,13 @@ import Testing
 
 @testable import TTLStore
 
-/// A store on virtual time, which begins in 2026, spoken to in inline commands.
+/// A store on virtual time, which begins in 2026, with inline commands as its interface.
 struct Shop {
     let simulation: Simulation
     let store: Store
     let commands: Commands
     let session = Session(number: 1)
-    /// What has been sent to sessions that nobody asked for.
+    /// The unsolicited messages sent to sessions.
     let notices = Notices()
 
     final class Notices {
@@ -61,7 +61,7 @@ struct Shop {
     }
 }
 
-/// Speaks to a store; each line is a command and its reply.
+/// Talks to a store; each line is a command and its reply.
 func talk(
     settings: Commands.Settings = Commands.Settings(), _ lines: (String, String)..., then: (Shop) -> Void = { _ in }
 ) {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import TTLStore
 
-/// What redis-server has replied to random requests, as `record-transcript` has recorded it.
+/// The replies of redis-server to random requests, recorded by `record-transcript`.
 enum Transcript {
     struct Line {
         let text: Substring
@@ -43,7 +43,7 @@ enum Transcript {
         return bytes
     }
 
-    /// What a new connection would get for the request, with the mark of its end if it is closed then.
+    /// The reply that a new connection would get for the request, with the mark of its end if it is closed then.
     static func reply(to request: [UInt8], _ commands: Commands) -> [UInt8] {
         var parser = RequestParser()
         var reply = Reply()

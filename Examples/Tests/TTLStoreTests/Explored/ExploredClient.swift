@@ -1,8 +1,8 @@
 import RunLoopKit
 import RunLoopUnix
 
-/// A connection to the explored store. It checks that each request has its reply, in their order, and that what is there may
-/// be there.
+/// A connection to the explored store. It checks that each request has its reply, in their order, and that each reply
+/// is allowed.
 final class ExploredClient {
     enum Request {
         case set(_ number: Int, seconds: Int? = nil)
@@ -42,7 +42,7 @@ final class ExploredClient {
         }
     }
 
-    /// Waits for all replies, and looks whether there are any more.
+    /// Waits for all replies, and checks that no more follow.
     nonisolated(nonsending) func end() async throws {
         try await send(.ping)
         try await takeReplies()

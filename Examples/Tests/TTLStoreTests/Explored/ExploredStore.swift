@@ -9,12 +9,13 @@ import RunLoopUnix
 
 /// A store and two clients for a few seconds.
 ///
-/// What the clients send is open, and whether they wait for the replies; so are when the store's host crashes or is cut off,
-/// when the store is killed, stopped or is to write its log anew, on how many loops it serves, and how safe its log is.
+/// The requests of the clients are open, and whether they wait for the replies. Also open are the times when the
+/// store's host crashes or is cut off, and when the store is killed, stopped or told to rewrite its log; the number of
+/// its loops; and the safety of its log.
 ///
 /// Unchecked: in a simulation only the thread whose turn it is gets here.
 final class ExploredStore: @unchecked Sendable {
-    /// By its name. It is set over one connection: what was sent over another, which was given up, may come later.
+    /// The keys by name. Each is set over one connection: requests sent over an abandoned one may arrive later.
     var keys: [String: KnownKey] = [:]
     private let simulation: Simulation
     private let loop: RunLoop
@@ -24,7 +25,7 @@ final class ExploredStore: @unchecked Sendable {
     private var crashes: [RunLoop.Instant] = []
     private var failures: [String] = []
 
-    /// The store has broken a promise.
+    /// A promise broken by the store.
     struct Broken: Error, CustomStringConvertible {
         let description: String
     }
@@ -68,7 +69,7 @@ final class ExploredStore: @unchecked Sendable {
         if let failure = failures.first { throw Broken(description: failure) }
     }
 
-    /// Then somebody starts the store again if it does not run, and mends its link.
+    /// Advances the time, then starts the store again if it does not run, and mends its link.
     private func advance(by duration: Duration) {
         simulation.advance(by: duration)
         if case .failed(let error)? = store.ending { fail("the store has failed: \(error)") }
@@ -80,7 +81,7 @@ final class ExploredStore: @unchecked Sendable {
         failures.append(text)
     }
 
-    /// Whether what was acknowledged then has to be there.
+    /// Whether a change acknowledged at that instant has to be there.
     func isSafe(_ instant: RunLoop.Instant) -> Bool {
         sync == "always" || crashes.allSatisfy { $0 < instant || instant + .seconds(2) < $0 }
     }
@@ -114,7 +115,7 @@ final class ExploredStore: @unchecked Sendable {
         try await client.end()
     }
 
-    /// Looks for all that was set.
+    /// Looks for all keys that were set.
     private nonisolated(nonsending) func look() async throws {
         let client = try await ExploredClient(on: loop, of: self)
         defer { client.close() }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import TTLStore
 
-/// A directory that is gone afterwards.
+/// A directory that is removed afterwards.
 final class ScratchDirectory {
     let path: String
 

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Reading requests")
 struct RequestParserTests {
-    /// The requests in the text, and how it ends: with how much is left, or with an error.
+    /// The requests in the text, and its end: the length of the rest, or an error.
     private func parse(_ text: String, _ limits: RequestParser.Limits = .init()) -> (requests: [[String]], end: String)
     {
         let bytes = Array(text.utf8)
@@ -69,14 +69,14 @@ struct RequestParserTests {
 
     @Test("a request that comes in pieces is not read from its begin again", arguments: ["*2000\r\n", ""])
     func pieces(begin: String) {
-        // Nothing of an inline command is looked at before its end has come, but for its end.
+        // Before the end of an inline command has arrived, the parser looks only for that end.
         let word = begin.isEmpty ? "word " : "$4\r\nword\r\n"
         var bytes = Array((begin + String(repeating: word, count: 2000) + (begin.isEmpty ? "\n" : "")).utf8)
         var parser = RequestParser()
         for end in stride(from: 100, to: bytes.count, by: 100) {
             bytes[..<end].withUnsafeBufferPointer { #expect(parser.parse($0, from: 0) == .incomplete) }
             guard !begin.isEmpty else { continue }
-            // Who looked at these again would not understand them.
+            // A parser that read these again would not understand them.
             let read = parser.arguments.last?.upperBound ?? 1
             for index in 1..<read { bytes[index] = 0 }
         }

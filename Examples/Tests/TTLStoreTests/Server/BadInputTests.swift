@@ -55,7 +55,7 @@ struct BadInputTests {
 
     @Test("incomplete requests of many clients take no more memory than they may together, and others are served")
     func incomplete() throws {
-        // AddressSanitizer would keep what has been freed for a while.
+        // AddressSanitizer would keep freed memory for a while.
         let store = try StoreUnderTest(
             name: "incomplete", arguments: ["--maxmemory-clients", "32mb", "--loops", "2"],
             shell: "export ASAN_OPTIONS=quarantine_size_mb=0")
@@ -71,7 +71,7 @@ struct BadInputTests {
             #expect(witness.receive() == "+PONG\r\n")
         }
         #expect(try witness.information("connected_clients", becomes: "2"))
-        // Twice the limit, and as much again in the moments in which two arrays grow.
+        // Twice the limit, and as much again while two arrays grow.
         #expect(store.peakMemory - before < 4 * (32 << 20), "\(before) before, \(store.peakMemory) at most")
         for client in clients + [witness] { client.close() }
     }
@@ -93,7 +93,7 @@ struct BadInputTests {
         let store = try StoreUnderTest(name: "vanish")
         for number in 0..<300 {
             let client = try Client(store.path)
-            // Some say nothing, some break off, and some do not wait for the replies.
+            // Some send nothing, some break off, and some do not wait for the replies.
             if number % 3 == 1 { client.send("*2\r\n$3\r\nGET\r\n$5\r\nab") }
             if number % 3 == 2 { client.send(String(repeating: "SET k\(number) v\r\n", count: 1_000)) }
             client.close()
@@ -118,7 +118,7 @@ struct BadInputTests {
         for _ in 0..<2_000 where access(store.snapshot, F_OK) != 0 { usleep(5_000) }
         let old = contents(of: store.snapshot)
         #expect(old.contains("small"))
-        // The system lets it write no more than a part of what comes now.
+        // The kernel lets it write only a part of the next request.
         try store.limitFiles(to: "65536")
         client.set("big", String(repeating: "x", count: 300_000))
         #expect(client.receive() == "+OK\r\n")
@@ -140,7 +140,7 @@ struct BadInputTests {
     @Test("a stop that cannot keep what was acknowledged ends with status 74")
     func fullDiskAtTheEnd() throws {
         let store = try StoreUnderTest(name: "end")
-        // The system lets it write a log, and not so much.
+        // The kernel lets it write a log, but no more than that.
         try store.limitFiles(to: "4096")
         #expect(try store.cli("SET", "a", String(repeating: "x", count: 20_000)) == "OK\n")
         try store.kill(.terminate)
@@ -185,7 +185,7 @@ struct BadInputTests {
 
     // MARK: The start
 
-    /// How a daemon that cannot start ends, and what it says, which is one line.
+    /// The status of a daemon that cannot start, and its message, which is one line.
     private func refusal(
         _ arguments: [String], environment: [String: String]? = nil
     ) throws -> (status: ChildProcess.ExitStatus, line: Substring) {
@@ -216,7 +216,7 @@ struct BadInputTests {
 
     @Test("a path that cannot be made, and an address that is not this machine's, are one clear line and status 69")
     func notAllowed() throws {
-        // Nobody may make a file there, whoever runs this.
+        // No user can create a file there.
         for path in ["/proc/ttlstore", "/dev/null/ttlstore"] {
             let (status, line) = try refusal(["--port", "0", "--unix", path])
             #expect(status == .exited(69))

@@ -6,7 +6,7 @@ import Testing
 
 /// Runs a program to its end on the calling thread's loop.
 ///
-/// - Returns: how it ended, and what it printed on its standard output and on its standard error.
+/// - Returns: its status, its standard output and its standard error.
 func run(
     _ program: String, _ arguments: [String], environment: [String: String]? = nil
 ) throws -> (status: ChildProcess.ExitStatus, output: String, errors: String) {
@@ -50,7 +50,7 @@ final class StoreUnderTest {
     /// - Parameters:
     ///   - logs: whether changes are appended to a log, and when it is synced.
     ///   - errors: its standard error, unless that is a file.
-    ///   - shell: what a shell is to do before it becomes the daemon, as `ulimit -n 40`.
+    ///   - shell: commands of a shell before it becomes the daemon, such as `ulimit -n 40`.
     init(
         name: String, arguments: [String] = [], logs: String? = nil, errors: Int32? = nil, shell: String? = nil
     ) throws {
@@ -74,7 +74,7 @@ final class StoreUnderTest {
                 .path(program), arguments: options, standardInput: .null,
                 standardError: .descriptor(errors ?? logFile))
         }
-        // It listens when somebody can connect.
+        // It listens when a connection succeeds.
         for _ in 0..<2_000 {
             if let probe = try? Client(path) {
                 probe.close()
@@ -103,7 +103,7 @@ final class StoreUnderTest {
         _ = try child.kill(signal)
     }
 
-    /// Waits until it has ended.
+    /// Waits until the daemon has ended.
     func wait() throws -> ChildProcess.ExitStatus {
         let loop = RunLoop.current
         var status: ChildProcess.ExitStatus?
@@ -114,16 +114,16 @@ final class StoreUnderTest {
 
     var processIdentifier: Int32 { child.processIdentifier }
 
-    /// How long a file may become that it writes, in bytes: what is longer the system refuses, as on a full disk.
+    /// Limits the length of the files that it writes, in bytes: the kernel refuses more, as on a full disk.
     func limitFiles(to size: String) throws {
         let (status, _, errors) = try run("prlimit", ["--pid", "\(processIdentifier)", "--fsize=\(size):"])
         #expect(status == .exited(0), "\(errors)")
     }
 
-    /// What it has logged so far.
+    /// The log so far.
     var log: String { contents(of: logPath) }
 
-    /// Waits until a log line says so; `false` if it does not.
+    /// Waits until a log line contains the text; `false` if none does.
     func logs(_ text: String) -> Bool {
         for _ in 0..<2_000 {
             if log.contains(text) { return true }
@@ -138,9 +138,9 @@ final class StoreUnderTest {
         return output
     }
 
-    /// How long it has computed, in user code and in the kernel.
+    /// The processor time that it has used, in user code and in the kernel.
     var processorTime: Duration {
-        // The fields after the name, which may contain anything but a closing parenthesis behind it.
+        // The fields after the name, which may contain anything except a closing parenthesis behind it.
         let fields = contents(of: "/proc/\(child.processIdentifier)/stat").split(separator: ")").last?
             .split(separator: " ")
         let ticks = (fields?.dropFirst(11).prefix(2) ?? []).compactMap { Int($0) }.reduce(0, +)
@@ -208,7 +208,7 @@ struct Client {
         return true
     }
 
-    /// Asks for a value to be stored, however long it is.
+    /// Requests that a value of any length is stored.
     func set(_ key: String, _ value: String) {
         send("*3\r\n$3\r\nSET\r\n$\(key.utf8.count)\r\n\(key)\r\n$\(value.utf8.count)\r\n\(value)\r\n")
     }
@@ -218,7 +218,7 @@ struct Client {
         shutdown(descriptor, Int32(SHUT_WR))
     }
 
-    /// The next so many bytes, or less at the end of the stream.
+    /// The next `count` bytes, or fewer at the end of the stream.
     func receive(_ count: Int) -> [UInt8] {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 1 << 16)
@@ -230,16 +230,16 @@ struct Client {
         return bytes
     }
 
-    /// Whether something has come.
+    /// Whether a reply has arrived.
     var hasReply: Bool {
         var byte: UInt8 = 0
         return recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
     }
 
-    /// What INFO says of this.
+    /// The value of a field of INFO.
     func information(_ name: String) throws -> Substring {
         send("INFO\r\n")
-        // The length, and an end of line behind the text.
+        // The length, and an end of line after the text.
         var head = ""
         while !head.hasSuffix("\r\n") { head += String(decoding: receive(1), as: UTF8.self) }
         let length = try #require(Int(head.dropFirst().dropLast()))
@@ -247,7 +247,7 @@ struct Client {
         return try #require(lines.first { $0.hasPrefix(name + ":") }).dropFirst(name.count + 1)
     }
 
-    /// Waits until INFO says so; `false` if it does not.
+    /// Waits until a field of INFO has a value; `false` if it does not.
     func information(_ name: String, becomes value: String) throws -> Bool {
         for _ in 0..<2_000 {
             if try information(name) == value { return true }
@@ -256,7 +256,7 @@ struct Client {
         return false
     }
 
-    /// What comes next; `nil` at the end of the stream.
+    /// The next line; `nil` at the end of the stream.
     func receive() -> String? {
         var buffer = [UInt8](repeating: 0, count: 1 << 16)
         let count = recv(descriptor, &buffer, buffer.count, 0)

@@ -147,7 +147,7 @@ struct DaemonTests {
         for _ in 0..<60 { if let client = try? Client(store.path) { clients.append(client) } }
         clients[0].send("PING\r\n")
         #expect(clients[0].receive() == "+PONG\r\n", "\(store.log)")
-        // As long as nobody lets go, it waits: one that spun would take all of this second.
+        // While the clients stay connected, it waits: a spinning daemon would use all of this second.
         let before = store.processorTime
         sleep(1)
         #expect(store.processorTime - before < .milliseconds(500))
@@ -164,7 +164,7 @@ struct DaemonTests {
     func manyExpiries() throws {
         let store = try StoreUnderTest(name: "expiries")
         let client = try Client(store.path)
-        // All within 400 ms, a second from when they are sent.
+        // All within 400 ms, a second after they are sent.
         let loop = RunLoop.current
         var sent: [RunLoop.Instant] = []
         for start in stride(from: 0, to: 20_000, by: 1_000) {
@@ -172,8 +172,8 @@ struct DaemonTests {
             client.send((start..<start + 1_000).map { "SET k\($0) x PX \(1_000 + $0 / 50)\r\n" }.joined())
             #expect(client.receive(5_000) == Array(String(repeating: "+OK\r\n", count: 1_000).utf8))
         }
-        // The first key of each thousand is looked at until it is gone: not before its time, counted from before it
-        // was sent.
+        // The first key of each thousand is polled until it is gone: not before its time, counted from before it was
+        // sent.
         for (number, sent) in sent.enumerated() {
             repeat {
                 usleep(1_000)
@@ -190,7 +190,7 @@ struct DaemonTests {
 
     @Test("memory returns to its base after twenty thousand connections")
     func memory() throws {
-        // AddressSanitizer would keep what has been freed for a while.
+        // AddressSanitizer would keep freed memory for a while.
         let store = try StoreUnderTest(name: "memory", shell: "export ASAN_OPTIONS=quarantine_size_mb=0")
         let witness = try Client(store.path)
         func connect(_ count: Int) throws {
@@ -207,7 +207,7 @@ struct DaemonTests {
         try connect(5_000)
         let base = store.memory
         try connect(20_000)
-        // 40 bytes for each: less than anything of a connection that could be left.
+        // 40 bytes for each: less than any leftover of a connection.
         #expect(store.memory < base + 800_000, "\(base) before, \(store.memory) after")
         witness.close()
     }

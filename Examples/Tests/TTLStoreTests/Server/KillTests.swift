@@ -6,10 +6,10 @@ import Testing
 
 @Suite("A daemon that is killed", .serialized)
 struct KillTests {
-    /// `KILLS=100` is what `make kill-ttlstore` runs.
+    /// The number of kills; `make kill-ttlstore` sets `KILLS=100`.
     private static let kills = amount(of: "KILLS", usually: 3)
 
-    /// What one client has set: number by number to its keys in turn.
+    /// The keys set by one client: number by number to its keys in turn.
     private struct Writer {
         static let keys = 50
         let client: Client
@@ -35,7 +35,7 @@ struct KillTests {
         "what was acknowledged is there again, whenever it is killed", arguments: ["always", "everysec", "no"],
         ["1", "3"])
     func kills(sync: String, loops: String) throws {
-        // The log is written anew again and again, and killed in that too.
+        // The log is rewritten again and again, and the process is killed during that too.
         let arguments = ["--log-rewrite-size", "20kb", "--loops", loops]
         unlink(StoreUnderTest.changes(of: "kill\(sync)"))
         defer { unlink(StoreUnderTest.changes(of: "kill\(sync)")) }
@@ -72,7 +72,7 @@ struct KillTests {
                 reader.send("GET \(writer.name):\(number % Writer.keys)\r\n")
                 let reply = reader.receive() ?? ""
                 let value = reply.split(separator: "\r\n").last.flatMap { Int($0) } ?? -1
-                // It may be a later one, that was not acknowledged any more.
+                // It may be a later value that was no longer acknowledged.
                 #expect(value >= number && value < writer.sent, "\(number) in round \(round): \(reply)")
             }
         }

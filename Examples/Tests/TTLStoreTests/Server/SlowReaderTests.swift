@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Clients that read slowly", .serialized)
 struct SlowReaderTests {
-    /// What GET replies to.
+    /// The reply to GET.
     private func reply(_ size: Int, _ letter: String = "x") -> [UInt8] {
         Array("$\(size)\r\n\(String(repeating: letter, count: size))\r\n".utf8)
     }
@@ -33,7 +33,7 @@ struct SlowReaderTests {
 
     @Test("forty clients that ask for gigabytes and never read take little memory, and others are served")
     func never() throws {
-        // AddressSanitizer would keep what has been freed for a while.
+        // AddressSanitizer would keep freed memory for a while.
         let store = try StoreUnderTest(name: "never", shell: "export ASAN_OPTIONS=quarantine_size_mb=0")
         let writer = try Client(store.path)
         writer.set("a", String(repeating: "x", count: 1_000_000))
@@ -42,11 +42,11 @@ struct SlowReaderTests {
         let clients = try (0..<40).map { _ in try Client(store.path) }
         for client in clients { client.send(String(repeating: "GET a\r\n", count: 170)) }
         for _ in 0..<40 {
-            // As long as they are being served, this waits its turn.
+            // While they are being served, this waits its turn.
             writer.send("STRLEN a\r\n")
             #expect(writer.receive() == ":1000000\r\n")
         }
-        // For each a reply, and twice that in the moment in which a buffer grows.
+        // A reply for each, and twice that at the moment when a buffer grows.
         #expect(store.peakMemory - before < 40 * 3_000_000, "\(before) before, \(store.peakMemory) at most")
         for client in clients { client.close() }
         let whole = try Client(store.path)

@@ -34,7 +34,7 @@ struct EvictionTests {
             #expect(shop("EXISTS " + (0..<20).map { "keep\($0) " }.joined()) == ":20|")
             #expect(shop.store.table.usedMemory <= 50_400)
             #expect(shop.store.table.evicted > 800)
-            // Chosen among some keys each time, so that what goes is early rather than the earliest.
+            // Each is chosen among some keys, so that the removed ones are early, but not necessarily the earliest.
             let left = (0..<1_000).filter { shop("EXISTS k\($0)") == ":1|" }
             #expect(shop.store.table.evicted + left.count == 1_000)
             for key in left { _ = shop("DEL k\(key)") }

@@ -57,7 +57,7 @@ struct SharedTableTests {
             #expect(table.expired == one.store.table.expired, "seed \(seed)")
             #expect(table.usedMemory == one.store.table.usedMemory, "seed \(seed)")
             #expect(table.countWithExpiry == one.store.table.countWithExpiry, "seed \(seed)")
-            // No timer of a key that has gone is left anywhere.
+            // No timer of a removed key is left anywhere.
             _ = try group.loops[0].performAndWait { $0[Self.shop]!("FLUSHALL") }
             simulation.advance(by: .milliseconds(1))
             for loop in group.loops {
@@ -105,7 +105,7 @@ struct SharedTableTests {
         }
         let wrong = Log<String>()
         let rounds = 300
-        // Three at a time on each loop, so that nobody is through before the others begin.
+        // Three at a time on each loop, so that none finishes before the others begin.
         for (number, commands) in bound.entries.enumerated() {
             for part in 0..<3 {
                 commands.remote.perform { loop in
@@ -141,7 +141,7 @@ struct SharedTableTests {
             try? first.remote.performAndWait { _ in first.value.reply(to: words) }
         }
         #expect(say("GET", "sum")?.hasSuffix("|\(9 * rounds)|") == true)
-        // What has a time to live is gone soon.
+        // Keys with a time to live are gone soon.
         #expect(eventually { say("DBSIZE") == ":\(8 + 1 + 2 * rounds)|" })
         #expect(say("FLUSHALL") == "+OK|")
         #expect(table.usedMemory == 0)

@@ -1,16 +1,16 @@
 import RunLoopKit
 
-/// What a client knows of a key that it alone sets: to which numbers, for how long, and which of that was acknowledged.
+/// A client's knowledge of a key that it alone sets: the numbers, the times to live, and the acknowledgements.
 struct KnownKey {
     private struct Setting {
         let number: Int
-        /// How long it is to live, if not for ever.
+        /// The time to live; `nil` for none.
         let life: Duration?
         let sent: RunLoop.Instant
         var acknowledged: RunLoop.Instant?
 
         func mayBeThere(_ asked: RunLoop.Instant, _ allowance: Duration) -> Bool {
-            // Nobody knows when it came if that was not acknowledged.
+            // The time of arrival is unknown without an acknowledgement.
             guard let life, let acknowledged else { return true }
             return asked <= acknowledged + life + allowance
         }
@@ -20,7 +20,7 @@ struct KnownKey {
         }
     }
 
-    // Requests come in the order in which they were sent, if they come.
+    // Requests that arrive do so in the order in which they were sent.
     private var settings: [Setting] = []
 
     mutating func send(_ number: Int, life: Duration?, at instant: RunLoop.Instant) {
@@ -31,7 +31,7 @@ struct KnownKey {
         if let index = settings.lastIndex(where: { $0.number == number }) { settings[index].acknowledged = instant }
     }
 
-    /// It was not set.
+    /// Notes that a number was not set.
     mutating func refuse(_ number: Int) {
         settings.removeAll { $0.number == number }
     }
@@ -39,10 +39,10 @@ struct KnownKey {
     /// Whether a store that loses and forgets nothing may give this answer.
     ///
     /// - Parameters:
-    ///   - asked: when the question was sent; all that was set before is known.
-    ///   - answered: when the answer came.
+    ///   - asked: the time when the question was sent; all earlier settings are known.
+    ///   - answered: the time when the answer came.
     ///   - allowance: how much earlier or later the end of a life may be.
-    ///   - isSafe: whether what was acknowledged then has to be there.
+    ///   - isSafe: whether a setting acknowledged at an instant has to be there.
     func mayBe(
         _ value: Int?, asked: RunLoop.Instant, answered: RunLoop.Instant, allowance: Duration,
         isSafe: (RunLoop.Instant) -> Bool

@@ -1,7 +1,7 @@
 import RunLoopKit
 import RunLoopUnix
 
-/// One of the clients of the week: it sets numbers, and looks for what it has set. One request is under way at a time.
+/// One of the clients of the week: it sets numbers, and looks up its keys. One request is under way at a time.
 final class WeekClient {
     private enum Request {
         case set(key: Int, number: Int)
@@ -71,7 +71,7 @@ final class WeekClient {
         next += 1
     }
 
-    /// - Returns: how many bytes were a whole reply.
+    /// - Returns: the number of bytes in a whole reply.
     private func receive(_ text: String) -> Int {
         guard let end = text.firstIndex(of: "\r\n") else { return 0 }
         let line = text[..<end]
@@ -85,7 +85,7 @@ final class WeekClient {
         answers += 1
         switch underWay {
         case .set(let key, let number):
-            // A full disk refuses.
+            // A store on a full disk refuses.
             if line == "+OK" {
                 keys[key].acknowledge(number, at: loop.now)
                 week.hasAcknowledged()

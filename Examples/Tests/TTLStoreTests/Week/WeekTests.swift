@@ -13,17 +13,17 @@ import Testing
 /// A week of a store and fifty clients: links that are cut, hosts that crash, a disk that is full, clocks that are set.
 final class Week {
     private let sync: String
-    /// The store is to keep what it acknowledges as with this policy.
+    /// The store is to keep acknowledged changes as with this policy.
     private let promise: String
     private var crashes: [RunLoop.Instant] = []
     /// Crashes the store: called when it acknowledges something.
     private var crash: (() -> Void)?
     private(set) var failures: [String] = []
-    /// What had happened when the first of them was found.
+    /// The history when the first failure was found.
     private(set) var picture = ""
     private weak var simulation: Simulation?
     private(set) var answers = 0
-    /// By how much a key may live longer than it should, or shorter, because the clock was set.
+    /// The time by which a key may live longer or shorter than it should, because the clock was set.
     private(set) var allowance = Duration.seconds(2)
 
     init(sync: String, promise: String? = nil) {
@@ -40,7 +40,7 @@ final class Week {
         crash = nil
     }
 
-    /// Whether what was acknowledged then has to be there.
+    /// Whether a change acknowledged at that instant has to be there.
     func isSafe(_ instant: RunLoop.Instant) -> Bool {
         promise == "always" || crashes.allSatisfy { $0 < instant || instant + .seconds(2) < $0 }
     }
@@ -70,7 +70,7 @@ final class Week {
                 // The service manager starts it again.
                 if !store.isRunning { store.start() }
             }
-            // One that has just been started hears of it, too.
+            // A store that has just been started learns of it, too.
             simulation.advance(by: .seconds(1))
             store.send(.terminate)
             simulation.advance(by: .seconds(100))
@@ -89,7 +89,7 @@ final class Week {
     ) {
         switch kind {
         case 0...1, 7:
-            // At the moment when a client relies on something. Whoever is killed loses nothing that was written.
+            // At the moment when a client relies on an acknowledgement. A killed store loses nothing that was written.
             crash = { [self] in
                 if kind == 7 { return store.send(.kill) }
                 crashes.append(simulation.now)

@@ -6,7 +6,7 @@ extension RandomScenario {
         for verb in makeVerbs(at: at) { actions.append(Scenario.ActionEntry(at: at, verb: verb)) }
     }
 
-    /// For one of all that the scenario has, or for a mode.
+    /// Verbs for one of the scenario's items, or for a mode.
     private mutating func makeVerbs(at time: Int64) -> [Scenario.ActionEntry.Verb] {
         let counts = [timers.count, sources.count, links.count, named.count, countdowns.count]
         var index = Int(random.number(in: 0...Int64(max(0, counts.reduce(0, +) - 1))))
@@ -88,7 +88,7 @@ extension RandomScenario {
         }
     }
 
-    /// Past, exactly now, or future in equal parts.
+    /// Makes a fire date that is past, exactly now, or future, equally often.
     mutating func makeFireDate(near time: Int64) -> Int64 {
         switch random.number(in: 0...2) {
         case 0: max(0, time - makeStretch(steps: 8))
@@ -97,7 +97,7 @@ extension RandomScenario {
         }
     }
 
-    /// Half of the time a mode that the timer was given, so that taking it away has an effect.
+    /// A mode of the timer half of the time, so that a removal has an effect.
     mutating func makeMemberMode(of timer: Scenario.TimerEntry) -> String {
         if !timer.modes.isEmpty, random.chance(50) { return random.pick(timer.modes) }
         return random.pick(Self.runnableModes + ["common"])

@@ -49,7 +49,7 @@ extension RandomScenario {
         return Scenario.RunEntry(mode: mode, from: from, until: until)
     }
 
-    /// A run that is due while the loop is busy and is to end when that ends: it makes one pass, full of late items.
+    /// A run that is due while the loop is busy and ends with the busy period: it makes one pass, full of late items.
     mutating func makeLateRun(in mode: String) -> Scenario.RunEntry {
         let entry = random.pick(busy)
         return Scenario.RunEntry(mode: mode, from: makeTime(during: entry), until: entry.at + entry.duration)

@@ -24,7 +24,7 @@ extension RandomScenario {
         return source
     }
 
-    /// A few calls a second, seldom one in every frame: what is called often makes the test long, not better.
+    /// A few calls a second, seldom one in every frame: a frequent call makes the test longer, not better.
     private mutating func makeLink(number: Int) -> Scenario.LinkEntry {
         let rate = random.pick([24, 30, 60, 60, 240])
         var link = Scenario.LinkEntry(name: "L\(number + 1)", rate: rate, modes: random.chance(5) ? [] : makeModes())

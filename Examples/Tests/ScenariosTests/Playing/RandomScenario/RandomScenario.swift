@@ -1,7 +1,7 @@
 import ExampleTestSupport
 import Scenarios
 
-/// Random scenarios that go for the corners: equal times, limits on grid points, membership that changes in a pass.
+/// Random scenarios that aim for corner cases: equal times, limits on grid points, membership that changes in a pass.
 ///
 /// The same seed always makes the same scenario; `describe` prints it for the command-line player.
 struct RandomScenario {
@@ -24,7 +24,7 @@ struct RandomScenario {
     var countdowns: [Scenario.CountdownEntry] = []
     var busy: [Scenario.BusyEntry] = []
     var actions: [Scenario.ActionEntry] = []
-    /// Where busy work or a run is meant to begin or end: times that other entries should share.
+    /// The times when busy work or a run is meant to begin or end, to be shared by other entries.
     var moments: [Int64]
 
     init(seed: UInt64) {
@@ -34,12 +34,12 @@ struct RandomScenario {
         moments = [duration]
     }
 
-    /// The order of the calls is part of what a seed means.
+    /// The order of the calls is part of the meaning of a seed.
     mutating func makeScenario() -> Scenario {
         let commonModes = random.pick([
             [], [], ["tracking"], ["tracking"], ["modal"], ["tracking", "modal"], ["default"],
         ])
-        // Less than half of the scenarios have only what every loop has.
+        // Less than half of the scenarios have only the basic items of every loop.
         let hasOthers = random.chance(60)
         let timerCount = random.chance(hasOthers ? 30 : 3) ? 0 : random.number(in: 1...(hasOthers ? 3 : 6))
         for number in 0..<timerCount { timers.append(makeTimer(number: Int(number), of: Int(timerCount))) }
@@ -71,7 +71,7 @@ extension RandomScenario {
         return step * random.number(in: 0...steps)
     }
 
-    /// A time that comes while the loop is busy, so that what is due then is late.
+    /// A time that comes while the loop is busy, so that items due then are late.
     mutating func makeTime(during entry: Scenario.BusyEntry) -> Int64 {
         entry.at + min(entry.duration, step * random.number(in: 0...(entry.duration / step + 1)))
     }

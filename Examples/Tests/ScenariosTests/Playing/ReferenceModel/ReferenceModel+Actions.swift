@@ -1,7 +1,7 @@
 import Scenarios
 
 extension ReferenceModel {
-    /// Does what an action says; on what is invalid nothing (rule 18).
+    /// Performs an action; an action on an invalid item does nothing (rule 18).
     mutating func perform(_ verb: Scenario.ActionEntry.Verb) {
         switch verb {
         case .invalidate(let name):
@@ -53,7 +53,7 @@ extension ReferenceModel {
         rearm(timers[timer].item, at: date)
     }
 
-    /// Lets go of the player's hold on a target (rules 8, 23); a second time nothing (rule 18).
+    /// Releases the player's hold on a target (rules 8, 23); a second call does nothing (rule 18).
     mutating func drop(target name: String) {
         dropTargetOfSource(name)
         guard let timer = timers.firstIndex(where: { $0.entry.target?.name == name }),

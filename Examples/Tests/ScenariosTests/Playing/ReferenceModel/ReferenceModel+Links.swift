@@ -2,14 +2,14 @@ import Scenarios
 
 /// Display links: R192–R205, and rules 27 and 33 of the format.
 extension ReferenceModel {
-    /// What a link has besides its item.
+    /// The state of a link besides its item.
     struct LinkState {
         var entry: Scenario.LinkEntry
         /// An index into `items`.
         var item: Int
-        /// It is called in every so many frames.
+        /// The number of frames from one call to the next.
         var step: Int64
-        /// The first frame since the call before whose turn it was or will be.
+        /// The first turn since the previous call, past or future, as a frame.
         var turn: Int64 = 0
         /// The frame that it waits for: the turn, or a later one.
         var aim: Int64 = 0
@@ -18,7 +18,7 @@ extension ReferenceModel {
         var callCount = 0
         var isPaused = false
         var isValid = true
-        /// When the meter last had a reading, and the frames since.
+        /// The time of the meter's last reading, and the frames since.
         var meterBegin: Int64?
         var meterCount: Int64 = 0
 
@@ -42,7 +42,7 @@ extension ReferenceModel {
         }
     }
 
-    /// The n whose rate / n comes nearest to what is preferred; of two equally near the smaller (R200).
+    /// The n whose rate / n comes nearest to the preferred rate; of two equally near the smaller (R200).
     private static func step(of entry: Scenario.LinkEntry) -> Int64 {
         guard entry.preferred > 0 else { return 1 }
         var best = 1
@@ -69,7 +69,7 @@ extension ReferenceModel {
         if !isInLoop(item) { items[item].arming = nil }
     }
 
-    /// One that was added through the common modes is in the loop even if each of them has been taken away.
+    /// A link that was added through the common modes is in the loop even if each of them has been taken away.
     private func isInLoop(_ item: Int) -> Bool { !items[item].joinings.isEmpty || items[item].isCommon }
 
     /// Its first call is in the first frame after now.
@@ -124,7 +124,7 @@ extension ReferenceModel {
                 timestamp: state.date(of: frame), dropped: Int64(dropped)))
         if state.entry.hasMeter { measure(link, state.date(of: frame)) }
         now += state.entry.busy
-        // A turn that has passed meanwhile is not late but lost: the link waits for a frame that is still to come.
+        // A turn that has passed meanwhile is not late but lost: the link waits for a future frame.
         setTurn(frame + state.step, link)
         links[link].aim = max(links[link].turn, state.frame(at: now) + 1)
         rearm(state.item, at: state.date(of: links[link].aim))

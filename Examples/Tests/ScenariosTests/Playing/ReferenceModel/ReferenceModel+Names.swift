@@ -4,7 +4,7 @@ import Scenarios
 extension ReferenceModel {
     // MARK: Named timers
 
-    /// What a name has besides its item.
+    /// The state of a name besides its item.
     struct NamedState {
         /// The latest scheduling.
         var entry: Scenario.NamedEntry
@@ -17,7 +17,7 @@ extension ReferenceModel {
         var isScheduled = true
     }
 
-    /// Schedules a name, whatever it had before; the count of its actions goes on.
+    /// Schedules a name, replacing its timer; the count of its actions continues.
     mutating func schedule(_ entry: Scenario.NamedEntry) {
         let item = named[entry.name]?.item ?? makeItem(.named(entry.name), isEverywhere: true)
         let next = now + (entry.repeats && entry.fireInstantly ? 0 : entry.interval)
@@ -52,7 +52,7 @@ extension ReferenceModel {
 
     // MARK: Countdowns
 
-    /// What a countdown has besides its item.
+    /// The state of a countdown besides its item.
     struct CountdownState {
         var entry: Scenario.CountdownEntry
         /// An index into `items`.
@@ -60,8 +60,8 @@ extension ReferenceModel {
         var remaining: Int64?
         var tickCount = 0
         var isRunning = false
-        /// The point that it waits for. While it is paused, as far after now as it was when the pause began; negative
-        /// if points had passed that a busy loop could not tell of. Nil before the first resume.
+        /// The point that it waits for. During a pause, its distance from now as of the beginning of the pause;
+        /// negative if points had passed that a busy loop could not report. Nil before the first resume.
         var next: Int64?
         /// The tick at which a grid begins stands for no interval.
         var isAtBeginning = true
@@ -76,7 +76,7 @@ extension ReferenceModel {
         countdowns.firstIndex { $0.entry.name == name }
     }
 
-    /// Begins a grid at once, or goes on with the one that was paused; nothing on one that has finished.
+    /// Begins a grid at once, or continues a paused one; does nothing on a finished countdown.
     mutating func resume(countdown: Int) {
         let state = countdowns[countdown]
         guard state.remaining != 0 else { return }
@@ -99,7 +99,7 @@ extension ReferenceModel {
         items[countdowns[countdown].item].arming = nil
     }
 
-    /// Takes off all intervals that have passed, and prints once.
+    /// Subtracts all intervals that have passed, and prints once.
     mutating func tick(_ countdown: Int) {
         var state = countdowns[countdown]
         guard let next = state.next else { return }

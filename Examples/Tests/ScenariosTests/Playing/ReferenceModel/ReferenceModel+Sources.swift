@@ -2,7 +2,7 @@ import Scenarios
 
 /// Timer sources on the main loop: R170–R189, and rules 26 and 32 of the format.
 extension ReferenceModel {
-    /// What a source has besides its item.
+    /// The state of a source besides its item.
     struct SourceState {
         var entry: Scenario.SourceEntry
         /// An index into `items`.
@@ -13,12 +13,12 @@ extension ReferenceModel {
         var isActive = false
         var suspensions = 0
         var isCancelled = false
-        /// The cancel handler has been called, and the handlers have been let go (R189).
+        /// Whether the cancel handler has been called, and the handlers have been released (R189).
         var isOver = false
         /// Whether the player still holds the target; true for a source without one.
         var playerHoldsTarget = true
 
-        /// The first point that has not been delivered; nil once a source that fires once has.
+        /// The first point that has not been delivered; nil after the delivery of a source that fires once.
         var nextPoint: Int64? {
             if entry.interval == 0, pointsDelivered > 0 { return nil }
             return entry.start + pointsDelivered * entry.interval
@@ -37,7 +37,7 @@ extension ReferenceModel {
 
     // MARK: Life
 
-    /// Nothing on one that is active (R170).
+    /// Activates a source; does nothing if it is active (R170).
     mutating func activate(_ source: Int) {
         guard !sources[source].isActive else { return }
         sources[source].isActive = true
@@ -50,7 +50,7 @@ extension ReferenceModel {
         items[sources[source].item].arming = nil
     }
 
-    /// The last matching resume arms anew; one without a suspension activates, or does nothing.
+    /// The last matching resume arms anew; a resume without a suspension activates, or does nothing.
     mutating func resume(_ source: Int) {
         guard sources[source].suspensions > 0 else { return activate(source) }
         sources[source].suspensions -= 1
@@ -64,8 +64,8 @@ extension ReferenceModel {
         arm(source)
     }
 
-    /// Arms a source for what it has to call next, if it is neither inactive nor suspended: for its cancel handler now
-    /// (R186, R187), or else for its next point, which may have passed.
+    /// Arms a source for its next call, if it is neither inactive nor suspended: for its cancel handler now (R186,
+    /// R187), or else for its next point, which may have passed.
     private mutating func arm(_ source: Int) {
         let state = sources[source]
         guard state.isActive, state.suspensions == 0 else { return }
@@ -95,7 +95,7 @@ extension ReferenceModel {
         arm(source)
     }
 
-    /// The handlers go with it, and with them the hold on a strong target (R189).
+    /// Calls the cancel handler; then the handlers are released, and with them the hold on a strong target (R189).
     private mutating func callCancelHandler(_ source: Int) {
         note(.cancelled(name: sources[source].entry.name))
         sources[source].isOver = true
@@ -103,7 +103,7 @@ extension ReferenceModel {
         if !sources[source].playerHoldsTarget { note(.deinit(name: target.name)) }
     }
 
-    /// Lets go of the player's hold on a source's target; a weakly held one cancels its source as it goes.
+    /// Releases the player's hold on a source's target; a weakly held target cancels its source at its deinit.
     mutating func dropTargetOfSource(_ name: String) {
         guard let source = sources.firstIndex(where: { $0.entry.target?.name == name }),
             let target = sources[source].entry.target, sources[source].playerHoldsTarget

@@ -1,24 +1,24 @@
 import Scenarios
 
 extension ReferenceModel {
-    /// What a timer has besides its item.
+    /// The state of a timer besides its item.
     struct TimerState {
         var entry: Scenario.TimerEntry
         /// An index into `items`.
         var item: Int
         /// The first point of the current grid.
         var anchor: Int64
-        /// How many points of the current grid had passed at its latest scheduled fire.
+        /// The number of points of the current grid that had passed at its latest scheduled fire.
         var pointsCounted: Int64 = 0
         var fireCount = 0
         var isValid = true
         /// Whether the player still holds the target; true for a timer without one.
         var playerHoldsTarget = true
 
-        /// The default of R98 is applied here too, so that a scenario built by hand means what a file means.
+        /// The default of R98 is applied here too, so that a scenario built by hand means the same as a file.
         var interval: Int64 { entry.interval > 0 ? entry.interval : 100_000 }
 
-        /// How many points of the current grid lie at or before `time`, which is not before the anchor.
+        /// The number of points of the current grid at or before `time`, which is not before the anchor.
         func points(upTo time: Int64) -> Int64 { (time - anchor) / interval + 1 }
     }
 
@@ -41,7 +41,8 @@ extension ReferenceModel {
         }
     }
 
-    /// The grid points up to now that had no scheduled fire of their own (rule 21); counts them, and the one fired now.
+    /// The grid points up to now that had no scheduled fire of their own (rule 21); counts them, and the point fired
+    /// now.
     mutating func countMissedPoints(of timer: Int) -> Int64 {
         guard timers[timer].entry.repeats else { return 0 }
         let points = timers[timer].points(upTo: now)

@@ -1,6 +1,6 @@
 import Scenarios
 
-/// What playing a scenario on virtual time must print, worked out a second time by the simplest means.
+/// The expected output of playing a scenario on virtual time, worked out a second time by the simplest means.
 ///
 /// It shares nothing with the loop but the rules of the scenario format, which the comments here give by number: no
 /// heap, no lanes, no driver. Every step looks at every item, and a nested run is a recursive call. Where the player
@@ -14,7 +14,7 @@ struct ReferenceModel {
         return model.events
     }
 
-    /// What the loop calls when an item is due.
+    /// The work that the loop calls when an item is due.
     enum Work {
         case action(Scenario.ActionEntry.Verb)
         case busy(Int64)
@@ -29,7 +29,7 @@ struct ReferenceModel {
         case countdown(Int)
     }
 
-    /// Anything that is armed for a date: an action, a busy entry, a run, or whatever fires.
+    /// An item that is armed for a date: an action, a busy entry, a run, or anything that fires.
     struct Item {
         var work: Work
         var date: Int64
@@ -39,10 +39,10 @@ struct ReferenceModel {
         var joinings: [String: Int] = [:]
         /// Whether it was added to the common modes, and so joins every mode made common later.
         var isCommon = false
-        /// Whether it takes part in whatever mode runs; then it joins none.
+        /// Whether it takes part in every mode; then it joins none.
         var isEverywhere = false
 
-        /// The number of its joining of a mode; 0 for what takes part in all.
+        /// The number of its joining of a mode; 0 for an item that takes part in all.
         func joining(_ mode: String) -> Int? { isEverywhere ? 0 : joinings[mode] }
     }
 
@@ -65,7 +65,7 @@ struct ReferenceModel {
     var links: [LinkState] = []
     var named: [String: NamedState] = [:]
     var countdowns: [CountdownState] = []
-    /// What the events say of their thread: nothing where all there is are the loop's timers.
+    /// The thread that the events name; `nil` if the loop's timers are all there is.
     private let thread: String?
     var events: [ScenarioEvent] = []
 
@@ -140,8 +140,9 @@ struct ReferenceModel {
 extension ReferenceModel {
     /// Runs the loop in `mode` until `limit` (rule 13).
     ///
-    /// What is due exactly at the limit still fires, so the run ends only when a pass at the limit found nothing to do,
-    /// or when the clock has gone beyond it. A limit that is not in the future allows exactly one pass.
+    /// An item that is due exactly at the limit still fires, so the run ends only when a pass at the limit found
+    /// nothing to do, or when the clock has passed the limit. A limit that is not in the future allows exactly one
+    /// pass.
     mutating func run(in mode: String, until limit: Int64) {
         runningModes.append(mode)
         defer { runningModes.removeLast() }
@@ -166,10 +167,10 @@ extension ReferenceModel {
         now = max(now, earliest)
     }
 
-    /// Calls what is due in `mode` at the present reading of the clock, and tells whether anything was called.
+    /// Calls the items due in `mode` at the present reading of the clock, and returns whether anything was called.
     ///
-    /// What the pass may call is settled at its start (rules 9, 10, 11): nothing can enter it later, and whatever was
-    /// armed anew, or left the mode, even if it came back, has dropped out of it.
+    /// The candidates of the pass are settled at its start (rules 9, 10, 11): nothing can enter it later, and an item
+    /// that was armed anew, or left the mode, even if it came back, has dropped out of it.
     mutating func pass(in mode: String) -> Bool {
         let candidates = dueItems(in: mode)
         var didCall = false
@@ -191,7 +192,7 @@ extension ReferenceModel {
         return due.count < 2 ? due : due.sorted { ($0.date, $0.arming) < ($1.date, $1.arming) }
     }
 
-    /// Calls an item, which is not armed meanwhile; what repeats is armed again when that is over (rule 12).
+    /// Calls an item, which is not armed meanwhile; a repeating item is armed again afterwards (rule 12).
     ///
     /// - Returns: whether anything was called; a link may put its call off.
     mutating func call(_ item: Int) -> Bool {
