@@ -1,3 +1,5 @@
+#if Adapters
 internal import RunLoopCore
 
 extension LoopMetrics: Opaque {}
+#endif
