@@ -103,7 +103,7 @@ struct PerformAndWaitTests {
             let thread = LoopThread { loop in
                 loop.add(CustomSource(), forMode: .default)
                 loop.perform(afterDelay: .milliseconds(5)) {
-                    loop.add(CustomSource(), forMode: panel)
+                    loop.add(CustomSource(), forMode: RunLoop.Modes(panel))
                     loop.run(in: panel)
                 }
             }

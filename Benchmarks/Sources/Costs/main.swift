@@ -424,8 +424,8 @@ private let operations: [(name: String, run: () -> Never)] = [
             let mode = RunLoop.Mode("panel")
             let timer = Timer(at: loop.now + hour) { _ in }
             let turn = {
-                loop.add(timer, forMode: mode)
-                loop.remove(timer, fromMode: mode)
+                loop.add(timer, forMode: RunLoop.Modes(mode))
+                loop.remove(timer, fromMode: RunLoop.Modes(mode))
             }
             turn()
             measured {

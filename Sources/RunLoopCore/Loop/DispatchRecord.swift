@@ -136,6 +136,11 @@ final class DispatchRecord: Sendable {
 extension RunLoop {
     /// The call that the loop is making is about to take virtual time: its thread works, or waits for another one.
     package func callTakesTime() {
+        if isWatched { watchedCallTakesTime() }
+    }
+
+    @inline(never)
+    private func watchedCallTakesTime() {
         record?.takesTime()
     }
 }

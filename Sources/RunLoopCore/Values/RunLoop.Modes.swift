@@ -6,7 +6,7 @@ extension RunLoop {
     /// loop.perform(inModes: [.default, "panel"]) { … }
     /// ```
     ///
-    /// Where something is scheduled, you may also give a ``Mode-swift.struct`` in a variable. A value and `Sendable`.
+    /// A ``Mode-swift.struct`` in a variable is given as `Modes(mode)`. A value and `Sendable`.
     public struct Modes: Sendable, Hashable, ExpressibleByArrayLiteral, ExpressibleByStringLiteral {
         package var explicit: ModeSet
         package var groups = Groups()

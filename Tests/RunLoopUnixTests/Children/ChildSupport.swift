@@ -33,7 +33,7 @@ func end(of child: ChildProcess) throws -> ChildProcess.ExitStatus {
     var result: ChildProcess.ExitStatus?
     let loop = RunLoop.current
     let ending: RunLoop.Mode = "ending"
-    try loop.add(ChildSource(child) { result = $1 }, forMode: ending)
+    try loop.add(ChildSource(child) { result = $1 }, forMode: RunLoop.Modes(ending))
     precondition(loop.run(in: ending, until: loop.now + .seconds(30)) == .finished, "the child does not end")
     return result!
 }

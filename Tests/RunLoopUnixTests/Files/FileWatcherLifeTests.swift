@@ -161,14 +161,14 @@ struct FileWatcherLifeTests {
             loop.stop()
         }
         try watcher.watch(directory.path, for: .created)
-        try loop.add(watcher, forMode: files)
+        try loop.add(watcher, forMode: RunLoop.Modes(files))
         let writer = Timer(timeInterval: .milliseconds(5), repeats: false) { [directory] _ in
             directory.write("", to: "file")
         }
-        loop.add(writer, forMode: files)
+        loop.add(writer, forMode: RunLoop.Modes(files))
         #expect(loop.run(in: files, until: loop.now + .seconds(30)) == .stopped)
         #expect(names == ["file"])
-        loop.remove(watcher, fromMode: files)
+        loop.remove(watcher, fromMode: RunLoop.Modes(files))
         #expect(loop.run(in: files) == .finished)
     }
 

@@ -26,10 +26,10 @@ func run(
                 pipe.close()
             }
         }
-        try loop.add(reading, forMode: mode)
+        try loop.add(reading, forMode: RunLoop.Modes(mode))
     }
     var status: ChildProcess.ExitStatus?
-    try loop.add(ChildSource(child) { status = $1 }, forMode: mode)
+    try loop.add(ChildSource(child) { status = $1 }, forMode: RunLoop.Modes(mode))
     loop.run(in: mode)
     return (try #require(status), texts[0].string, texts[1].string)
 }
