@@ -71,8 +71,8 @@ public final class RunLoop {
     /// The buffer for collected mail. Empty between collections, but with its capacity.
     @exclusivity(unchecked) var mail = Mailbox<RunLoop>.Mail()
 
-    /// Whose job is running.
-    @exclusivity(unchecked) var runningJobs: UnownedReference<JobQueue>?
+    /// The item whose job is running: a `JobQueue`, which no other code sets.
+    @exclusivity(unchecked) var jobItem: UnownedReference<UntimedItem>?
 
     /// The calls that the loop is making, while a monitor looks.
     @exclusivity(unchecked) var record: DispatchRecord? { didSet { calledMayBeWatched() } }

@@ -96,8 +96,8 @@ extension RunLoop {
         // the loop.
         @inline(__always)
         private func run(_ entry: Entry, in loop: RunLoop) {
-            let outer = loop.runningJobs
-            loop.runningJobs = UnownedReference(self)
+            let outer = loop.jobItem
+            loop.jobItem = UnownedReference(self)
             running = entry
             // A call of a task, where it was started, if it is a loop's.
             loop.dispatch(
@@ -118,7 +118,7 @@ extension RunLoop {
                 }
             }
             running = nil
-            loop.runningJobs = outer
+            loop.jobItem = outer
             loop.statistics.jobs += 1
         }
 

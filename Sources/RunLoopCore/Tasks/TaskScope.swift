@@ -76,6 +76,6 @@ final class TaskScope: Sendable {
 extension RunLoop.Remote {
     /// The queue whose job the calling thread runs, if it is one of this loop's.
     var runningJobs: UnownedReference<RunLoop.JobQueue>? {
-        installedReference?.with { $0.runningJobs }
+        installedReference?.with { loop in loop.jobItem.map { UnownedReference(address: $0.address) } }
     }
 }
