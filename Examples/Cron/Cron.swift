@@ -27,7 +27,7 @@ struct Cron: ParsableCommand {
     @Option(help: "How long a command that was asked to end has until it is killed.")
     var grace = TimeSpan("5s")!
 
-    @Option(help: "How long commands may go on at the stop, until they are asked to end.")
+    @Option(help: "The time that running commands have at the stop before they are asked to end.")
     var drain = TimeSpan("30s")!
 
     @Option(help: "What to log: trace, debug, info, notice, warning, error or critical.")

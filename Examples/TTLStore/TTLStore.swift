@@ -39,7 +39,7 @@ struct TTLStore: ParsableCommand {
     @Option(help: "How much memory keys and values may take, for example 100mb; 0 for no limit.")
     var maxmemory = ByteCount(bytes: 0)
 
-    @Option(help: "What goes when memory is short: noeviction, volatile-ttl or allkeys-random.")
+    @Option(help: "The keys to remove when memory is short: noeviction, volatile-ttl or allkeys-random.")
     var maxmemoryPolicy = Store.Eviction.none
 
     @Option(help: "How much memory incomplete requests of all clients may take, for example 1gb; 0 for no limit.")

@@ -31,7 +31,7 @@ struct Explore: ParsableCommand {
     @Option(help: "How many schedules to try.")
     var schedules = 1000
 
-    @Option(help: "What the schedules follow from.")
+    @Option(help: "The seed of the schedules.")
     var seed: UInt64 = 0
 
     @Option(help: "The token of a schedule to play once more.")

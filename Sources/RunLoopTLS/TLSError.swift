@@ -59,7 +59,7 @@ extension TLSError.Kind {
         case .certificateRejected: "the peer's certificate is not acceptable"
         case .certificateMissing: "the client has shown no certificate: give it an identity"
         case .refusedByPeer: "the peer has broken off: its log says more"
-        case .truncated: "the stream was cut off: what came last may be incomplete"
+        case .truncated: "the stream was cut off: the last bytes may be incomplete"
         case .protocolViolation: "the peer has sent what TLS does not allow"
         }
     }

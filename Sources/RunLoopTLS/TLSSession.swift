@@ -30,7 +30,7 @@ public final class TLSSession {
         try self.init(client.context)
         SSL_set_connect_state(ssl)
         let refusal = TLSError(
-            .configuration, "\"\(serverName)\" cannot be the name of a server: give the one that its certificate is for"
+            .configuration, "\"\(serverName)\" cannot be the name of a server: give the name in its certificate"
         )
         guard !serverName.utf8.contains(0) else { throw refusal }
         var address = in6_addr()

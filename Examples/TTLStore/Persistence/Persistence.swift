@@ -55,13 +55,13 @@ final class Persistence {
             servers.onEach { $0.commands.writeError = reason }
         }
         changes.lossHandler = { [unowned self] error in
-            log.critical("\(error); what was written may be lost")
+            log.critical("\(error); written records may be lost")
             lossHandler(error)
         }
         changes.rewriteHandler = { [log] outcome in
             switch outcome {
             case .success(let length): log.info("the log is written anew, with \(length) bytes")
-            case .failure(let error): log.error("\(error); the old log goes on")
+            case .failure(let error): log.error("\(error); the old log stays in use")
             }
         }
     }

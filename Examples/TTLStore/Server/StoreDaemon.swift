@@ -61,7 +61,7 @@ final class StoreDaemon {
         defer { watchdog?.invalidate() }
         let status = daemon.run()
         guard persistence.isClosed else {
-            log.error("stopped in a hurry; what was not written yet is lost")
+            log.error("stopped in a hurry; unwritten changes are lost")
             return Status.ioError
         }
         log.info("stopped")

@@ -124,7 +124,7 @@ extension RunLoop {
 
         // MARK: Points for subclasses
 
-        var kind: ItemKind { fatalError("an item says what it is") }
+        var kind: ItemKind { fatalError("every item has a kind") }
         var hasHandler: Bool { fatalError("an item knows its handler") }
 
         /// Forgets the handler, if it has one. Calls `body`, and releases the handler only then, when everything is in

@@ -304,7 +304,7 @@ public final class RunLoop {
         }
         for state in modeStates + [otherModes] {
             let union = state.observers.reduce(into: Activity()) { $0.formUnion($1.observedActivities) }
-            precondition(union == state.observedActivities, "a mode has lost count of what is observed in it")
+            precondition(union == state.observedActivities, "a mode has lost count of its observed activities")
         }
     }
 }

@@ -103,7 +103,7 @@ struct Buffer<Element: ~Copyable>: ~Copyable {
     }
 
     private static func checked(_ pages: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer {
-        require(pages != nil, "there is no memory left for what a run loop holds")
+        require(pages != nil, "there is no memory left for the items and calls of a run loop")
         return pages.unsafelyUnwrapped
     }
 }

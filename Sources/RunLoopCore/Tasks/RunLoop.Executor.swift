@@ -143,7 +143,7 @@ final class JobReceiver: Sendable {
         guard !accepts(job, by: way) else { return }
         fatalError(
             "\(job.task) came to \(remote.mailbox.loopDescription), which has ended; "
-                + "end what lives on a loop before the loop ends")
+                + "end a loop's tasks and actors before the loop ends")
     }
 
     func checkIsolated() {

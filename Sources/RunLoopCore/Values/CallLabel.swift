@@ -20,7 +20,7 @@ package struct CallLabel: BitwiseCopyable, Equatable {
             if let index = names.firstIndex(of: name) { return UInt8(index + 3) }
             require(
                 names.count < 253,
-                "labels of calls are constants; give what differs from call to call a timer with a name")
+                "labels of calls are constants; use a timer with a name if each call needs its own label")
             names.append(name)
             return UInt8(names.count + 2)
         }

@@ -154,7 +154,7 @@ final class HostProcess: MachineProcess, @unchecked Sendable {
         machine.remove(self)
         guard let world, !world.isKilled else { return }
         // When its last thread has ended.
-        network.surroundings.schedule(at: network.surroundings.now, "a process is let go", on: machine.name) {
+        network.surroundings.schedule(at: network.surroundings.now, "a process is released", on: machine.name) {
             [network] in
             network.surroundings.simulation.letGo(of: world)
         }

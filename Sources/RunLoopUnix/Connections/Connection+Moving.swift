@@ -118,5 +118,5 @@ extension Connection {
     }
 }
 
-@available(*, unavailable, message: "what has arrived belongs to the thread of its loop")
+@available(*, unavailable, message: "a connection that has arrived belongs to the thread of its loop")
 extension Connection.Moved: Sendable {}

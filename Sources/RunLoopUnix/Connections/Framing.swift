@@ -53,7 +53,7 @@ public enum Framing {
     public static func delimited(
         by delimiter: [UInt8], upTo limit: Int = 64 * 1024, _ receive: @escaping MessageHandler
     ) -> Connection.ReceiveHandler {
-        require(!delimiter.isEmpty, "messages are told apart by a delimiter of at least one byte")
+        require(!delimiter.isEmpty, "a delimiter between messages has at least one byte")
         requireLimit(limit)
         // The position at which the search continues: no delimiter begins before it.
         var searched = 0

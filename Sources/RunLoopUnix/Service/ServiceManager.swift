@@ -95,7 +95,7 @@ public final class ServiceManager: Sendable {
     @discardableResult
     public func status(_ text: String) throws(ServiceManagerError) -> Bool {
         guard !text.utf8.contains(where: { $0 == 10 || $0 == 0 }) else {
-            throw .invalidMessage(text, reason: "a status is one line; what follows would be taken for other messages")
+            throw .invalidMessage(text, reason: "a status is one line; further lines would be taken for other messages")
         }
         return try send("STATUS=\(text)")
     }

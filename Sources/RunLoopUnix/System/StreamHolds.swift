@@ -1,3 +1,4 @@
+internal import CShims
 internal import Glibc
 internal import RunLoopKit
 
