@@ -60,7 +60,7 @@ struct DaemonServiceTests {
         #expect(steps.entries == ["stop accepting", "drain", "exit"])
     }
 
-    @Test("a cancellation hurries: what does not come to its end is not waited for")
+    @Test("a cancellation hurries: a drain that does not end is not waited for")
     func cancelled() async throws {
         let steps = Log<String>()
         let (isReady, ready) = AsyncStream.makeStream(of: Void.self)
@@ -109,7 +109,7 @@ struct DaemonServiceTests {
         #expect(steps.entries == ["exit"])
     }
 
-    @Test("what a set-up that fails has left in the loop has gone when the service ends")
+    @Test("items that a failing set-up has left in the loop are gone when the service ends")
     func leftovers() async {
         final class Slow: Sendable {
             let steps: Log<String>

@@ -32,7 +32,7 @@ struct Memory: LogHandler {
 
 @Suite("Logging")
 struct LoggingTests {
-    @Test("what a loop does is logged with its mode, and what it ignores as a notice")
+    @Test("a loop's actions are logged with their mode, and an ignored call as a notice")
     func trace() {
         let memory = Memory()
         withSimulation { simulation in
@@ -55,7 +55,7 @@ struct LoggingTests {
         #expect(lines[3].metadata["mode"] == nil)
     }
 
-    @Test("what a loop ignores while it ends is logged, too")
+    @Test("a call that a loop ignores while it ends is logged, too")
     func ending() {
         let memory = Memory()
         do {

@@ -60,7 +60,7 @@ struct DescriptorConformanceTests {
         }
     }
 
-    @Test("a descriptor can be watched for both, and what it is ready for is told", arguments: DriverKind.allCases)
+    @Test("a descriptor can be watched for both events, and each is reported if ready", arguments: DriverKind.allCases)
     func both(kind: DriverKind) throws {
         try kind.run { driver in
             let sockets = DescriptorPair(.socketPair)
@@ -85,7 +85,7 @@ struct DescriptorConformanceTests {
         }
     }
 
-    @Test("a look without sleeping finds what is ready", arguments: DriverKind.allCases)
+    @Test("a look without sleeping finds a ready descriptor", arguments: DriverKind.allCases)
     func look(kind: DriverKind) throws {
         try kind.run { driver in
             let pipe = DescriptorPair()
@@ -98,7 +98,7 @@ struct DescriptorConformanceTests {
         }
     }
 
-    @Test("what was ready before it was watched is reported", arguments: DriverKind.allCases)
+    @Test("a descriptor that was ready before it was watched is reported", arguments: DriverKind.allCases)
     func readyBefore(kind: DriverKind) throws {
         try kind.run { driver in
             let pipe = DescriptorPair()
@@ -123,7 +123,7 @@ struct DescriptorConformanceTests {
         }
     }
 
-    @Test("what was collected before unwatch is not taken back", arguments: DriverKind.allCases)
+    @Test("an event collected before unwatch is not taken back", arguments: DriverKind.allCases)
     func collected(kind: DriverKind) throws {
         try kind.run { driver in
             let pipe = DescriptorPair()
@@ -165,7 +165,7 @@ struct DescriptorConformanceTests {
         }
     }
 
-    @Test("a hang-up is reported to who reads", arguments: DriverKind.allCases)
+    @Test("a hang-up is reported to a reader", arguments: DriverKind.allCases)
     func hangUpOfWriter(kind: DriverKind) throws {
         try kind.run { driver in
             let pipe = DescriptorPair()
@@ -176,7 +176,7 @@ struct DescriptorConformanceTests {
         }
     }
 
-    @Test("a hang-up is reported to who writes", arguments: DriverKind.allCases)
+    @Test("a hang-up is reported to a writer", arguments: DriverKind.allCases)
     func hangUpOfReader(kind: DriverKind) throws {
         try kind.run { driver in
             let pipe = DescriptorPair()
@@ -189,7 +189,7 @@ struct DescriptorConformanceTests {
         }
     }
 
-    @Test("the end of a socket is reported to who reads", arguments: DriverKind.allCases)
+    @Test("the end of a socket is reported to a reader", arguments: DriverKind.allCases)
     func hangUpOfSocket(kind: DriverKind) throws {
         try kind.run { driver in
             let sockets = DescriptorPair(.socketPair)
@@ -201,7 +201,7 @@ struct DescriptorConformanceTests {
         }
     }
 
-    @Test("a closed descriptor is refused by name, and the driver goes on", arguments: DriverKind.allCases)
+    @Test("a closed descriptor is refused by name, and the driver keeps working", arguments: DriverKind.allCases)
     func closed(kind: DriverKind) throws {
         try kind.run { driver in
             // A number that no other test can be given meanwhile.

@@ -55,7 +55,7 @@ struct CronTests {
     }
 
     @Test(
-        "anything else is refused, with the field and what was found there",
+        "any other expression is refused, with the field and the text found there",
         arguments: [
             ("60 * * * *", .minute, "60"),
             ("1-60 * * * *", .minute, "60"),
@@ -116,7 +116,7 @@ struct CronTests {
     }
 
     @Test(
-        "an error says what is allowed",
+        "an error describes the allowed input",
         arguments: [
             ("60 * * * *", #"minute: found "60"; allowed: 0 to 59"#),
             ("* * * 13 *", #"month: found "13"; allowed: 1 to 12 or jan to dec"#),

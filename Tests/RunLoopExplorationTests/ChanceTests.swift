@@ -83,7 +83,7 @@ struct ChanceTests {
         Exploration().replay(token) { try talk($0, over: link, check) }
     }
 
-    @Test("what is lost is sent again and comes later")
+    @Test("lost data is sent again and arrives later")
     func losses() throws {
         let finding = try #require(
             explore(over: link(lossRate: 0.1)) { _, time in
@@ -162,7 +162,7 @@ struct ChanceTests {
         #expect(isShort && places(of: finding).allSatisfy { $0.contains("is delayed") }, "\(finding)")
     }
 
-    @Test("what cannot be is what usually is", arguments: [0, 11, Int.max])
+    @Test("an impossible choice counts as the usual one", arguments: [0, 11, Int.max])
     func impossible(value: Int) {
         let departure = ScheduleToken.Departure(
             place: "test sends to server", step: 0, instead: .possibility(value))

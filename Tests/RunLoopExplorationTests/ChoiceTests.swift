@@ -5,7 +5,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-@Suite("What exploration chooses, and what it leaves alone")
+@Suite("Choices that exploration makes, and choices that it leaves alone")
 struct ChoiceTests {
     @Test("two tasks of two steps: each order that there is comes, and no other")
     func allOrders() {
@@ -44,7 +44,7 @@ struct ChoiceTests {
         #expect(orders == ["aabb", "abab", "abba", "baab", "baba", "bbaa"])
     }
 
-    @Test("usually threads that have rested go on in the order in which they were started, as without exploration")
+    @Test("usually threads that have rested continue in the order in which they were started, as without exploration")
     func usualThreads() {
         func order(_ simulation: Simulation) -> [String] {
             let log = Log<String>()
@@ -93,7 +93,7 @@ struct ChoiceTests {
         #expect(finding.token.departures.count == 1, "\(finding)")
     }
 
-    @Test("a task that comes back from another thread may go on before one that has waited")
+    @Test("a task that returns from another thread may continue before one that has waited")
     func returning() {
         var orders: Set<String> = []
         _ = Exploration(schedules: 200).run { simulation in
@@ -111,7 +111,7 @@ struct ChoiceTests {
         #expect(orders == ["ab", "ba"])
     }
 
-    @Test("a picture says where another thread goes on than usually does")
+    @Test("a picture marks where a thread other than the usual one continues")
     func marked() throws {
         struct Unusual: Error {}
         let result = Exploration(schedules: 500).run { if order($0) == "bbaa" { throw Unusual() } }
@@ -162,7 +162,7 @@ struct ChoiceTests {
         #expect("\(try #require(explore(for: 3)).token.departures)" == "[a fault@0=1]")
     }
 
-    @Test("what may happen at any moment does, once, between two steps, and never without exploration")
+    @Test("an event that may happen at any moment happens once, between two steps, and never without exploration")
     func occasions() throws {
         func run(_ simulation: Simulation) throws {
             let (isClosed, isMissed) = (Flag(), Flag())

@@ -61,13 +61,13 @@ struct CrashTests {
         #expect(finding.nearest != nil)
     }
 
-    @Test("a store that acknowledges what is synced loses nothing, whenever it crashes")
+    @Test("a store that acknowledges only synced data loses nothing, regardless of when it crashes")
     func mended() {
         let finding = explore(isMended: true)
         #expect(finding == nil, "\(String(describing: finding))")
     }
 
-    @Test("what runs in a host's second life has other names: a schedule departs in the life that it says")
+    @Test("tasks in a host's second life have other names: a schedule departs in the life that it names")
     func lives() throws {
         let result = Exploration(schedules: 100, limits: .init(reportsLeaks: false)).run { simulation in
             let (log, starts) = (Log<String>(), Counter())

@@ -57,7 +57,7 @@ private func order(_ simulation: Simulation) throws {
 
 @Suite("Exploration")
 struct ExplorationTests {
-    @Test("a check and what follows from it, with a suspension between them: found, short, and replayed")
+    @Test("a fault from a suspension between a check and its action is found, kept short, and replayed")
     func checkThenAct() throws {
         func explore() -> Exploration.Finding? {
             guard case .failed(let finding) = Exploration(schedules: 500).run({ try withdraw($0, isMended: false) })

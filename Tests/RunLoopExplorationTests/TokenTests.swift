@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Tokens of schedules")
 struct TokenTests {
-    @Test("text and back, whatever the names", arguments: 0..<50 as Range<UInt64>)
+    @Test("a token survives a round trip through text, regardless of the names", arguments: 0..<50 as Range<UInt64>)
     func roundTrip(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         let letters = ["a", "B", " ", "@", ">", "=", ";", "%", ":", "*", "é", "\n", "\"", "%4", "🙂"]
@@ -24,7 +24,7 @@ struct TokenTests {
     }
 
     @Test(
-        "what is no token",
+        "a malformed token is refused",
         arguments: [
             "", "7", "x:", ":a@0>b", "7:a", "7:a@>b", "7:a@-1>b", "7:a@0", "7:a@0=x", "7:a@0=-1", "7:%@0>b",
             "7:%zz@0>b",

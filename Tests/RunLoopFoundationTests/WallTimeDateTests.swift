@@ -18,7 +18,7 @@ struct WallTimeDateTests {
         }
     }
 
-    @Test("what is too far away is as far away as can be")
+    @Test("dates that are too far away saturate")
     func saturation() {
         #expect(RunLoop.WallTime(Date.distantFuture) == .distantFuture)
         #expect(RunLoop.WallTime(Date.distantPast) == .distantPast)

@@ -139,7 +139,7 @@ extension RunLoop {
 
 @Suite("Children of simulated hosts are as those of the system", .timeLimit(.minutes(2)))
 struct ChildTests {
-    @Test("how a child ends is told, and its number is given back", arguments: ChildGround.allCases)
+    @Test("a child's ending is reported, and its process number is released", arguments: ChildGround.allCases)
     func ends(ground: ChildGround) throws {
         let lines = try ground.run { loop, log in
             let child = try ChildProcess.shell("exit 3")
@@ -152,7 +152,7 @@ struct ChildTests {
         #expect(lines == ["exited with code 3 true", "false"])
     }
 
-    @Test("what it writes comes, with the end of its streams", arguments: ChildGround.allCases)
+    @Test("a child's output arrives, with the end of its streams", arguments: ChildGround.allCases)
     func output(ground: ChildGround) throws {
         let lines = try ground.run { loop, log in
             let child = try ChildProcess.shell("echo out; echo err >&2", output: .pipe, error: .pipe)
@@ -163,7 +163,7 @@ struct ChildTests {
         #expect(lines.sorted() == ["1 out", "2 err", "end ended", "exited with code 0"])
     }
 
-    @Test("it reads what is written to it until the end", arguments: ChildGround.allCases)
+    @Test("a child reads everything that is written to it, until the end", arguments: ChildGround.allCases)
     func input(ground: ChildGround) throws {
         let lines = try ground.run { loop, log in
             let child = try ChildProcess.shell("cat", input: .pipe, output: .pipe)
@@ -215,7 +215,7 @@ struct ChildTests {
             lines.sorted() == ["ended by SIGKILL", "ended by SIGTERM", "exited with code 4", "ready", "ready"])
     }
 
-    @Test("a stop reaches what the child has started, in a group of its own", arguments: ChildGround.allCases)
+    @Test("stopping a child in its own group also stops processes that it started", arguments: ChildGround.allCases)
     func groups(ground: ChildGround) throws {
         let lines = try ground.run { loop, log in
             let child = try ChildProcess.shell(
@@ -247,7 +247,7 @@ struct ChildTests {
         #expect(lines == ["ended by SIGPIPE"])
     }
 
-    @Test("all that was written can be read when its end is told", arguments: ChildGround.allCases)
+    @Test("all of a child's output can be read when its end is reported", arguments: ChildGround.allCases)
     func lastWords(ground: ChildGround) throws {
         let lines = try ground.run { loop, log in
             let child = try ChildProcess.shell("exec head -c 200000 /dev/zero", output: .pipe)
@@ -262,7 +262,7 @@ struct ChildTests {
         #expect(lines == ["exited with code 0 200000"])
     }
 
-    @Test("what cannot be started is refused", arguments: ChildGround.allCases)
+    @Test("a child that cannot be started is refused", arguments: ChildGround.allCases)
     func refused(ground: ChildGround) throws {
         let lines = try ground.run { _, log in
             let attempts: [() throws -> ChildProcess] = [
@@ -331,7 +331,7 @@ struct ProcessTests {
         }
     }
 
-    @Test("children of a process that has ended go on, but a service's are ended", arguments: [false, true])
+    @Test("children of a process that has ended continue, but those of a service are ended", arguments: [false, true])
     func orphans(isService: Bool) {
         withSimulation { simulation in
             let network = SimulatedNetwork(simulation)
@@ -389,7 +389,7 @@ struct ProcessTests {
         }
     }
 
-    @Test("a child tells its time by its host's clock, is told when that is set, and has chance of its own")
+    @Test("a child uses its host's clock, is notified when that clock is set, and has random numbers of its own")
     func worlds() {
         withSimulation { simulation in
             let network = SimulatedNetwork(simulation)

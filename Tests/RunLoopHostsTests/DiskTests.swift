@@ -145,7 +145,7 @@ struct DiskTests {
         }
     }
 
-    @Test("a crash keeps what was synced, and of the rest a part from the first on; the last of it may be torn")
+    @Test("a crash keeps synced changes, and a leading part of the others, the last of which may be torn")
     func crashes() {
         var lengths: Set<Int> = []
         var names: Set<[String]> = []

@@ -118,7 +118,7 @@ struct FileEventTests {
         return (0..<80).map { step in bench.step(&random, events: (expected?[step].count ?? 1) - 1) }
     }
 
-    @Test("random changes of files are told in the same words")
+    @Test("random changes of files are reported in the same words")
     func random() throws {
         for seed in 0..<40 as Range<UInt64> {
             let directory = TemporaryDirectory()
@@ -137,7 +137,7 @@ struct FileEventTests {
         }
     }
 
-    @Test("what a test does to the files of a host is told there; a queue that is full tells of it")
+    @Test("a test's changes to the files of a host are reported there; a full queue reports its overflow")
     func scripted() {
         withSimulation { simulation in
             let network = SimulatedNetwork(simulation)

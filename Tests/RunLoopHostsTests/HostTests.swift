@@ -40,7 +40,7 @@ struct HostTests {
         }
     }
 
-    @Test("an error of the program ends its process, and is told")
+    @Test("an error of the program ends its process, and is reported")
     func failures() {
         withSimulation { simulation in
             let network = SimulatedNetwork(simulation)
@@ -191,7 +191,7 @@ struct HostTests {
         }
     }
 
-    @Test("what runs on one host is not seen on another: names of timers, values of a world, chance")
+    @Test("hosts are separate: timer names, values of a world and random numbers of one are not seen on another")
     func separation() {
         withSimulation { simulation in
             let network = SimulatedNetwork(simulation)
@@ -310,7 +310,7 @@ struct HostTests {
         }
     }
 
-    @Test("each host has a clock of its own, which drifts, is set, and goes on while the host is down")
+    @Test("each host has a clock of its own, which drifts, is set, and continues while the host is down")
     func clocks() {
         withSimulation { simulation in
             let network = SimulatedNetwork(simulation)

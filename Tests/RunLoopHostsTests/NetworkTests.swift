@@ -82,7 +82,7 @@ struct NetworkTests {
         }
     }
 
-    @Test("what a link takes is what a request takes")
+    @Test("a request takes as long as its links take")
     func latency() {
         withSimulation { simulation in
             let network = SimulatedNetwork(simulation)
@@ -152,7 +152,7 @@ struct NetworkTests {
         }
     }
 
-    @Test("a short cut of a link delays; a long one ends what had something to send, and nobody tells the other side")
+    @Test("a short cut of a link delays data; a long one ends a sending connection without notice to the other side")
     func cuts() {
         withSimulation { simulation in
             let network = SimulatedNetwork(simulation)

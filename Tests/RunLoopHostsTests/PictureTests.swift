@@ -118,7 +118,7 @@ struct PictureTests {
         }
     }
 
-    @Test("with more hosts than there is room for, what has no lane says where it was")
+    @Test("with more hosts than there is room for, an event without a lane names its host")
     func manyHosts() {
         withSimulation(seed: 5, traced: true) { simulation in
             let network = SimulatedNetwork(simulation)

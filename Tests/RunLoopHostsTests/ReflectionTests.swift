@@ -8,7 +8,7 @@ import TLSTestSupport
 import TestSupport
 import Testing
 
-@Suite("What a failed expectation looks at, on simulated hosts")
+@Suite("Values that a failed expectation inspects, on simulated hosts")
 struct ReflectionTests {
     @Test("an expectation on a host fails like any other")
     func failing() {
@@ -22,7 +22,7 @@ struct ReflectionTests {
         }
     }
 
-    @Test("hosts, and what a daemon holds on them, show nothing of their inside to a mirror")
+    @Test("a mirror shows nothing inside a host, or inside the objects that a daemon holds on it")
     func handles() {
         withSimulation { simulation in
             let network = SimulatedNetwork(simulation)

@@ -46,7 +46,7 @@ struct CountdownPauseTests {
         #expect(ticks == [[0, 6], [1, 5], [8, 2], [8, 1], [9, 0]])
     }
 
-    @Test("one that forgets its interval forgets what is late, too")
+    @Test("a countdown that forgets its interval forgets late intervals, too")
     func restartedWhileLate() {
         let ticks = ticks(seconds: 7, from: 3, .restarting) { countdown, simulation in
             countdown.resume()

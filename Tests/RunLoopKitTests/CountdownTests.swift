@@ -52,7 +52,7 @@ struct CountdownTests {
         }
     }
 
-    @Test("a resume that does nothing is told")
+    @Test("a resume that does nothing is reported")
     func told() {
         withSimulation { simulation in
             let (log, ignored) = (Log<String>(), Log<String>())
@@ -70,7 +70,7 @@ struct CountdownTests {
         }
     }
 
-    @Test("continuing: the interval under way goes on where the pause began")
+    @Test("continuing: the interval under way resumes where the pause began")
     func continuing() {
         withSimulation { simulation in
             let log = Log<String>()
@@ -136,7 +136,7 @@ struct CountdownTests {
         }
     }
 
-    @Test("what a busy loop missed is taken off by the next tick, on the old grid")
+    @Test("intervals that a busy loop missed are taken off by the next tick, on the old grid")
     func late() {
         withSimulation { simulation in
             let log = Log<String>()
@@ -161,7 +161,7 @@ struct CountdownTests {
         }
     }
 
-    @Test("a pause of a loop that is late keeps what was missed, and the phase")
+    @Test("a pause while the loop is late keeps the missed intervals, and the phase")
     func pauseWhileLate() {
         withSimulation { simulation in
             let log = Log<String>()

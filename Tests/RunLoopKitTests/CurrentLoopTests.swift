@@ -106,7 +106,7 @@ struct CurrentLoopTests {
         }
     }
 
-    @Test("the main loop's remote takes what is asked before the main loop exists")
+    @Test("the main loop's remote accepts requests before the main loop exists")
     func mainRemote() {
         // The main thread of a test run never runs its loop, so this has no effect here; see the fork tests.
         #expect(RunLoop.Remote.main.perform { _ in })

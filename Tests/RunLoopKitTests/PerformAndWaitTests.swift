@@ -58,7 +58,7 @@ struct PerformAndWaitTests {
         }
     }
 
-    @Test("what the block throws is thrown, here and there", arguments: World.allCases)
+    @Test("an error thrown by the block is rethrown, on the loop's thread and on another", arguments: World.allCases)
     func error(world: World) {
         inWorld(world) {
             let thread = Self.idleThread()
@@ -133,7 +133,7 @@ struct PerformAndWaitTests {
         }
     }
 
-    @Test("two simulated threads that wait one for the other are told")
+    @Test("a deadlock of two simulated threads that wait for each other is reported")
     func deadlock() {
         let errors = Log<RunLoop.WaitError>()
         withSimulation { simulation in
@@ -154,7 +154,7 @@ struct PerformAndWaitTests {
         #expect(errors.entries == [.starved])
     }
 
-    @Test("a thread that waits for a block under way is not told: what the block waits for is")
+    @Test("a thread that waits for a running block gets no error: the wait inside the block does")
     func chainOfWaits() {
         let errors = Log<String>()
         withSimulation { simulation in

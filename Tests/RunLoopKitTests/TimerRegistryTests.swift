@@ -24,7 +24,7 @@ struct TimerRegistryTests {
         }
     }
 
-    @Test("repeating timers go on until their name is cancelled", arguments: Place.allCases)
+    @Test("repeating timers continue until their name is cancelled", arguments: Place.allCases)
     func repeating(_ place: Place) throws {
         try withSimulation { simulation in
             let log = Log<String>()
@@ -120,7 +120,7 @@ struct TimerRegistryTests {
     }
 
     @Test(
-        "a timer that cancels its name in its action finishes it, and is let go of after it",
+        "a timer that cancels its name in its action finishes the action, and is released after it",
         arguments: Place.allCases)
     func cancelInAction(_ place: Place) throws {
         try withSimulation { simulation in
@@ -168,7 +168,7 @@ struct TimerRegistryTests {
         }
     }
 
-    @Test("an old action that is replaced is let go of, and so is a cancelled one", arguments: Place.allCases)
+    @Test("an old action that is replaced is released, and so is a cancelled one", arguments: Place.allCases)
     func release(_ place: Place) throws {
         try withSimulation { simulation in
             let log = Log<String>()
@@ -260,7 +260,7 @@ struct TimerRegistryTests {
         }
     }
 
-    @Test("what is wrong is refused with a sentence, and changes nothing", arguments: Place.allCases)
+    @Test("invalid arguments are refused with a sentence, and change nothing", arguments: Place.allCases)
     func errors(_ place: Place) throws {
         try withSimulation { simulation in
             let log = Log<String>()

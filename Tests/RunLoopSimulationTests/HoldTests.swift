@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Simulations: holds", .timeLimit(.minutes(5)))
 struct HoldTests {
-    @Test("a hold keeps the time until a thread outside releases it, and what happens now goes on")
+    @Test("a hold keeps the time until a thread outside releases it, while blocks that are due now still run")
     func released() {
         withSimulation { simulation in
             #expect(simulation.isReproducible)
@@ -87,7 +87,7 @@ struct HoldTests {
         }
     }
 
-    @Test("a hold that has had its time is given up by name, and the time goes on")
+    @Test("a hold that has reached its limit is given up by name, and the time continues")
     func givenUp() {
         withSimulation { simulation in
             var fires = 0

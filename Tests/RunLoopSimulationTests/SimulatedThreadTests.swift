@@ -91,7 +91,7 @@ struct SimulatedThreadTests {
             ])
     }
 
-    @Test("what a worker posts to a main loop with nothing in it arrives when it is posted, not later")
+    @Test("a worker's posts to a main loop with nothing in it arrive when they are posted, not later")
     func postsToEmptyLoop() {
         let log = Log<String>()
         withSimulation { simulation in

@@ -25,7 +25,7 @@ struct SimulationEndTests {
         }
     }
 
-    @Test("while the thread of runUntilIdle works beyond its limit, the others go on, and none of them ends")
+    @Test("while the thread of runUntilIdle works beyond its limit, the others continue, and none of them ends")
     func othersBeyondLimit() {
         let ticks = Log<RunLoop.Instant>()
         withSimulation { simulation in
@@ -100,7 +100,7 @@ struct SimulationEndTests {
         #expect(log.entries == ["ran 5.000000000", "joined 9.000000000"])
     }
 
-    @Test("a limit is told to its own thread, and cuts no other thread short")
+    @Test("a limit applies to its own thread, and cuts no other thread short")
     func limitOfWorker() {
         let ended = Log<RunLoop.Instant>()
         withSimulation { simulation in
@@ -148,7 +148,7 @@ struct SimulationEndTests {
         #expect(released.isSet)
     }
 
-    @Test("a thread that is stopped ends although it is posted more than it can do; what it accepted has run")
+    @Test("a stopped thread ends although more is posted to it than it can do; every block it accepted has run")
     func flood() {
         let (accepted, ran) = (Counter(), Counter())
         withSimulation { simulation in
@@ -212,7 +212,7 @@ struct SimulationEndTests {
 
     // MARK: Threads that wait for one another
 
-    @Test("two threads that join each other are told at once, even while others go on")
+    @Test("two threads that join each other are reported at once, even while others continue")
     func joinCircle() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             func joinEachOther() {
@@ -235,7 +235,7 @@ struct SimulationEndTests {
         #expect(isSaid)
     }
 
-    @Test("a block that joins the thread that waits for it is told when nothing else can happen")
+    @Test("a block that joins the thread that waits for it is reported when nothing else can happen")
     func joinOfWaiter() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             func joinWaiter() {
@@ -259,7 +259,7 @@ struct SimulationEndTests {
         #expect(isSaid)
     }
 
-    @Test("work that has no end is told")
+    @Test("endless work is reported")
     func endlessWork() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             func workForEver() {

@@ -77,7 +77,7 @@ struct SimulationLifeTests {
         #expect(busyTrace(traced: false) == [])
     }
 
-    @Test("what is ignored as documented is told by the trace")
+    @Test("the trace reports calls that are ignored as documented")
     func ignored() {
         let trace = withSimulation(traced: true) { simulation in
             let timer = Timer.scheduledTimer(withTimeInterval: .seconds(2), repeats: false) { _ in }

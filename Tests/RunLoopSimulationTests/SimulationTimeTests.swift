@@ -43,7 +43,7 @@ struct SimulationTimeTests {
         }
     }
 
-    @Test("advance to a date that has come runs what is due, and the time stays")
+    @Test("advance to a date that has come runs the due blocks, and the time stays")
     func advanceToThePast() {
         withSimulation { simulation in
             var ran = 0
@@ -94,7 +94,7 @@ struct SimulationTimeTests {
         }
     }
 
-    @Test("spent time blocks the loop: fires that it swallows are made up by one, then the grid goes on (R115, R116)")
+    @Test("spent time blocks the loop: one fire makes up for those it swallows, then the grid continues (R115, R116)")
     func spend() {
         withSimulation { simulation in
             var fires: [RunLoop.Instant] = []
@@ -143,7 +143,7 @@ struct SimulationTimeTests {
         }
     }
 
-    @Test("runUntilIdle tells of what waits for what can never come")
+    @Test("runUntilIdle reports items that wait for events that can never come")
     func idleButWaiting() {
         withSimulation { simulation in
             simulation.loop.add(CustomSource(), forMode: .default)
@@ -168,7 +168,7 @@ struct SimulationTimeTests {
         }
     }
 
-    @Test("runUntilIdle tells what is scheduled beyond its limit, which does not happen")
+    @Test("runUntilIdle reports items scheduled beyond its limit, which do not run")
     func beyondLimit() {
         withSimulation { simulation in
             var fires = 0
@@ -223,7 +223,7 @@ struct SimulationTimeTests {
         }
     }
 
-    @Test("a drag runs the tracking mode from its start to its end: default timers rest, common ones go on (R25)")
+    @Test("a drag runs the tracking mode from its start to its end: default timers rest, common ones continue (R25)")
     func drag() {
         withSimulation { simulation in
             let loop = simulation.loop

@@ -37,7 +37,7 @@ struct StandingTests {
         }
     }
 
-    @Test("idle: what is there to do at once is named as well")
+    @Test("idle: work to do at once is named as well")
     func now() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -81,7 +81,7 @@ struct StandingTests {
         }
     }
 
-    @Test("stuck: who waits for what, since when, and where that was made")
+    @Test("stuck: each waiting thread is named, with its awaited item, the start of the wait, and the item's origin")
     func stuck() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -168,7 +168,7 @@ struct StandingTests {
         }
     }
 
-    @Test("escaped: what came from outside is told before all else")
+    @Test("escaped: events from outside are reported before all else")
     func escaped() {
         withSimulation { simulation in
             let isOver = Flag()

@@ -45,7 +45,7 @@ struct WallTimerTests {
         return fires.lines
     }
 
-    @Test("A timer fires when the wall clock shows its date, and at the start of a simulation it shows what was given")
+    @Test("A timer fires when the wall clock shows its date, and a simulation starts at the wall time it was given")
     func fires() {
         let lines = hourly { simulation, timer in
             #expect(simulation.wallTime == start)
@@ -80,7 +80,7 @@ struct WallTimerTests {
     }
 
     @Test(
-        "A timer that is given the last date of another goes on where that was, and not before if the clock was set back"
+        "A timer given the last date of another continues from that date, and not before it if the clock was set back"
     )
     func goesOn() {
         func lines(after hours: Double, _ missedDates: WallTimer.MissedDates = .runOnce, at now: Double) -> [String] {
@@ -122,7 +122,7 @@ struct WallTimerTests {
         #expect(lines == ["2.0 at 2.01 missed 1", "6.0 at 6.0 missed 3"])
     }
 
-    @Test("A thread that ends just after the clock was set lets the others go on")
+    @Test("A thread that ends just after the clock was set lets the others continue")
     func endsMeanwhile() {
         withSimulation(startingAt: start) { simulation in
             let thread = LoopThread { loop in
@@ -263,7 +263,7 @@ struct WallTimerTests {
         }
     }
 
-    @Test("What a callback does to its timer holds, and a timer that is taken out and added again goes on")
+    @Test("An invalidation in a callback holds, and a timer that is taken out and added again continues")
     func changedWithin() {
         let lines = hourly { simulation, timer in
             simulation.advance(by: .seconds(hour))
@@ -278,7 +278,7 @@ struct WallTimerTests {
         #expect(lines == ["1.0 at 1.0 missed 0", "2.0 at 3.0 missed 1", "4.0 at 4.0 missed 0"])
     }
 
-    @Test("Every thread's timers are told when the clock is set")
+    @Test("Every thread's timers are notified when the clock is set")
     func threads() {
         for _ in 0..<20 {
             withSimulation(traced: true, startingAt: start) { simulation in
@@ -300,7 +300,7 @@ struct WallTimerTests {
         }
     }
 
-    @Test("A wall timer by itself keeps a run going; what watches the clock does not")
+    @Test("A wall timer by itself keeps a run going; the watch on the clock does not")
     func keepsAlive() {
         withSimulation(startingAt: start) { simulation in
             let timer = WallTimer(at: at(2)) { _ in }

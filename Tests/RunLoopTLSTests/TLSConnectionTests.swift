@@ -9,7 +9,7 @@ import Testing
 
 @Suite("TLS connections")
 struct TLSConnectionTests {
-    @Test("what is written on one side comes out on the other, also what was written before the handshake")
+    @Test("bytes written on one side come out on the other, also bytes written before the handshake")
     func conversation() throws {
         try withSimulation { simulation in
             let (server, client) = try Contexts().connect(on: simulation.loop)
@@ -32,7 +32,7 @@ struct TLSConnectionTests {
         }
     }
 
-    @Test("both sides know what was agreed upon")
+    @Test("both sides know the negotiated parameters")
     func agreement() throws {
         try withSimulation { simulation in
             var options = TLSOptions()

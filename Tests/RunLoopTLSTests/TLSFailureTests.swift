@@ -91,7 +91,7 @@ struct TLSFailureTests {
         }
     }
 
-    @Test("who does not verify, or only the issuer, says so")
+    @Test("a client verifies only the issuer, or nothing, when its context says so")
     func verification() throws {
         let authority = Authority()
         let server = try TLSServerContext(identity: authority.identity())
@@ -103,7 +103,7 @@ struct TLSFailureTests {
         #expect(try meet(server, TLSClientContext()).client?.kind == .unknownIssuer, "the system's roots are others")
     }
 
-    @Test("a server that asks its clients who they are is told, or refuses")
+    @Test("a server that asks its clients to identify themselves receives their identity, or refuses")
     func clients() throws {
         let authority = Authority()
         let demanding = try TLSServerContext(identity: authority.identity(), clients: .mustIdentify(authority.roots))
@@ -143,7 +143,7 @@ struct TLSFailureTests {
 
     // MARK: No TLS
 
-    @Test("a plain request on a TLS port, and a plain greeting to a TLS client, are told from broken TLS")
+    @Test("a plain request on a TLS port, and a plain greeting to a TLS client, are distinguished from broken TLS")
     func plainPeers() throws {
         try withSimulation { simulation in
             let contexts = try Contexts()

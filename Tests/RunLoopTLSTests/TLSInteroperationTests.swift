@@ -115,7 +115,7 @@ struct TLSInteroperationTests {
     }
 
     @Test(
-        "of TLS 1.2 only ciphers that authenticate what they encrypt, with a key for the connection, are spoken",
+        "TLS 1.2 is spoken only with ciphers that authenticate the encrypted data and use a key for the connection",
         arguments: ["ALL:!AESGCM:!CHACHA20:@SECLEVEL=0", "kRSA:@SECLEVEL=0", "DHE+AESGCM:@SECLEVEL=0"])
     func weakCiphers(ciphers: String) throws {
         let (_, side) = try talk(["-tls1_2", "-cipher", ciphers], "") { _, side in side?.reason != nil }

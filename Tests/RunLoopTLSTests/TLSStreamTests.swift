@@ -20,7 +20,7 @@ struct TLSStreamTests {
         }
     }
 
-    @Test("a relay passes on what has come together with the handshake, though a whole turn is sent before it")
+    @Test("a relay passes on bytes that came together with the handshake, although a whole turn is sent before them")
     func relayBehindATurn() throws {
         try withSimulation { simulation in
             let (loop, contexts) = (simulation.loop, try Contexts())
@@ -151,7 +151,7 @@ struct TLSStreamTests {
 
     // MARK: Pauses and modes
 
-    @Test("what was decrypted before a pause is given after it, though the descriptor is silent")
+    @Test("bytes decrypted before a pause are delivered after it, although the descriptor is silent")
     func pausing() throws {
         try withSimulation { simulation in
             let (server, client) = try Contexts().connect(on: simulation.loop)
@@ -274,7 +274,7 @@ struct TLSStreamTests {
 
     // MARK: Ends
 
-    @Test("a stream that ends without the peer's word is cut off; what had come is given before")
+    @Test("a stream that ends without the peer's close_notify is cut off; earlier bytes are delivered before")
     func truncation() throws {
         try withSimulation { simulation in
             let (server, client) = try Contexts().connect(on: simulation.loop)
@@ -291,7 +291,7 @@ struct TLSStreamTests {
         }
     }
 
-    @Test("each side ends for itself: the other direction goes on")
+    @Test("each side ends for itself: the other direction continues")
     func halfClose() throws {
         try withSimulation { simulation in
             let (server, client) = try Contexts().connect(on: simulation.loop)
@@ -315,7 +315,7 @@ struct TLSStreamTests {
         }
     }
 
-    @Test("what was written before finish() arrives, though the peer's tickets were never read")
+    @Test("bytes written before finish() arrive, although the peer's tickets were never read")
     func finishing() throws {
         try withSimulation { simulation in
             let (one, other) = makeTCPSockets()

@@ -97,7 +97,7 @@ struct TLSTaskTests {
         }
     }
 
-    @Test("a handshake that fails is told to the task that reads")
+    @Test("a failed handshake is reported to the task that reads")
     func refused() async throws {
         let contexts = try Contexts()
         let (serverContext, clientContext) = (contexts.server, contexts.client)

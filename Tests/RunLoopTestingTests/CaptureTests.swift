@@ -40,7 +40,7 @@ struct CaptureTests {
         }
     }
 
-    @Test("tasks go on while the loop works or runs in another mode")
+    @Test("tasks continue while the loop works or runs in another mode")
     func otherModes() {
         withSimulation { simulation in
             simulation.captureExecutors()
@@ -114,7 +114,7 @@ struct CaptureTests {
         for log in logs { #expect(log.entries == expected) }
     }
 
-    @Test("what still waits when the simulation ends goes on outside")
+    @Test("tasks that still wait when the simulation ends continue outside")
     func ends() async {
         let log = Log<String>()
         func begin() -> Task<Void, Never> {

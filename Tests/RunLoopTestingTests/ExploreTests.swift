@@ -77,13 +77,13 @@ struct ExploreTests {
         }
     }
 
-    @Test("one schedule is replayed in this process; what is no token is told", .intercepted)
+    @Test("one schedule is replayed in this process; an invalid token is reported", .intercepted)
     func replays() {
         replay("0:", transfer)
         replay("0", transfer)
     }
 
-    @Test("explorations with a test's arguments are told apart in the other process, too", arguments: [1, 2])
+    @Test("explorations with a test's arguments are distinguished in the other process, too", arguments: [1, 2])
     func several(number: Int) async {
         for count in 1...3 {
             await explore(Exploration(schedules: 100)) { simulation in
@@ -95,7 +95,7 @@ struct ExploreTests {
         }
     }
 
-    @Test("explorations in a loop are told apart in the other process, too")
+    @Test("explorations in a loop are distinguished in the other process, too")
     func loop() async {
         for count in 1...3 {
             await explore(Exploration(schedules: 100)) { simulation in
@@ -118,7 +118,7 @@ struct ExploreTests {
         }
     }
 
-    @Test("what they have said: a sentence, and a token that fails")
+    @Test("the failures are reported with a sentence, and with a token that fails")
     func said() throws {
         try #require(told.entries.count == 5, "\(told.entries)")
         #expect(told.entries[2].contains("duty 2 is impossible"), "\(told.entries[2])")

@@ -11,7 +11,7 @@ import Testing
 struct MarbleTests {
     private static let count = amount(of: "MARBLES", usually: 200)
 
-    @Test("debounce gives what is followed by rest")
+    @Test("debounce gives each value that is followed by a rest")
     func debounce() {
         compare { inputs, interval in
             var outputs: [Marble] = []

@@ -17,7 +17,7 @@ extension Trait where Self == IssueHandlingTrait {
     }
 }
 
-@Suite("What a test says that fails in a simulation", .serialized)
+@Suite("Reports of a test that fails in a simulation", .serialized)
 struct TraitTests {
     @Test("in a handler and between runs: the seed and the picture, once", .intercepted, .simulated)
     func inside() {
@@ -46,7 +46,7 @@ struct TraitTests {
         withSimulation { $0.noteFailure(of: "server", CancellationError()) }
     }
 
-    @Test("what it has said")
+    @Test("the reports are exact")
     func said() {
         let file = "RunLoopTestingTests/TraitTests.swift"
         #expect(

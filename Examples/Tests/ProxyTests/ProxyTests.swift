@@ -149,7 +149,7 @@ struct ProxyTests {
         #expect(other.wasReset && !other.hasEnded, "\(String(describing: other.reason))")
     }
 
-    @Test("an end of one side is an end at the other, which may go on")
+    @Test("the end of one side is passed on to the other, which may continue")
     func ends() throws {
         let (listener, hosts) = try listen()
         defer { made.close() }

@@ -40,7 +40,7 @@ struct DisplayLinkLifetimeTests {
         #expect(weakStepper == nil)
     }
 
-    @Test("out of its last mode the loop lets it go, and with it goes its target if nobody else has it (R194)")
+    @Test("a link removed from its last mode is released, and its target with it if nothing else holds it (R194)")
     func removed() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -134,7 +134,7 @@ struct DisplayLinkLifetimeTests {
         }
     }
 
-    @Test("the invalidation handler is called once, before what the link holds is let go")
+    @Test("the invalidation handler is called once, before the link releases its target")
     func invalidationHandler() {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())
@@ -197,7 +197,7 @@ struct DisplayLinkLifetimeTests {
 
     // MARK: remote
 
-    @Test("remote.invalidate from another thread wakes the loop, which lets the target go on its own thread (R195)")
+    @Test("remote.invalidate from another thread wakes the loop, which releases the target on its own thread (R195)")
     func remoteInvalidate() {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())

@@ -39,7 +39,7 @@ struct DisplayLinkPauseTests {
         }
     }
 
-    @Test("paused inside its call it rests, and goes on in the frame after it is resumed")
+    @Test("a link paused inside its call rests, and continues in the frame after it is resumed")
     func pausedInside() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -122,7 +122,7 @@ struct DisplayLinkPauseTests {
         }
     }
 
-    @Test("removed inside its call and added to another loop, it goes on there")
+    @Test("a link removed inside its call and added to another loop continues there")
     func movedInside() {
         withSimulation { outer in
             let first = outer.loop

@@ -74,7 +74,7 @@ struct DisplayLinkTests {
         }
     }
 
-    @Test("timestamp and targetTimestamp stay as they are during a call, whatever is set and however long (R198)")
+    @Test("timestamp and targetTimestamp do not change during a call, regardless of settings and its length (R198)")
     func constantDuringCall() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -101,7 +101,7 @@ struct DisplayLinkTests {
         #expect(link.droppedFrames == 0)
     }
 
-    @Test("duration is one frame at the maximum rate, whatever the link's own (R199)")
+    @Test("duration is one frame at the maximum rate, regardless of the link's own rate (R199)")
     func duration() {
         let link = DisplayLink(clock: FrameClock(framesPerSecond: 120)) { _ in }
         link.preferredFramesPerSecond = 30
@@ -141,7 +141,7 @@ struct DisplayLinkTests {
         }
     }
 
-    @Test("removed from its last mode it is let go with its target kept, and can be added again (R194)")
+    @Test("a link removed from its last mode is released by the loop, keeps its target, and can be added again (R194)")
     func addedAgain() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -222,7 +222,7 @@ struct DisplayLinkTests {
 
     // MARK: Reports of the loop
 
-    @Test("the trace names every frame, and what waits names the links")
+    @Test("the trace names every frame, and the list of waits names the links")
     func reports() {
         withSimulation { simulation in
             let loop = simulation.loop

@@ -76,7 +76,7 @@ struct DroppedFrameTests {
         }
     }
 
-    @Test("late by less than a frame a call is made at once, for its own frame (R198)")
+    @Test("a call late by less than a frame is made at once, for its own frame (R198)")
     func lateWithinFrame() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -151,7 +151,7 @@ struct DroppedFrameTests {
         }
     }
 
-    @Test("what is lost just before a pause, or a removal, is forgotten")
+    @Test("frames lost just before a pause, or a removal, are forgotten")
     func forgotten() {
         withSimulation { simulation in
             let loop = simulation.loop

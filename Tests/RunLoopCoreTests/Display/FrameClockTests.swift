@@ -38,7 +38,7 @@ struct FrameClockTests {
         }
     }
 
-    @Test("the grid goes on before the start")
+    @Test("the grid extends back before the start")
     func beforeStart() {
         let clock = FrameClock(framesPerSecond: 30, start: ms(1000))
         #expect(clock.date(of: 0) == ms(1000))

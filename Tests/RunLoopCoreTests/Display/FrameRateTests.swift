@@ -77,7 +77,7 @@ struct FrameRateTests {
         #expect(divisor(0, rate) >= 60_000)
     }
 
-    @Test("of the three settings the one made last counts, and each gives back what it was set to (R200)")
+    @Test("of the three settings the last one made counts, and each returns the value it was set to (R200)")
     func lastSettingCounts() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -157,7 +157,7 @@ struct FrameRateTests {
         }
     }
 
-    @Test("what makes no sense as a rate traps (R201, R202)")
+    @Test("a rate setting that makes no sense traps (R201, R202)")
     func traps() async {
         await #expect(processExitsWith: .failure) { DisplayLink { _ in }.preferredFramesPerSecond = -1 }
         await #expect(processExitsWith: .failure) { DisplayLink { _ in }.frameInterval = 0 }

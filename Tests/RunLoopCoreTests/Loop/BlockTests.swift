@@ -133,7 +133,7 @@ struct BlockTests {
         }
     }
 
-    @Test("a run nested in a block does not see the rest of the batch, but sees what is queued in it (R80)")
+    @Test("a run nested in a block does not see the rest of the batch, but sees blocks queued in that block (R80)")
     func nestedRunInBlock() {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())
@@ -165,7 +165,7 @@ struct BlockTests {
         }
     }
 
-    @Test("blocks of a loop that has ended are let go without running (R81)")
+    @Test("blocks of a loop that has ended are released without running (R81)")
     func endedLoop() {
         let log = Log<String>()
         weak var kept: Token?
@@ -181,7 +181,7 @@ struct BlockTests {
         #expect(log.text == "")
     }
 
-    @Test("a block is let go once it has run")
+    @Test("a block is released once it has run")
     func letGo() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -235,7 +235,7 @@ struct BlockTests {
 
     // MARK: Turns
 
-    @Test("a turn of blocks is cut after 1,024, timers and sources have theirs, and the rest goes on in order")
+    @Test("a turn of blocks is cut after 1,024, timers and sources have theirs, and the rest continues in order")
     func cutByCount() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -281,7 +281,7 @@ struct BlockTests {
         }
     }
 
-    @Test("a poll leaves what is beyond its turns for the next")
+    @Test("a poll leaves blocks beyond its turns for the next poll")
     func cutPoll() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -311,7 +311,7 @@ struct BlockTests {
         }
     }
 
-    @Test("a nested run sees nothing of a batch that is longer than a turn, and runs what is posted in it (R80)")
+    @Test("a nested run sees nothing of a batch longer than a turn, and runs blocks from the block around it (R80)")
     func nestedRunInLongBatch() {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())
@@ -329,7 +329,7 @@ struct BlockTests {
         }
     }
 
-    @Test("a thread's loop runs what was posted before its stop, though a nested run took both in")
+    @Test("a thread's loop runs blocks posted before its stop, though a nested run took both in")
     func stopTakenInByNestedRun() {
         withSimulation { _ in
             let count = Counter()
@@ -384,7 +384,7 @@ struct BlockTests {
         }
     }
 
-    @Test("what a burst of posts took is given back when they have run")
+    @Test("memory taken by a burst of posts is given back when they have run")
     func memoryOfBurst() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -400,7 +400,7 @@ struct BlockTests {
         }
     }
 
-    @Test("a queue that is never quite empty takes no more room than what waits in it")
+    @Test("a queue that is never quite empty takes no more room than its waiting elements need")
     func queueStaysSmall() {
         var queue = FIFO<Int>()
         for number in 0..<3 { queue.append(number) }

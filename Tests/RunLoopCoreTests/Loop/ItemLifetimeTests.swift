@@ -59,7 +59,7 @@ struct ItemLifetimeTests {
     ]
 
     @Test(
-        "the end of its loop lets an item go that its own handler keeps, and what the handler captured",
+        "the end of its loop releases an item that its own handler keeps, and the handler's captures",
         arguments: makers)
     func endOfLoop(maker: Maker) throws {
         weak var weakItem: RunLoop.Item?

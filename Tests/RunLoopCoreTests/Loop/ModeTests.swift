@@ -126,7 +126,7 @@ struct ModeTests {
         }
     }
 
-    @Test("removing from common acts only on what was added through common (R20)")
+    @Test("removing from common affects only items added through common (R20)")
     func removeFromCommon() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -179,7 +179,7 @@ struct ModeTests {
         }
     }
 
-    @Test("an observer removed from one common mode goes on in the others (R21)")
+    @Test("an observer removed from one common mode continues in the others (R21)")
     func observerRemovedFromOne() {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())
@@ -225,7 +225,7 @@ struct ModeTests {
         }
     }
 
-    @Test("default-mode timers rest while the loop is in tracking, common ones go on (R25)")
+    @Test("default-mode timers rest while the loop is in tracking, common ones continue (R25)")
     func tracking() {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())
@@ -238,7 +238,7 @@ struct ModeTests {
         }
     }
 
-    @Test("a mode switch inside a pass fires only what is in the inner mode")
+    @Test("a mode switch inside a pass fires only timers of the inner mode")
     func switchInsidePass() {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())

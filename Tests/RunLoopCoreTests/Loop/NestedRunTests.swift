@@ -69,7 +69,7 @@ struct NestedRunTests {
     }
 
     @Test(
-        "if a limit passes in a nested run, the run around it returns, and what came due meanwhile fires in the next run (R94)"
+        "if a limit passes in a nested run, the outer run returns, and timers due meanwhile fire in the next run (R94)"
     )
     func limitPassesInNestedRun() {
         withSimulation { simulation in
@@ -115,7 +115,7 @@ struct NestedRunTests {
     }
 
     @Test(
-        "if a nested run ends at the very limit of the run around it, what is due then fires before both return (R35, R94)"
+        "if a nested run ends at the limit of the outer run, a timer due then fires before the outer returns (R35, R94)"
     )
     func nestedRunEndsAtLimit() {
         withSimulation { simulation in

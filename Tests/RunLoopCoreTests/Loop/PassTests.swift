@@ -222,7 +222,7 @@ struct PassTests {
         }
     }
 
-    @Test("the time of a pass stands still while its callbacks take time, and goes on with the next pass")
+    @Test("the time of a pass stands still while its callbacks take time, and advances with the next pass")
     func passTime() {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())

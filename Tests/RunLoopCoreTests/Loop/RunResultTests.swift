@@ -70,7 +70,7 @@ struct RunResultTests {
         }
     }
 
-    @Test("without a limit a run goes on for years (R30)")
+    @Test("without a limit a run continues for years (R30)")
     func noLimit() {
         withSimulation { simulation in
             let loop = simulation.loop

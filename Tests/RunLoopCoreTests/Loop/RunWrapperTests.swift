@@ -18,7 +18,7 @@ struct RunWrapperTests {
         }
     }
 
-    @Test("run(mode:before:) returns true whatever ended it (R41)")
+    @Test("run(mode:before:) returns true regardless of how it ended (R41)")
     func everyOutcomeIsTrue() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -75,7 +75,7 @@ struct RunWrapperTests {
         }
     }
 
-    @Test("run(until:) goes on after sources, to the date (R45)")
+    @Test("run(until:) continues after sources, until the date (R45)")
     func runUntil() {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())
@@ -147,7 +147,7 @@ struct RunWrapperTests {
         }
     }
 
-    @Test("limitDate fires what is due, never blocks, and tells the earliest date (R49)")
+    @Test("limitDate fires due timers, never blocks, and returns the earliest date (R49)")
     func limitDate() {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())

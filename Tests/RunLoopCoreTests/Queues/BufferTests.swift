@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Buffers")
 struct BufferTests {
-    @Test("What is in a buffer stays when the buffer gets pages of its own, grows, shrinks, and goes")
+    @Test("Elements stay when their buffer gets pages of its own, grows and shrinks, and are released with it")
     func growsAndShrinks() {
         final class Element {
             let number: Int

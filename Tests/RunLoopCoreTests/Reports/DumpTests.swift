@@ -61,7 +61,7 @@ struct DumpTests {
         }
     }
 
-    @Test("a dump tells what keeps each mode alive, what is due next in it, and what runs")
+    @Test("a dump shows the items that keep each mode alive, its next due date, and the running modes")
     func modes() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -92,7 +92,7 @@ struct DumpTests {
         }
     }
 
-    @Test("the JSON is JSON, whatever the names are, and says the same")
+    @Test("the JSON is valid with any names, and says the same as the dump")
     func json() throws {
         struct Decoded: Decodable {
             struct Item: Decodable {
@@ -142,7 +142,7 @@ struct DumpTests {
         }
     }
 
-    @Test("whoever makes timers for others passes on their place")
+    @Test("a function that makes timers for its callers passes on their place")
     func passedOn() {
         func every(_ interval: Duration, file: StaticString = #fileID, line: UInt32 = #line) -> Timer {
             Timer(timeInterval: interval, repeats: true, block: { _ in }, file: file, line: line)
@@ -170,7 +170,7 @@ struct DumpTests {
         }
     }
 
-    @Test("a dump can be made from within every kind of handler, and shows what is still to come")
+    @Test("a dump can be made within every kind of handler, and shows the items still to come")
     func fromHandlers() throws {
         try withSimulation { simulation in
             let loop = simulation.loop

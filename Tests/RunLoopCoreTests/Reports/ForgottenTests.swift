@@ -7,7 +7,7 @@ import Testing
 @testable import RunLoopCore
 
 /// A traced loop reports items that were scheduled and never have their turn.
-@Suite("What a traced loop tells of what was forgotten")
+@Suite("Forgotten items that a traced loop reports")
 struct ForgottenTests {
     /// Log of the items that the loop ignores from now on.
     private func ignored(by loop: RunLoop) -> Log<String> {
@@ -16,7 +16,7 @@ struct ForgottenTests {
         return log
     }
 
-    @Test("a timer for a mode in which nobody runs the loop is told when a run has finished, once")
+    @Test("a timer in a mode in which the loop never runs is reported once, when a run has finished")
     func modeNeverRun() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -36,7 +36,7 @@ struct ForgottenTests {
         }
     }
 
-    @Test("it is told also if the run has nothing to do", arguments: ["timer", "delayed call", "block", "source"])
+    @Test("it is reported even if the run has nothing to do", arguments: ["timer", "delayed call", "block", "source"])
     func nothingToRun(kind: String) {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -53,7 +53,7 @@ struct ForgottenTests {
         }
     }
 
-    @Test("each set of modes is told for itself")
+    @Test("each set of modes is reported separately")
     func severalModes() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -85,7 +85,7 @@ struct ForgottenTests {
         }
     }
 
-    @Test("what is scheduled in a loop that is never run is told at its end")
+    @Test("an item scheduled in a loop that is never run is reported at the loop's end")
     func neverRun() {
         let log = Log<String>()
         let place = onThread {
@@ -101,7 +101,7 @@ struct ForgottenTests {
             ])
     }
 
-    @Test("a timer that was only ever scheduled in a mode that never ran is told once, and not again at the end")
+    @Test("a timer that was only ever scheduled in a mode that never ran is reported once, and not again at the end")
     func toldOnce() {
         let log = Log<String>()
         onThread {
@@ -113,7 +113,7 @@ struct ForgottenTests {
         #expect(log.entries.count == 1)
     }
 
-    @Test("nothing is told at the end of a loop that was run, or in which nothing was scheduled")
+    @Test("nothing is reported at the end of a loop that was run, or in which nothing was scheduled")
     func nothingToTell() {
         let log = Log<String>()
         onThread {

@@ -37,7 +37,7 @@ struct DescriptorEventsTests {
         }
     }
 
-    @Test("the events can be changed from within the handler, and what is not asked for any more is not delivered")
+    @Test("a handler can change the events, and events that are no longer asked for are not delivered")
     func changedInHandler() throws {
         try withSimulation { simulation in
             let (loop, log, pair) = (simulation.loop, Log<String>(), DescriptorPair(.socketPair))
@@ -56,7 +56,7 @@ struct DescriptorEventsTests {
         }
     }
 
-    @Test("what was found ready before a source was paused is not delivered")
+    @Test("an event that was found before its source was paused is not delivered")
     func collected() throws {
         try withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())
@@ -97,7 +97,7 @@ struct DescriptorEventsTests {
         }
     }
 
-    @Test("a source that is let go without ever having been added is told once, and no other is")
+    @Test("a source that is released without ever having been added is reported once, and no other is")
     func neverAdded() throws {
         try withSimulation { simulation in
             let (loop, log, pair) = (simulation.loop, Log<String>(), DescriptorPair())
@@ -141,7 +141,7 @@ struct DescriptorEventsTests {
         }
     }
 
-    @Test("the removal handler is called once, by whatever takes the source out")
+    @Test("the removal handler is called once, regardless of how the source is taken out")
     func removal() throws {
         for way in 0..<3 {
             var removals = 0

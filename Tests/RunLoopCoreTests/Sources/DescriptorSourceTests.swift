@@ -33,7 +33,7 @@ struct DescriptorSourceTests {
         }
     }
 
-    @Test("a source is called when its descriptor can be written, and only for what it asked for")
+    @Test("a source is called when its descriptor can be written, and only for events that it asked for")
     func writable() throws {
         try withSimulation { simulation in
             let (loop, log, pair) = (simulation.loop, Log<String>(), DescriptorPair(.socketPair))
@@ -51,7 +51,7 @@ struct DescriptorSourceTests {
         }
     }
 
-    @Test("the interest is level-triggered: what is not read is reported in every pass")
+    @Test("the interest is level-triggered: unread input is reported in every pass")
     func levelTriggered() throws {
         try withObservedLoop { _, loop, log in
             let pair = DescriptorPair()

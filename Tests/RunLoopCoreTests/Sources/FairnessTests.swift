@@ -58,7 +58,7 @@ struct FairnessTests {
         }
     }
 
-    @Test("a descriptor with a rate limit is called as often as it may, and what is ready meanwhile is not lost")
+    @Test("a rate-limited descriptor is called as often as its limit allows, and input ready meanwhile is not lost")
     func rateLimit() throws {
         try withSimulation { simulation in
             let loop = simulation.loop

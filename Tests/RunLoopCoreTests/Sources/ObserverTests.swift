@@ -30,7 +30,7 @@ struct ObserverTests {
         }
     }
 
-    @Test("an observer is told which activity it is called for, one at a time")
+    @Test("an observer receives the activity that it is called for, one at a time")
     func toldActivity() {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())
@@ -202,7 +202,7 @@ struct ObserverTests {
         }
     }
 
-    @Test("the loop keeps its observers, and lets them go at its end")
+    @Test("the loop keeps its observers, and releases them at its end")
     func loopKeepsObservers() {
         weak var kept: Observer?
         withSimulation { simulation in

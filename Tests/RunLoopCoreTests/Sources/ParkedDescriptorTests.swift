@@ -36,7 +36,7 @@ struct ParkedDescriptorTests {
         }
     }
 
-    @Test("what was parked is delivered when a mode of its source runs, once (R73)")
+    @Test("a parked descriptor is delivered once, when a mode of its source runs (R73)")
     func delivered() throws {
         try withSimulation { simulation in
             let (loop, log, pair) = (simulation.loop, Log<String>(), DescriptorPair())
@@ -71,7 +71,7 @@ struct ParkedDescriptorTests {
         }
     }
 
-    @Test("parking and delivering goes on and on, with nothing lost (R73)")
+    @Test("repeated parking and delivering loses nothing (R73)")
     func again() throws {
         try withSimulation { simulation in
             let (loop, log, pair) = (simulation.loop, Log<String>(), DescriptorPair())
@@ -107,7 +107,7 @@ struct ParkedDescriptorTests {
         }
     }
 
-    @Test("a descriptor parked in a nested run is delivered when the outer mode goes on (R73)")
+    @Test("a descriptor parked in a nested run is delivered when the outer mode continues (R73)")
     func parkedInNestedRun() throws {
         try withSimulation { simulation in
             let (loop, log, pair) = (simulation.loop, Log<String>(), DescriptorPair())
@@ -169,7 +169,7 @@ struct ParkedDescriptorTests {
         }
     }
 
-    @Test("a nested run serves what the outer one collected, and the outer does not serve it again")
+    @Test("a nested run serves a descriptor that the outer run collected, and the outer run does not serve it again")
     func nestedServesCollected() throws {
         try withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())
@@ -193,7 +193,7 @@ struct ParkedDescriptorTests {
         }
     }
 
-    @Test("a nested run in another mode parks what the outer one collected, and nothing is lost")
+    @Test("a nested run in another mode parks a descriptor that the outer run collected, and nothing is lost")
     func nestedParksCollected() throws {
         try withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())

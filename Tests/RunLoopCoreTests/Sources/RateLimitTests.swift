@@ -78,7 +78,7 @@ struct RateLimitTests {
         }
     }
 
-    @Test("a source that its limit holds back goes on in another mode that it joined meanwhile")
+    @Test("a source that its limit holds back continues in another mode that it joined meanwhile")
     func otherModes() throws {
         try withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())

@@ -106,7 +106,7 @@ struct DelayedCallTests {
         }
     }
 
-    @Test("target and argument are let go when the call is cancelled (R157)")
+    @Test("target and argument are released when the call is cancelled (R157)")
     func keptUntilCancelled() {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())
@@ -147,7 +147,7 @@ struct DelayedCallTests {
         }
     }
 
-    @Test("a block and what it holds go with the call")
+    @Test("a block and the objects it holds are released with the call")
     func blockIsLetGo() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -305,7 +305,7 @@ struct DelayedCallTests {
         #expect(log.text == "")
     }
 
-    @Test("a call is moved to a later or an earlier date, and then comes after what is due there already")
+    @Test("a call is moved to a later or an earlier date, and then comes after items already due there")
     func rearm() {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())
@@ -456,7 +456,7 @@ struct DelayedCallTests {
         #expect(log.text == "ended")
     }
 
-    @Test("traces and dumps tell a delayed call with its place, its date and what it is for")
+    @Test("traces and dumps show a delayed call with its place, its date and its label")
     func reports() {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())

@@ -44,7 +44,7 @@ struct TargetedCallsTests {
         }
     }
 
-    @Test("equal calls are cancelled together, and arguments with equal hashes are told apart")
+    @Test("equal calls are cancelled together, and arguments with equal hashes are distinguished")
     func collisions() {
         struct Colliding: Hashable {
             let number: Int
@@ -102,7 +102,7 @@ struct TargetedCallsTests {
         }
     }
 
-    @Test("what an argument does when it goes finds the loop in order")
+    @Test("an argument's deinit finds the loop in a consistent state")
     func argumentGoes() {
         final class Argument: Hashable {
             let body: () -> Void

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Firing a timer by hand")
 struct TimerFireTests {
-    @Test("what is asked of a timer that is invalid, or of its own callback, is told")
+    @Test("requests to an invalid timer, or to fire a timer in its own callback, are reported")
     func told() {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())
@@ -29,7 +29,7 @@ struct TimerFireTests {
         }
     }
 
-    @Test("fire calls the block at once, scheduled or not, whatever the mode (R143)")
+    @Test("fire calls the block at once, scheduled or not, regardless of the mode (R143)")
     func synchronous() {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())
@@ -97,7 +97,7 @@ struct TimerFireTests {
         }
     }
 
-    @Test("a run nested in a manual fire does not fire the timer again, and its schedule goes on afterwards (R91)")
+    @Test("a run nested in a manual fire does not fire the timer again, and its schedule continues afterwards (R91)")
     func nestedRun() {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())

@@ -27,7 +27,7 @@ struct TimerGridTests {
         }
     }
 
-    @Test("a repeating timer keeps to its scheduled dates, whatever its callbacks take (R114)")
+    @Test("a repeating timer keeps to its scheduled dates, regardless of how long its callbacks take (R114)")
     func noDrift() {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())
@@ -41,7 +41,7 @@ struct TimerGridTests {
         }
     }
 
-    @Test("a repeating timer keeps its grid after a long handler, and counts what it missed (R115, R116)")
+    @Test("a repeating timer keeps its grid after a long handler, and counts missed fires (R115, R116)")
     func longCallback() {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())
@@ -184,7 +184,7 @@ struct TimerGridTests {
         }
     }
 
-    @Test("due together, timers fire by date, whatever the order in which they were added (R127)")
+    @Test("due together, timers fire by date, regardless of the order in which they were added (R127)")
     func byDate() {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())

@@ -109,7 +109,7 @@ struct TimerLifetimeTests {
         }
     }
 
-    @Test("a one-shot and what it holds are freed after its fire (R122, R139)")
+    @Test("a one-shot and the objects it holds are freed after its fire (R122, R139)")
     func oneShotIsFreed() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -209,7 +209,7 @@ struct TimerLifetimeTests {
         }
     }
 
-    @Test("a one-shot's target is let go after its fire")
+    @Test("a one-shot's target is released after its fire")
     func oneShotTarget() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -249,7 +249,7 @@ struct TimerLifetimeTests {
         }
     }
 
-    @Test("a block timer carries no userInfo; a target's timer carries what it was given (R104)")
+    @Test("a block timer carries no userInfo; a target's timer carries the userInfo it was given (R104)")
     func userInfo() {
         let ticker = Ticker()
         #expect(Timer(fire: ms(0), interval: .zero, repeats: false) { _ in }.userInfo == nil)
@@ -258,7 +258,7 @@ struct TimerLifetimeTests {
         #expect(timer.userInfo as? Int == 42)
     }
 
-    @Test("the invalidation handler is called once, before what the timer holds is let go")
+    @Test("the invalidation handler is called once, before the timer releases the objects it holds")
     func invalidationHandler() {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())
@@ -321,7 +321,7 @@ struct TimerLifetimeTests {
 
     // MARK: remote
 
-    @Test("remote.invalidate from another thread wakes the loop, which lets the target go on its own thread (R141)")
+    @Test("remote.invalidate from another thread wakes the loop, which releases the target on its own thread (R141)")
     func remoteInvalidate() {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())

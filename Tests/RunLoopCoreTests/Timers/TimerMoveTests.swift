@@ -47,7 +47,7 @@ struct TimerMoveTests {
         #expect(text == "10/0 20/0 50/25 50/35 50/45")
     }
 
-    @Test("what follows a one-shot that ran the loop nested sees the time as it is")
+    @Test("a timer that follows a one-shot that ran the loop nested sees the current time")
     func timeAfterNestedRun() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -67,7 +67,7 @@ struct TimerMoveTests {
         }
     }
 
-    @Test("a report of what waits names the timers of modes that have nothing else")
+    @Test("a report of waiting items names the timers of modes that have nothing else")
     func waitingInUserModes() {
         withSimulation { simulation in
             let timer = simulation.loop.timer(5, in: "a mode of the report") { _ in }

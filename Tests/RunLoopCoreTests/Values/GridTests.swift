@@ -142,7 +142,7 @@ struct GridTests {
         #expect(fraction == nil)
     }
 
-    @Test("a repeating timer with an interval below half a nanosecond goes on")
+    @Test("a repeating timer with an interval below half a nanosecond keeps firing")
     func intervalBelowHalfNanosecond() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -160,7 +160,7 @@ struct GridTests {
         }
     }
 
-    @Test("a grid with more dates than can be counted goes on")
+    @Test("a grid with more dates than can be counted continues")
     func uncountable() {
         var (grid, fraction) = Grid.repeating(.distantPast, .nanoseconds(1))
         var now = RunLoop.Instant(nanoseconds: 20_000_000_000)

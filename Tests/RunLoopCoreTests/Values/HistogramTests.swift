@@ -29,7 +29,7 @@ struct HistogramTests {
         #expect(histogram.buckets.map(\.upperBound) == histogram.buckets.map(\.upperBound).sorted())
     }
 
-    @Test("nothing, what is negative, and what is longer than any clock")
+    @Test("an empty histogram and a negative duration give zero; a duration longer than any clock saturates")
     func edges() {
         var histogram = Histogram()
         #expect(histogram.quantile(0.5) == .zero)
@@ -42,7 +42,7 @@ struct HistogramTests {
         #expect(histogram.total == .nanoseconds(Int64.max))
     }
 
-    @Test("histograms add up, and tell what came since")
+    @Test("histograms add up, and give the durations recorded since an earlier state")
     func sums() {
         var (first, second) = (Histogram(), Histogram())
         first.record(.milliseconds(1))

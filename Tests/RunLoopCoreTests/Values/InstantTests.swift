@@ -25,7 +25,7 @@ struct InstantTests {
         #expect(RunLoop.Instant.distantPast - .distantFuture == .nanoseconds(Int64.min))
     }
 
-    @Test("sums saturate also where the duration alone is beyond what an instant holds")
+    @Test("sums saturate also where the duration alone exceeds the range of an instant")
     func hugeDurations() {
         #expect(ms(-1000) + .seconds(Int64.max) == .distantFuture)
         #expect(ms(1000) + .seconds(-Int64.max) == .distantPast)

@@ -44,7 +44,7 @@ struct ForkTests {
         #expect(isSaid)
     }
 
-    @Test("a loop goes on in the parent after a fork")
+    @Test("a loop continues in the parent after a fork")
     func parentGoesOn() async {
         await #expect(processExitsWith: .success) {
             func run() {
@@ -108,7 +108,7 @@ struct ForkTests {
         }
     }
 
-    @Test("what a child lets go of does not reach its parent's loop")
+    @Test("a child that releases its loop does not affect its parent's loop")
     func teardownInChild() async {
         await #expect(processExitsWith: .success) {
             let isGood = onThread {
@@ -124,7 +124,7 @@ struct ForkTests {
         }
     }
 
-    @Test("a child may let go of a descriptor that is still watched, and the parent goes on to hear of it")
+    @Test("a child may release a descriptor that is still watched, and the parent still receives its events")
     func watchedInChild() async {
         await #expect(processExitsWith: .success) {
             let isGood = onThread {

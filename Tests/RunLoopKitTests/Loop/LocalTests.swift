@@ -47,7 +47,7 @@ struct LocalTests {
         }
     }
 
-    @Test("at the end of a loop a value may ask for others, and for what is bound to the loop, while it goes")
+    @Test("at the end of a loop a value may ask for others, and for values bound to the loop, while it is released")
     func ended() {
         let log = Log<String>()
         withSimulation { _ in

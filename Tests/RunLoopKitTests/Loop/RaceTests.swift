@@ -103,7 +103,7 @@ struct RaceTests {
         #expect(performed.value == Self.rounds)
     }
 
-    @Test("posts race with the end of a loop: each is either run or refused, or let go unrun")
+    @Test("posts race with the end of a loop: each is run, refused, or released unrun")
     func postsAgainstEnd() {
         for _ in 0..<300 {
             let accepted = Counter()

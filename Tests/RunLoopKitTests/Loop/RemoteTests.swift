@@ -89,7 +89,7 @@ struct RemoteTests {
         #expect(!thread.remote.isWaiting)
     }
 
-    @Test("blocks that a loop had not run when it ended are let go, not run (R81)")
+    @Test("blocks that a loop had not run when it ended are released, not run (R81)")
     func undelivered() {
         let released = Counter()
         let ran = Flag()
@@ -167,7 +167,7 @@ struct RemoteTests {
         #expect(results == (.stopped, 1, 1))
     }
 
-    @Test("what a thread's last handler posts to its own loop still runs: no post that was accepted is lost")
+    @Test("a block that a thread's last handler posts to its own loop still runs: no accepted post is lost")
     func postFromLastHandler() {
         let (accepted, performed) = (Flag(), Flag())
         let thread = LoopThread { loop in
@@ -201,7 +201,7 @@ struct RemoteTests {
         #expect(log.entries == ["inner stopped"])
     }
 
-    @Test("run() and run(until:) go on after a stop (R46)")
+    @Test("run() and run(until:) continue after a stop (R46)")
     func runGoesOn() {
         let fired = onThread {
             let loop = RunLoop.current

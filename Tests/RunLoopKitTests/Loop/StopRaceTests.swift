@@ -155,7 +155,7 @@ struct StopRaceTests {
         #expect(calls.value == 1)
     }
 
-    @Test("a handler may stop itself, and what is on the stack below it", arguments: Stoppable.ofLoops)
+    @Test("a handler may stop itself, and the items below it on the stack", arguments: Stoppable.ofLoops)
     func sameThread(_ kind: Stoppable) {
         let calls = onThread {
             let loop = RunLoop.current
@@ -203,7 +203,7 @@ struct StopRaceTests {
         #expect(dates.entries == [1, 2, 3])
     }
 
-    @Test("what is left of an item whose loop has ended can be stopped", arguments: Stoppable.ofLoops)
+    @Test("an item whose loop has ended can still be stopped", arguments: Stoppable.ofLoops)
     func afterEnd(_ kind: Stoppable) {
         let calls = Counter()
         let stop = onThread { kind.schedule(in: .current) { calls.add() } }

@@ -109,7 +109,7 @@ private final class Life: Sendable {
 
 @Suite("Posts from several threads at once", .timeLimit(.minutes(15)))
 struct PostStressTests {
-    @Test("every accepted block runs once and in order, or is let go by the loop's thread when it ends (R6, R75, R81)")
+    @Test("every accepted block runs once and in order, or is released by the loop's thread at its end (R6, R75, R81)")
     func lives() {
         for seed in 0..<UInt64(300) {
             let life = Life(seed: seed)
@@ -140,7 +140,7 @@ struct PostStressTests {
         #expect(result)
     }
 
-    @Test("a block is let go before the next one runs")
+    @Test("a block is released before the next one runs")
     func letGo() {
         let alive = onThread {
             let loop = RunLoop.current

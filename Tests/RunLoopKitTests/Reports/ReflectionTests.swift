@@ -4,9 +4,9 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-@Suite("What a failed expectation looks at")
+@Suite("Values that a failed expectation inspects")
 struct ReflectionTests {
-    @Test("a loop and what is scheduled in it show nothing of their inside to a mirror")
+    @Test("a mirror shows nothing inside a loop, or inside the items scheduled in it")
     func loops() {
         withSimulation { simulation in
             let loop = simulation.loop

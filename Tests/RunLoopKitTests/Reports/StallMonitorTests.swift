@@ -112,7 +112,7 @@ struct StallMonitorTests {
         #expect(stalls.map(\.isOver) == [false, true])
     }
 
-    @Test("what is quick, and what runs the loop nested, is no stall; what blocks after a nested run is")
+    @Test("a quick handler, or one that runs the loop nested, is no stall; one that blocks after a nested run is")
     func nested() {
         let stalls = watch { simulation in
             let loop = simulation.loop

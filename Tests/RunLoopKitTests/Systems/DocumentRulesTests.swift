@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The rules that the documents state", .timeLimit(.minutes(15)))
 struct DocumentRulesTests {
-    @Test("1: a one-shot needs no invalidate; until its fire it keeps its target, then it lets go")
+    @Test("1: a one-shot needs no invalidate; it keeps its target until it fires, then releases it")
     func oneShot() {
         withStory { simulation, story in
             let owner: Weak<Story.Owner>
@@ -45,7 +45,7 @@ struct DocumentRulesTests {
         }
     }
 
-    @Test("3: invalidate takes the timer out of the loop and lets go of target and userInfo, before it returns")
+    @Test("3: invalidate takes the timer out of the loop and releases target and userInfo before it returns")
     func invalidate() {
         withStory { simulation, story in
             let loop = simulation.loop
@@ -175,7 +175,7 @@ struct DocumentRulesTests {
         }
     }
 
-    @Test("9: a GCD timer that is cancelled in its handler lets its captures go; a weak capture lets them go before")
+    @Test("9: a GCD timer that is cancelled in its handler releases its captures; a weak capture releases them before")
     func captures() {
         final class Owner {
             let source = TimerSource(queue: .main)

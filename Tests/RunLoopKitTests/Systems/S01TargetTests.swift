@@ -5,7 +5,7 @@ import Testing
 
 @Suite("S1: a target and a method of it")
 struct S01TargetTests {
-    @Test("a repeating timer keeps its target and userInfo until invalidate, and lets them go there")
+    @Test("a repeating timer keeps its target and userInfo until invalidate, and releases them there")
     func repeating() {
         withStory { simulation, story in
             let timer: Timer

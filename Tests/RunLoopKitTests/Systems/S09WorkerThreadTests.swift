@@ -53,7 +53,7 @@ struct S09WorkerThreadTests {
         }
     }
 
-    @Test("stopped, the thread ends with its timer still scheduled, and lets go of what the timer held")
+    @Test("a stopped thread ends with its timer still scheduled, and releases the timer's captures")
     func stopped() {
         withStory { simulation, story in
             let thread = LoopThread(name: "worker") { _ in

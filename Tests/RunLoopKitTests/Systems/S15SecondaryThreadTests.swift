@@ -3,7 +3,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-@Suite("S15: a timer on a secondary thread, and what goes when", .timeLimit(.minutes(15)))
+@Suite("S15: a timer on a secondary thread, and the order of releases", .timeLimit(.minutes(15)))
 struct S15SecondaryThreadTests {
     /// Started the thread and is kept by the thread's body, as an object is whose method is the body.
     private final class Owner: Sendable {

@@ -12,7 +12,7 @@ struct ActivityTests {
         [.beforeWaiting, .afterWaiting], .all,
     ]
 
-    @Test("a task is told in order, with the mode and the date, of runs in the modes that it chose")
+    @Test("a task receives, in order, with the mode and the date, activities of runs in the modes that it chose")
     func order() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -37,7 +37,7 @@ struct ActivityTests {
         }
     }
 
-    @Test("an activity of a run in a mode in which the task rests is told when the task's mode runs again")
+    @Test("an activity of a run in a mode in which the task rests is delivered when the task's mode runs again")
     func otherMode() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -98,7 +98,7 @@ struct ActivityTests {
         }
     }
 
-    @Test("a task that looks on causes no pass, whatever it looks at", arguments: choices)
+    @Test("an observing task causes no pass, regardless of the activities it observes", arguments: choices)
     func awake(_ activities: RunLoop.Activity) {
         let told = withSimulation { simulation in
             let loop = simulation.loop
@@ -221,7 +221,7 @@ struct ActivityTests {
         }
     }
 
-    @Test("what comes while no task waits is kept up to a limit, and the task is told how much was lost")
+    @Test("activities while no task waits are kept up to a limit, and the task receives the number lost")
     func overflow() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -311,7 +311,7 @@ struct ActivityTests {
         }
     }
 
-    @Test("when the loop has ended, a task gets what was kept, and then an error that names the loop")
+    @Test("when the loop has ended, a task receives the kept activities, then an error that names the loop")
     func ends() async {
         let log = Log<String>()
         let thread = LoopThread(name: "short") { loop in

@@ -91,7 +91,7 @@ struct ClockTests {
         }
     }
 
-    @Test("a sleep in other modes than the running one goes on")
+    @Test("a sleep in modes other than the running one continues")
     func modes() {
         withSimulation { simulation in
             let loop = simulation.loop

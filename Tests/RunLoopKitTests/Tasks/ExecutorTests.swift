@@ -196,7 +196,7 @@ struct ExecutorTests {
         #expect(text.contains("came to the run loop \"bygone\", which has ended"), "\(text)")
     }
 
-    @Test("dumps show executors with what waits, and loops' tasks by name; jobs are counted")
+    @Test("dumps show executors with waiting jobs, and loops' tasks by name; jobs are counted")
     func dump() {
         withSimulation { simulation in
             let loop = simulation.loop

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Tasks of a loop")
 struct LoopTaskTests {
-    @Test("a task uses what belongs to the loop's thread, and so does what comes after it")
+    @Test("a task and its then block use values that belong to the loop's thread")
     func captures() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -61,7 +61,7 @@ struct LoopTaskTests {
     }
 
     @Test(
-        "a task that waits for something which goes with the loop is told, whatever kept that",
+        "a task that waits for a completion that ends with the loop receives an error, regardless of its keeper",
         arguments: ["timer", "delayed call", "block", "mail", "local"])
     func keptByTheLoop(_ keeper: String) async {
         let log = Log<String>()
@@ -93,7 +93,7 @@ struct LoopTaskTests {
 
     private static let kept = RunLoop.Local<((Int) -> Void)?> { _ in nil }
 
-    @Test("what a task starts or schedules as the loop ends is ended too")
+    @Test("tasks, timers and sources that a task starts or schedules as the loop ends are ended too")
     func startedAtTheEnd() async {
         let log = Log<String>()
         let thread = LoopThread(name: "short") { loop in
@@ -123,7 +123,7 @@ struct LoopTaskTests {
         }
     }
 
-    @Test("what is left of a task when its loop has ended goes on elsewhere")
+    @Test("the rest of a task continues elsewhere when its loop has ended")
     func leftOver() async throws {
         let (mayGoOn, isGoingOn) = (Flag(), Flag())
         let thread = LoopThread(name: "short") { loop in

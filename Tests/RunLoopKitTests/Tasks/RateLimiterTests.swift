@@ -24,7 +24,7 @@ struct RateLimiterTests {
         }
     }
 
-    @Test("a cancelled wait takes nothing and is told at once; a task that was cancelled before takes nothing either")
+    @Test("a cancelled wait takes nothing and throws at once; a task that was cancelled before takes nothing either")
     func cancelled() {
         withSimulation { simulation in
             let loop = simulation.loop

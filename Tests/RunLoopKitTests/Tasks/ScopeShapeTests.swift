@@ -79,7 +79,7 @@ private actor Counter {
 
 @Suite("Forms of scopes")
 struct ScopeShapeTests {
-    @Test("in a task of a loop and the functions that it calls, with what belongs to the thread")
+    @Test("in a task of a loop and the functions that it calls, with values that belong to the thread")
     func tasks() {
         withSimulation { simulation in
             let (loop, record) = (simulation.loop, Record())

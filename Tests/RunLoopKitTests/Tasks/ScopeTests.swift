@@ -74,7 +74,7 @@ struct ScopeTests {
         #expect((try? result?.get()) == ["cancelled true", "TimeoutError"] && end == seconds(7))
     }
 
-    @Test("of two deadlines the one that passes first throws, from its own scope alone")
+    @Test("of two nested deadlines, the first to pass throws, from its own scope alone")
     func nested() {
         for (outer, inner, expected) in [
             (5.0, 3.0, "inner TimeoutError 3"), (3, 5, "inner CancellationError 3, outer TimeoutError 3"),
@@ -123,7 +123,7 @@ struct ScopeTests {
         #expect((try? result?.get()) == ["inner CancellationError", "outer TimeoutError"])
     }
 
-    @Test("a cancellation from outside passes through as what it is")
+    @Test("a cancellation from outside passes through as a CancellationError")
     func outside() {
         let (result, end) = outcome(cancelledAt: seconds(2)) { loop in
             try await loop.withTimeout(.seconds(5)) {
@@ -154,7 +154,7 @@ struct ScopeTests {
         #expect(error(of: cut.result) is RunLoop.TimeoutError && cut.end == seconds(9))
     }
 
-    @Test("what a body throws after its deadline is kept in the error")
+    @Test("an error that a body throws after its deadline is kept in the timeout error")
     func underlying() throws {
         let (result, _) = outcome { loop in
             try await loop.withTimeout(.seconds(1)) {
@@ -205,7 +205,7 @@ struct ScopeTests {
         #expect(error(of: result) as? Refusal == Refusal(number: 1) && end == seconds(5))
     }
 
-    @Test("a scope that the program cancels returns what its body returned")
+    @Test("a scope that the program cancels returns its body's result")
     func cancelled() {
         let (result, end) = outcome { loop in
             try await loop.withTasks { tasks in
@@ -259,7 +259,7 @@ struct ScopeTests {
         #expect((error(of: result) as? RunLoop.TimeoutError)?.deadline == seconds(5) && end == seconds(5))
     }
 
-    @Test("a task gives its value to whoever waits, and one cancelled alone fails nobody else")
+    @Test("a task gives its value to every waiter, and a task cancelled alone fails no other")
     func values() {
         let (result, end) = outcome { loop in
             try await loop.withTasks { tasks in

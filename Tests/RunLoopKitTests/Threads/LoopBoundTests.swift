@@ -47,7 +47,7 @@ struct LoopBoundTests {
         }
     }
 
-    @Test("when the last reference goes on another thread, the value goes on the loop's")
+    @Test("when the last reference is released on another thread, the value is released on the loop's thread")
     func releasedElsewhere() {
         let number = Log<UInt>()
         let thread = LoopThread { loop in
@@ -64,7 +64,7 @@ struct LoopBoundTests {
         thread.join()
     }
 
-    @Test("when the loop ends the value goes there, whoever still holds the reference")
+    @Test("when the loop ends, the value is released on its thread, regardless of remaining references")
     func loopEnds() {
         let numbers = Log<UInt>()
         let kept = Locked<LoopBound<Token>?>(nil)
@@ -79,7 +79,7 @@ struct LoopBoundTests {
         #expect(numbers.entries.count == 2)
     }
 
-    @Test("a value that lets go of another one in its deinit")
+    @Test("a value releases another value in its deinit")
     func nested() {
         let isGone = Flag()
         let thread = LoopThread { loop in

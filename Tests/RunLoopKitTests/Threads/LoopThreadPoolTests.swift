@@ -53,7 +53,7 @@ struct LoopThreadPoolTests {
         }
     }
 
-    @Test("more sources than threads wait in order, and what comes meanwhile is merged")
+    @Test("more sources than threads wait in order, and fires that come meanwhile are merged")
     func waitInOrder() {
         withSimulation { simulation in
             let log = Log<String>()
@@ -137,7 +137,7 @@ struct LoopThreadPoolTests {
         pool.join()
     }
 
-    @Test("a pool ends: the handler that runs finishes, nothing else is delivered, and everything is let go of")
+    @Test("a pool ends: the running handler finishes, nothing else is delivered, and everything is released")
     func stop() {
         withSimulation { simulation in
             let log = Log<String>()
@@ -289,7 +289,7 @@ struct LoopThreadPoolTests {
 
     // MARK: Starvation
 
-    @Test("runUntilIdle waits for what the pool has to deliver, and is idle though the pool is there")
+    @Test("runUntilIdle waits for the pool's deliveries, and is idle although the pool exists")
     func runUntilIdle() {
         withSimulation { simulation in
             let log = Log<String>()
@@ -317,7 +317,7 @@ struct LoopThreadPoolTests {
         }
     }
 
-    @Test("a LoopThread that waits for what never comes is told, and the pool stays usable")
+    @Test("a LoopThread that waits for an event that never comes is reported as starved, and the pool stays usable")
     func starvedThread() {
         withSimulation { simulation in
             let log = Log<String>()

@@ -14,7 +14,7 @@ struct LoopThreadTests {
         #expect(ran.isSet)
     }
 
-    @Test("a thread that is stopped ends although another posts faster than it runs; what it accepted has run")
+    @Test("a stopped thread ends although another posts faster than it runs; every block it accepted has run")
     func flood() {
         let (accepted, ran) = (Counter(), Counter())
         let thread = LoopThread { $0.add(CustomSource(), forMode: .default) }
@@ -112,7 +112,7 @@ struct LoopThreadTests {
         thread.join()
     }
 
-    @Test("no run begins after stop, whatever the handler that is under way asks for")
+    @Test("no run begins after stop, regardless of the requests of the handler under way")
     func noRunAfterStop() {
         let results = Log<RunLoop.RunResult>()
         let (isInside, isStopped) = (Flag(), Flag())
@@ -229,7 +229,7 @@ struct LoopThreadTests {
         #expect(Set(threads.entries).count == 1)
     }
 
-    @Test("what is still scheduled when a thread is stopped is released on it, before join returns")
+    @Test("items still scheduled when a thread is stopped are released on it, before join returns")
     func releaseOnStop() throws {
         let released = Log<UInt>()
         let here = Log<UInt>()
@@ -265,7 +265,7 @@ struct LoopThreadTests {
         #expect(released.isSet)
     }
 
-    @Test("a thread that is dropped goes on, and ends when nothing is left")
+    @Test("a dropped thread continues, and ends when nothing is left")
     func dropped() {
         let ticks = Counter()
         let ended = Flag()
@@ -285,7 +285,7 @@ struct LoopThreadTests {
         #expect(ticks.value == 10)
     }
 
-    @Test("the remote of a thread that was dropped still stops what it runs")
+    @Test("the remote of a dropped thread still stops the thread's loop")
     func droppedRemote() {
         let ended = Flag()
         let remote: RunLoop.Remote

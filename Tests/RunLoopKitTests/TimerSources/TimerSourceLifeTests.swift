@@ -27,7 +27,7 @@ struct TimerSourceLifeTests {
         }
     }
 
-    @Test("a resume without a suspend is told, from whichever thread", arguments: [true, false])
+    @Test("a resume without a suspend is reported, from any thread", arguments: [true, false])
     func unmatchedResume(elsewhere: Bool) {
         withSimulation { simulation in
             let log = Log<String>()
@@ -256,7 +256,7 @@ struct TimerSourceLifeTests {
         }
     }
 
-    @Test("what is due and not begun when the source is cancelled is not delivered (R185)", arguments: Place.allCases)
+    @Test("a fire due and not begun when the source is cancelled is not delivered (R185)", arguments: Place.allCases)
     func cancelDue(_ place: Place) {
         withSimulation { simulation in
             let log = Log<String>()

@@ -172,7 +172,7 @@ struct TimerSourceModeTests {
         }
     }
 
-    @Test("what a starved run waits for names the sources, armed and held back")
+    @Test("the waits of a starved run name the sources, armed and held back")
     func waitingItems() {
         withSimulation { simulation in
             let held = TimerSource(queue: .current, name: "held")

@@ -5,7 +5,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-@Suite("What timer sources keep, and on which thread they let it go", .timeLimit(.minutes(15)))
+@Suite("Objects that timer sources keep, and the threads that release them", .timeLimit(.minutes(15)))
 struct TimerSourceOwnershipTests {
     /// Writes down on which thread it was released.
     private final class Witness {
@@ -21,7 +21,7 @@ struct TimerSourceOwnershipTests {
     }
 
     @Test(
-        "loop-bound handlers are let go on the loop's thread, whatever another thread does",
+        "loop-bound handlers are released on the loop's thread, regardless of another thread's actions",
         arguments: Deed.allCases)
     func loopBound(_ deed: Deed) {
         let releases = Log<UInt>()
@@ -134,7 +134,7 @@ struct TimerSourceOwnershipTests {
 
     // MARK: The end of a loop
 
-    @Test("when the loop ends its sources let their handlers go on its thread, uncalled")
+    @Test("when the loop ends its sources release their handlers on its thread, uncalled")
     func loopEnds() {
         let releases = Log<UInt>()
         let owner = Log<UInt>()
@@ -207,7 +207,7 @@ struct TimerSourceOwnershipTests {
         #expect(log.entries.sorted() == (0..<6).map(String.init))
     }
 
-    @Test("a block for a loop that has ended is let go of at once, and never called")
+    @Test("a block for a loop that has ended is released at once, and never called")
     func blockForEndedLoop() {
         let released = Counter()
         let thread = LoopThread { _ in }
@@ -240,7 +240,7 @@ struct TimerSourceOwnershipTests {
         #expect(released.value == 4)
     }
 
-    @Test("a handler that is replaced while its loop makes its last pass is let go of")
+    @Test("a handler that is replaced while its loop makes its last pass is released")
     func replacedInLastPass() {
         let released = Counter()
         let thread = LoopThread { $0.add(CustomSource(), forMode: .default) }
@@ -262,7 +262,7 @@ struct TimerSourceOwnershipTests {
         #expect(released.value == 1)
     }
 
-    @Test("blocks posted while a loop ends are called or let go of, and none stays")
+    @Test("blocks posted while a loop ends are called or released, and none stays")
     func blocksAgainstEnd() {
         for _ in 0..<300 {
             let released = Counter()
@@ -301,7 +301,7 @@ struct TimerSourceOwnershipTests {
         #expect(released.value == 10)
     }
 
-    @Test("a block for the pool that is posted right before the simulation ends is let go of")
+    @Test("a block for the pool that is posted right before the simulation ends is released")
     func blockAtEndOfSimulation() {
         let released = Counter()
         let called = Counter()
@@ -337,7 +337,7 @@ struct TimerSourceOwnershipTests {
         #expect(ended.entries[0].remote.perform { _ in } == false)
     }
 
-    @Test("threads that are started by what ends with the simulation's threads end too, to any depth")
+    @Test("threads started by objects that end with the simulation's threads end too, to any depth")
     func threadsAtEndOfSimulation() {
         let threads = Log<LoopThread>()
         @Sendable func start(_ depth: Int) {

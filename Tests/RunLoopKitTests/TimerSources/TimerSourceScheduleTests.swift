@@ -81,7 +81,7 @@ struct TimerSourceScheduleTests {
         }
     }
 
-    @Test("a new schedule drops what a suspended source has not delivered (R171)", arguments: Place.allCases)
+    @Test("a new schedule drops the undelivered fires of a suspended source (R171)", arguments: Place.allCases)
     func rescheduleWhileSuspended(_ place: Place) {
         withSimulation { simulation in
             let log = Log<String>()
@@ -95,7 +95,7 @@ struct TimerSourceScheduleTests {
         }
     }
 
-    @Test("a new schedule drops what a busy loop has not delivered (R171)")
+    @Test("a new schedule drops the undelivered fires of a busy loop (R171)")
     func rescheduleWhileBusy() {
         withSimulation { simulation in
             let log = Log<String>()
@@ -107,7 +107,7 @@ struct TimerSourceScheduleTests {
         }
     }
 
-    @Test("a new schedule drops what waits for a thread of the pool (R171)")
+    @Test("a new schedule drops fires that wait for a thread of the pool (R171)")
     func rescheduleWhileWaiting() {
         withSimulation { simulation in
             let log = Log<String>()
@@ -402,7 +402,7 @@ struct TimerSourceScheduleTests {
 
     // MARK: Handlers
 
-    @Test("what comes while there is no event handler is counted as delivered to nobody", arguments: Place.allCases)
+    @Test("fires while there is no event handler are counted as delivered to nobody", arguments: Place.allCases)
     func withoutHandler(_ place: Place) {
         withSimulation { simulation in
             let log = Log<String>()

@@ -228,7 +228,7 @@ private final class Arena: Sendable {
 
 @Suite("Eight threads do everything at once", .timeLimit(.minutes(15)), .serialized)
 struct TimerSourceStressTests {
-    @Test("no delivery after a cancel, none inside another, and all that was captured is let go of")
+    @Test("no delivery follows a cancel or runs inside another, and all captures are released")
     func stress() {
         let seed = UInt64.random(in: 0...UInt64.max)
         let arena = Arena(seed: seed)

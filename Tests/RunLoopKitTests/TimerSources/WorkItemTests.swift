@@ -52,7 +52,7 @@ struct WorkItemTests {
         }
     }
 
-    @Test("distantFuture means never, keeps no run going, and the block is let go of", arguments: Place.allCases)
+    @Test("distantFuture means never, keeps no run going, and the block is released", arguments: Place.allCases)
     func never(_ place: Place) {
         withSimulation { simulation in
             let released = Counter()
@@ -70,7 +70,7 @@ struct WorkItemTests {
         }
     }
 
-    @Test("cancelled before: never called, and the block is let go of", arguments: Place.allCases)
+    @Test("an item cancelled before its time is never called, and its block is released", arguments: Place.allCases)
     func cancelBefore(_ place: Place) {
         withSimulation { simulation in
             let log = Log<String>()
@@ -120,7 +120,7 @@ struct WorkItemTests {
         }
     }
 
-    @Test("the block is let go of when it has been called, though the item is kept", arguments: Place.allCases)
+    @Test("the block is released when it has been called, although the item is kept", arguments: Place.allCases)
     func releasedAfterCall(_ place: Place) {
         withSimulation { simulation in
             let log = Log<String>()
@@ -138,7 +138,7 @@ struct WorkItemTests {
         }
     }
 
-    @Test("an item that nobody keeps is called all the same, and let go of", arguments: Place.allCases)
+    @Test("an item that is not kept is still called, and released", arguments: Place.allCases)
     func notKept(_ place: Place) {
         withSimulation { simulation in
             let log = Log<String>()

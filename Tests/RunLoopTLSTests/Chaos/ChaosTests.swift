@@ -12,7 +12,7 @@ import Testing
 @Suite("Chaos")
 struct ChaosTests {
     /// In a process of its own: all of its descriptors and threads are counted.
-    @Test("whatever peers do, bytes stay in order, each connection closes once, and nothing is left behind")
+    @Test("regardless of peers' actions, bytes stay in order, each connection closes once, and nothing is left over")
     func storms() async {
         await #expect(processExitsWith: .success) {
             let clock = ContinuousClock()

@@ -21,7 +21,7 @@ struct ChildSourceTests {
         #expect(try end(of: shell("ulimit -c 0; kill -SEGV $$")).description.hasPrefix("ended by SIGSEGV"))
     }
 
-    @Test("a status says in words what it is, and is a success only with the code 0")
+    @Test("a status is described in words, and is a success only with the code 0")
     func words() {
         typealias Status = ChildProcess.ExitStatus
         #expect(Status.signalled(.quit, coreDumped: true).description == "ended by SIGQUIT, core dumped")
@@ -82,7 +82,7 @@ struct ChildSourceTests {
         #expect(calls == 3)
     }
 
-    @Test("a source that was invalidated or removed is not called, and the child goes on")
+    @Test("an invalidated or removed source is not called, and the child continues")
     func invalidated() throws {
         let child = try ChildProcess.spawn(.named("sleep"), arguments: ["1000"])
         let loop = RunLoop.current

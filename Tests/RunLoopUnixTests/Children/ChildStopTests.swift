@@ -27,7 +27,7 @@ struct ChildStopTests {
     }
 
     @Test(
-        "a signal reaches what a child has started, if the child has a group or a session of its own",
+        "a signal reaches the processes a child has started, if the child has a group or a session of its own",
         arguments: [ChildProcess.Group.newGroup, .newSession])
     func group(group: ChildProcess.Group) throws {
         let child = try family("sleep 1000 & echo; wait", group)
@@ -54,7 +54,7 @@ struct ChildStopTests {
         return directoryEntries("/proc").compactMap { Int32($0) }.filter { linkTarget("/proc/\($0)/fd/1") == pipe }
     }
 
-    @Test("in the handler of a source what is left of the group can still be reached")
+    @Test("the rest of the group can still be reached in the handler of a source")
     func inHandler() throws {
         let child = try family("sleep 1000 & echo; exit 3")
         var wasReached = false
@@ -92,7 +92,7 @@ struct ChildStopTests {
         #expect(loop.now - begin >= .milliseconds(30))
     }
 
-    @Test("a stop ends with the child, and kills at once what is left of its group")
+    @Test("a stop ends with the child, and kills the rest of its group at once")
     func stopInTime() throws {
         let child = try family("trap 'exit 7' TERM; (trap '' TERM; exec sleep 1000) & echo; wait")
         let loop = RunLoop.current
@@ -164,7 +164,7 @@ struct ChildStopTests {
         }
     }
 
-    @Test("output that was written before the end is read before the end is told, and in any case can be")
+    @Test("output written before the end is read before the end is reported, and can be read in any case")
     func order() throws {
         // A grandchild keeps the pipe open, so that its end proves nothing.
         let child = try ChildProcess.spawn(
@@ -192,7 +192,7 @@ struct ChildStopTests {
         #expect(log == ["read 60000", "ended, true"])
     }
 
-    @Test("what was written before the end can be read in the handler, whoever holds the pipe")
+    @Test("output written before the end can be read in the handler, regardless of which process holds the pipe")
     func lastOutput() throws {
         let child = try ChildProcess.spawn(
             .path("/bin/sh"), arguments: ["-c", "sleep 1000 & echo last words"], standardInput: .null,

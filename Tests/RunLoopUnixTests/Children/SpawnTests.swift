@@ -21,7 +21,7 @@ struct SpawnTests {
         #expect(try end(of: byName).isSuccess)
     }
 
-    @Test("what is not there is an error and no child")
+    @Test("a missing program, directory or descriptor is an error, and no child starts")
     func missing() {
         #expect(throws: SystemError("spawn /no/such/program", errno: ENOENT)) {
             try ChildProcess.spawn(.path("/no/such/program"))
@@ -75,7 +75,7 @@ struct SpawnTests {
         }
     }
 
-    @Test("a child has this process's environment, or the one that it is given")
+    @Test("a child has this process's environment, or a given one")
     func environment() throws {
         setenv("RUNLOOPKIT_TEST", "inherited", 1)
         let heir = try ChildProcess.spawn(.named("env"), standardOutput: .pipe)
@@ -87,7 +87,7 @@ struct SpawnTests {
         #expect(try text(of: bare.standardOutput) == "")
     }
 
-    @Test("an environment is inherited with changes, also what is not text")
+    @Test("an environment is inherited with changes, including values that are not text")
     func updatedEnvironment() throws {
         setenv("RUNLOOPKIT_KEPT", "\u{FF}", 1)
         let notText: [CChar] = [-1, 97, 0]
@@ -174,7 +174,7 @@ struct SpawnTests {
         #expect(found.isSuperset(of: [1_001, 1_002, 1 << 31, 1 << 20, 0, 1_003, 18, 4_096, 1 << 33]))
     }
 
-    @Test("what cannot be run is told from what is not there, wherever it lies in PATH")
+    @Test("a program that cannot be run is distinguished from a missing one, anywhere in PATH")
     func search() async {
         await #expect(processExitsWith: .success) {
             onThread {
@@ -264,7 +264,7 @@ struct SpawnTests {
         }
     }
 
-    @Test("a child begins with its signals unblocked and at their defaults, whatever this process does with them")
+    @Test("a child begins with its signals unblocked and at their defaults, regardless of this process's settings")
     func signals() async {
         await #expect(processExitsWith: .success) {
             onThread {

@@ -21,6 +21,9 @@ private final class BlackHole {
         precondition(status == 0 && listen(descriptor, 0) == 0, "no black hole at \(wanted): errno \(errno)")
         address = Endpoint(filledBy: { getsockname(own, $0, &$1) })
         filler = Peer(connectedTo: address)
+        // Connected on its side; the queue is full when the acknowledgement has arrived, which a busy machine may delay.
+        var arrival = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        precondition(poll(&arrival, 1, -1) == 1)
     }
 
     var port: UInt16 { address.port! }
@@ -156,7 +159,7 @@ struct ConnectingToHostsTests {
         #expect(try order([]) == [])
     }
 
-    @Test("the first address that answers is connected to, whatever its family", arguments: ["127.0.0.1", "::1"])
+    @Test("the first address that answers is connected to, regardless of family", arguments: ["127.0.0.1", "::1"])
     func eitherFamily(address: String) throws {
         try withBench([address]) { simulation, bench in
             try bench.listen(at: address)
@@ -252,7 +255,7 @@ struct ConnectingToHostsTests {
         }
     }
 
-    @Test("when all refuse, every refusal is told, in the order in which they came")
+    @Test("when all addresses refuse, every refusal is reported, in order of arrival")
     func allRefuse() throws {
         try withClosedPort { port in
             withBench([closed4, closed6]) { simulation, bench in
@@ -511,7 +514,7 @@ extension ConnectingToHostsTests {
             }
         }
 
-        @Test("each try looks the name up anew, after its delay; the last error is told after the last try")
+        @Test("each try looks the name up anew, after its delay; the last error is reported after the last try")
         func tries() throws {
             try withClosedPort { port in
                 withBench([closed4]) { simulation, bench in
@@ -589,7 +592,7 @@ extension ConnectingToHostsTests {
             }
         }
 
-        @Test("what cannot be a name is not tried again")
+        @Test("an invalid name is not tried again")
         func invalidName() {
             withBench([]) { simulation, bench in
                 var kinds: [HostResolver.Failure.Kind] = []

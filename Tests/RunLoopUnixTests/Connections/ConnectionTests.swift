@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Connections")
 struct ConnectionTests {
-    @Test("what comes is given to the handler, and what it writes goes back")
+    @Test("input is given to the handler, and the handler's output goes back")
     func echo() throws {
         try withSimulation { simulation in
             let (connection, peer) = try makePair(on: simulation.loop) { connection, bytes in
@@ -23,7 +23,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("what the handler does not use comes again, with what comes next")
+    @Test("input that the handler does not use is offered again, with the next input")
     func leftovers() throws {
         try withSimulation { simulation in
             var seen: [String] = []
@@ -127,7 +127,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("reading can be paused; what had been left unused is offered when it goes on")
+    @Test("reading can be paused; unused input is offered when reading resumes")
     func pausing() throws {
         try withSimulation { simulation in
             var seen: [String] = []
@@ -178,7 +178,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("what was left unused because too much waited is offered when it has gone, though nothing more comes")
+    @Test("input left unused because too much output waited is offered once the output has gone, without new input")
     func offeredAfterDrain() throws {
         try withSimulation { simulation in
             var limits = Connection.Limits()
@@ -272,7 +272,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("what cannot be waited for is an error when the connection starts")
+    @Test("a descriptor that cannot be waited for is an error when the connection starts")
     func regularFile() throws {
         let file = open("/proc/self/exe", O_RDONLY)
         let connection = Connection(adopting: file, on: RunLoop.current) { $1.count }
@@ -336,7 +336,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("what goes nowhere is told once: a write after the end, and a connection that was never started")
+    @Test("a write after the end and a connection that was never started are each reported once")
     func ignored() throws {
         try withSimulation { simulation in
             let loop = simulation.loop
@@ -376,7 +376,7 @@ struct ConnectionTests {
 
     // MARK: Ends
 
-    @Test("when the peer has ended, what waits still goes out, and the connection closes")
+    @Test("when the peer has ended, waiting output is still sent, and the connection closes")
     func peerEnds() throws {
         try withSimulation { simulation in
             var reason: Connection.CloseReason?
@@ -394,7 +394,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("with an end handler the other direction goes on until it is finished")
+    @Test("with an end handler the other direction continues until it is finished")
     func halfClose() throws {
         try withSimulation { simulation in
             var reason: Connection.CloseReason?
@@ -457,7 +457,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("what was written before finish() arrives, though the peer has sent what was never read")
+    @Test("output written before finish() arrives, though the peer has sent input that was never read")
     func finishingUnread() throws {
         try withSimulation { simulation in
             let loop = simulation.loop
@@ -491,7 +491,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("finishing sends what waits before it closes; but no longer than it may take")
+    @Test("finishing sends waiting output before it closes, but only within its time limit")
     func finishing() throws {
         try withSimulation { simulation in
             var reasons: [Connection.CloseReason] = []
@@ -554,7 +554,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("a reset by the peer is an error with its reason, and the handlers are let go")
+    @Test("a reset by the peer is an error with its reason, and the handlers are released")
     func reset() throws {
         try withSimulation { simulation in
             let loop = simulation.loop
@@ -575,7 +575,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("the loop keeps a connection until it is closed, and then lets it go")
+    @Test("the loop keeps a connection until it is closed, and then releases it")
     func ownership() throws {
         try withSimulation { simulation in
             weak var kept: Connection?

@@ -68,7 +68,7 @@ struct FinishingTests {
 
     // MARK: Nothing is lost
 
-    @Test("all that was written before finish() reaches a slow reader over TCP that goes on sending")
+    @Test("all output written before finish() reaches a slow reader over TCP that continues to send")
     func slowReader() throws {
         try withSimulation { simulation in
             let (one, other) = makeTCPSockets()
@@ -159,7 +159,7 @@ struct FinishingTests {
         }
     }
 
-    @Test("a peer that has everything and goes on sending is waited for, half a minute at most")
+    @Test("a peer that has everything and continues to send is waited for, half a minute at most")
     func talkative() throws {
         try withSimulation { simulation in
             let (one, other) = makeTCPSockets()
@@ -186,7 +186,7 @@ struct FinishingTests {
         }
     }
 
-    @Test("what the peer has sent before it closed is offered, although writing to it fails", arguments: [true, false])
+    @Test("input that the peer sent before closing is offered, although writing to it fails", arguments: [true, false])
     func writeFails(isTCP: Bool) throws {
         try withSimulation { simulation in
             let (one, other) = isTCP ? makeTCPSockets() : makeSockets()

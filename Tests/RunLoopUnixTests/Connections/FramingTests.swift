@@ -38,7 +38,7 @@ struct FramingTests {
         (0...bytes.count).map { [Array(bytes[..<$0]), Array(bytes[$0...])] } + [bytes.map { [$0] }]
     }
 
-    @Test("lines come out the same, wherever what comes in is cut")
+    @Test("lines come out the same, regardless of where the input is cut")
     func lines() throws {
         for pieces in halves(of: Array("one\r\ntwo\n\n\rthree\r\r\nrest".utf8)) {
             let result = try messages(in: pieces) { Framing.lines($0) }
@@ -88,7 +88,7 @@ struct FramingTests {
         #expect(huge.reason == .failed(FramingError.tooLong(limit: 64 * 1024)))
     }
 
-    @Test("a framing without a limit takes what it takes with one, and waits for the longest message")
+    @Test("a framing without a limit accepts the same messages as with one, and waits for the longest message")
     func noLimit() throws {
         let lines = try messages(in: [Array("1\r\n2".utf8)]) { Framing.lines(upTo: .max, $0) }
         #expect(lines.messages == ["1"] && lines.reason == .ended)
@@ -123,7 +123,7 @@ struct FramingTests {
         }
     }
 
-    @Test("no message is delivered while the connection is paused; the next one is, when it goes on")
+    @Test("no message is delivered while the connection is paused; the next one is delivered when it resumes")
     func pausing() throws {
         try withSimulation { simulation in
             var lines: [String] = []
@@ -143,7 +143,7 @@ struct FramingTests {
         }
     }
 
-    @Test("answers to a batch wait for room: what is asked beyond it is answered later, and nothing is lost")
+    @Test("answers to a batch wait for room: requests beyond it are answered later, and nothing is lost")
     func fullBatch() throws {
         try withSimulation { simulation in
             var limits = Connection.Limits()

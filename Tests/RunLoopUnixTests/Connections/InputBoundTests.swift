@@ -55,7 +55,7 @@ struct InputBoundTests {
 
     // MARK: Bytes
 
-    @Test("many connections share a budget: the one that grows beyond it closes, and gives back its share")
+    @Test("many connections share a budget: a connection that grows beyond it closes, and gives back its share")
     func budget() throws {
         try withSimulation { simulation in
             let budget = Connection.InputBudget(bytes: 100_000)

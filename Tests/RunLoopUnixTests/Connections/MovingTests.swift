@@ -92,7 +92,7 @@ struct MovingTests {
         }
     }
 
-    @Test("what waits to be sent to a slow reader goes along")
+    @Test("output that waits for a slow reader moves along")
     func pendingOutput() throws {
         let group = try LoopGroup(count: 2)
         defer { end(group) }
@@ -127,7 +127,7 @@ struct MovingTests {
         #expect(areSame(received, bytes))
     }
 
-    @Test("what was left unused is offered first, then the end that was seen, and what this side has ended stays ended")
+    @Test("unused input is offered first, then the end already seen, and a direction ended by this side stays ended")
     func ends() throws {
         try withSimulation { simulation in
             let loop = simulation.loop
@@ -283,7 +283,7 @@ struct MovingTests {
     }
 
     @Test(
-        "what nobody adopts is closed, and so is what is adopted and not started; the end of the first loop closes it")
+        "a connection not adopted, or adopted and not started, is closed; the end of the first loop closes it")
     func notAdopted() throws {
         let log = Log<String>()
         let peers = try withSimulation { simulation in
@@ -303,7 +303,7 @@ struct MovingTests {
         #expect(log.entries == ["arrival", "loopEnded"])
     }
 
-    @Test("tasks hand a connection on to a task of another loop, with what they have not read")
+    @Test("tasks hand a connection on to a task of another loop, with its unread input")
     func tasks() async throws {
         let group = try onThread { Result { try LoopGroup(count: 2) } }.get()
         let (one, other) = makeSockets()

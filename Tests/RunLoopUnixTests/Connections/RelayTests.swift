@@ -117,7 +117,7 @@ struct RelayTests {
         }
     }
 
-    @Test("what a connection had received and not used, and had not sent, goes first")
+    @Test("a connection's unused input and unsent output go first")
     func handedOver() throws {
         try withSimulation { simulation in
             let peer = Box<Connection>()
@@ -313,7 +313,7 @@ struct RelayTests {
         }
     }
 
-    @Test("a relay on which nothing moves ends after its idle timeout; what moves in either direction counts")
+    @Test("a relay without traffic ends after its idle timeout; traffic in either direction counts")
     func idleTimeout() throws {
         try withSimulation { simulation in
             let relayed = try Relayed(.memory, on: simulation.loop, idleTimeout: .seconds(10))

@@ -10,7 +10,7 @@ import Testing
 struct FileWatcherLifeTests {
     private let directory = TemporaryDirectory()
 
-    @Test("what cannot be watched says why")
+    @Test("a failure to watch a path gives its reason")
     func errors() throws {
         let watcher = try FileWatcher { _, _ in }
         #expect(throws: FileWatchError.noSuchFile(directory["none"])) { try watcher.watch(directory["none"]) }
@@ -47,7 +47,7 @@ struct FileWatcherLifeTests {
         }
     }
 
-    @Test("a watcher and sources that are let go without ever having been added are told once, and no others are")
+    @Test("a watcher and sources released without ever having been added are reported once, and no others are")
     func neverAdded() throws {
         try withSimulation { simulation in
             let loop = simulation.loop
@@ -94,7 +94,7 @@ struct FileWatcherLifeTests {
         }
     }
 
-    @Test("a watcher out of its loop keeps its watches, and reports what has happened when it is back")
+    @Test("a watcher out of its loop keeps its watches, and reports the missed events when it is back")
     func removal() throws {
         try withSimulation { simulation in
             var names: [String?] = []

@@ -87,7 +87,7 @@ struct FileWatcherTests {
         #expect(batches.map { $0.map(\.kind) } == [[.movedFrom]])
     }
 
-    @Test("attributes, and what happens to directories, are reported as such")
+    @Test("attribute changes, and events of directories, are reported as such")
     func attributes() throws {
         directory.write("", to: "file")
         let events = try batches(for: [.attributesChanged, .created]) { _, _ in
@@ -119,7 +119,7 @@ struct FileWatcherTests {
         }
     }
 
-    @Test("a watch that is taken back reports nothing more, also not what has happened before")
+    @Test("a removed watch reports nothing more, not even earlier events")
     func unwatch() throws {
         let batches = try batches { watcher, watch in
             directory.write("text", to: "file")
@@ -188,7 +188,7 @@ struct FileWatcherTests {
         Int(contents(of: "/proc/sys/fs/inotify/max_queued_events").prefix { !$0.isNewline }) ?? 16_384
     }
 
-    @Test("a set of kinds says what it holds")
+    @Test("a set of kinds describes its contents")
     func kindsInWords() {
         #expect("\(FileEvent.Kinds([.moved, .created]))" == "created, moved")
         #expect("\(FileEvent.Kinds())" == "none")

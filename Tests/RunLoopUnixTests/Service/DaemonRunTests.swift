@@ -9,7 +9,7 @@ import Testing
 
 @Suite("A daemon's run", .timeLimit(.minutes(15)))
 struct DaemonRunTests {
-    @Test("the service manager is told of the start, of reloads and of the stop, in order")
+    @Test("the service manager is notified of the start, of reloads and of the stop, in order")
     func messages() throws {
         let receiver = try NotifyReceiver()
         let manager = try receiver.manager()
@@ -67,7 +67,7 @@ struct DaemonRunTests {
         }
     }
 
-    @Test("what the manager cannot be told is reported, and the daemon goes on")
+    @Test("a message that cannot be sent to the manager is reported, and the daemon continues")
     func errors() throws {
         let manager = try ServiceManager(environment: ["NOTIFY_SOCKET": "/nonexistent/notify"])
         withSimulation { simulation in
@@ -120,7 +120,7 @@ struct DaemonRunTests {
         #expect(result.withLock { $0?.1 } == ["stuck"])
     }
 
-    @Test("other threads stop, reload and finish hooks through what they may have")
+    @Test("other threads stop and reload a daemon through its remote, and finish its hooks")
     func otherThreads() throws {
         let manager = try ServiceManager(environment: [:])
         let loop = RunLoop.current
@@ -177,7 +177,7 @@ struct DaemonRunTests {
         }
     }
 
-    @Test("a manager that never reads is given up when the daemon has stopped, and that is told")
+    @Test("a manager that never reads is given up when the daemon has stopped, and this is reported")
     func deafManager() throws {
         let receiver = try NotifyReceiver()
         let manager = try receiver.manager()
@@ -208,7 +208,7 @@ struct DaemonRunTests {
         }
     }
 
-    @Test("the signals of a service do what they are for, also before it runs, and go with the daemon")
+    @Test("a service's signals have their intended effects, also before it runs, and go with the daemon")
     func signals() async {
         await #expect(processExitsWith: .success) {
             let states = onThread { () -> [String] in

@@ -63,7 +63,7 @@ struct DaemonStopTests {
         }
     }
 
-    @Test("what has not drained by the limit is abandoned, and the last stage comes all the same")
+    @Test("a hook that has not drained by the limit is abandoned, and the last stage still runs")
     func drainLimit() throws {
         try withDaemon { simulation, daemon in
             let loop = simulation.loop
@@ -160,7 +160,7 @@ struct DaemonStopTests {
         }
     }
 
-    @Test("a hook may say at once that it is done without the stage going on before the others")
+    @Test("a hook may finish at once, and the stage still waits for the other hooks")
     func doneAtOnce() throws {
         try withDaemon { simulation, daemon in
             var log: [String] = []
@@ -176,7 +176,7 @@ struct DaemonStopTests {
         }
     }
 
-    @Test("hooks are let go when the daemon has stopped, and so is the daemon")
+    @Test("hooks are released when the daemon has stopped, and so is the daemon")
     func release() throws {
         weak var seen: Daemon?
         try withDaemon { simulation, daemon in

@@ -138,7 +138,7 @@ struct ServiceManagerTests {
         }
     }
 
-    @Test("the process's environment is what is read, and removed if asked")
+    @Test("the variables are read from the process's environment, and removed if asked")
     func processEnvironment() async {
         await #expect(processExitsWith: .success) {
             setenv("NOTIFY_SOCKET", "/run/notify", 1)

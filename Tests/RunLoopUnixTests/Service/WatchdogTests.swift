@@ -113,7 +113,7 @@ struct WatchdogTests {
         }
     }
 
-    @Test("other loops that have nothing to do are well, and the one that watches is not woken more than that takes")
+    @Test("other idle loops are well, and the watching loop is not woken more often than needed")
     func othersIdle() throws {
         try withOthers({ _, _ in }) { simulation, times in
             let passes = simulation.loop.statistics.passes
@@ -173,7 +173,7 @@ struct WatchdogTests {
         }
     }
 
-    @Test("what cannot be sent is reported once, tried again every interval, and reported again after it was well")
+    @Test("a message that cannot be sent is reported once, retried every interval, and reported anew after a success")
     func errors() throws {
         let receiver = try NotifyReceiver()
         let manager = try receiver.manager(["WATCHDOG_USEC": "4000000"])

@@ -69,7 +69,7 @@ struct SignalDispositionTests {
         }
     }
 
-    @Test("a source takes part again after it was removed; what was not handled then is dropped")
+    @Test("a source takes part again after its removal; signals unhandled at its removal are dropped")
     func addedAgain() async {
         await #expect(processExitsWith: .success) {
             let counts = onThread {

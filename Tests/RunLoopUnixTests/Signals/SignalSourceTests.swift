@@ -125,7 +125,7 @@ struct SignalSourceTests {
         }
     }
 
-    @Test("a handler is not called again while it is on the stack; what came meanwhile waits")
+    @Test("a handler is not called again while it is on the stack; signals that arrive meanwhile wait")
     func nested() async {
         await #expect(processExitsWith: .success) {
             let counts = onThread {

@@ -37,7 +37,7 @@ struct SignalTests {
         #expect(throws: SignalError.isFault(signal)) { try SignalSource(signal: signal) { _ in } }
     }
 
-    @Test("an error says what is wrong with the signal")
+    @Test("an error describes the problem with the signal")
     func descriptions() {
         #expect(SignalError.cannotBeHandled(.kill).description == "SIGKILL can be neither handled nor ignored")
         #expect(SignalError.noSuchSignal(99).description == "the system has no signal 99 for programs")

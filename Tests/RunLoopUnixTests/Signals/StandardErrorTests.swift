@@ -67,7 +67,7 @@ struct StandardErrorTests {
         #expect(target.read(6) == "again\n")
     }
 
-    @Test("what waits is bounded, and what is left out is counted")
+    @Test("waiting output is bounded, and omitted lines are counted")
     func capacity() {
         let target = Target(capacity: 100_000)
         let text = String(repeating: "x", count: 99_999)

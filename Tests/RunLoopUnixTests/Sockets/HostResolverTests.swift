@@ -124,7 +124,7 @@ struct HostResolverTests {
         }
     }
 
-    @Test("what was cancelled tells nobody, lets its completion go, and is not looked up unless that has begun")
+    @Test("a cancelled look-up notifies nobody, releases its completion, and is not performed unless it has begun")
     func cancelling() {
         withSlowResolver { simulation, names in
             weak var held: CustomSource?
@@ -186,7 +186,7 @@ struct HostResolverTests {
         }
     }
 
-    @Test("what cannot be a name is a failure of its own", arguments: ["", "local\0host", "127.0.0.1\0"])
+    @Test("an invalid name is a failure of its own kind", arguments: ["", "local\0host", "127.0.0.1\0"])
     func invalid(name: String) {
         withSlowResolver { simulation, names in
             var kind: HostResolver.Failure.Kind?

@@ -43,7 +43,7 @@ struct ListenerTests {
     }
 
     @Test(
-        "connections send at once or not, as the options say and whatever the listening socket says",
+        "connections send at once or not, as the options say, regardless of the listening socket",
         arguments: [true, false], [nil, true, false])
     func noDelay(isWanted: Bool, ofInherited: Bool?) throws {
         try withSimulation { simulation in
@@ -137,7 +137,7 @@ struct ListenerTests {
         }
     }
 
-    @Test("without a descriptor left it refuses, reports, rests, and goes on")
+    @Test("without a descriptor left it refuses, reports, rests, and continues")
     func noDescriptors() async {
         await #expect(processExitsWith: .exitCode(0)) { try runWithoutDescriptors() }
     }
@@ -186,7 +186,7 @@ struct ListenerTests {
         }
     }
 
-    @Test("a listener that closes leaves the socket of whoever has taken over its path")
+    @Test("a listener that closes leaves the socket of another listener that has taken over its path")
     func takenOver() throws {
         try withSimulation { simulation in
             let directory = TemporaryDirectory()
@@ -205,7 +205,7 @@ struct ListenerTests {
         }
     }
 
-    @Test("a path has the permissions asked for, whatever the umask", arguments: [0o000, 0o022, 0o777])
+    @Test("a path has the requested permissions, regardless of the umask", arguments: [0o000, 0o022, 0o777])
     func permissions(mask: mode_t) async {
         await #expect(processExitsWith: .success) { [mask] in
             let directory = TemporaryDirectory()
@@ -273,7 +273,7 @@ struct ListenerTests {
         }
     }
 
-    @Test("what is over the rate limit waits, and is accepted in the next interval")
+    @Test("connections over the rate limit wait, and are accepted in the next interval")
     func rateLimit() throws {
         try withSimulation { simulation in
             let loop = simulation.loop
@@ -329,7 +329,7 @@ struct ListenerTests {
         }
     }
 
-    @Test("what is counted of peers stays bounded, and O(1) on average")
+    @Test("the record of peers stays bounded, and takes O(1) on average")
     func boundedPeers() {
         var windows = PeerWindows(limit: RateLimit(interval: .seconds(1), burst: 1))
         var most = 0
@@ -519,7 +519,7 @@ struct EndpointTests {
         #expect(try Endpoint(path: "/run/x").port == nil)
     }
 
-    @Test("what is no address is refused", arguments: ["localhost", "", "1.2.3", "1.2.3.4.5", ":::1"])
+    @Test("text that is not an address is refused", arguments: ["localhost", "", "1.2.3", "1.2.3.4.5", ":::1"])
     func refused(text: String) {
         #expect(throws: SystemError.self) { try Endpoint(text, port: 1) }
     }
@@ -532,7 +532,7 @@ struct EndpointTests {
         #expect(try Endpoint(path: "@a\0b").path == "@a\0b", "an abstract name may have some")
     }
 
-    @Test("no text traps, and what is taken is given back as it was", arguments: 1...20)
+    @Test("no text traps, and accepted text is returned unchanged", arguments: 1...20)
     func anyText(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         let pieces = [
@@ -554,7 +554,7 @@ struct EndpointTests {
         }
     }
 
-    @Test("what a limit counts as one peer is an IPv4 address, or the network of an IPv6 address")
+    @Test("a limit counts an IPv4 address, or the network of an IPv6 address, as one peer")
     func hosts() throws {
         func host(_ text: String) throws -> UInt64 { try #require(Endpoint(text, port: 1).host) }
         #expect(try host("10.0.0.1") != host("10.0.0.2"))

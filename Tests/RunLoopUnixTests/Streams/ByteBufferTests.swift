@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The buffer of bytes")
 struct ByteBufferTests {
-    @Test("gives the bytes back in order, and takes at most twice the memory of what it ever had to hold")
+    @Test("returns the bytes in order, and takes at most twice the memory of its largest contents")
     func model() {
         for seed in UInt64(0)..<200 {
             var random = SeededGenerator(seed: seed)

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Leaks, as LeakSanitizer sees them")
 struct LeakTests {
-    @Test("what a loop holds when its process exits is not lost, however much it is")
+    @Test("memory that a loop holds when its process exits is not leaked, regardless of the amount")
     func exit() async {
         // Without the sanitizer it cannot fail; the short run under AddressSanitizer has it.
         await #expect(processExitsWith: .success) {

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Errors of the system")
 struct SystemErrorTests {
-    @Test("an error says what was asked for and why it failed")
+    @Test("an error names the request and the reason for its failure")
     func description() {
         #expect(
             SystemError("bind to port 80", errno: EACCES).description == "bind to port 80: Permission denied (errno 13)"

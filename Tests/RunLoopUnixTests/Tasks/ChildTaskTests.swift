@@ -12,7 +12,7 @@ private func hasChildren() -> Bool {
 
 @Suite("Children of tasks", .timeLimit(.minutes(5)))
 struct ChildTaskTests {
-    @Test("a task is told how a child has ended, also afterwards, and the child is reaped")
+    @Test("a task receives a child's exit status, also after its end, and the child is reaped")
     func exit() async {
         await onLoop { loop in
             let child = try shell("exit 3", output: .null)
@@ -25,7 +25,7 @@ struct ChildTaskTests {
         }
     }
 
-    @Test("each of the tasks that wait for a child is told")
+    @Test("each of the tasks that wait for a child receives its exit status")
     func several() async {
         await onLoop { loop in
             let child = try shell("read line; exit 4", input: .pipe, output: .null)
@@ -36,7 +36,7 @@ struct ChildTaskTests {
         }
     }
 
-    @Test("a cancelled wait leaves the child alone, and a later one is told of its end")
+    @Test("a cancelled wait leaves the child alone, and a later wait receives its exit status")
     func cancelled() async {
         await onLoop { loop in
             let child = try shell("read line; exit 5", input: .pipe, output: .null)
@@ -51,7 +51,7 @@ struct ChildTaskTests {
         }
     }
 
-    @Test("the end of the loop ends the wait, and the child goes on")
+    @Test("the end of the loop ends the wait, and the child continues")
     func loopEnds() async throws {
         let (numbers, number) = AsyncStream.makeStream(of: Int32.self)
         let results = await endsOfLoop { _ in

@@ -24,7 +24,7 @@ struct ConnectionTaskTests {
         )
     }
 
-    @Test("what one writes the other reads, to the end")
+    @Test("one connection reads everything that the other writes, to the end")
     func both() async {
         await onLoop { loop in
             let (one, other) = Self.connections(on: loop)
@@ -44,7 +44,7 @@ struct ConnectionTaskTests {
         }
     }
 
-    @Test("a parser is shown what it has left, together with what came next, and never the same twice")
+    @Test("a parser is shown its unused input together with new input, and never the same twice")
     func receive() async {
         await onLoop { loop in
             let (one, other) = Self.connections(on: loop)
@@ -68,7 +68,7 @@ struct ConnectionTaskTests {
         }
     }
 
-    @Test("a peer that sends to nobody who reads is stopped, and so is a writer whose peer does not read")
+    @Test("a peer whose output no task reads is stopped, and so is a writer whose peer does not read")
     func backPressure() async {
         await onLoop { loop in
             var limits = Connection.Limits()
@@ -151,7 +151,7 @@ struct ConnectionTaskTests {
         }
     }
 
-    @Test("what one task writes is not cut by what another writes")
+    @Test("one task's write is not interrupted by another task's writes")
     func whole() async {
         await onLoop { loop in
             var limits = Connection.Limits()
@@ -178,7 +178,7 @@ struct ConnectionTaskTests {
         }
     }
 
-    @Test("what comes while the task that reads is held back waits in the system")
+    @Test("input that arrives while the reading task is held back waits in the system")
     func heldBack() {
         let (isOver, waiting, sent, received) = onThread {
             let loop = RunLoop.current
@@ -210,7 +210,7 @@ struct ConnectionTaskTests {
         #expect(isOver && received == sent)
     }
 
-    @Test("what ends a connection ends the waits for it, with the reason")
+    @Test("the end of a connection ends the waits for it, with the reason")
     func ends() async {
         await onLoop { loop in
             let (one, other) = Self.connections(on: loop)
@@ -259,7 +259,7 @@ struct ConnectionTaskTests {
             "\(log.entries)")
     }
 
-    @Test("what a task opens as its loop ends is closed, and the task is told")
+    @Test("a socket that a task opens as its loop ends is closed, and the task receives an error")
     func openedAtTheEnd() async throws {
         let (one, other) = makeSockets()
         let peer = Peer(other)
@@ -339,7 +339,7 @@ struct ConnectionTaskTests {
         }
     }
 
-    @Test("tasks accept, connect, and talk; what they have opened is closed")
+    @Test("tasks accept, connect, and talk; the sockets they have opened are closed")
     func acceptAndConnect() async {
         // In a process of its own, because its descriptors are counted.
         await #expect(processExitsWith: .success) { try await withLoop(Self.acceptAndConnect) }

@@ -79,7 +79,7 @@ struct DaemonTaskTests {
             ])
     }
 
-    @Test("a daemon is awaited, and its loop goes on after it")
+    @Test("a daemon is awaited, and its loop continues after it")
     func awaited() async {
         await onLoop { loop in
             let daemon = Daemon(loop: loop, manager: try ServiceManager(environment: [:]))

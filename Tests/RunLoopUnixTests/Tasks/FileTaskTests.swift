@@ -6,7 +6,7 @@ import Testing
 
 @Suite("File events of tasks", .timeLimit(.minutes(5)))
 struct FileTaskTests {
-    @Test("what happens before and during a wait comes in order, and the iteration ends with the watcher")
+    @Test("events before and during a wait arrive in order, and the iteration ends with the watcher")
     func order() async {
         await onLoop { loop in
             let directory = TemporaryDirectory()
@@ -56,7 +56,7 @@ struct FileTaskTests {
         }
     }
 
-    @Test("what overflows the system's queue while no task waits is told as an element")
+    @Test("an overflow of the system's queue while no task waits is delivered as an element")
     func overflow() async {
         await onLoop { loop in
             let directory = TemporaryDirectory()

@@ -54,7 +54,7 @@ struct LineTaskTests {
         }
     }
 
-    @Test("lines that wait are not what is limited, and what follows a line is there for other reads")
+    @Test("the limit does not apply to waiting lines, and the bytes after a line are left to other reads")
     func rest() async {
         await onLoop { loop in
             var limits = Connection.Limits()

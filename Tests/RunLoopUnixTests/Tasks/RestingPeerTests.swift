@@ -27,7 +27,7 @@ struct RestingPeerTests {
         }
     }
 
-    @Test("while a peer reads slowly, what a task writes to it waits with the task, below the marks")
+    @Test("while a peer reads slowly, a task's output to it waits with the task, below the marks")
     func slowReader() async {
         await #expect(processExitsWith: .success) { try await withLoop(Self.writeToSlowReader) }
     }
@@ -70,7 +70,7 @@ struct RestingPeerTests {
         memory.check(atMost: 2 * limits.highWatermark)
     }
 
-    @Test("while a task rests, what a peer sends it waits with the peer")
+    @Test("while a task rests, a peer's output to it waits with the peer")
     func slowTask() async {
         await #expect(processExitsWith: .success) { try await withLoop(Self.readSlowly) }
     }

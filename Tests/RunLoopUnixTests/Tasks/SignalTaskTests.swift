@@ -60,7 +60,7 @@ struct SignalTaskTests {
         }
     }
 
-    @Test("a second task is refused, and when the sequence is let go the former disposition comes back")
+    @Test("a second task is refused, and releasing the sequence restores the former disposition")
     func second() async {
         let signal = Signal.realTime(22)
         _ = Glibc.signal(signal.rawValue, SIG_IGN)
@@ -84,7 +84,7 @@ struct SignalTaskTests {
         #expect(unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == 1)
     }
 
-    @Test("the end of the loop ends the wait, and what cannot be handled is refused")
+    @Test("the end of the loop ends the wait, and a signal that cannot be handled is refused")
     func ends() async {
         let results = await endsOfLoop { loop in
             for try await _ in try loop.deliveries(of: .realTime(23)) {}

@@ -35,7 +35,7 @@ struct DaemonTests {
     }
 
     @Test(
-        "a table that is replaced, written or wrong: jobs that stay go on, those that are removed are not started again"
+        "a replaced, rewritten or malformed table: jobs that stay continue, and removed ones are not started again"
     )
     func tables() throws {
         let cron = try CronUnderTest("stays @yearly sleep 1000\ngoes @yearly sleep 1000\n")
@@ -71,7 +71,7 @@ struct DaemonTests {
         try cron.waits(for: "idle runs=2 failed=1", of: "stays")
     }
 
-    @Test("what takes too long is asked to end with all that it has started, and killed; what is left behind is killed")
+    @Test("a job that takes too long is asked to end with all its processes, and killed; leftover processes are killed")
     func limits() throws {
         let cron = try CronUnderTest(
             """
@@ -113,7 +113,7 @@ struct DaemonTests {
         #expect(try cron.past.first == "d called off")
     }
 
-    @Test("at the stop what runs may end, what waits is not started, and what takes too long is asked and killed")
+    @Test("at the stop running jobs may end, waiting ones are not started, and overlong ones are asked and killed")
     func stop() throws {
         let cron = try CronUnderTest(
             """
@@ -166,7 +166,7 @@ struct DaemonTests {
         #expect(!contents(of: directory["state"]).contains("gone"))
     }
 
-    @Test("what keeps it from its start is one line, and a status")
+    @Test("a reason not to start is reported in one line, with an exit status")
     func refusals() throws {
         let directory = TemporaryDirectory()
         func expect(

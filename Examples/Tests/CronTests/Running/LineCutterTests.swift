@@ -12,7 +12,7 @@ struct LineCutterTests {
         return lines
     }
 
-    @Test("is cut at line feeds, in whatever pieces it comes, and the last line needs none")
+    @Test("is cut at line feeds, regardless of the pieces it comes in, and the last line needs none")
     func pieces() {
         #expect(lines(["a\nb", "", "c\n\nd"]) == ["a", "bc", "", "d"])
         #expect(lines(["a\n"]) == ["a"])

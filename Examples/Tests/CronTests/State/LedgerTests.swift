@@ -33,7 +33,7 @@ struct LedgerTests {
         }
     }
 
-    @Test("what save() has waited for is there after a crash, and what is there was noted", arguments: 0..<10)
+    @Test("marks that save() has waited for survive a crash, and surviving marks were noted", arguments: 0..<10)
     func crashes(seed: UInt64) {
         let (found, saved, noted) = (Log<Int>(), Log<Int>(), Log<Int>())
         onHost(seed: seed) { ledger, loop in
@@ -99,7 +99,7 @@ struct LedgerTests {
         }
     }
 
-    @Test("a save that is called off ends, and what was noted is saved with the next")
+    @Test("a cancelled save ends, and the noted mark is saved with the next one")
     func cancelled() {
         let log = Log<String>()
         onHost { ledger, loop in

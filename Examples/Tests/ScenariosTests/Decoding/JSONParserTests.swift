@@ -10,7 +10,7 @@ struct JSONParserTests {
     }
 
     @Test(
-        "what is not UTF-8 is named by line and column",
+        "invalid UTF-8 is reported by line and column",
         arguments: [[0xFF], [0xC3], [0xE2, 0x82], [0xC0, 0x80], [0xED, 0xA0, 0x80]] as [[UInt8]])
     func notUTF8(_ bytes: [UInt8]) {
         let text = Array("\n[\"é".utf8) + bytes + Array("é\"]".utf8)
@@ -46,7 +46,7 @@ struct JSONParserTests {
         #expect(fault(#"{"duration":1,"\u0064uration":2}"#) == #"line 1, column 15: the key "duration" is given twice"#)
     }
 
-    @Test("of a hundred thousand values no more is kept than what is needed for the next")
+    @Test("of a hundred thousand values the parser keeps no more than it needs for the next")
     func keepsLittle() throws {
         let line = Array("{ \"duration\": 1.0, \"timers\": [] }\n".utf8)
         let piece = Array((0..<100).map { _ in line }.joined())

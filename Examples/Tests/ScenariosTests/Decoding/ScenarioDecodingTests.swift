@@ -44,7 +44,7 @@ struct ScenarioDecodingTests {
         #expect(try read(#"{"duration": 0}"#) == Scenario(duration: 0))
     }
 
-    @Test("what is left out has its default")
+    @Test("omitted keys have their defaults")
     func defaults() throws {
         let scenario = try read(
             #"{"duration":1,"timers":[{"name":"T","first":1,"target":{"name":"o"}}],"busy":[{"at":1,"for":2}]}"#)

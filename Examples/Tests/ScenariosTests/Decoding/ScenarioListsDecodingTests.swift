@@ -57,7 +57,7 @@ struct ScenarioListsDecodingTests {
         #expect(scenario.actions == verbs.map { Scenario.ActionEntry(at: 0, verb: $0) })
     }
 
-    @Test("what is left out has its default")
+    @Test("omitted keys have their defaults")
     func defaults() throws {
         let scenario = try read(
             """

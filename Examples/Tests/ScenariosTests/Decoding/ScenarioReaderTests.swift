@@ -32,7 +32,7 @@ struct ScenarioReaderTests {
         #expect(entries(of: text) == expected)
     }
 
-    @Test("it makes no difference in what pieces a text comes", arguments: 1...9)
+    @Test("a text reads the same regardless of the pieces it comes in", arguments: 1...9)
     func pieces(size: Int) {
         for (text, expected) in Texts.several + Texts.malformed {
             #expect(entries(of: text, pieces: size) == expected)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("The chart in the terminal")
 struct TextChartTests {
-    @Test("the chart of X5 shows what is late, what is missed, and the mode above it")
+    @Test("the chart of X5 shows late and missed fires, and the mode above them")
     func chartOfX5() {
         let lines = TextChart(scenario: OneThread.x5, events: OneThread.x5Events).render(width: 80).split(
             separator: "\n")

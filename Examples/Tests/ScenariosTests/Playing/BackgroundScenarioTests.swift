@@ -4,7 +4,7 @@ import Testing
 /// The properties of the background that are exact on virtual time, in any order of the threads.
 @Suite("Background sources in random scenarios")
 struct BackgroundScenarioTests {
-    @Test("a source that is alone delivers in the background what it delivers on the main loop")
+    @Test("a lone source delivers the same in the background as on the main loop")
     func aloneInBackground() {
         var count = 0
         for seed in 0..<400 as Range<UInt64> {
@@ -50,7 +50,7 @@ struct BackgroundScenarioTests {
         }
     }
 
-    @Test("what is in the background is heard of there, in order of time")
+    @Test("background events are reported on background threads, in order of time")
     func backgroundIsHeardOf() {
         var threads: Set<String> = []
         for seed in 0..<100 as Range<UInt64> {
@@ -64,7 +64,7 @@ struct BackgroundScenarioTests {
         #expect(threads.allSatisfy { $0 == "main" || $0.hasPrefix("background-") }, "\(threads)")
     }
 
-    @Test("a target of the background that the player lets go of goes on the main thread")
+    @Test("a background source's target that the player is the last to release is deinitialized on the main thread")
     func targetThatIsDropped() throws {
         let scenario = try Scenario(
             json: Array(

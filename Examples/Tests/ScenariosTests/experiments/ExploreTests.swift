@@ -20,7 +20,7 @@ struct ExploreTests {
         return (String(block("json")), String(lines.first ?? ""), Array(lines.dropFirst()))
     }()
 
-    @Test("the page shows what is printed")
+    @Test("the page shows the printed output")
     func page() throws {
         let file = TemporaryFile(Self.page.scenario)
         let command = Self.page.command

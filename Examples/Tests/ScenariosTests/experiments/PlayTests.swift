@@ -121,7 +121,7 @@ struct PlayTests {
         #expect(Self.run("play /nowhere \(file.path)").status == 66)
     }
 
-    @Test("what cannot be read or is no scenario", arguments: ["/nowhere", "/", "X7", "X99"])
+    @Test("an unreadable file or an unknown scenario is refused", arguments: ["/nowhere", "/", "X7", "X99"])
     func unreadable(file: String) {
         let played = Self.run("play \(file)")
         #expect(played == Outcome(output: "", errors: "\(file): cannot be read\n", status: 66))

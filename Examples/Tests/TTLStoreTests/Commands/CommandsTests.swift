@@ -66,7 +66,7 @@ struct CommandsTests {
             ("PERSIST a", ":1|"), ("TTL a", ":-1|"))
     }
 
-    @Test("dates are those of the calendar, whatever the loop's clock begins with")
+    @Test("dates are calendar dates, regardless of where the loop's clock begins")
     func dates() {
         talk(
             ("SET a 1 EXAT 1790000010", "+OK|"), ("TTL a", ":10|"), ("EXPIRETIME a", ":1790000010|"),
@@ -139,7 +139,7 @@ struct CommandsTests {
             ("SET a 4 KEEPTTL", "+OK|"), ("TTL a", ":9|"), ("SET a 4 KEEPTTL EX 1", "-ERR syntax error|"))
     }
 
-    @Test("SCAN goes through all keys, whatever happens to others meanwhile")
+    @Test("SCAN visits all keys, regardless of changes to others meanwhile")
     func scan() {
         talk { shop in
             for key in 0..<20_000 { _ = shop("SET k\(key) 1") }
@@ -190,7 +190,7 @@ struct CommandsTests {
             ("CLIENT NOPE", "-ERR unknown subcommand 'NOPE'. Try CLIENT HELP.|"))
     }
 
-    @Test("who has subscribed hears of each key that expires, at its time, and of no other")
+    @Test("a subscriber is notified of each key that expires, at its time, and of no other")
     func subscriptions() {
         talk(
             ("PSUBSCRIBE __keyspace@0__:a*", "*3|$10|psubscribe|$17|__keyspace@0__:a*|:1|"),
@@ -264,7 +264,7 @@ struct CommandsTests {
         talk(("SET n 1 EX 10", "+OK|"), ("INCR n", ":2|"), ("TTL n", ":10|"))
     }
 
-    @Test("what is wrong is said as clients know it")
+    @Test("errors are worded as clients know them")
     func errors() {
         talk(
             ("NOPE a b", "-ERR unknown command 'NOPE', with args beginning with: 'a' 'b' |"),
@@ -309,7 +309,7 @@ struct CommandsTests {
 
     // MARK: Extremes
 
-    @Test("no argument traps, whatever it is, and what is stored can be written down and read again", arguments: 0..<30)
+    @Test("no argument of any kind traps, and all stored keys can be written down and read again", arguments: 0..<30)
     func extremes(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let numbers = [

@@ -106,7 +106,7 @@ struct AppendLogTests {
         #expect(logged.close() == nil)
     }
 
-    @Test("a last record that was broken off is cut, and the log goes on behind it")
+    @Test("an incomplete last record is cut off, and the log continues from there")
     func torn() throws {
         let logged = try open()
         logged.store.set(Key([1]), [1])

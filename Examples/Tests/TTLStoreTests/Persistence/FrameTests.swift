@@ -109,7 +109,7 @@ struct FrameTests {
         }
     }
 
-    @Test("a dump tells what the store holds at its end, whatever changes meanwhile", arguments: 0..<10)
+    @Test("a dump holds the store's contents at the dump's end, regardless of changes meanwhile", arguments: 0..<10)
     func dump(seed: UInt64) {
         withSimulation { simulation in
             var random = SeededGenerator(seed: seed)

@@ -40,7 +40,7 @@ struct SnapshotTests {
         return store
     }
 
-    @Test("what was written is read again, with times to live, and any bytes")
+    @Test("keys and values of any bytes are written and read back, with times to live")
     func roundTrip() throws {
         let store = Store(on: loop)
         store.set(Key([0, 13, 10, 255]), [10, 0])
@@ -57,7 +57,7 @@ struct SnapshotTests {
         #expect(left <= .seconds(100) && left > .seconds(50))
     }
 
-    @Test("the store changes while it is written, and the loop goes on")
+    @Test("the store changes while it is written, and the loop keeps running")
     func changes() throws {
         let store = Store(on: loop)
         for key in 0..<100_000 { store.set(Key(Array("k\(key)".utf8)), Array("value \(key)".utf8)) }
@@ -74,7 +74,7 @@ struct SnapshotTests {
         #expect(copy.count > 90_000)
     }
 
-    @Test("without a file there is nothing to load; what has expired meanwhile is not loaded")
+    @Test("without a file there is nothing to load; a key that has expired meanwhile is not loaded")
     func loading() throws {
         #expect(try load().count == 0)
         let store = Store(on: loop)
@@ -85,7 +85,7 @@ struct SnapshotTests {
         #expect(try load().count == 1)
     }
 
-    @Test("what is not a whole snapshot is refused with a sentence")
+    @Test("a file that is not a whole snapshot is refused with a sentence")
     func broken() throws {
         #expect(try write(Store(on: loop)) == nil)
         let whole = bytes(of: path)

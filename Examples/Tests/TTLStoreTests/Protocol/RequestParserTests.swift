@@ -41,7 +41,7 @@ struct RequestParserTests {
         #expect(end == "2 left")
     }
 
-    @Test("words in quotes, with what may be escaped in them")
+    @Test("words in quotes, with escapes in them")
     func quotes() {
         let (requests, end) = parse(#"a "b c" 'd "e'  f"g\n\x41\"""# + "\n\"\" '\\''\r\n")
         #expect(requests == [["a", "b c", "d \"e", "fg\nA\""], ["", "'"]])
@@ -120,7 +120,7 @@ struct RequestParserTests {
     }
 
     @Test(
-        "what is not the protocol is refused",
+        "input that breaks the protocol is refused",
         arguments: [
             ("*x\r\n", "Protocol error: invalid multibulk length"),
             ("*1x\r\n", "Protocol error: invalid multibulk length"),
@@ -136,7 +136,7 @@ struct RequestParserTests {
         #expect(parse(text).end == error)
     }
 
-    @Test("what is too long is refused as soon as that is known")
+    @Test("a request that exceeds a limit is refused as soon as that is known")
     func limits() {
         var limits = RequestParser.Limits()
         (limits.arguments, limits.argumentSize, limits.inlineSize) = (3, 10, 20)

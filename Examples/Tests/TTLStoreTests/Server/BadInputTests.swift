@@ -4,11 +4,11 @@ import RunLoopKit
 import RunLoopUnix
 import Testing
 
-@Suite("The daemon and what goes wrong", .serialized)
+@Suite("The daemon and errors", .serialized)
 struct BadInputTests {
     // MARK: Clients
 
-    @Test("what is malformed is answered with an error and the end of the connection")
+    @Test("a malformed request is answered with an error, and the connection is closed")
     func malformed() throws {
         let store = try StoreUnderTest(name: "malformed")
         let client = try Client(store.path)
@@ -41,7 +41,7 @@ struct BadInputTests {
         #expect(try store.cli("PING") == "PONG\n")
     }
 
-    @Test("a request that is too long as a whole is told so before the end of the connection")
+    @Test("a request that is too long as a whole receives an error before the connection is closed")
     func tooLongAsAWhole() throws {
         let store = try StoreUnderTest(name: "whole")
         let client = try Client(store.path)
@@ -137,7 +137,7 @@ struct BadInputTests {
         unlink(again.snapshot)
     }
 
-    @Test("a stop that cannot keep what was acknowledged ends with status 74")
+    @Test("a stop that cannot save acknowledged changes ends with status 74")
     func fullDiskAtTheEnd() throws {
         let store = try StoreUnderTest(name: "end")
         // The kernel lets it write a log, but no more than that.
@@ -150,7 +150,7 @@ struct BadInputTests {
     }
 
     @Test(
-        "no room for the log: changes are refused and reads go on, and the reply to a change comes once it is written",
+        "no room for the log: changes are refused, reads continue, and the reply to a change comes once it is written",
         arguments: ["always", "everysec", "no"])
     func fullDiskOfTheLog(sync: String) throws {
         let store = try StoreUnderTest(name: "fulllog", logs: sync)

@@ -30,7 +30,7 @@ struct DaemonTests {
         #expect(try store.cli("GET", "counter:__rand_int__") == "20000\n")
     }
 
-    @Test("a thousand clients at the same time are served, and more than may are told so")
+    @Test("a thousand clients at the same time are served, and a client over the limit receives an error")
     func manyClients() throws {
         let store = try StoreUnderTest(name: "clients", arguments: ["--max-clients", "1000"])
         var limit = rlimit()

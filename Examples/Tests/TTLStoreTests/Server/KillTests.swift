@@ -32,7 +32,7 @@ struct KillTests {
     }
 
     @Test(
-        "what was acknowledged is there again, whenever it is killed", arguments: ["always", "everysec", "no"],
+        "acknowledged changes survive a kill of the daemon at any time", arguments: ["always", "everysec", "no"],
         ["1", "3"])
     func kills(sync: String, loops: String) throws {
         // The log is rewritten again and again, and the process is killed during that too.

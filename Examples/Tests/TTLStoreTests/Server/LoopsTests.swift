@@ -40,7 +40,7 @@ struct LoopsTests {
         for client in listeners + [client] { client.close() }
     }
 
-    @Test("what clients on several loops have set is in the snapshot and in the log of a daemon that was stopped")
+    @Test("keys that clients on several loops have set are in the snapshot and in the log of a daemon that was stopped")
     func kept() throws {
         for logs in [nil, "always"] {
             unlink(StoreUnderTest.changes(of: "loopskept"))

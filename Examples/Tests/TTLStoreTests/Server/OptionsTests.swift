@@ -23,7 +23,7 @@ struct OptionsTests {
     }
 
     @Test(
-        "what cannot be meant is refused",
+        "options that make no sense are refused",
         arguments: [
             ["--idle-timeout", "-1"], ["--idle-timeout", "nan"], ["--max-clients", "0"], ["--fsync", "sometimes"],
             ["--maxmemory-policy", "all"], ["--snapshot", "a", "--log", "a"], ["--log-level", "loud"],

@@ -56,7 +56,7 @@ struct SlowReaderTests {
         writer.close()
     }
 
-    @Test("who subscribes and does not read is closed, with a line in the log")
+    @Test("a subscriber that does not read is disconnected, with a line in the log")
     func notices() throws {
         let store = try StoreUnderTest(name: "notices")
         let listener = try Client(store.path)

@@ -12,7 +12,7 @@ struct EvictionTests {
         return settings
     }
 
-    @Test("without a policy, what needs more is refused, and everything else goes on")
+    @Test("without a policy, a command that needs more memory is refused, and every other one works")
     func refused() {
         talk(settings: settings(10_000, .none)) { shop in
             let value = String(repeating: "x", count: 1_000)
@@ -53,7 +53,7 @@ struct EvictionTests {
         }
     }
 
-    @Test("what is counted is what is there, after anything that can be done")
+    @Test("the counts match the contents after any kind of change")
     func books() {
         talk { shop in
             for command in [

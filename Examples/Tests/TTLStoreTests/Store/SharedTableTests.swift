@@ -68,7 +68,7 @@ struct SharedTableTests {
         }
     }
 
-    @Test("who listens hears of a key once, on whichever loop it was set and expires")
+    @Test("a subscriber is notified of a key once, regardless of the loops on which it was set and expires")
     func notices() throws {
         try withSimulation { simulation in
             let group = try Self.group(3, simulation, sharing: Table())

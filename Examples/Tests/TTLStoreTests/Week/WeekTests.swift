@@ -124,7 +124,7 @@ final class Week {
 @Suite("A week of TTLStore")
 struct WeekTests {
     @Test(
-        "nothing acknowledged is lost beyond what the policy says, and nothing expired is served",
+        "no acknowledged change is lost beyond what the policy says, and no expired key is served",
         arguments: 0..<amount(of: "WEEKS", usually: 2))
     func week(seed: Int) {
         let week = Week(sync: seed % 2 == 0 ? "always" : "everysec")
