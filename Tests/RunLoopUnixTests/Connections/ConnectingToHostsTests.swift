@@ -44,13 +44,15 @@ private func socketsConnecting(to port: UInt16) -> Int {
     let digits = String(port, radix: 16, uppercase: true)
     let suffix = "00087F:" + String(repeating: "0", count: 4 - digits.count) + digits
     let own = Set(openFiles())
-    return ["/proc/self/net/tcp", "/proc/self/net/tcp6"].reduce(0) { sum, path in
-        sum
-            + contents(of: path).split(separator: "\n").dropFirst().count { line in
-                let fields = line.split(separator: " ")
-                return fields[2].hasSuffix(suffix) && own.contains("socket:[\(fields[9])]")
-            }
+    // A set, because a table that changes while it is read may have a line twice.
+    var inodes: Set<Substring> = []
+    for path in ["/proc/self/net/tcp", "/proc/self/net/tcp6"] {
+        for line in contents(of: path).split(separator: "\n").dropFirst() {
+            let fields = line.split(separator: " ")
+            if fields[2].hasSuffix(suffix) && own.contains("socket:[\(fields[9])]") { inodes.insert(fields[9]) }
+        }
     }
+    return inodes.count
 }
 
 /// Addresses on the loopback interface that no other test listens at.
