@@ -4,9 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
+#include <setjmp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -19,6 +22,49 @@ static _Thread_local void *thread_object __attribute__((tls_model("initial-exec"
 
 void *rlk_get_thread_object(void) { return thread_object; }
 void rlk_set_thread_object(void *object) { thread_object = object; }
+
+// The first frame of the calling thread, if `rlk_start_thread` has started it.
+static _Thread_local jmp_buf *first_frame __attribute__((tls_model("initial-exec")));
+
+struct start {
+    void *(*run)(void *);
+    void *context;
+};
+
+// The first key that is not in use when this code is loaded. Those before it are the system's, as those of a sanitizer or an
+// allocator, which have to learn of the end of each thread.
+static pthread_key_t first_key;
+
+__attribute__((constructor)) static void find_first_key(void) {
+    if (pthread_key_create(&first_key, NULL) == 0) pthread_key_delete(first_key);
+}
+
+static void *run_thread(void *raw) {
+    struct start start = *(struct start *)raw;
+    free(raw);
+    jmp_buf frame;
+    first_frame = &frame;
+    if (_setjmp(frame) == 0) {
+        start.run(start.context);
+    } else {
+        // Their destructors would run code of the program.
+        for (pthread_key_t key = first_key; key < PTHREAD_KEYS_MAX; key++)
+            if (pthread_getspecific(key)) pthread_setspecific(key, NULL);
+    }
+    first_frame = NULL;
+    return NULL;
+}
+
+int rlk_start_thread(pthread_t *thread, void *(*run)(void *), void *context) {
+    struct start *start = malloc(sizeof *start);
+    if (!start) return ENOMEM;
+    *start = (struct start){run, context};
+    int status = pthread_create(thread, NULL, run_thread, start);
+    if (status != 0) free(start);
+    return status;
+}
+
+void rlk_end_thread(void) { longjmp(*first_frame, 1); }
 
 volatile unsigned rlk_forks;
 

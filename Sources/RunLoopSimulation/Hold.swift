@@ -25,7 +25,7 @@ extension Simulation {
     /// - Precondition: the calling thread is one of the simulation's.
     public func hold(for what: String, limit: Duration = .seconds(5)) -> Hold {
         require(limit > .zero, "a hold lasts for more than no time; take none instead")
-        return Hold(place.index, what, limit, on: timeline)
+        return Hold(place.thread, what, limit, on: timeline)
     }
 
     /// A hold on virtual time; see ``Simulation/hold(for:limit:)``. It is `Sendable`.
@@ -33,9 +33,9 @@ extension Simulation {
         private let timeline: Timeline
         private let number: Int
 
-        init(_ index: Int, _ what: String, _ limit: Duration = .seconds(5), on timeline: Timeline) {
+        init(_ thread: Timeline.Thread, _ what: String, _ limit: Duration = .seconds(5), on timeline: Timeline) {
             self.timeline = timeline
-            number = timeline.hold(index, for: what, limit)
+            number = timeline.hold(thread, for: what, limit)
         }
 
         deinit {

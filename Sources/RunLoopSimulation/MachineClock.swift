@@ -8,7 +8,7 @@ package final class MachineClock: Sendable {
     private struct State {
         var clock: WallClock
         /// The processes that use the clock.
-        var hosts: [Int] = []
+        var processes: [Timeline.Process] = []
     }
 
     /// Creates a clock that shows `time` now.
@@ -20,13 +20,13 @@ package final class MachineClock: Sendable {
     }
 
     /// Notifies the threads of this process, from now on, when the clock is set.
-    func begins(on host: Int) {
-        state.withLock { $0.hosts.append(host) }
+    func begins(in process: Timeline.Process) {
+        state.withLock { $0.processes.append(process) }
     }
 
     /// The process has ended.
-    func ends(on host: Int) {
-        state.withLock { $0.hosts.removeAll { $0 == host } }
+    func ends(in process: Timeline.Process) {
+        state.withLock { $0.processes.removeAll { $0 === process } }
     }
 
     /// The time that the clock shows; setting it simulates a person or a time server.
@@ -44,10 +44,10 @@ package final class MachineClock: Sendable {
     }
 
     private func change(_ body: (inout WallClock, RunLoop.Instant) -> Void) {
-        let hosts = state.withLock { state in
+        let processes = state.withLock { state in
             body(&state.clock, timeline.now)
-            return state.hosts
+            return state.processes
         }
-        for host in hosts { timeline.wallClockWasSet(of: host) }
+        for process in processes { timeline.wallClockWasSet(in: process) }
     }
 }

@@ -6,7 +6,7 @@ internal import Synchronization
 package final class SimulatedWorld: World {
     let timeline: Timeline
     package let shared = SharedLocals()
-    let host: Int
+    let process: Timeline.Process
     /// The prefix of the names of its threads.
     private let prefix: String
     private let clock: MachineClock
@@ -16,17 +16,16 @@ package final class SimulatedWorld: World {
 
     /// - Parameters:
     ///   - numbers: the random numbers of the world.
-    ///   - host: the group of threads that live and die together; 0 for the test's own threads.
     init(
-        timeline: Timeline, numbers: SeededNumbers, clock: MachineClock, host: Int = 0, prefix: String = "",
+        timeline: Timeline, numbers: SeededNumbers, clock: MachineClock, process: Timeline.Process, prefix: String = "",
         descriptors: (any SimulatedDescriptors)? = nil
     ) {
         self.timeline = timeline
-        self.host = host
+        self.process = process
         self.prefix = prefix
         knownDescriptors = Locked(descriptors)
         self.clock = clock
-        clock.begins(on: host)
+        clock.begins(in: process)
         let numbers = Locked(numbers)
         RunLoop.RandomNumbers.source.set({ numbers.withLock { $0.next() } }, in: self)
         RunLoop.preparations.set({ [unowned timeline] in timeline.add($0) }, in: self)
@@ -35,7 +34,7 @@ package final class SimulatedWorld: World {
     package var isVirtual: Bool { true }
 
     package func holdTime(for what: String) -> (any TimeHold)? {
-        Simulation.Hold(RunLoop.installed?.virtualDriver?.index ?? 0, what, on: timeline)
+        Simulation.Hold(RunLoop.installed?.virtualDriver?.thread ?? timeline.main, what, on: timeline)
     }
 
     package func isNotReproducible() {
@@ -44,7 +43,8 @@ package final class SimulatedWorld: World {
 
     package func makeSeat(named name: String, isService: Bool) -> any Seat {
         VirtualSeat(
-            owner: self, index: timeline.enter(named: prefix + name, host: host, isService: isService), ended: {})
+            owner: self, thread: timeline.makeThread(named: prefix + name, in: process, isService: isService),
+            ended: {})
     }
 
     /// Starts the main thread of its process; when that has ended, the others end as at the end of a simulation.
@@ -53,10 +53,10 @@ package final class SimulatedWorld: World {
     package func startMain(
         ended: @escaping @Sendable () -> Void, setUp: @escaping @Sendable (RunLoop) -> Void
     ) -> LoopThread {
-        let index = timeline.enter(named: String(prefix.dropLast()), host: host)
-        let seat = VirtualSeat(owner: self, index: index) { [self] in
-            timeline.close(host: host)
-            clock.ends(on: host)
+        let thread = timeline.makeThread(named: String(prefix.dropLast()), in: process)
+        let seat = VirtualSeat(owner: self, thread: thread) { [self] in
+            timeline.close(process)
+            clock.ends(in: process)
             ended()
         }
         return LoopThread(name: "main", at: seat) { [self] loop in
@@ -70,8 +70,8 @@ package final class SimulatedWorld: World {
         return VirtualLatch(
             timeline: timeline,
             state: .init(
-                index: RunLoop.installed?.virtualDriver?.index ?? 0, opener: opener?.index ?? 0,
-                isOutside: opener?.timeline !== timeline))
+                waiter: RunLoop.installed?.virtualDriver?.thread ?? timeline.main,
+                opener: opener?.thread ?? timeline.main, isOutside: opener?.timeline !== timeline))
     }
 
     /// Gives its threads descriptors that the system does not know: new threads, and the thread of `loop`.
@@ -93,8 +93,8 @@ package final class SimulatedWorld: World {
     /// Ends its threads where they are.
     package func kill() {
         hasBeenKilled.store(true, ordering: .relaxed)
-        clock.ends(on: host)
-        timeline.kill(host: host)
+        clock.ends(in: process)
+        timeline.kill(process)
     }
 
     // MARK: The wall clock
@@ -118,29 +118,29 @@ private struct VirtualLatch: Latch {
 
 private struct VirtualSeat: Seat {
     let owner: SimulatedWorld
-    let index: Int
+    let thread: Timeline.Thread
     /// Called when the thread ends.
     let ended: @Sendable () -> Void
 
     var world: any World { owner }
 
-    var waker: any Waker { VirtualWaker(timeline: owner.timeline, index: index) }
+    var waker: any Waker { VirtualWaker(timeline: owner.timeline, thread: thread) }
 
-    func wasTaken(by thread: ThreadHandle) {
-        owner.timeline.keep(thread, of: index)
+    func wasTaken(by handle: ThreadHandle) {
+        owner.timeline.keep(handle, of: thread)
     }
 
     func take() -> any Driver {
-        owner.timeline.awaitTurn(index)
-        return VirtualDriver(timeline: owner.timeline, index: index, descriptors: owner.descriptors)
+        owner.timeline.awaitTurn(thread)
+        return VirtualDriver(timeline: owner.timeline, thread: thread, descriptors: owner.descriptors)
     }
 
     func leave() {
         ended()
-        owner.timeline.leave(index)
+        owner.timeline.leave(thread)
     }
 
     func join() {
-        owner.timeline.join(index)
+        owner.timeline.join(thread)
     }
 }

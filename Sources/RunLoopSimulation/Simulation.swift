@@ -66,16 +66,16 @@ private func withSimulation<Result, Failure: Error>(
     _ simulation: Simulation, _ body: (Simulation) throws(Failure) -> Result
 ) throws(Failure) -> Result {
     let (timeline, world) = (simulation.timeline, simulation.world)
-    let loop = RunLoop(driver: VirtualDriver(timeline: timeline, index: 0), world: world)
+    let loop = RunLoop(driver: VirtualDriver(timeline: timeline, thread: timeline.main), world: world)
     let previous = RunLoop.install(loop)
     RunLoop.mainRemotes.set(loop.remote, in: world)
     timeline.add(loop)
     Witness.current?.see(simulation)
     defer {
-        timeline.close(from: 0)
+        timeline.close(from: timeline.main)
         loop.tearDown()
         // Deinits may have started other threads.
-        timeline.close(from: 0)
+        timeline.close(from: timeline.main)
         simulation.letGoOfWorlds()
         RunLoop.install(previous)
     }
@@ -110,8 +110,7 @@ public final class Simulation: Sendable {
         self.seed = seed
         timeline = Timeline(isTraced: isTraced, recordsLoops: Witness.current != nil, choices: choices)
         clock = MachineClock(on: timeline, showing: wallTime)
-        world = SimulatedWorld(timeline: timeline, numbers: SeededNumbers(seed: seed), clock: clock)
-        _ = timeline.enter(named: "main", thread: pthread_self())
+        world = SimulatedWorld(timeline: timeline, numbers: SeededNumbers(seed: seed), clock: clock, process: timeline.test)
         timeline.owner = self
     }
 
@@ -126,11 +125,11 @@ public final class Simulation: Sendable {
     /// - Precondition: the calling thread is one of the simulation's.
     public var loop: RunLoop { place.loop }
 
-    var place: (loop: RunLoop, index: Int) {
+    var place: (loop: RunLoop, thread: Timeline.Thread) {
         guard let loop = RunLoop.installed, let driver = loop.virtualDriver, driver.timeline === timeline else {
             fatalError("this thread is not one of the simulation's; use it inside withSimulation")
         }
-        return (loop, driver.index)
+        return (loop, driver.thread)
     }
 
     // MARK: Moving the time
@@ -145,7 +144,7 @@ public final class Simulation: Sendable {
     /// moves to the date, unless the loop's `LoopThread` is to end. Work that lasts beyond the date is finished, and
     /// items that had come due by its end are served once.
     public func advance(to date: RunLoop.Instant) {
-        let (loop, index) = place
+        let (loop, thread) = place
         var othersRan = true
         while now < date || othersRan {
             let start = now
@@ -160,7 +159,7 @@ public final class Simulation: Sendable {
             }
             if now < date && loop.isEnding { return }
             // Items that are due at the date in other threads are served too, and may give this thread more to do.
-            if now >= date { othersRan = timeline.yield(index) }
+            if now >= date { othersRan = timeline.yield(thread) }
             // But work that lasts beyond the date is not waited for, because more of it may arrive meanwhile.
             if start > date && now > start { return }
         }
@@ -199,9 +198,9 @@ public final class Simulation: Sendable {
     /// - Returns: how the simulation stands then. With a repeating timer it is always ``Standing/idle(until:next:)``.
     @discardableResult
     public func runUntilIdle(limit: Duration = .seconds(86_400)) -> Standing {
-        let (loop, index) = place
+        let (loop, thread) = place
         let end = now + limit
-        timeline.beginHorizon(index, at: end)
+        timeline.beginHorizon(thread, at: end)
         var isOver = false
         while !isOver {
             let isLate = now > end
@@ -213,20 +212,20 @@ public final class Simulation: Sendable {
             }
             isOver = isOver || loop.isEnding
         }
-        timeline.endHorizon(index)
+        timeline.endHorizon(thread)
         return standing
     }
 
     /// Works for `duration`: the calling thread's loop is blocked, as by a busy handler, while other threads continue.
     public func spend(_ duration: Duration) {
-        let (loop, index) = place
+        let (loop, thread) = place
         loop.callTakesTime()
-        timeline.work(index, until: now + duration)
+        timeline.work(thread, until: now + duration)
     }
 
     /// Lets the other threads do their present work, without moving time; the calling thread's loop does not run.
     public func yield() {
-        _ = timeline.yield(place.index)
+        _ = timeline.yield(place.thread)
     }
 
     /// Simulates a user's drag. At `start` a source of the default mode is handled, and its handler runs the loop
@@ -288,7 +287,7 @@ public final class Simulation: Sendable {
     ) -> SimulatedWorld {
         let world = SimulatedWorld(
             timeline: timeline, numbers: SeededNumbers(seed: seed, for: "\(name) \(life)"), clock: clock,
-            host: timeline.makeHost(on: machine), prefix: "\(name)/", descriptors: descriptors)
+            process: Timeline.Process(on: machine, isTest: false), prefix: "\(name)/", descriptors: descriptors)
         otherWorlds.withLock { $0.append(world) }
         return world
     }
@@ -347,7 +346,7 @@ public final class Simulation: Sendable {
 
     /// Records that a task of the calling thread, which is one of the simulation's, waits for the real time of a clock.
     package func noteEscape(of task: String, on clock: String) {
-        timeline.noteEscape(to: place.index) { "\(task) sleeps on \(clock), in real time, on \($0) at \($1)" }
+        timeline.noteEscape(to: place.thread) { "\(task) sleeps on \(clock), in real time, on \($0) at \($1)" }
     }
 
     /// Records an error thrown by the program of a host that may not fail.

@@ -46,16 +46,16 @@ extension Simulation {
     /// were started; threads that only serve others, such as those of a pool, are left out. On a thread of the
     /// simulation; O(n log n).
     public var waits: [Wait] {
-        timeline.stands.filter { !$0.isService }.flatMap { stand -> [Wait] in
+        timeline.stands.filter { !$0.thread.isService }.flatMap { stand -> [Wait] in
             func wait(for what: String, _ origin: RunLoop.Origin? = nil) -> Wait {
-                Wait(thread: stand.name, what: what, origin: origin, since: stand.quietSince)
+                Wait(thread: stand.thread.name, what: what, origin: origin, since: stand.quietSince)
             }
             let items = stand.items.map { wait(for: $0.description, $0.origin) }
             return switch stand.rest {
-            case .join(let other): items + [wait(for: "the end of \(timeline.name(of: other))")]
+            case .join(let other): items + [wait(for: "the end of \(other.name)")]
             case .latch(let latch) where latch.isOutside:
                 items + [wait(for: "a block on a thread outside of the simulation")]
-            case .latch(let latch): items + [wait(for: "a block on \(timeline.name(of: latch.opener))")]
+            case .latch(let latch): items + [wait(for: "a block on \(latch.opener.name)")]
             case .none, .until, .calm, .ended: items
             }
         }
@@ -63,9 +63,9 @@ extension Simulation {
 
     /// The next event, if any.
     private var next: (date: RunLoop.Instant, what: String)? {
-        let (own, now) = (place.index, now)
+        let (own, now) = (place.thread, now)
         let nexts = timeline.stands.compactMap { stand -> (date: RunLoop.Instant, what: String)? in
-            stand.index == own ? stand.nextOfRunning(at: now) : stand.nextOfResting(at: now)
+            stand.thread === own ? stand.nextOfRunning(at: now) : stand.nextOfResting(at: now)
         }
         // Of equal dates the world's event comes first.
         let held = timeline.heldFor.map { (date: now, what: "\($0), in real time") }
@@ -87,28 +87,28 @@ extension Timeline.Stand {
         let mode = dump?.runs.last ?? .default
         let items = items.filter { $0.isIn(mode) }
         if let ready = items.first(where: \.isReady) { return (now, words(ready)) }
-        if isWoken || loop?.with({ $0.hasMail }) == true { return (now, "\(name) has been woken") }
+        if isWoken || loop?.with({ $0.hasMail }) == true { return (now, "\(thread.name) has been woken") }
         guard let first = items.first, let deadline = first.deadline else { return nil }
         return (deadline, words(first))
     }
 
     fileprivate func nextOfResting(at now: RunLoop.Instant) -> (date: RunLoop.Instant, what: String)? {
         switch rest {
-        case .none, .calm: return (now, "\(name) has its turn")
-        case .until(_, wakeable: true) where isWoken: return (now, "\(name) has been woken")
+        case .none, .calm: return (now, "\(thread.name) has its turn")
+        case .until(_, wakeable: true) where isWoken: return (now, "\(thread.name) has been woken")
         case .until(.distantFuture, _), .join, .latch, .ended: return nil
-        case .until(let date, wakeable: false): return (date, "\(name) has done its work")
+        case .until(let date, wakeable: false): return (date, "\(thread.name) has done its work")
         case .until(let date, wakeable: true):
             let mode = dump?.runs.last
             let item = items.first { item in item.deadline == date && mode.map { item.isIn($0) } == true }
-            return (date, item.map(words) ?? "a run of \(name) reaches its limit")
+            return (date, item.map(words) ?? "a run of \(thread.name) reaches its limit")
         }
     }
 
     private func words(_ item: RunLoop.Dump.Item) -> String {
         let name = item.name.map { " \(quoted($0))" } ?? ""
         // The place of a sleep is not in the user's code.
-        return item.kind == .sleep ? "a sleep of \(self.name)" : "\(item.kind)\(name) (\(item.origin)) of \(self.name)"
+        return item.kind == .sleep ? "a sleep of \(thread.name)" : "\(item.kind)\(name) (\(item.origin)) of \(thread.name)"
     }
 }
 

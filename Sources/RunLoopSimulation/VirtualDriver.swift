@@ -6,29 +6,29 @@ internal import RunLoopCore
 /// before the time moves, so that bytes that simulated threads write to one another arrive.
 final class VirtualDriver: Driver {
     let timeline: Timeline
-    let index: Int
+    let thread: Timeline.Thread
 
     /// Watches of simulated descriptors, on a host that has any.
     @exclusivity(unchecked) private(set) var simulated: DescriptorWatches?
 
-    init(timeline: Timeline, index: Int, descriptors: (any SimulatedDescriptors)? = nil) {
+    init(timeline: Timeline, thread: Timeline.Thread, descriptors: (any SimulatedDescriptors)? = nil) {
         self.timeline = timeline
-        self.index = index
+        self.thread = thread
         if let descriptors { watch(descriptors) }
     }
 
     deinit {
-        timeline.forgetLoop(index)
+        timeline.forgetLoop(thread)
     }
 
     var now: RunLoop.Instant { timeline.now }
 
-    var waker: any Waker { VirtualWaker(timeline: timeline, index: index) }
+    var waker: any Waker { VirtualWaker(timeline: timeline, thread: thread) }
 
     func wait(until deadline: RunLoop.Instant, into ready: ReadyQueue) -> WaitOutcome {
         guard looks else { return rest(until: deadline) }
         if collect(into: ready) {
-            timeline.forgetWake(index)
+            timeline.forgetWake(thread)
             return .woke
         }
         let outcome = rest(until: deadline)
@@ -38,11 +38,11 @@ final class VirtualDriver: Driver {
     /// A loop that always has something to do never rests, so it is stopped where a rest would have been starved.
     @inline(__always)
     private func rest(until deadline: RunLoop.Instant) -> WaitOutcome {
-        switch timeline.wait(index, until: deadline) {
+        switch timeline.wait(thread, until: deadline) {
         case .woke: return .woke
         case .starved:
             // At the end of the simulation, or of the process, the thread is to end.
-            if timeline.isEnding(index) { loop?.endAllRuns() }
+            if timeline.isEnding(thread) { loop?.endAllRuns() }
             return .starved
         case .late:
             loop?.stop()
@@ -54,7 +54,7 @@ final class VirtualDriver: Driver {
     }
 
     func watch(_ descriptors: any SimulatedDescriptors) {
-        simulated = DescriptorWatches(descriptors) { [timeline, index] in timeline.wake(index) }
+        simulated = DescriptorWatches(descriptors) { [timeline, thread] in timeline.wake(thread) }
         mayWatch()
     }
 
@@ -74,7 +74,7 @@ final class VirtualDriver: Driver {
     }
 
     private func collect(into ready: ReadyQueue) -> Bool {
-        if !watched.isEmpty { for (token, events) in timeline.takeReady(index) { ready.append(token, events) } }
+        if !watched.isEmpty { for (token, events) in timeline.takeReady(thread) { ready.append(token, events) } }
         simulated?.collect(into: ready)
         return !ready.isEmpty
     }
@@ -87,36 +87,36 @@ final class VirtualDriver: Driver {
     func watch(_ descriptor: Int32, for events: DescriptorEvents, token: SourceToken) throws(DescriptorError) {
         if let simulated, try simulated.begin(descriptor, events, token) { return }
         try check(descriptor)
-        timeline.setWatch(index, token, (descriptor, events))
+        timeline.setWatch(thread, token, (descriptor, events))
         watched.insert(token)
     }
 
     func watchWallClock(token: SourceToken) {
-        timeline.watchWallClock(index, token)
+        timeline.watchWallClock(thread, token)
         watched.insert(token)
     }
 
     func unwatch(_ token: SourceToken) {
         if simulated?.end(token) == true { return }
-        if watched.remove(token) != nil { timeline.setWatch(index, token, nil) }
+        if watched.remove(token) != nil { timeline.setWatch(thread, token, nil) }
     }
 }
 
 struct VirtualWaker: Waker {
     let timeline: Timeline
-    let index: Int
+    let thread: Timeline.Thread
 
     func wake() {
-        timeline.wake(index)
+        timeline.wake(thread)
     }
 
     var now: RunLoop.Instant { timeline.now }
 
     func tookJob(_ job: UnownedJob) {
         if let driver = RunLoop.installed?.virtualDriver, driver.timeline === timeline {
-            timeline.choices?.jobCame(job, from: driver.index, to: index)
+            timeline.choices?.jobCame(job, from: driver.thread.number, to: thread.number)
             return
         }
-        timeline.noteEscape(to: index) { "\(job.task) came to \($0) at \($1) from a thread outside of the simulation" }
+        timeline.noteEscape(to: thread) { "\(job.task) came to \($0) at \($1) from a thread outside of the simulation" }
     }
 }

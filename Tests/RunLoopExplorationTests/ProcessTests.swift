@@ -43,33 +43,40 @@ struct ProcessTests {
         #expect(lines.dropFirst().first?.split(separator: " ") == ["time", "second"], "\(finding)")
     }
 
-    @Test("a process that has the threads of many crashed hosts is replaced by another one")
-    func renewed() {
+    private struct TooLarge: Error {
+        let threads: Int
+        let memory: Int
+    }
+
+    /// `CRASHES=1000000` for a longer campaign.
+    @Test("a campaign with many crashes has few threads and little memory: its processes are replaced in time")
+    func campaign() {
+        let crashes = getenv("CRASHES").flatMap { Int(String(cString: $0)) } ?? 1_000
         func explore() -> Exploration.Result {
-            let exploration = Exploration(schedules: 300, limits: .init(reportsDeadlocks: false, reportsLeaks: false))
-            return exploration.run(inProcessesFor: "renewed", arguments: arguments(for: "renewed")) { simulation in
+            let limits = Exploration.Limits(reportsDeadlocks: false, reportsLeaks: false)
+            let exploration = Exploration(schedules: crashes / 10, limits: limits)
+            return exploration.run(inProcessesFor: "campaign", arguments: arguments(for: "campaign")) { simulation in
                 let host = SimulatedNetwork(simulation).addHost("store") { loop in
-                    let threads = (1...3).map { number in
-                        LoopThread(name: "worker \(number)") { $0.add(CustomSource(), forMode: .default) }
-                    }
-                    loop.perform(afterDelay: .seconds(100)) { withExtendedLifetime(threads) {} }
+                    // The objects of a process that is killed are never released.
+                    let memory = [UInt8](repeating: 1, count: 400_000)
+                    for _ in 0..<2 { _ = LoopThread(name: "worker") { $0.add(CustomSource(), forMode: .default) } }
+                    loop.perform(afterDelay: .seconds(100)) { withExtendedLifetime(memory) {} }
                 }
-                simulation.advance(by: .seconds(1))
+                for _ in 0..<10 {
+                    simulation.advance(by: .seconds(1))
+                    host.crash()
+                    host.start()
+                }
                 host.crash()
-                var status = stat()
-                stat("/proc/self/task", &status)
-                if status.st_nlink > 800 { throw TooMany(threads: Int(status.st_nlink)) }
+                let (threads, memory) = (directoryEntries("/proc/self/task").count, residentBytes())
+                if threads > 50 || memory > 1 << 30 { throw TooLarge(threads: threads, memory: memory) }
             }
         }
         let result = explore()
-        guard case .passed(300) = result else {
+        guard case .passed(crashes / 10) = result else {
             Issue.record("\(result)")
             return
         }
-    }
-
-    private struct TooMany: Error {
-        let threads: Int
     }
 
     @Test("a run that does not end is found")

@@ -1,6 +1,7 @@
 #ifndef CSHIMS_H
 #define CSHIMS_H
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,6 +13,13 @@ static inline unsigned rlk_fork_count(void) { return rlk_forks; }
 /// What Swift keeps for the calling thread. Not inline: the code of a task that goes on on another thread must ask again.
 void *rlk_get_thread_object(void);
 void rlk_set_thread_object(void *object);
+
+/// Starts a thread; returns 0 or the reason. `rlk_end_thread` can end it from any of its frames.
+int rlk_start_thread(pthread_t *thread, void *(*run)(void *), void *context);
+
+/// Ends the calling thread, which `rlk_start_thread` has started, as if its function had returned. Its frames are given up as
+/// they are: nothing that they hold is released, and nothing that waits for their end runs.
+void rlk_end_thread(void) __attribute__((noreturn));
 
 /// An event descriptor, non-blocking and closed on exec; -1 and errno on failure.
 int rlk_eventfd(void);

@@ -109,8 +109,8 @@ public final class LoopThread: Sendable {
         self.end = end
         let start = Unmanaged.passRetained(Start(seat: seat, remote: remote, name: name, end: end, setUp: setUp))
         var thread = pthread_t()
-        let status = pthread_create(
-            &thread, nil,
+        let status = rlk_start_thread(
+            &thread,
             { context in
                 Unmanaged<Start>.fromOpaque(context!).takeRetainedValue().run()
                 return nil

@@ -8,8 +8,11 @@ package final class ThreadHandle: Sendable {
         self.thread = Locked(thread)
     }
 
+    /// Whether somebody has joined it, or nobody will.
+    package var isReleased: Bool { thread.withLock { $0 == nil } }
+
     /// Waits for its end. Harmless when repeated.
-    func join() {
+    package func join() {
         thread.withLock { thread in
             guard let running = thread else { return }
             pthread_join(running, nil)

@@ -159,8 +159,8 @@ final class Recorder: Choices, @unchecked Sendable {
 
     // MARK: Choices
 
-    func nextThread(of ready: [Int], usual: Int, _ name: (Int) -> String) -> Int {
-        let options = ready.map { lane(ofThread: $0, name($0)) }
+    func nextThread(of ready: [(number: Int, name: String)], usual: Int) -> Int {
+        let options = ready.map { lane(ofThread: $0.number, $0.name) }
         return decide(.thread, options, usual: self.usual(of: options, first: usual))
     }
 

@@ -19,8 +19,9 @@ enum Worker {
     /// The mark before the last answer of a process.
     static let lastMark = "last "
 
-    /// The number of threads above which a process ends and another one continues: threads of crashed hosts stay.
-    private static let mostThreads = 500
+    /// How much the process may grow, in bytes, before it ends and another one continues. It grows with each crash,
+    /// because the objects of a process that is killed are never released.
+    private static let mostGrowth = 256 << 20
 
     /// Serves until no more requests come, and ends the process.
     ///
@@ -30,13 +31,14 @@ enum Worker {
         guard let requests = fdopen(Descriptor.requests, "r"), let answers = fdopen(Descriptor.answers, "w") else {
             fatalError("an exploration was begun for another process, which is not there")
         }
+        let mostMemory = residentMemory + mostGrowth
         var line: UnsafeMutablePointer<CChar>?
         var size = 0
         while getline(&line, &size, requests) > 0, let text = line.map({ String(cString: $0) }),
             let message = Message(text.dropLast())
         {
             let answer = answer(to: message, runner).line
-            let isLast = threadCount > mostThreads
+            let isLast = residentMemory > mostMemory
             fputs((isLast ? lastMark : "") + answer + "\n", answers)
             fflush(answers)
             if isLast { break }
@@ -44,10 +46,14 @@ enum Worker {
         _exit(0)
     }
 
-    private static var threadCount: Int {
-        var status = stat()
-        // Each thread has a folder there, which adds a link.
-        return stat("/proc/self/task", &status) == 0 ? Int(status.st_nlink) - 2 : 0
+    /// The size of the process's memory that is not swapped out, in bytes.
+    private static var residentMemory: Int {
+        var text = [UInt8](repeating: 0, count: 128)
+        let file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
+        defer { close(file) }
+        let length = max(0, read(file, &text, text.count))
+        let numbers = String(decoding: text[..<length], as: UTF8.self).split(separator: " ")
+        return numbers.count > 1 ? Int(numbers[1])! * sysconf(Int32(_SC_PAGESIZE)) : 0
     }
 
     private static func answer(to message: Message, _ runner: LocalRunner) -> Message {

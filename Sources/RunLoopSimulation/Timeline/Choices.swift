@@ -7,10 +7,9 @@ package protocol Choices: AnyObject, Sendable {
     /// Chooses which of the runnable threads goes first.
     ///
     /// - Parameters:
-    ///   - ready: the numbers of the threads, in the order in which they were started; at least one.
+    ///   - ready: the numbers and names of the threads, in the order in which they were started; at least one.
     ///   - usual: the thread that usually goes first.
-    ///   - name: the name of a thread.
-    func nextThread(of ready: [Int], usual: Int, _ name: (Int) -> String) -> Int
+    func nextThread(of ready: [(number: Int, name: String)], usual: Int) -> Int
 
     /// Chooses which of several world events with the same date happens first.
     ///

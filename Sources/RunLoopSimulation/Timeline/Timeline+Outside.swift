@@ -5,12 +5,12 @@ extension Timeline {
     /// Holds the time where it is.
     ///
     /// - Returns: the number of the hold.
-    func hold(_ index: Int, for what: String, _ limit: Duration) -> Int {
+    func hold(_ thread: Thread, for what: String, _ limit: Duration) -> Int {
         change { state in
             state.holdCount += 1
             state.outside = state.outside ?? OutsideWait()
             if !state.isClosing {
-                state.holds.append(HeldTime(number: state.holdCount, index: index, what: what, limit: limit))
+                state.holds.append(HeldTime(number: state.holdCount, thread: thread, what: what, limit: limit))
             }
             return state.holdCount
         }
@@ -32,10 +32,10 @@ extension Timeline {
     func waitOutside() {
         let (outside, requests, limit) = state.withLock { state in
             let waiting = state.living.filter {
-                if case .until(_, wakeable: true) = state.participants[$0].rest { true } else { false }
+                if case .until(_, wakeable: true) = $0.rest { true } else { false }
             }
             let limits = state.holds.map { $0.limit - $0.waited }
-            return (state.outside, waiting.flatMap { state.participants[$0].requests }, limits.min() ?? .zero)
+            return (state.outside, waiting.flatMap(\.requests), limits.min() ?? .zero)
         }
         let waited = outside!.wait(for: requests, atMost: limit)
         let givenUp = state.withLock { state in
@@ -45,7 +45,7 @@ extension Timeline {
             return givenUp
         }
         for hold in givenUp {
-            noteEscape(to: hold.index) {
+            noteEscape(to: hold.thread) {
                 "\($0) no longer waits for \(hold.what), after \(hold.limit) of real time, at \($1)"
             }
         }

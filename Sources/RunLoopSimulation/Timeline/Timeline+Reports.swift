@@ -10,11 +10,9 @@ extension Timeline {
 
     /// Adds the loop of a thread.
     func add(_ loop: RunLoop) {
-        guard let index = loop.virtualDriver?.index else { return }
-        state.withLock { state in
-            state.loops[index] = UnownedReference(loop)
-        }
-        if let choices { loop.schedule = LoopChoices(choices, of: index, on: self) }
+        guard let thread = loop.virtualDriver?.thread else { return }
+        state.withLock { _ in thread.loop = UnownedReference(loop) }
+        if let choices { loop.schedule = LoopChoices(choices, of: thread, on: self) }
         guard recordsLoops else { return }
         loop.trace = { [unowned self, unowned loop] event in
             switch event {
@@ -30,26 +28,26 @@ extension Timeline {
                 fallthrough
             case .ignored:
                 writeLine(event.description, loop)
-                record(index) { .loop(event, thread: $0) }
+                record(thread) { .loop(event, thread: $0) }
             }
         }
     }
 
     /// Forgets the loop of a thread, which has none any more.
-    func forgetLoop(_ index: Int) {
-        state.withLock { $0.loops[index] = nil }
+    func forgetLoop(_ thread: Thread) {
+        state.withLock { _ in thread.loop = nil }
     }
 
-    private func record(_ index: Int, _ what: (_ thread: String?) -> History.What) {
-        let (lane, now) = state.withLock { ($0.lane(of: index), $0.clock.now) }
-        history.record(what(lane.thread), in: lane.name, at: now)
+    private func record(_ thread: Thread, _ what: (_ thread: String?) -> History.What) {
+        let (lane, name, now) = state.withLock { (thread.lane, thread.nameInLane, $0.clock.now) }
+        history.record(what(name), in: lane, at: now)
     }
 
     private func writeLine(_ text: String, _ loop: RunLoop) {
-        guard isTraced, let index = loop.virtualDriver?.index else { return }
+        guard isTraced, let thread = loop.virtualDriver?.thread else { return }
         let mode = loop.currentMode?.name ?? "-"
         state.withLock { state in
-            state.lines.append("\(state.clock.now) \(state.participants[index].name) \(mode) \(text)")
+            state.lines.append("\(state.clock.now) \(thread.name) \(mode) \(text)")
         }
     }
 
@@ -62,7 +60,7 @@ extension Timeline {
     /// Notes a text of a thread.
     func note(_ text: String, _ loop: RunLoop) {
         writeLine(text, loop)
-        if let index = loop.virtualDriver?.index { record(index) { .note(text, thread: $0) } }
+        if let thread = loop.virtualDriver?.thread { record(thread) { .note(text, thread: $0) } }
     }
 
     /// Notes an event of a host, or of a connection between hosts.
@@ -84,57 +82,44 @@ extension Timeline {
     /// Notes that a task has come back from outside of the simulation.
     ///
     /// - Parameter what: makes the line from the thread's name and the time.
-    func noteEscape(to index: Int, _ what: (String, RunLoop.Instant) -> String) {
-        let (name, escape) = state.withLock { state in
-            let name = state.participants[index].name
-            let escape = what(name, state.clock.now)
+    func noteEscape(to thread: Thread, _ what: (String, RunLoop.Instant) -> String) {
+        let escape = state.withLock { state in
+            let escape = what(thread.name, state.clock.now)
             state.escapes.append(escape)
-            return (name, escape)
+            return escape
         }
-        writeLine("escape: \(escape)", of: name)
-        record(index) { .note("escape: \(escape)", thread: $0) }
+        writeLine("escape: \(escape)", of: thread.name)
+        record(thread) { .note("escape: \(escape)", thread: $0) }
     }
 
     var escapes: [String] { state.withLock { $0.escapes } }
 
     // MARK: The standing
 
-    /// A thread that has not ended.
+    /// A thread that has not ended, as it stands.
     struct Stand {
-        let index: Int
-        let name: String
-        let isService: Bool
+        let thread: Thread
         let rest: Rest
         /// Whether another thread has woken it.
         let isWoken: Bool
         /// The time since which it has been at rest.
         let quietSince: RunLoop.Instant
         let loop: UnownedReference<RunLoop>?
-    }
 
-    /// The threads that have not ended, in the order in which they were started.
-    var stands: [Stand] {
-        state.withLock { state in
-            state.living.map { index in
-                let participant = state.participants[index]
-                return Stand(
-                    index: index, name: participant.name, isService: participant.isService, rest: participant.rest,
-                    isWoken: participant.isWoken || participant.hasReady, quietSince: Self.quietSince(index, &state),
-                    loop: state.loops[index])
+        init(of thread: Thread) {
+            (self.thread, rest, loop) = (thread, thread.rest, thread.loop)
+            isWoken = thread.isWoken || thread.hasReady
+            // A running thread rested before it learned that nothing can happen, or until it woke.
+            if case .none = thread.rest, thread.outcome == .woke, let loop {
+                quietSince = loop.with { $0.passTime }
+            } else {
+                quietSince = thread.lastRest
             }
         }
     }
 
-    /// The time since which a thread has been at rest. For a running thread it is the time before the thread learned
-    /// that nothing can happen, or the time when it last woke.
-    private static func quietSince(_ index: Int, _ state: inout State) -> RunLoop.Instant {
-        let turn = state.participants[index].turn
-        guard case .none = state.participants[index].rest, turn.outcome == .woke else { return turn.lastRest }
-        return state.loops[index]?.with { $0.passTime } ?? turn.lastRest
-    }
-
-    /// The name of a thread, even of one that has ended.
-    func name(of index: Int) -> String { state.withLock { $0.participants[index].name } }
+    /// The threads that have not ended, in the order in which they were started.
+    var stands: [Stand] { state.withLock { $0.living.map(Stand.init) } }
 
     /// The next event of the world.
     var nextAppointment: (date: RunLoop.Instant, what: String)? {

@@ -6,7 +6,7 @@ extension Timeline {
     struct HeldTime {
         let number: Int
         /// The thread that holds it.
-        let index: Int
+        let thread: Thread
         let what: String
         let limit: Duration
         /// The length of the waits for it so far, in real time.
@@ -26,8 +26,17 @@ extension Timeline {
 
     /// The limit of a thread's waits: later events count as never.
     struct Horizon {
-        let index: Int
+        let thread: Thread
         let date: RunLoop.Instant
+    }
+
+    /// The next turn.
+    enum Next {
+        case thread(Thread)
+        /// That of the world around the threads, which the thread takes that has rested last.
+        case world
+        /// The simulation waits for a thread outside of it.
+        case nobody
     }
 
     struct State {
@@ -36,24 +45,17 @@ extension Timeline {
         var horizons: [Horizon] = []
         /// The time when the simulation began to end.
         var closed: RunLoop.Instant?
-        /// The times when the processes of hosts began to end.
-        var closedHosts: [Int: RunLoop.Instant] = [:]
+        /// The number of processes that have begun to end and still have threads.
+        var endingProcesses = 0
         var isClosing: Bool { closed != nil }
         /// Whether anything has begun to end.
         var isEnding = false
 
-        var participants: [Participant] = []
-        // Not a part of `Participant`, because each choice of the next turn looks at all living threads: the host of
-        // each thread, and its loop, while it has one.
-        var hosts: [Int] = []
-        var loops: [UnownedReference<RunLoop>?] = []
-        /// The threads of the system that belong to hosts.
-        var handles: [Int: [ThreadHandle]] = [:]
         /// The threads that have not ended, in the order in which they were started. Threads that have ended cost
         /// nothing.
-        var living: [Int] = []
-        /// The machines of hosts, by host number; without one, the test's own threads have lanes of their own.
-        var machines: [String?] = [nil]
+        var living: [Thread] = []
+        /// The number of threads ever started.
+        var threadCount = 0
         var agenda = Agenda()
         /// The time before which nothing on the agenda happens.
         var nextEvent = RunLoop.Instant.distantFuture
@@ -61,13 +63,12 @@ extension Timeline {
         var event: Appointment?
         /// Whether it is the world's turn, on the thread that has rested last.
         var isActing = false
-        let worldsTurn: Turn
         let choices: (any Choices)?
         /// The history that records unusual choices, in a simulation that is explored and traced.
         let history: History?
         let isExplored: Bool
         /// The running thread, while it asks whether it may continue.
-        var givesWay: Int?
+        var givesWay: Thread?
         /// The holds on the time, in the order in which they were taken.
         var holds: [HeldTime] = []
         /// The number of holds ever taken.
@@ -83,26 +84,16 @@ extension Timeline {
 
         // Mutating, because a nonmutating method would copy the whole state.
 
-        mutating func horizon(of index: Int) -> Int? {
-            horizons.isEmpty ? nil : horizons.lastIndex { $0.index == index }
+        mutating func horizon(of thread: Thread) -> Int? {
+            horizons.isEmpty ? nil : horizons.lastIndex { $0.thread === thread }
         }
 
         /// The moment before which a thread that is alone may wait without the lock.
         mutating func findSoloEnd() -> RunLoop.Instant {
-            guard living.count == 1, !participants[living[0]].isWoken, !isEnding, holds.isEmpty else {
-                return .distantPast
-            }
+            guard living.count == 1, !living[0].isWoken, !isEnding, holds.isEmpty else { return .distantPast }
             guard let horizon = horizon(of: living[0]) else { return nextEvent }
             let date = horizons[horizon].date
             return clock.now > date ? .distantPast : min(date, nextEvent)
-        }
-
-        /// The lane of a thread, and the thread's name in it unless it is the first one there.
-        func lane(of index: Int) -> (name: String, thread: String?) {
-            let name = participants[index].name
-            guard let machine = machines[hosts[index]] else { return (name, nil) }
-            let prefix = hosts[index] == 0 ? "" : "\(machine)/"
-            return (machine, name == machine || index == 0 ? nil : String(name.dropFirst(prefix.count)))
         }
 
         /// Ends a wait for the outside, because an awaited event may have come.
@@ -110,15 +101,14 @@ extension Timeline {
             if isWaitingOutside { outside?.ring() }
         }
 
-        /// The time when the simulation, or the host of a thread, began to end.
+        /// The time when the simulation, or the process of a thread, began to end.
         @inline(never)
-        mutating func endBegan(_ index: Int) -> RunLoop.Instant? { closed ?? closedHosts[hosts[index]] }
+        mutating func endBegan(_ thread: Thread) -> RunLoop.Instant? { closed ?? thread.process.ending }
 
         // MARK: The next turn
 
-        /// Chooses the next turn, and moves the time there: the turn of a thread, or of the world; `nil` if the
-        /// simulation waits for a thread outside of it.
-        mutating func chooseNext() -> Turn? {
+        /// Chooses the next turn, and moves the time there.
+        mutating func chooseNext() -> Next {
             let usual = chooseUsual()
             return isExplored ? chooseOther(than: usual) : usual
         }
@@ -126,25 +116,23 @@ extension Timeline {
         /// Lets any thread that has something to do now go first, in an explored simulation; the thread that usually
         /// goes first has its turn later.
         @inline(never)
-        private mutating func chooseOther(than usual: Turn?) -> Turn? {
-            guard let usual, usual !== worldsTurn, usual.outcome == .woke, !isEnding, let choices else { return usual }
-            let ready = living.filter { index in
-                switch participants[index].rest {
+        private mutating func chooseOther(than usual: Next) -> Next {
+            guard case .thread(let first) = usual, first.outcome == .woke, !isEnding, let choices else { return usual }
+            let ready = living.filter { thread in
+                switch thread.rest {
                 case .none: true
                 case .until(let deadline, let wakeable):
-                    deadline <= clock.now
-                        || wakeable && (participants[index].isWoken || participants[index].hasReady)
+                    deadline <= clock.now || wakeable && (thread.isWoken || thread.hasReady)
                 case .calm, .join, .latch, .ended: false
                 }
             }
             // A thread that gives way would have continued.
             let place =
-                givesWay.take().flatMap { ready.firstIndex(of: $0) }
-                ?? ready.firstIndex { participants[$0].turn === usual }!
-            let chosen = ready[choices.nextThread(of: ready, usual: place) { participants[$0].name }]
-            if case .until(_, wakeable: true) = participants[chosen].rest { participants[chosen].isWoken = false }
-            let lane = lane(of: chosen)
-            noteDeparture("goes on", in: lane.name, lane.thread)
+                givesWay.take().flatMap { thread in ready.firstIndex { $0 === thread } }
+                ?? ready.firstIndex { $0 === first }!
+            let chosen = ready[choices.nextThread(of: ready.map { ($0.number, $0.name) }, usual: place)]
+            if case .until(_, wakeable: true) = chosen.rest { chosen.isWoken = false }
+            noteDeparture("goes on", in: chosen.lane, chosen.nameInLane)
             return begin(chosen, .woke)
         }
 
@@ -156,27 +144,26 @@ extension Timeline {
         }
 
         @inline(__always)
-        private mutating func chooseUsual() -> Turn? {
+        private mutating func chooseUsual() -> Next {
             let never = RunLoop.Instant.distantFuture
-            if nextEvent <= clock.now, let event = takeEvent(until: clock.now) { return event }
+            if nextEvent <= clock.now, takeEvent(until: clock.now) { return .world }
             // The earliest deadline, and its thread. A deadline that never comes belongs to no thread.
-            var (earliest, first) = (never, nil as Int?)
-            var calm: Int?
+            var (earliest, first) = (never, nil as Thread?)
+            var calm: Thread?
             let isEnding = isEnding
-            for index in living {
-                switch participants[index].rest {
+            for thread in living {
+                switch thread.rest {
                 case .none:
-                    return begin(index, .woke)
-                case .until(_, wakeable: true) where isEnding && endBegan(index) != nil:
-                    return begin(index, .starved)
-                case .until(_, wakeable: true)
-                where participants[index].isWoken || participants[index].hasReady:
-                    participants[index].isWoken = false
-                    return begin(index, .woke)
+                    return begin(thread, .woke)
+                case .until(_, wakeable: true) where isEnding && endBegan(thread) != nil:
+                    return begin(thread, .starved)
+                case .until(_, wakeable: true) where thread.isWoken || thread.hasReady:
+                    thread.isWoken = false
+                    return begin(thread, .woke)
                 case .until(let deadline, _):
-                    if deadline < earliest { (earliest, first) = (deadline, index) }
+                    if deadline < earliest { (earliest, first) = (deadline, thread) }
                 case .calm:
-                    calm = calm ?? index
+                    calm = calm ?? thread
                 case .join, .latch, .ended:
                     continue
                 }
@@ -186,36 +173,33 @@ extension Timeline {
             let date = min(earliest, nextEvent)
             if !holds.isEmpty, date > clock.now {
                 isWaitingOutside = true
-                return worldsTurn
+                return .world
             }
             if date != never {
                 if let limited = limited(before: date) { return begin(limited, .starved) }
                 clock.now = max(clock.now, date)
-                if date == nextEvent, let event = takeEvent(until: date) { return event }
+                if date == nextEvent, takeEvent(until: date) { return .world }
                 return begin(first!, .woke)
             }
-            if waitsOutside() { return nil }
+            if waitsOutside() { return .nobody }
             // Nothing can ever happen again. The first thread that can learn of it does: first threads that are no
             // service, then those that wait for another thread in vain, then any.
             let sleepers = living.filter {
-                if case .until(_, wakeable: true) = participants[$0].rest { true } else { false }
+                if case .until(_, wakeable: true) = $0.rest { true } else { false }
             }
             let starved =
-                sleepers.first { !participants[$0].isService } ?? tellOfLatch() ?? sleepers.first
+                sleepers.first { !$0.isService } ?? tellOfLatch() ?? sleepers.first
             guard let starved else { fail(living) }
             return begin(starved, .starved)
         }
 
-        /// - Returns: the world's turn, if something happens by then.
-        private mutating func takeEvent(until date: RunLoop.Instant) -> Turn? {
-            guard nextEvent <= date else { return nil }
-            let appointment =
-                isExplored && !isEnding ? takeAnyEvent(until: date) : agenda.takeFirst(until: date)
+        /// - Returns: whether something happens by then, so that it is the world's turn.
+        private mutating func takeEvent(until date: RunLoop.Instant) -> Bool {
+            guard nextEvent <= date else { return false }
+            event = isExplored && !isEnding ? takeAnyEvent(until: date) : agenda.takeFirst(until: date)
             nextEvent = agenda.firstDate ?? .distantFuture
-            guard let appointment else { return nil }
-            event = appointment
-            isActing = true
-            return worldsTurn
+            isActing = event != nil
+            return isActing
         }
 
         @inline(never)
@@ -230,27 +214,23 @@ extension Timeline {
         }
 
         /// The waiting thread with the earliest horizon, if that is before the date of the next event.
-        private mutating func limited(before date: RunLoop.Instant) -> Int? {
-            var first: Int?
-            for index in horizons.indices.reversed() {
-                let horizon = horizons[index]
-                guard horizon.date < date, first.map({ horizon.date < horizons[$0].date }) ?? true,
-                    case .until(_, wakeable: true) = participants[horizon.index].rest
-                else { continue }
-                first = index
+        private mutating func limited(before date: RunLoop.Instant) -> Thread? {
+            var first: Horizon?
+            for horizon in horizons.reversed() where horizon.date < min(date, first?.date ?? .distantFuture) {
+                if case .until(_, wakeable: true) = horizon.thread.rest { first = horizon }
             }
-            return first.map { horizons[$0].index }
+            return first?.thread
         }
 
         /// Ends the process: each of the threads waits for another one, for ever, and none of the waits can be given
         /// up.
-        mutating func fail(_ threads: [Int]) -> Never {
-            func name(_ index: Int) -> String { quoted(participants[index].name) }
-            let waits = threads.compactMap { index -> String? in
-                switch participants[index].rest {
-                case .join(let other): "\(name(index)) waits for the end of \(name(other))"
-                case .latch(let latch): "\(name(index)) waits for a block that \(name(latch.opener)) is running"
-                case .until: "\(name(index)) works for ever"
+        mutating func fail(_ threads: [Thread]) -> Never {
+            let waits = threads.compactMap { thread -> String? in
+                let name = quoted(thread.name)
+                return switch thread.rest {
+                case .join(let other): "\(name) waits for the end of \(quoted(other.name))"
+                case .latch(let latch): "\(name) waits for a block that \(quoted(latch.opener.name)) is running"
+                case .until: "\(name) works for ever"
                 case .none, .calm, .ended: nil
                 }
             }
@@ -262,23 +242,21 @@ extension Timeline {
         /// Whether a thread waits for another thread outside of the simulation.
         private mutating func waitsOutside() -> Bool {
             living.contains {
-                if case .latch(let latch) = participants[$0].rest { latch.isOutside } else { false }
+                if case .latch(let latch) = $0.rest { latch.isOutside } else { false }
             }
         }
 
         /// The first thread that waits at a latch and has not learned that nobody will open it.
-        private mutating func tellOfLatch() -> Int? {
+        private mutating func tellOfLatch() -> Thread? {
             living.first {
-                guard case .latch(let latch) = participants[$0].rest else { return false }
+                guard case .latch(let latch) = $0.rest else { return false }
                 return !latch.isTold.exchange(true, ordering: .relaxed)
             }
         }
 
-        mutating func begin(_ index: Int, _ outcome: WaitOutcome) -> Turn {
-            participants[index].rest = .none
-            let turn = participants[index].turn
-            turn.outcome = outcome
-            return turn
+        private mutating func begin(_ thread: Thread, _ outcome: WaitOutcome) -> Next {
+            thread.begin(outcome)
+            return .thread(thread)
         }
     }
 }

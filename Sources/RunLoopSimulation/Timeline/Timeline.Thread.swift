@@ -1,3 +1,4 @@
+internal import CShims
 internal import Glibc
 internal import RunLoopCore
 internal import Synchronization
@@ -12,54 +13,96 @@ extension Timeline {
         /// The moment when no other thread has anything to do.
         case calm
         /// The end of another thread.
-        case join(Int)
+        case join(Thread)
         /// The moment when another thread opens the latch.
         case latch(LatchState)
         case ended
     }
 
-    /// Gives a thread its turn, with the reason for which its wait has ended.
-    final class Turn: Sendable {
-        private let handoff = Handoff()
-        // Unsafe, but the thread reads it only after its turn was given to it, and until then nobody changes it again.
-        nonisolated(unsafe) var outcome = WaitOutcome.woke
-        /// The time when the thread last came to rest.
-        nonisolated(unsafe) var lastRest = RunLoop.Instant(nanoseconds: 0)
+    /// A thread of the simulation, which rests until it is given its turn.
+    final class Thread: @unchecked Sendable {
+        // Unchecked: everything that varies is read and changed under the timeline's lock, or by the thread whose turn it
+        // is. A hand-over of the turn orders these.
 
-        func give() { handoff.signal() }
-        func take() { handoff.wait() }
-    }
-
-    /// A latch, shared by its waiter and its opener. Its state changes under the lock.
-    final class LatchState: Sendable {
-        /// The thread that waits at it.
-        let index: Int
-        /// The thread that opens it, if it belongs to the simulation.
-        let opener: Int
-        /// Whether a thread of another world opens it; then the simulation cannot know whether it may still open.
-        let isOutside: Bool
-        let isOpen = Atomic(false)
-        /// Whether the thread has learned that nobody will open it.
-        let isTold = Atomic(false)
-
-        init(index: Int, opener: Int, isOutside: Bool) {
-            self.index = index
-            self.opener = opener
-            self.isOutside = isOutside
-        }
-    }
-
-    struct Participant {
         let name: String
-        /// Whether it only serves other threads, and so is the last to learn that nothing can happen.
+        /// Its number among the threads of the simulation; they are counted in the order in which they were started.
+        let number: Int
+        /// Whether it only serves others, and so is the last to learn that nothing can happen.
         let isService: Bool
-        let turn = Turn()
-        var thread: pthread_t?
+        let process: Process
+        /// The thread of the system, once it runs.
+        var system: pthread_t?
+        /// The same for those who wait for its end.
+        var handle: ThreadHandle?
+        var loop: UnownedReference<RunLoop>?
         var rest = Rest.none
         var isWoken = false
+        /// The reason for which its last rest ended.
+        var outcome = WaitOutcome.woke
+        /// The time when it last came to rest.
+        var lastRest = RunLoop.Instant(nanoseconds: 0)
         var watches: [SourceToken: (descriptor: Int32, events: DescriptorEvents)] = [:]
         /// The token of the watch on the wall clock, and whether the clock was set.
         var clockWatch: (token: SourceToken, wasSet: Bool)?
+
+        private let handoff = Handoff()
+        /// Whether it waits for its turn, or is about to.
+        private var isParked = true
+        private var isStopped = false
+
+        init(_ name: String, number: Int, isService: Bool, of process: Process) {
+            (self.name, self.number, self.isService, self.process) = (name, number, isService, process)
+        }
+
+        /// The lane of its events.
+        var lane: String { process.machine ?? name }
+        /// Its name in that lane, unless it is the first thread there.
+        var nameInLane: String? {
+            guard let machine = process.machine, name != machine, number != 0 else { return nil }
+            return process.isTest ? name : String(name.dropFirst(machine.count + 1))
+        }
+
+        // MARK: Its turn
+
+        /// Ends its rest.
+        func begin(_ outcome: WaitOutcome) {
+            rest = .none
+            self.outcome = outcome
+        }
+
+        /// Whether it is the calling thread, in its own turn.
+        var isCurrent: Bool { !isParked && system == pthread_self() }
+
+        /// Whether it has ended, and nobody has to wait for that any more.
+        var isGone: Bool {
+            if case .ended = rest { handle!.isReleased } else { false }
+        }
+
+        /// Called by the thread, before it gives its turn away.
+        func park() { isParked = true }
+
+        /// Called by the thread, if its turn has come back to it at once.
+        func unpark() { isParked = false }
+
+        func giveTurn() { handoff.signal() }
+
+        /// Waits for its turn. Does not return if the thread was stopped.
+        func takeTurn() {
+            handoff.wait()
+            if isStopped { rlk_end_thread() }
+            isParked = false
+        }
+
+        /// Ends the thread where it rests: it runs nothing more of the program, not even a deinit. What its frames hold is
+        /// never released. On the thread itself this takes effect when it next waits for its turn.
+        func stop() {
+            isStopped = true
+            giveTurn()
+            // A thread that neither waits nor is the calling one runs a simulation of its own.
+            if isParked && system != pthread_self() { handle?.join() } else { handle?.detach() }
+        }
+
+        // MARK: Watched descriptors
 
         /// The requests for `poll`, one for each watched descriptor.
         var requests: [pollfd] { watches.values.filter { !$0.events.isEmpty }.map(Self.request) }
@@ -86,6 +129,43 @@ extension Timeline {
                 events.formIntersection(watch.value.events)
                 return events.isEmpty ? nil : (watch.key, events)
             }
+        }
+    }
+
+    /// The threads of a simulated process, which live and die together, or the test's own threads.
+    final class Process: @unchecked Sendable {
+        // Unchecked: what varies is read and changed under the timeline's lock.
+
+        /// The machine whose lane its threads share; without one, each of the test's own threads has a lane.
+        var machine: String?
+        /// Whether its threads are the test's own.
+        let isTest: Bool
+        /// The time when it began to end.
+        var ending: RunLoop.Instant?
+        /// The number of threads that have not ended.
+        var living = 0
+        /// Its threads, also those that have ended, as long as somebody has to wait for that.
+        var threads: [Thread] = []
+
+        init(on machine: String?, isTest: Bool) {
+            (self.machine, self.isTest) = (machine, isTest)
+        }
+    }
+
+    /// A latch, shared by its waiter and its opener. Its state changes under the lock.
+    final class LatchState: Sendable {
+        /// The thread that waits at it.
+        let waiter: Thread
+        /// The thread that opens it, if it belongs to the simulation.
+        let opener: Thread
+        /// Whether a thread of another world opens it; then the simulation cannot know whether it may still open.
+        let isOutside: Bool
+        let isOpen = Atomic(false)
+        /// Whether the thread has learned that nobody will open it.
+        let isTold = Atomic(false)
+
+        init(waiter: Thread, opener: Thread, isOutside: Bool) {
+            (self.waiter, self.opener, self.isOutside) = (waiter, opener, isOutside)
         }
     }
 }

@@ -1,3 +1,4 @@
+internal import CShims
 internal import Glibc
 internal import RunLoopCore
 internal import Synchronization
@@ -21,8 +22,10 @@ final class Timeline: Sendable {
     /// The moment before which the running thread may wait without the lock: as long as it is the only thread and
     /// nobody has woken it, nothing else can happen before its deadline. Otherwise it is the beginning of time.
     private let soloEnd = Atomic(RunLoop.Instant.distantPast.nanoseconds)
-    private let worldsTurn = Turn()
     let state: Locked<State>
+    /// The process of the test's own threads, and the first of these.
+    let test = Process(on: nil, isTest: true)
+    let main: Thread
     /// The choices where the order is not determined, if the simulation is explored.
     let choices: (any Choices)?
     /// Events that may be chosen to happen between two handlers.
@@ -37,23 +40,26 @@ final class Timeline: Sendable {
         history = History(choices?.listener)
         state = Locked(
             State(
-                clock: clock, worldsTurn: worldsTurn, choices: choices,
-                history: isTraced && choices != nil ? history : nil, isExplored: choices != nil))
+                clock: clock, choices: choices, history: isTraced && choices != nil ? history : nil,
+                isExplored: choices != nil))
+        main = Thread("main", number: 0, isService: false, of: test)
+        main.system = pthread_self()
+        change { enter(main, &$0) }
     }
 
     var now: RunLoop.Instant { clock.now }
 
     /// Makes the thread learn, from now on, when nothing is left to happen until `date`. It delays nobody: time passes
     /// the date while the thread works, or waits for another thread.
-    func beginHorizon(_ index: Int, at date: RunLoop.Instant) {
+    func beginHorizon(_ thread: Thread, at date: RunLoop.Instant) {
         change { state in
-            let outer = state.horizon(of: index).map { state.horizons[$0].date }
-            state.horizons.append(Horizon(index: index, date: min(date, outer ?? .distantFuture)))
+            let outer = state.horizon(of: thread).map { state.horizons[$0].date }
+            state.horizons.append(Horizon(thread: thread, date: min(date, outer ?? .distantFuture)))
         }
     }
 
-    func endHorizon(_ index: Int) {
-        change { state in _ = state.horizons.remove(at: state.horizon(of: index)!) }
+    func endHorizon(_ thread: Thread) {
+        change { state in _ = state.horizons.remove(at: state.horizon(of: thread)!) }
     }
 
     /// Changes the state of the threads.
@@ -67,121 +73,112 @@ final class Timeline: Sendable {
 
     // MARK: Threads
 
-    /// Enters another thread. Its turn comes when the running one rests.
-    func enter(named name: String, host: Int = 0, isService: Bool = false, thread: pthread_t? = nil) -> Int {
+    /// Makes another thread. Its turn comes when the running one rests.
+    func makeThread(named name: String, in process: Process, isService: Bool = false) -> Thread {
         change { state in
-            state.participants.append(Participant(name: name, isService: isService, thread: thread))
-            state.hosts.append(host)
-            state.loops.append(nil)
-            state.living.append(state.participants.count - 1)
-            history.setAlive(true, state.lane(of: state.participants.count - 1).name, at: state.clock.now)
-            return state.participants.count - 1
+            let thread = Thread(name, number: state.threadCount, isService: isService, of: process)
+            enter(thread, &state)
+            return thread
         }
+    }
+
+    private func enter(_ thread: Thread, _ state: inout State) {
+        state.threadCount += 1
+        state.living.append(thread)
+        thread.process.living += 1
+        history.setAlive(true, thread.lane, at: state.clock.now)
     }
 
     /// The number of threads that have not ended; each rest looks only at these.
     var livingCount: Int { state.withLock { $0.living.count } }
 
-    /// Called first on a thread that was entered.
-    func awaitTurn(_ index: Int) {
-        state.withLock { state in
-            state.participants[index].thread = pthread_self()
-            return state.participants[index].turn
-        }.take()
+    /// Called first on a thread that was made.
+    func awaitTurn(_ thread: Thread) {
+        state.withLock { _ in thread.system = pthread_self() }
+        thread.takeTurn()
     }
 
-    /// Keeps the handle of a thread, which is detached if its host is killed.
-    func keep(_ thread: ThreadHandle, of index: Int) {
-        state.withLock { state in
-            let host = state.hosts[index]
-            if host != 0 { state.handles[host, default: []].append(thread) }
+    /// Keeps the handle of a thread, which is needed if its process is killed.
+    func keep(_ handle: ThreadHandle, of thread: Thread) {
+        guard !thread.process.isTest else { return }
+        state.withLock { _ in
+            thread.handle = handle
+            thread.process.threads.removeAll { $0.isGone }
+            thread.process.threads.append(thread)
         }
     }
 
     /// Called last on a thread.
-    func leave(_ index: Int) {
+    func leave(_ thread: Thread) {
         let next = change { state in
-            end(index, &state)
+            end(thread, &state)
+            thread.park()
             return state.chooseNext()
         }
-        act(next)?.give()
+        act(next)?.giveTurn()
     }
 
-    private func end(_ index: Int, _ state: inout State) {
-        state.participants[index].rest = .ended
-        state.loops[index] = nil
-        state.living.removeAll { $0 == index }
-        state.holds.removeAll { $0.index == index }
-        let lane = state.lane(of: index).name
-        if !state.living.contains(where: { state.lane(of: $0).name == lane }) {
-            history.setAlive(false, lane, at: state.clock.now)
+    private func end(_ thread: Thread, _ state: inout State) {
+        thread.rest = .ended
+        thread.loop = nil
+        state.living.removeAll { $0 === thread }
+        state.holds.removeAll { $0.thread === thread }
+        state.horizons.removeAll { $0.thread === thread }
+        if !state.living.contains(where: { $0.lane == thread.lane }) {
+            history.setAlive(false, thread.lane, at: state.clock.now)
         }
         for other in state.living {
-            if case .join(index) = state.participants[other].rest { state.participants[other].rest = .none }
+            if case .join(let awaited) = other.rest, awaited === thread { other.rest = .none }
         }
-        let host = state.hosts[index]
-        if state.closedHosts[host] != nil, !state.living.contains(where: { state.hosts[$0] == host }) {
-            (state.closedHosts[host], state.handles[host]) = (nil, nil)
-            state.isEnding = state.isClosing || !state.closedHosts.isEmpty
-        }
-    }
-
-    /// Makes a number for threads that live and die together; 0 is that of the test's own threads.
-    ///
-    /// - Parameter machine: the machine whose lane they share.
-    func makeHost(on machine: String) -> Int {
-        change { state in
-            state.machines.append(machine)
-            return state.machines.count - 1
+        let process = thread.process
+        process.living -= 1
+        if process.ending != nil, process.living == 0 {
+            process.threads = []
+            state.endingProcesses -= 1
+            state.isEnding = state.isClosing || state.endingProcesses > 0
         }
     }
 
-    /// Makes the test's own threads belong to a host of this name.
+    /// Makes the test's own threads belong to a machine of this name.
     func nameTest(_ name: String) {
         state.withLock { state in
-            history.rename(state.lane(of: 0).name, to: name)
-            state.machines[0] = name
+            history.rename(main.lane, to: name)
+            test.machine = name
         }
     }
 
-    /// Ends the threads of a host where they are: none of them runs anything more. The system keeps them, at rest, with
-    /// everything that they hold. If the calling thread is one of them, the call does not return.
-    func kill(host: Int) {
-        let thread = pthread_self()
-        let own = change { state -> (turn: Turn, next: Turn?)? in
-            var own: Turn?
-            // No thread is left that could join them.
-            for thread in state.handles.removeValue(forKey: host) ?? [] { thread.detach() }
-            for index in state.living where state.hosts[index] == host {
-                let participant = state.participants[index]
-                if case .none = participant.rest, participant.thread == thread { own = participant.turn }
-                end(index, &state)
-                state.horizons.removeAll { $0.index == index }
-            }
-            return own.map { ($0, state.chooseNext()) }
+    /// Ends the threads of a process where they are: none of them runs anything more, and what they hold is never
+    /// released. If the calling thread is one of them, the call does not return.
+    func kill(_ process: Process) {
+        let (threads, next) = change { state -> ([Thread], Next?) in
+            let threads = process.threads
+            let isOwn = threads.contains(where: \.isCurrent)
+            process.threads = []
+            for thread in state.living where thread.process === process { end(thread, &state) }
+            return (threads, isOwn ? state.chooseNext() : nil)
         }
-        guard let own else { return }
-        act(own.next)?.give()
-        own.turn.take()
-        fatalError("a thread that has ended got its turn")
+        for thread in threads { thread.stop() }
+        guard let next else { return }
+        act(next)?.giveTurn()
+        rlk_end_thread()
     }
 
     /// Rests until another thread has ended. A thread outside of the simulation has no turn to give away.
-    func join(_ index: Int) {
-        let thread = pthread_self()
-        let own = state.withLock { state in state.living.first { state.participants[$0].thread == thread } }
-        if let own { join(index, from: own) }
+    func join(_ thread: Thread) {
+        let system = pthread_self()
+        let own = state.withLock { state in state.living.first { $0.system == system } }
+        if let own { join(thread, from: own) }
     }
 
-    private func join(_ index: Int, from own: Int) {
+    private func join(_ thread: Thread, from own: Thread) {
         RunLoop.installed?.callTakesTime()
         rest(own) { state in
-            if case .ended = state.participants[index].rest { return false }
-            state.participants[own].rest = .join(index)
+            if case .ended = thread.rest { return false }
+            own.rest = .join(thread)
             // Only the awaited end ends such a wait, so a circle of waits is reported at once.
             var circle = [own]
-            while case .join(let next) = state.participants[circle.last!].rest {
-                if next == own { state.fail(circle) }
+            while case .join(let next) = circle.last!.rest {
+                if next === own { state.fail(circle) }
                 circle.append(next)
             }
             return true
@@ -189,7 +186,7 @@ final class Timeline: Sendable {
     }
 
     /// Makes every wait end at once as starved, so that all threads can end; waits until they have.
-    func close(from own: Int) {
+    func close(from own: Thread) {
         let last = change { state in
             state.closed = state.closed ?? state.clock.now
             state.isEnding = true
@@ -199,13 +196,15 @@ final class Timeline: Sendable {
         }
         for appointment in last { appointment.callOff() }
         // Threads that end may start others.
-        while let other = state.withLock({ $0.living.first { $0 != own } }) { join(other, from: own) }
+        while let other = state.withLock({ $0.living.first { $0 !== own } }) { join(other, from: own) }
     }
 
-    /// Makes every wait of a host's threads end at once as starved, so that they can end.
-    func close(host: Int) {
+    /// Makes every wait of a process's threads end at once as starved, so that they can end.
+    func close(_ process: Process) {
         change { state in
-            state.closedHosts[host] = state.closedHosts[host] ?? state.clock.now
+            guard process.ending == nil else { return }
+            process.ending = state.clock.now
+            state.endingProcesses += 1
             state.isEnding = true
         }
     }
@@ -223,40 +222,40 @@ final class Timeline: Sendable {
         case over
     }
 
-    func wait(_ index: Int, until deadline: RunLoop.Instant) -> WaitEnd {
+    func wait(_ thread: Thread, until deadline: RunLoop.Instant) -> WaitEnd {
         if deadline.nanoseconds < soloEnd.load(ordering: .acquiring) {
             clock.now = max(clock.now, deadline)
             return .woke
         }
         var atOnce = WaitEnd.woke
-        let outcome = rest(index) { state in
-            if state.isEnding, let closed = state.endBegan(index), state.clock.now > closed {
+        let outcome = rest(thread) { state in
+            if state.isEnding, let closed = state.endBegan(thread), state.clock.now > closed {
                 atOnce = .over
                 return false
             }
-            if state.participants[index].isWoken {
-                state.participants[index].isWoken = false
+            if thread.isWoken {
+                thread.isWoken = false
                 return false
             }
             guard deadline > state.clock.now else {
-                if let horizon = state.horizon(of: index), state.clock.now > state.horizons[horizon].date {
+                if let horizon = state.horizon(of: thread), state.clock.now > state.horizons[horizon].date {
                     atOnce = .late
                 }
                 return false
             }
-            state.participants[index].rest = .until(deadline, wakeable: true)
+            thread.rest = .until(deadline, wakeable: true)
             return true
         }.outcome
         return outcome == .starved ? .starved : atOnce
     }
 
-    func isEnding(_ index: Int) -> Bool { state.withLock { $0.endBegan(index) != nil } }
+    func isEnding(_ thread: Thread) -> Bool { state.withLock { $0.endBegan(thread) != nil } }
 
     /// Makes the thread work, without answering, until that date.
-    func work(_ index: Int, until date: RunLoop.Instant) {
-        rest(index) { state in
+    func work(_ thread: Thread, until date: RunLoop.Instant) {
+        rest(thread) { state in
             guard date > state.clock.now else { return false }
-            state.participants[index].rest = .until(date, wakeable: false)
+            thread.rest = .until(date, wakeable: false)
             return true
         }
     }
@@ -264,131 +263,138 @@ final class Timeline: Sendable {
     /// Lets the other threads do their present work, without moving time.
     ///
     /// - Returns: whether any of them ran.
-    func yield(_ index: Int) -> Bool {
-        rest(index) { state in
-            state.participants[index].rest = .calm
+    func yield(_ thread: Thread) -> Bool {
+        rest(thread) { _ in
+            thread.rest = .calm
             return true
         }.othersRan
     }
 
     /// Lets another thread that has something to do go first, if that is chosen.
-    func giveWay(_ index: Int) {
-        rest(index) { state in
+    func giveWay(_ thread: Thread) {
+        rest(thread) { state in
             guard !state.isEnding else { return false }
-            state.participants[index].rest = .until(state.clock.now, wakeable: false)
-            state.givesWay = index
+            thread.rest = .until(state.clock.now, wakeable: false)
+            state.givesWay = thread
             return true
         }
     }
 
-    func wake(_ index: Int) {
+    func wake(_ thread: Thread) {
         change { state in
-            state.participants[index].isWoken = true
+            thread.isWoken = true
             state.endOutsideWait()
         }
     }
 
     /// Forgets a wake-up of the thread, which is awake already.
-    func forgetWake(_ index: Int) {
-        change { $0.participants[index].isWoken = false }
+    func forgetWake(_ thread: Thread) {
+        change { _ in thread.isWoken = false }
     }
 
     func wait(at latch: LatchState) -> WaitOutcome {
         RunLoop.installed?.callTakesTime()
-        return rest(latch.index) { state in
+        return rest(latch.waiter) { _ in
             guard !latch.isOpen.load(ordering: .relaxed) else { return false }
-            state.participants[latch.index].rest = .latch(latch)
+            latch.waiter.rest = .latch(latch)
             return true
         }.outcome
     }
 
     func open(_ latch: LatchState) {
-        let next = change { state -> Turn? in
+        let thread = change { state -> Thread? in
             latch.isOpen.store(true, ordering: .relaxed)
-            guard case .latch(let current) = state.participants[latch.index].rest, current === latch else { return nil }
+            guard case .latch(let current) = latch.waiter.rest, current === latch else { return nil }
             // A thread outside of the simulation may open it; then no other thread passes on the turn.
             let isSomebodyAtWork =
                 state.isActing || state.isWaitingOutside
                 || state.living.contains {
-                    if case .none = state.participants[$0].rest { true } else { false }
+                    if case .none = $0.rest { true } else { false }
                 }
-            let turn = state.begin(latch.index, .woke)
+            latch.waiter.begin(.woke)
             state.endOutsideWait()
-            return isSomebodyAtWork ? nil : turn
+            return isSomebodyAtWork ? nil : latch.waiter
         }
-        next?.give()
+        thread?.giveTurn()
     }
 
     /// - Returns: the reason why the rest ended, and whether another thread ran meanwhile.
     @discardableResult
-    private func rest(_ index: Int, _ begin: (inout State) -> Bool) -> (outcome: WaitOutcome, othersRan: Bool) {
-        let (first, own) = change { state -> (Turn?, Turn?) in
-            guard begin(&state) else { return (nil, nil) }
-            let own = state.participants[index].turn
-            own.lastRest = state.clock.now
-            return (state.chooseNext(), own)
+    private func rest(_ thread: Thread, _ begin: (inout State) -> Bool) -> (outcome: WaitOutcome, othersRan: Bool) {
+        let first = change { state -> Next? in
+            guard begin(&state) else { return nil }
+            thread.lastRest = state.clock.now
+            thread.park()
+            return state.chooseNext()
         }
-        guard let own else { return (.woke, false) }
+        guard let first else { return (.woke, false) }
         let next = act(first)
-        guard next !== own else { return (own.outcome, false) }
-        next?.give()
-        own.take()
-        return (own.outcome, true)
+        if next === thread {
+            thread.unpark()
+        } else {
+            next?.giveTurn()
+            thread.takeTurn()
+        }
+        return (thread.outcome, next !== thread)
     }
 
-    /// Performs the world's events before the next turn of a thread, and returns that turn.
+    /// Performs the world's events before the next turn of a thread, and returns that thread.
     @inline(__always)
-    private func act(_ turn: Turn?) -> Turn? {
-        turn === worldsTurn ? actForWorld() : turn
+    private func act(_ next: Next) -> Thread? {
+        switch next {
+        case .thread(let thread): thread
+        case .world: actForWorld()
+        case .nobody: nil
+        }
     }
 
     @inline(never)
-    private func actForWorld() -> Turn? {
-        var next: Turn? = worldsTurn
-        while next === worldsTurn {
+    private func actForWorld() -> Thread? {
+        while true {
             let (event, isWaitingOutside) = state.withLock { ($0.event.take(), $0.isWaitingOutside) }
             event?.keep()
             if isWaitingOutside { waitOutside() }
-            next = change { state in
+            let next = change { state in
                 (state.isActing, state.isWaitingOutside) = (false, false)
                 return state.chooseNext()
             }
+            switch next {
+            case .thread(let thread): return thread
+            case .world: continue
+            case .nobody: return nil
+            }
         }
-        return next
     }
 
     // MARK: Descriptors
 
-    func setWatch(_ index: Int, _ token: SourceToken, _ watch: (descriptor: Int32, events: DescriptorEvents)?) {
-        state.withLock { state in
-            state.participants[index].watches[token] = watch
-            if state.participants[index].clockWatch?.token == token { state.participants[index].clockWatch = nil }
+    func setWatch(_ thread: Thread, _ token: SourceToken, _ watch: (descriptor: Int32, events: DescriptorEvents)?) {
+        state.withLock { _ in
+            thread.watches[token] = watch
+            if thread.clockWatch?.token == token { thread.clockWatch = nil }
         }
     }
 
     /// The ready descriptors of a thread, by token.
-    func takeReady(_ index: Int) -> [(SourceToken, DescriptorEvents)] {
-        state.withLock { state in
-            let ready = state.participants[index].ready
-            guard let clock = state.participants[index].clockWatch, clock.wasSet else { return ready }
-            state.participants[index].clockWatch!.wasSet = false
-            return [(clock.token, .readable)] + ready
+    func takeReady(_ thread: Thread) -> [(SourceToken, DescriptorEvents)] {
+        state.withLock { _ in
+            guard let clock = thread.clockWatch, clock.wasSet else { return thread.ready }
+            thread.clockWatch!.wasSet = false
+            return [(clock.token, .readable)] + thread.ready
         }
     }
 
     // MARK: The wall clock
 
-    /// Notifies the threads of a host that watch the wall clock that it was set.
-    func wallClockWasSet(of host: Int) {
+    /// Notifies the threads of a process that watch the wall clock that it was set.
+    func wallClockWasSet(in process: Process) {
         change { state in
-            for index in state.living where state.hosts[index] == host {
-                state.participants[index].clockWatch?.wasSet = true
-            }
+            for thread in state.living where thread.process === process { thread.clockWatch?.wasSet = true }
         }
     }
 
-    func watchWallClock(_ index: Int, _ token: SourceToken) {
-        state.withLock { $0.participants[index].clockWatch = (token, false) }
+    func watchWallClock(_ thread: Thread, _ token: SourceToken) {
+        state.withLock { _ in thread.clockWatch = (token, false) }
     }
 
     // MARK: Events of the world
