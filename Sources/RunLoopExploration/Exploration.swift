@@ -147,7 +147,7 @@ public struct Exploration: Sendable {
         let isSame = failing.fault?.kind == fault.kind
         return Finding(
             fault: isSame ? failing.fault! : fault, token: token, first: run.token, schedules: number + 1,
-            strategy: portfolio.schedule(number, length: 1).1.name, attempts: shrinking.attempts,
+            strategy: portfolio.plan(number, length: 1).name, attempts: shrinking.attempts,
             isReproducible: isSame, picture: failing.picture,
             nearest: nearest?.fault == nil ? nearest?.picture : nil)
     }

@@ -17,8 +17,8 @@ extension Simulation {
     ///   - options: the possibilities; at least one.
     public func choice<Option>(_ what: String, of options: [Option]) -> Option {
         require(!options.isEmpty, "a choice needs something to choose from; \(quoted(what)) has nothing")
-        guard let choices = timeline.choices else { return options[0] }
-        let choice = choices.choose(what, of: options.count)
+        guard let schedule = timeline.schedule else { return options[0] }
+        let choice = schedule.choose(what, of: options.count)
         note("\(what): \(options[choice])")
         return options[choice]
     }
@@ -44,7 +44,7 @@ extension Simulation {
     ///   - most: how often it may happen.
     ///   - action: performs it. It belongs to no thread, and so must not run a loop or wait.
     public func mayHappen(_ what: String, atMost most: Int = 1, _ action: @escaping @Sendable () -> Void) {
-        guard timeline.choices != nil else { return }
+        guard timeline.schedule != nil else { return }
         timeline.occasions.withLock { $0.append(Occasion(what: what, left: most, action: action)) }
     }
 
@@ -92,9 +92,9 @@ extension Simulation {
     package func draw(
         _ name: String, _ what: @autoclosure () -> String, usual: Int, in range: ClosedRange<Int>, drawn: Int
     ) -> Int {
-        guard let choices = timeline.choices else { return drawn }
+        guard let schedule = timeline.schedule else { return drawn }
         let what = what()
-        let value = choices.draw("\(name) \(what)", usual: usual, in: range, drawn: drawn)
+        let value = schedule.draw("\(name) \(what)", usual: usual, in: range, drawn: drawn)
         if value != usual { note("\(what): \(value)", of: name) }
         return value
     }

@@ -53,13 +53,16 @@ private func report<Failure: Error>(
     fatalError("\(first); a host that may fail is added with mayFail: true")
 }
 
-/// Runs `body` on the virtual time of a simulation with the given choices; the caller looks at
-/// ``Simulation/hostFailures``.
+/// Runs `body` on the virtual time of a simulation with that schedule; the caller looks at ``Simulation/hostFailures``.
+///
+/// - Parameter listener: receives every event, as a line each; see ``picture(ofSimulation:seed:)``.
 package func withSimulation<Result, Failure: Error>(
-    seed: UInt64, traced isTraced: Bool = false, choices: any Choices, _ body: (Simulation) throws(Failure) -> Result
+    seed: UInt64, traced isTraced: Bool = false, schedule: Schedule, listener: (@Sendable (String) -> Void)? = nil,
+    _ body: (Simulation) throws(Failure) -> Result
 ) throws(Failure) -> Result {
     let start = RunLoop.WallTime(secondsSince1970: 978_307_200)
-    return try withSimulation(Simulation(seed: seed, isTraced: isTraced, startingAt: start, choices: choices), body)
+    return try withSimulation(
+        Simulation(seed: seed, isTraced: isTraced, startingAt: start, schedule: schedule, listener: listener), body)
 }
 
 private func withSimulation<Result, Failure: Error>(
@@ -106,11 +109,16 @@ public final class Simulation: Sendable {
     /// The seed of all chance in the simulation.
     public let seed: UInt64
 
-    init(seed: UInt64, isTraced: Bool, startingAt wallTime: RunLoop.WallTime, choices: (any Choices)? = nil) {
+    init(
+        seed: UInt64, isTraced: Bool, startingAt wallTime: RunLoop.WallTime, schedule: Schedule? = nil,
+        listener: (@Sendable (String) -> Void)? = nil
+    ) {
         self.seed = seed
-        timeline = Timeline(isTraced: isTraced, recordsLoops: Witness.current != nil, choices: choices)
+        timeline = Timeline(
+            isTraced: isTraced, recordsLoops: Witness.current != nil, schedule: schedule, listener: listener)
         clock = MachineClock(on: timeline, showing: wallTime)
-        world = SimulatedWorld(timeline: timeline, numbers: SeededNumbers(seed: seed), clock: clock, process: timeline.test)
+        world = SimulatedWorld(
+            timeline: timeline, numbers: SeededNumbers(seed: seed), clock: clock, process: timeline.test)
         timeline.owner = self
     }
 

@@ -108,7 +108,8 @@ extension Timeline.Stand {
     private func words(_ item: RunLoop.Dump.Item) -> String {
         let name = item.name.map { " \(quoted($0))" } ?? ""
         // The place of a sleep is not in the user's code.
-        return item.kind == .sleep ? "a sleep of \(thread.name)" : "\(item.kind)\(name) (\(item.origin)) of \(thread.name)"
+        return item.kind == .sleep
+            ? "a sleep of \(thread.name)" : "\(item.kind)\(name) (\(item.origin)) of \(thread.name)"
     }
 }
 

@@ -114,7 +114,7 @@ struct VirtualWaker: Waker {
 
     func tookJob(_ job: UnownedJob) {
         if let driver = RunLoop.installed?.virtualDriver, driver.timeline === timeline {
-            timeline.choices?.jobCame(job, from: driver.thread.number, to: thread.number)
+            timeline.schedule?.jobCame(job, from: driver.thread.number, to: thread.number)
             return
         }
         timeline.noteEscape(to: thread) { "\(job.task) came to \($0) at \($1) from a thread outside of the simulation" }

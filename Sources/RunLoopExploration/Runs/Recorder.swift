@@ -1,268 +1,31 @@
-internal import RunLoopCore
 internal import RunLoopSimulation
 
-/// Makes the choices of one run with a strategy, and notes the departures from the usual choices.
-final class Recorder: Choices, @unchecked Sendable {
-    // Unchecked, but only the thread whose turn it is uses it, and the exploring thread when the run is over.
-
-    private var strategy: any Strategy
-    private var lanes: [Lane] = []
-    private var laneOfTask: [Int: Int] = [:]
-    /// The jobs that wait on a thread, or are on their way there, in the order in which they came.
-    private var waiting: [Int: [WaitingJob]] = [:]
-    /// The choices of jobs on their way, for threads that must first take these jobs in.
-    private var promised: [Int: (lane: Int, step: (task: String, step: String), departure: String?)] = [:]
-    private var laneOfThread: [Int: Int] = [:]
-    private var laneOfPossibility: [String: Int] = [:]
-    /// The task whose job runs on a thread, or ran last.
-    private var tasks: [Int: (lane: Int, isRunning: Bool)] = [:]
-    private var yieldCount = 0
+/// Makes the choices of one run as another chooser does, and notes the departures from the usual choices.
+final class Recorder: Chooser {
+    private var chooser: any Chooser
+    private let journal: Journal?
+    private(set) var departures: [ScheduleToken.Departure] = []
     /// The number of places with more than one possibility.
     private(set) var pointCount = 0
-    private(set) var departures: [ScheduleToken.Departure] = []
-    private(set) var lastStep = (task: "", step: "")
-    private(set) var lastDeparture: String?
-    /// Tasks of loops that have begun and not ended, by their numbers: the names of their lanes, and their places of
-    /// start.
-    private var openTasks: [Int: (name: String, origin: RunLoop.Origin)] = [:]
-    private var taskCount = 0
-    /// The number of tasks or threads that have had a name: a host that starts again reuses its names.
-    private var sameNames: [String: Int] = [:]
-    /// The number of the loop task to which the next new task belongs.
-    private var newTask: Int?
     /// A hash of all choices.
     private(set) var digest: UInt64 = 0xcbf2_9ce4_8422_2325
 
-    private struct WaitingJob {
-        let address: UInt
-        let lane: Int
-        /// Whether another thread has sent it, and this one has not looked yet.
-        var isOnItsWay: Bool
+    init(_ chooser: any Chooser, _ journal: Journal?) {
+        (self.chooser, self.journal) = (chooser, journal)
     }
 
-    /// A task, a thread, or a named choice.
-    private struct Lane {
-        let name: String
-        /// The thread's number, if it is a thread.
-        let thread: Int?
-        /// The number of steps that it has made.
-        var steps = 0
-        /// The number of tasks that it has started.
-        var children = 0
-        /// The number of the yield at which it let others go first, if it has not continued since.
-        var yield: Int?
-        /// The place until which all others go first, because another one continued instead.
-        var delay = 0
-    }
-
-    private let journal: Journal?
-
-    let listener: (@Sendable (String) -> Void)?
-
-    /// - Parameter tellsAll: whether the journal receives every event.
-    init(_ strategy: any Strategy, _ journal: Journal?, tellsAll: Bool) {
-        self.strategy = strategy
-        self.journal = journal
-        listener = if tellsAll, let journal { { journal.append(event: $0) } } else { nil }
-    }
-
-    private func add(_ name: String, thread: Int? = nil) -> Int {
-        lanes.append(Lane(name: name, thread: thread))
-        return lanes.count - 1
-    }
-
-    private func unique(_ name: String) -> String {
-        sameNames[name, default: 0] += 1
-        return sameNames[name] == 1 ? name : "\(name) \(sameNames[name]!)"
-    }
-
-    private func lane(ofThread index: Int, _ name: @autoclosure () -> String) -> Int {
-        if let lane = laneOfThread[index] { return lane }
-        laneOfThread[index] = add(unique("*" + name()), thread: index)
-        return laneOfThread[index]!
-    }
-
-    /// - Parameters:
-    ///   - options: the lanes that may continue.
-    ///   - usual: the lane that usually continues.
-    private func decide(_ kind: ChoicePoint.Kind, _ options: [Int], usual: Int) -> Int {
-        var choice = usual
-        let step = lanes[options[usual]].steps
-        if options.count > 1 {
-            choice = strategy.choose(
-                at: ChoicePoint(
-                    kind: kind, number: pointCount, lanes: options, usual: usual, step: step,
-                    yields: options.map { lanes[$0].yield }, name: { [unowned self] in lanes[$0].name }))
-            pointCount += 1
-            mix(choice)
-        }
-        if choice != usual {
-            if kind != .possibility { holdBack(options[usual]) }
-            depart(
-                lanes[options[usual]].name, step,
-                kind == .possibility ? .possibility(choice) : .other(lanes[options[choice]].name))
-        }
-        lanes[options[choice]].steps += 1
-        if kind == .task { lastStep = (lanes[options[choice]].name, "step \(lanes[options[choice]].steps)") }
-        if kind != .possibility {
-            let name = lanes[options[usual]].name
-            lastDeparture = choice == usual ? nil : name.first == "*" ? String(name.dropFirst()) : name
-        }
-        (lanes[options[choice]].yield, lanes[options[choice]].delay) = (nil, 0)
-        return choice
-    }
-
-    private func depart(_ place: String, _ step: Int, _ instead: ScheduleToken.Departure.Instead) {
-        let departure = ScheduleToken.Departure(place: place, step: step, instead: instead)
-        departures.append(departure)
-        journal?.append(departure)
-    }
-
-    private func mix(_ choice: Int) {
+    func choose(at point: ChoicePoint) -> Int {
+        let choice = chooser.choose(at: point)
         digest = (digest ^ UInt64(truncatingIfNeeded: choice)) &* 0x0100_0000_01b3
-    }
-
-    /// Holds back a lane; for a thread on which tasks wait, it holds back these tasks, and not later ones.
-    private func holdBack(_ lane: Int) {
-        let tasks = lanes[lane].thread.flatMap { waiting[$0] }?.map(\.lane) ?? []
-        for lane in tasks.isEmpty ? [lane] : tasks { lanes[lane].delay = pointCount + Self.longestDelay }
-    }
-
-    /// The number of places for which a lane is held back, limited because others may wait for it without resting.
-    private static let longestDelay = 256
-
-    /// Chooses the lane that usually continues: as in a simulation that is not explored, unless it is held back.
-    ///
-    /// - Parameter first: the lane that continues in a simulation that is not explored.
-    private func usual(of options: [Int], first: Int = 0) -> Int {
-        func isFree(_ index: Int) -> Bool { delay(of: options[index]) <= pointCount }
-        if isFree(first) { return first }
-        return options.indices.first(where: isFree)
-            ?? options.indices.min { rank(of: options[$0]) < rank(of: options[$1]) }!
-    }
-
-    /// The rank of a held-back lane, of which the lowest continues.
-    private func rank(of lane: Int) -> (delay: Int, yield: Int) {
-        (max(0, delay(of: lane) - pointCount), lanes[lane].yield ?? 0)
-    }
-
-    /// The delay of a lane. A thread whose waiting jobs all belong to held-back tasks is held back with them.
-    private func delay(of lane: Int) -> Int {
-        let tasks = lanes[lane].thread.flatMap { waiting[$0] }
-        return max(lanes[lane].delay, tasks?.lazy.map { [lanes] in lanes[$0.lane].delay }.min() ?? 0)
-    }
-
-    private func letOthersGoFirst(_ lane: Int) {
-        yieldCount += 1
-        lanes[lane].yield = yieldCount
-    }
-
-    // MARK: Choices
-
-    func nextThread(of ready: [(number: Int, name: String)], usual: Int) -> Int {
-        let options = ready.map { lane(ofThread: $0.number, $0.name) }
-        return decide(.thread, options, usual: self.usual(of: options, first: usual))
-    }
-
-    func nextEvent(of lanes: [String]) -> Int {
-        let options = lanes.map { lane(ofPossibility: $0) }
-        return decide(.event, options, usual: 0)
-    }
-
-    func taskBegins(named name: String?, at origin: RunLoop.Origin, on thread: Int) -> Int {
-        taskCount += 1
-        newTask = taskCount
-        openTasks[taskCount] = (name ?? "", origin)
-        return taskCount
-    }
-
-    func taskEnded(_ number: Int) {
-        openTasks[number] = nil
-    }
-
-    /// A task of a loop that has not ended though everything else has.
-    var leakedTask: String? {
-        openTasks.min { $0.key < $1.key }.map { "task \($0.value.name), which was started at \($0.value.origin)" }
-    }
-
-    func jobCame(_ job: UnownedJob, from sender: Int, to thread: Int) {
-        // A job from another thread is reported twice: when it is sent, and when it has come.
-        if let place = waiting[thread]?.firstIndex(where: { $0.address == job.address }) {
-            return waiting[thread]![place].isOnItsWay = false
+        if choice != point.usual {
+            let departure = ScheduleToken.Departure(
+                place: point.place, step: point.step,
+                instead: point.isAmongLanes ? .other(point.name(point.lanes[choice])) : .possibility(choice))
+            departures.append(departure)
+            journal?.append(departure)
         }
-        let running = tasks[sender].flatMap { $0.isRunning ? $0.lane : nil }
-        let known = if let task = job.taskNumber { laneOfTask[task] } else { running }
-        let lane = known ?? self.lane(of: job, startedBy: running ?? self.lane(ofThread: sender, "main"))
-        // With a job of its own, or one of the runtime, the running task lets others go first, or enters an actor.
-        if lane == running { letOthersGoFirst(lane) }
-        waiting[thread, default: []].append(
-            WaitingJob(address: job.address, lane: lane, isOnItsWay: sender != thread))
-    }
-
-    /// - Returns: a new lane for a task; for a job of the runtime the lane of its starter.
-    private func lane(of job: UnownedJob, startedBy parent: Int) -> Int {
-        guard let task = job.taskNumber else { return parent }
-        lanes[parent].children += 1
-        var name = lanes[parent].name + ".\(lanes[parent].children)"
-        if name.first == "*" { name.removeFirst() }
-        if let number = newTask.take(), let open = openTasks[number] {
-            if !open.name.isEmpty { name = unique(open.name) }
-            openTasks[number]!.name = name
-        }
-        let lane = add(name)
-        laneOfTask[task] = lane
-        return lane
-    }
-
-    func nextJob(of jobs: [UnownedJob], on thread: Int) -> Int? {
-        let waiting = waiting[thread]!
-        let lanes = jobs.map { job in waiting.first { $0.address == job.address }!.lane }
-        if let (lane, step, departure) = promised.removeValue(forKey: thread), let place = lanes.firstIndex(of: lane) {
-            (lastStep, lastDeparture) = (step, departure)
-            return begin(jobs[place], of: lane, at: place, on: thread)
-        }
-        // Only the first of several jobs of a lane can be next. Jobs on their way come after those that have come.
-        var options: [Int] = []
-        for lane in lanes + waiting.filter(\.isOnItsWay).map(\.lane) where !options.contains(lane) {
-            options.append(lane)
-        }
-        let lane = options[decide(.task, options, usual: usual(of: options))]
-        guard let place = lanes.firstIndex(of: lane) else {
-            promised[thread] = (lane, lastStep, lastDeparture)
-            return nil
-        }
-        return begin(jobs[place], of: lane, at: place, on: thread)
-    }
-
-    private func begin(_ job: UnownedJob, of lane: Int, at place: Int, on thread: Int) -> Int {
-        tasks[thread] = (lane, true)
-        waiting[thread]!.removeAll { $0.address == job.address }
-        return place
-    }
-
-    func callEnded(on thread: Int) {
-        tasks[thread]?.isRunning = false
-    }
-
-    func choose(_ what: String, of count: Int) -> Int {
-        decide(.possibility, Array(repeating: lane(ofPossibility: what), count: count), usual: 0)
-    }
-
-    func draw(_ what: String, usual: Int, in range: ClosedRange<Int>, drawn: Int) -> Int {
-        // Draws are not counted as places: the network's are many, and would hide those of the program.
-        let lane = lane(ofPossibility: what)
-        let step = lanes[lane].steps
-        lanes[lane].steps += 1
-        var value = strategy.draw(what, step: step, drawn: drawn) ?? usual
-        if !range.contains(value) { value = usual }
-        mix(value)
-        if value != usual { depart(what, step, .possibility(value)) }
-        return value
-    }
-
-    private func lane(ofPossibility what: String) -> Int {
-        if let lane = laneOfPossibility[what] { return lane }
-        laneOfPossibility[what] = add(what)
-        return laneOfPossibility[what]!
+        if case .quantity = point.kind { return choice }
+        pointCount += 1
+        return choice
     }
 }

@@ -17,17 +17,21 @@ struct Run {
 extension Run {
     /// Makes a run.
     init(
-        seed: UInt64, _ strategy: any Strategy, _ limits: Limits, isDrawn: Bool, _ journal: Journal?,
+        seed: UInt64, _ strategy: any Chooser, _ limits: Limits, isDrawn: Bool, _ journal: Journal?,
         _ body: (Simulation) throws -> Void
     ) {
-        let recorder = Recorder(strategy, journal, tellsAll: isDrawn)
-        var (fault, end, picture) = withSimulation(seed: seed, traced: isDrawn, choices: recorder) { simulation in
+        let recorder = Recorder(strategy, journal)
+        let schedule = Schedule(recorder)
+        let listener = isDrawn ? journal.map { journal in { @Sendable in journal.append(event: $0) } } : nil
+        var (fault, end, picture) = withSimulation(
+            seed: seed, traced: isDrawn, schedule: schedule, listener: listener
+        ) { simulation in
             var fault: Fault?
             do { try body(simulation) } catch { fault = Fault(.expectation, "\(error)") }
             fault = fault ?? Fault(of: simulation, limits)
             return (fault, simulation.now, isDrawn ? simulation.picture : "")
         }
-        if fault == nil, limits.reportsLeaks, let task = recorder.leakedTask {
+        if fault == nil, limits.reportsLeaks, let task = schedule.leakedTask {
             fault = Fault(.leak, "\(task), has not ended, though it was cancelled when its loop ended")
         }
         self.init(

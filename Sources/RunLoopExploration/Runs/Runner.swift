@@ -24,9 +24,9 @@ struct LocalRunner: Runner {
 
     func explore(_ numbers: Range<Int>, length: inout Int) -> (number: Int, run: Run)? {
         for number in numbers {
-            let (seed, strategy) = portfolio.schedule(number, length: length)
-            journal?.begin(number, seed: seed)
-            var run = run(seed, strategy)
+            let plan = portfolio.plan(number, length: length)
+            journal?.begin(number, seed: plan.seed)
+            var run = run(plan.seed, plan.strategy)
             length = max(length, run.pointCount)
             if run.fault == nil, number % Self.twinPeriod == 0 { run.fault = difference(from: run) }
             if run.fault != nil { return (number, run) }
@@ -39,7 +39,7 @@ struct LocalRunner: Runner {
         return run(token.seed, ReplayStrategy(token.departures), isDrawn: isDrawn)
     }
 
-    private func run(_ seed: UInt64, _ strategy: any Strategy, isDrawn: Bool = false) -> Run {
+    private func run(_ seed: UInt64, _ strategy: any Chooser, isDrawn: Bool = false) -> Run {
         Run(seed: seed, strategy, limits, isDrawn: isDrawn, journal, body)
     }
 

@@ -22,32 +22,36 @@ struct Portfolio {
     let former: [ScheduleToken]
     let strategies: Set<Strategies>
 
+    /// A schedule to try: the seed of its world, the name of its strategy, and the strategy.
+    typealias Plan = (seed: UInt64, name: String, strategy: any Chooser)
+
     /// The schedule with that number.
     ///
     /// - Parameter length: the largest number of places seen in a run.
-    /// - Returns: the seed of its world, and the strategy that chooses.
-    func schedule(_ number: Int, length: Int) -> (seed: UInt64, any Strategy) {
-        if number < former.count { return (former[number].seed, ReplayStrategy(former[number].departures)) }
-        // The first schedule is the usual one.
-        if number == former.count { return (seed, ReplayStrategy([])) }
+    func plan(_ number: Int, length: Int) -> Plan {
+        if number < former.count {
+            return (former[number].seed, "a former schedule", ReplayStrategy(former[number].departures))
+        }
+        if number == former.count { return (seed, "what usually happens", ReplayStrategy([])) }
         var numbers = SeededNumbers(seed: seed, for: "schedule \(number)")
-        let worlds = numbers.next()
-        var turns: [(SeededNumbers) -> any Strategy] = []
+        let world = numbers.next()
+        var turns: [(name: String, make: (SeededNumbers) -> any Chooser)] = []
         for turn in 0..<3 {
-            if strategies.contains(.random), turn != 1 { turns.append { RandomStrategy(numbers: $0) } }
+            if strategies.contains(.random), turn != 1 { turns.append(("random", { RandomStrategy(numbers: $0) })) }
             if strategies.contains(.priorities) {
-                turns.append { PriorityStrategy(depth: 2 + turn, length: length, numbers: $0) }
+                turns.append(("priorities", { PriorityStrategy(depth: 2 + turn, length: length, numbers: $0) }))
             }
-            if strategies.contains(.fewDepartures) {
-                turns.append {
-                    FewDeparturesStrategy(1 + turn, length: length, takesTurns: turn == 1, numbers: $0)
-                }
-            }
+            guard strategies.contains(.fewDepartures) else { continue }
+            turns.append(
+                (
+                    "few departures",
+                    { FewDeparturesStrategy(1 + turn, length: length, takesTurns: turn == 1, numbers: $0) }
+                ))
         }
         if let failed = former.randomElement(using: &numbers) {
-            turns.append { NearbyStrategy(failed, length: length, numbers: $0) }
+            turns.append(("near to a failure", { NearbyStrategy(failed, length: length, numbers: $0) }))
         }
-        let strategy = turns[number % turns.count](numbers)
-        return (worlds, strategy)
+        let (name, make) = turns[number % turns.count]
+        return (world, name, make(numbers))
     }
 }

@@ -1,53 +1,8 @@
 internal import RunLoopSimulation
 
-/// A place in a run where more than one thing may happen next.
-struct ChoicePoint {
-    enum Kind {
-        case task, thread, event, possibility
-    }
-
-    let kind: Kind
-    /// The number of such places earlier in the run.
-    let number: Int
-    /// The tasks or threads that may continue, by number; among possibilities, the number of the choice, repeated for
-    /// each.
-    let lanes: [Int]
-    /// The index of the usual one.
-    let usual: Int
-    /// The number of steps of the usual lane, or of earlier choices with the name.
-    let step: Int
-    /// The number of the yield at which each lane let others go first, if it has not continued since.
-    let yields: [Int?]
-    /// The name of a lane.
-    let name: (Int) -> String
-}
-
-/// Chooses at each place of one run.
-protocol Strategy {
-    /// A name of a word or two.
-    var name: String { get }
-
-    /// - Returns: the index of a lane of the place, or of a possibility.
-    mutating func choose(at point: ChoicePoint) -> Int
-
-    /// Chooses the value of a random quantity.
-    ///
-    /// - Parameters:
-    ///   - name: the name of the quantity.
-    ///   - step: the number of earlier draws with this name.
-    ///   - drawn: the value that the seed gives.
-    /// - Returns: the value; `nil` for the usual one.
-    mutating func draw(_ name: String, step: Int, drawn: Int) -> Int?
-}
-
-extension Strategy {
-    func draw(_ name: String, step: Int, drawn: Int) -> Int? { drawn }
-}
-
 /// Chooses evenly among tasks and among threads. Of possibilities it takes the usual one, except one time in two, in
 /// eight, or in sixty-four: some runs choose the others only seldom.
-struct RandomStrategy: Strategy {
-    let name = "random"
+struct RandomStrategy: Chooser {
     private var numbers: SeededNumbers
     private let rarity: Int
 
@@ -58,6 +13,7 @@ struct RandomStrategy: Strategy {
     }
 
     mutating func choose(at point: ChoicePoint) -> Int {
+        if case .quantity(let drawn, _) = point.kind { return drawn }
         if point.kind == .possibility && Int.random(in: 0..<rarity, using: &numbers) > 0 { return 0 }
         return Int.random(in: 0..<point.lanes.count, using: &numbers)
     }
@@ -65,8 +21,7 @@ struct RandomStrategy: Strategy {
 
 /// Continues with the first in a random order, which changes at a few random places: PCT, by Burckhardt and others, "A
 /// Randomized Scheduler with Probabilistic Guarantees of Finding Bugs".
-struct PriorityStrategy: Strategy {
-    let name = "priorities"
+struct PriorityStrategy: Chooser {
     private var numbers: SeededNumbers
     private var priorities: [Int: UInt64] = [:]
     /// The places where the first in the order falls behind all others.
@@ -85,6 +40,7 @@ struct PriorityStrategy: Strategy {
     }
 
     mutating func choose(at point: ChoicePoint) -> Int {
+        if case .quantity(let drawn, _) = point.kind { return drawn }
         guard point.kind != .possibility else {
             return Int.random(in: 0..<rarity, using: &numbers) == 0 ? any(point) : 0
         }
@@ -109,8 +65,7 @@ struct PriorityStrategy: Strategy {
 }
 
 /// Takes the usual choice except at a few random places.
-struct FewDeparturesStrategy: Strategy {
-    let name = "few departures"
+struct FewDeparturesStrategy: Chooser {
     private var numbers: SeededNumbers
     private let places: Set<Int>
     /// Whether each lane has its turn after the others, instead of continuing as long as it can.
@@ -126,6 +81,7 @@ struct FewDeparturesStrategy: Strategy {
     }
 
     mutating func choose(at point: ChoicePoint) -> Int {
+        if case .quantity(let drawn, _) = point.kind { return drawn }
         var choice = point.usual
         if takesTurns && point.kind != .possibility {
             choice = point.lanes.indices.min {
@@ -142,8 +98,7 @@ struct FewDeparturesStrategy: Strategy {
 }
 
 /// Departs at the places of a schedule.
-struct ReplayStrategy: Strategy {
-    var name: String { departures.isEmpty ? "what usually happens" : "a former schedule" }
+struct ReplayStrategy: Chooser {
     private struct Place: Hashable {
         let name: String
         let step: Int
@@ -160,27 +115,22 @@ struct ReplayStrategy: Strategy {
 
     mutating func choose(at point: ChoicePoint) -> Int {
         guard !departures.isEmpty else { return point.usual }
-        let place = Place(name: point.name(point.lanes[point.usual]), step: point.step)
-        guard let instead = departures[place]?.last else { return point.usual }
+        let place = Place(name: point.place, step: point.step)
         let choice: Int?
-        switch instead {
-        case .other(let name): choice = point.lanes.firstIndex { point.name($0) == name }
-        case .possibility(let number): choice = number < point.lanes.count ? number : nil
+        switch (departures[place]?.last, point.kind) {
+        case (nil, _): choice = nil
+        case (.other(let name), _): choice = point.lanes.firstIndex { point.name($0) == name }
+        case (.possibility(let value), .quantity(_, let range)): choice = range.contains(value) ? value : nil
+        case (.possibility(let number), _): choice = number < point.lanes.count ? number : nil
         }
         guard let choice, choice != point.usual else { return point.usual }
         departures[place]!.removeLast()
         return choice
     }
-
-    mutating func draw(_ name: String, step: Int, drawn: Int) -> Int? {
-        guard case .possibility(let value)? = departures[Place(name: name, step: step)]?.popLast() else { return nil }
-        return value
-    }
 }
 
 /// Departs near the places of a schedule that has failed before: at one place more or less, or a step earlier or later.
-struct NearbyStrategy: Strategy {
-    let name = "near to a failure"
+struct NearbyStrategy: Chooser {
     private var replay: ReplayStrategy
     private var few: FewDeparturesStrategy
 
@@ -200,8 +150,7 @@ struct NearbyStrategy: Strategy {
 
     mutating func choose(at point: ChoicePoint) -> Int {
         let choice = replay.choose(at: point)
+        if case .quantity = point.kind { return choice }
         return choice == point.usual ? few.choose(at: point) : choice
     }
-
-    mutating func draw(_ name: String, step: Int, drawn: Int) -> Int? { replay.draw(name, step: step, drawn: drawn) }
 }

@@ -2,50 +2,35 @@ internal import RunLoopCore
 
 /// The dated events that the world around the threads of a simulation causes: bytes arrive, a host fails.
 struct Agenda {
-    /// A scheduled event, which can be called off.
-    struct Entry {
-        let date: RunLoop.Instant
-        /// Equal dates keep their order.
-        let order: UInt64
-        let appointment: Appointment
-
-        static func < (one: Entry, other: Entry) -> Bool {
-            (one.date, one.order) < (other.date, other.order)
-        }
-    }
-
-    /// A binary heap, the earliest first.
-    private var heap: [Entry] = []
-    private var nextOrder: UInt64 = 0
+    /// By date; equal dates keep their order. Most events come last, where inserting them moves nothing.
+    private var entries: ArraySlice<(date: RunLoop.Instant, appointment: Appointment)> = []
 
     mutating func insert(_ appointment: Appointment, at date: RunLoop.Instant) {
-        heap.append(Entry(date: date, order: nextOrder, appointment: appointment))
-        nextOrder += 1
-        var index = heap.count - 1
-        while index > 0, heap[index] < heap[(index - 1) / 2] {
-            heap.swapAt(index, (index - 1) / 2)
-            index = (index - 1) / 2
+        var (low, high) = (entries.startIndex, entries.endIndex)
+        while low < high {
+            let middle = (low + high) / 2
+            if entries[middle].date <= date { low = middle + 1 } else { high = middle }
         }
+        entries.insert((date, appointment), at: low)
     }
 
     /// The date of the next event.
     var firstDate: RunLoop.Instant? {
         mutating get {
-            while let first = heap.first, first.appointment.isOff { removeFirst() }
-            return heap.first?.date
+            while let first = entries.first, first.appointment.isOff { entries.removeFirst() }
+            return entries.first?.date
         }
     }
 
     /// The next event and its date.
     var next: (date: RunLoop.Instant, what: String)? {
-        mutating get { firstDate.map { ($0, heap[0].appointment.description) } }
+        mutating get { firstDate.map { ($0, entries.first!.appointment.description) } }
     }
 
     /// Takes out the next event, if it is due by that date.
     mutating func takeFirst(until date: RunLoop.Instant) -> Appointment? {
         guard let firstDate, firstDate <= date else { return nil }
-        defer { removeFirst() }
-        return heap[0].appointment
+        return entries.removeFirst().appointment
     }
 
     /// Takes out one of the events with the earliest date, if they are due by then: the first event of some lane.
@@ -53,37 +38,20 @@ struct Agenda {
     /// - Parameter choose: chooses among several lanes.
     mutating func takeAny(until date: RunLoop.Instant, _ choose: ([String]) -> Int) -> Appointment? {
         guard let firstDate, firstDate <= date else { return nil }
-        let equal = heap.filter { $0.date == firstDate && !$0.appointment.isOff }.sorted(by: <)
-        var firsts: [Entry] = []
-        for entry in equal where !firsts.contains(where: { $0.appointment.lane == entry.appointment.lane }) {
-            firsts.append(entry)
+        var firsts: [(lane: String, index: Int)] = []
+        for index in entries.indices.prefix(while: { entries[$0].date == firstDate }) {
+            let appointment = entries[index].appointment
+            guard !appointment.isOff, !firsts.contains(where: { $0.lane == appointment.lane }) else { continue }
+            firsts.append((appointment.lane, index))
         }
-        guard firsts.count > 1 else { return takeFirst(until: date) }
-        let chosen = firsts[choose(firsts.map(\.appointment.lane))]
-        heap.removeAll { $0.order == chosen.order }
-        heap.sort(by: <)
-        return chosen.appointment
-    }
-
-    private mutating func removeFirst() {
-        let last = heap.removeLast()
-        guard !heap.isEmpty else { return }
-        heap[0] = last
-        var index = 0
-        while true {
-            let left = 2 * index + 1
-            guard left < heap.count else { return }
-            let least = left + 1 < heap.count && heap[left + 1] < heap[left] ? left + 1 : left
-            guard heap[least] < heap[index] else { return }
-            heap.swapAt(index, least)
-            index = least
-        }
+        let chosen = firsts.count > 1 ? choose(firsts.map(\.lane)) : 0
+        return entries.remove(at: firsts[chosen].index).appointment
     }
 
     /// Takes out all events, which will not happen. Call them off: an event may be kept by an object that it keeps.
     mutating func removeAll() -> [Appointment] {
-        defer { heap.removeAll() }
-        return heap.map(\.appointment)
+        defer { entries.removeAll() }
+        return entries.map(\.appointment)
     }
 }
 

@@ -12,7 +12,7 @@ extension Timeline {
     func add(_ loop: RunLoop) {
         guard let thread = loop.virtualDriver?.thread else { return }
         state.withLock { _ in thread.loop = UnownedReference(loop) }
-        if let choices { loop.schedule = LoopChoices(choices, of: thread, on: self) }
+        if let schedule { loop.schedule = LoopSchedule(schedule, of: thread, on: self) }
         guard recordsLoops else { return }
         loop.trace = { [unowned self, unowned loop] event in
             switch event {

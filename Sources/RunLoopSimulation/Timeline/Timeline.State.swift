@@ -63,7 +63,7 @@ extension Timeline {
         var event: Appointment?
         /// Whether it is the world's turn, on the thread that has rested last.
         var isActing = false
-        let choices: (any Choices)?
+        let schedule: Schedule?
         /// The history that records unusual choices, in a simulation that is explored and traced.
         let history: History?
         let isExplored: Bool
@@ -117,7 +117,7 @@ extension Timeline {
         /// goes first has its turn later.
         @inline(never)
         private mutating func chooseOther(than usual: Next) -> Next {
-            guard case .thread(let first) = usual, first.outcome == .woke, !isEnding, let choices else { return usual }
+            guard case .thread(let first) = usual, first.outcome == .woke, !isEnding, let schedule else { return usual }
             let ready = living.filter { thread in
                 switch thread.rest {
                 case .none: true
@@ -130,14 +130,14 @@ extension Timeline {
             let place =
                 givesWay.take().flatMap { thread in ready.firstIndex { $0 === thread } }
                 ?? ready.firstIndex { $0 === first }!
-            let chosen = ready[choices.nextThread(of: ready.map { ($0.number, $0.name) }, usual: place)]
+            let chosen = ready[schedule.nextThread(of: ready.map { ($0.number, $0.name) }, usual: place)]
             if case .until(_, wakeable: true) = chosen.rest { chosen.isWoken = false }
             noteDeparture("goes on", in: chosen.lane, chosen.nameInLane)
             return begin(chosen, .woke)
         }
 
         private mutating func noteDeparture(_ what: String, in lane: String, _ thread: String? = nil) {
-            guard let history, let usual = choices?.lastDeparture else { return }
+            guard let history, let usual = schedule?.lastDeparture else { return }
             let words = "\(what) ← instead of \(usual)"
             lines.append("\(clock.now) \(thread ?? lane) - \(words)")
             history.record(.note(words, thread: thread), in: lane, at: clock.now)
@@ -205,9 +205,9 @@ extension Timeline {
         @inline(never)
         private mutating func takeAnyEvent(until date: RunLoop.Instant) -> Appointment? {
             var isChosen = false
-            let appointment = agenda.takeAny(until: date) { [choices] in
+            let appointment = agenda.takeAny(until: date) { [schedule] in
                 isChosen = true
-                return choices!.nextEvent(of: $0)
+                return schedule!.nextEvent(of: $0)
             }
             if isChosen, let appointment { noteDeparture("comes first", in: appointment.host) }
             return appointment

@@ -26,22 +26,24 @@ final class Timeline: Sendable {
     /// The process of the test's own threads, and the first of these.
     let test = Process(on: nil, isTest: true)
     let main: Thread
-    /// The choices where the order is not determined, if the simulation is explored.
-    let choices: (any Choices)?
+    /// The schedule, if the simulation is explored.
+    let schedule: Schedule?
     /// Events that may be chosen to happen between two handlers.
     let occasions = Locked<[Occasion]>([])
     /// The lateness of the latest fire so far, and its item, over the loops whose events are recorded.
     let latestFire = Locked<(lateness: Duration, item: String)?>(nil)
 
-    init(isTraced: Bool, recordsLoops: Bool, choices: (any Choices)? = nil) {
+    init(
+        isTraced: Bool, recordsLoops: Bool, schedule: Schedule? = nil, listener: (@Sendable (String) -> Void)? = nil
+    ) {
         self.isTraced = isTraced
         self.recordsLoops = isTraced || recordsLoops
-        self.choices = choices
-        history = History(choices?.listener)
+        self.schedule = schedule
+        history = History(listener)
         state = Locked(
             State(
-                clock: clock, choices: choices, history: isTraced && choices != nil ? history : nil,
-                isExplored: choices != nil))
+                clock: clock, schedule: schedule, history: isTraced && schedule != nil ? history : nil,
+                isExplored: schedule != nil))
         main = Thread("main", number: 0, isService: false, of: test)
         main.system = pthread_self()
         change { enter(main, &$0) }

@@ -1,0 +1,39 @@
+/// Chooses, in an explored simulation, wherever more than one thing may legally happen next.
+package protocol Chooser {
+    /// - Returns: the index of one of the point's lanes; of a possibility, its number; of a random quantity, its value.
+    mutating func choose(at point: ChoicePoint) -> Int
+}
+
+/// A place in a run where more than one thing may happen next.
+package struct ChoicePoint {
+    package enum Kind: Equatable {
+        /// Which of several tasks continues, which thread, or which event of the world comes first.
+        case task, thread, event
+        /// Which of several possibilities happens; the first one is the usual one.
+        case possibility
+        /// The value of a random quantity, for which the seed gives `drawn`.
+        case quantity(drawn: Int, range: ClosedRange<Int>)
+    }
+
+    package let kind: Kind
+    /// The number of earlier points of the run. Random quantities are not counted: the network's are many, and would hide
+    /// the other points.
+    package let number: Int
+    /// The tasks, threads or events among which the choice is, by number. Of a possibility, its own number, once for each
+    /// possibility; of a quantity, its own number.
+    package let lanes: [Int]
+    /// The usual choice.
+    package let usual: Int
+    /// The number of steps of the usual lane, or of earlier choices with the name.
+    package let step: Int
+    /// The number of the yield at which each lane let others go first, if it has not continued since.
+    package let yields: [Int?]
+    /// The name of a lane.
+    package let name: (Int) -> String
+
+    /// Whether the choice is who is next, and not what happens.
+    package var isAmongLanes: Bool { kind == .task || kind == .thread || kind == .event }
+
+    /// The name of the place: that of the task, thread or event that is usually next, or of what is chosen.
+    package var place: String { name(lanes[isAmongLanes ? usual : 0]) }
+}

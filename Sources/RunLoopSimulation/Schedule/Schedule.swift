@@ -1,0 +1,271 @@
+internal import RunLoopCore
+
+/// The schedule of an explored simulation: who may continue at each place where the order is open. It asks a chooser for
+/// each choice.
+///
+/// Tasks, threads and named choices have *lanes*. A lane that was passed over is held back: one departure from the usual
+/// order is then enough for "everything else happens first".
+package final class Schedule: @unchecked Sendable {
+    // Unchecked, but only the thread whose turn it is uses it, and the exploring thread when the run is over.
+
+    private var chooser: any Chooser
+    private var lanes: [Lane] = []
+    private var laneOfTask: [Int: Int] = [:]
+    /// The jobs that wait on a thread, or are on their way there, in the order in which they came.
+    private var waiting: [Int: [WaitingJob]] = [:]
+    /// The choices of jobs on their way, for threads that must first take these jobs in.
+    private var promised: [Int: (lane: Int, step: (task: String, step: String), departure: String?)] = [:]
+    private var laneOfThread: [Int: Int] = [:]
+    private var laneOfPossibility: [String: Int] = [:]
+    /// The task whose job runs on a thread, or ran last.
+    private var tasks: [Int: (lane: Int, isRunning: Bool)] = [:]
+    private var yieldCount = 0
+    /// The number of places with more than one possibility.
+    private var pointCount = 0
+    /// The task that was chosen last, and its step.
+    private(set) var lastStep = (task: "", step: "")
+    /// The usual choice in place of the last one, of tasks, threads or world events; `nil` if the last one was usual.
+    private(set) var lastDeparture: String?
+    /// Tasks of loops that have begun and not ended, by their numbers: the names of their lanes, and their places of
+    /// start.
+    private var openTasks: [Int: (name: String, origin: RunLoop.Origin)] = [:]
+    private var taskCount = 0
+    /// The number of tasks or threads that have had a name: a host that starts again reuses its names.
+    private var sameNames: [String: Int] = [:]
+    /// The number of the loop task to which the next new task belongs.
+    private var newTask: Int?
+
+    private struct WaitingJob {
+        let address: UInt
+        let lane: Int
+        /// Whether another thread has sent it, and this one has not looked yet.
+        var isOnItsWay: Bool
+    }
+
+    /// A task, a thread, or a named choice.
+    private struct Lane {
+        let name: String
+        /// The thread's number, if it is a thread.
+        let thread: Int?
+        /// The number of steps that it has made.
+        var steps = 0
+        /// The number of tasks that it has started.
+        var children = 0
+        /// The number of the yield at which it let others go first, if it has not continued since.
+        var yield: Int?
+        /// The place until which all others go first, because another one continued instead.
+        var delay = 0
+    }
+
+    package init(_ chooser: any Chooser) {
+        self.chooser = chooser
+    }
+
+    private func add(_ name: String, thread: Int? = nil) -> Int {
+        lanes.append(Lane(name: name, thread: thread))
+        return lanes.count - 1
+    }
+
+    private func unique(_ name: String) -> String {
+        sameNames[name, default: 0] += 1
+        return sameNames[name] == 1 ? name : "\(name) \(sameNames[name]!)"
+    }
+
+    private func lane(ofThread index: Int, _ name: @autoclosure () -> String) -> Int {
+        if let lane = laneOfThread[index] { return lane }
+        laneOfThread[index] = add(unique("*" + name()), thread: index)
+        return laneOfThread[index]!
+    }
+
+    /// - Parameters:
+    ///   - options: the lanes that may continue.
+    ///   - usual: the lane that usually continues.
+    private func decide(_ kind: ChoicePoint.Kind, _ options: [Int], usual: Int) -> Int {
+        let first = lanes[options[usual]]
+        let choice = options.count > 1 ? choose(kind, options, usual: usual, step: first.steps) : usual
+        let chosen = options[choice]
+        lanes[chosen].steps += 1
+        if kind == .task { lastStep = (lanes[chosen].name, "step \(lanes[chosen].steps)") }
+        if kind != .possibility {
+            if choice != usual { holdBack(options[usual]) }
+            let name = first.thread == nil ? first.name : String(first.name.dropFirst())
+            lastDeparture = choice == usual ? nil : name
+        }
+        (lanes[chosen].yield, lanes[chosen].delay) = (nil, 0)
+        return choice
+    }
+
+    private func choose(_ kind: ChoicePoint.Kind, _ options: [Int], usual: Int, step: Int) -> Int {
+        let number = pointCount
+        pointCount += 1
+        return chooser.choose(
+            at: ChoicePoint(
+                kind: kind, number: number, lanes: options, usual: usual, step: step,
+                yields: options.map { lanes[$0].yield }, name: { [unowned self] in lanes[$0].name }))
+    }
+
+    /// Holds back a lane; for a thread on which tasks wait, it holds back these tasks, and not later ones.
+    private func holdBack(_ lane: Int) {
+        let tasks = lanes[lane].thread.flatMap { waiting[$0] }?.map(\.lane) ?? []
+        for lane in tasks.isEmpty ? [lane] : tasks { lanes[lane].delay = pointCount + Self.longestDelay }
+    }
+
+    /// The number of places for which a lane is held back, limited because others may wait for it without resting.
+    private static let longestDelay = 256
+
+    /// Chooses the lane that usually continues: as in a simulation that is not explored, unless it is held back.
+    ///
+    /// - Parameter first: the lane that continues in a simulation that is not explored.
+    private func usual(of options: [Int], first: Int = 0) -> Int {
+        func isFree(_ index: Int) -> Bool { delay(of: options[index]) <= pointCount }
+        if isFree(first) { return first }
+        return options.indices.first(where: isFree)
+            ?? options.indices.min { rank(of: options[$0]) < rank(of: options[$1]) }!
+    }
+
+    /// The rank of a held-back lane, of which the lowest continues.
+    private func rank(of lane: Int) -> (delay: Int, yield: Int) {
+        (max(0, delay(of: lane) - pointCount), lanes[lane].yield ?? 0)
+    }
+
+    /// The delay of a lane. A thread whose waiting jobs all belong to held-back tasks is held back with them.
+    private func delay(of lane: Int) -> Int {
+        let tasks = lanes[lane].thread.flatMap { waiting[$0] }
+        return max(lanes[lane].delay, tasks?.lazy.map { [lanes] in lanes[$0.lane].delay }.min() ?? 0)
+    }
+
+    private func letOthersGoFirst(_ lane: Int) {
+        yieldCount += 1
+        lanes[lane].yield = yieldCount
+    }
+
+    // MARK: Choices
+
+    /// Chooses which of the runnable threads goes first.
+    ///
+    /// - Parameters:
+    ///   - ready: the numbers and names of the threads, in the order in which they were started; at least one.
+    ///   - usual: the thread that usually goes first.
+    func nextThread(of ready: [(number: Int, name: String)], usual: Int) -> Int {
+        let options = ready.map { lane(ofThread: $0.number, $0.name) }
+        return decide(.thread, options, usual: self.usual(of: options, first: usual))
+    }
+
+    /// Chooses which of several world events with the same date happens first.
+    ///
+    /// - Parameter lanes: the lane of each event, in the usual order; at least two.
+    func nextEvent(of lanes: [String]) -> Int {
+        let options = lanes.map { lane(ofPossibility: $0) }
+        return decide(.event, options, usual: 0)
+    }
+
+    /// A thread is about to start a task of its loop.
+    ///
+    /// - Returns: a number for ``taskEnded(_:)``.
+    func taskBegins(named name: String?, at origin: RunLoop.Origin) -> Int {
+        taskCount += 1
+        newTask = taskCount
+        openTasks[taskCount] = (name ?? "", origin)
+        return taskCount
+    }
+
+    func taskEnded(_ number: Int) {
+        openTasks[number] = nil
+    }
+
+    /// A task of a loop that has not ended though everything else has.
+    package var leakedTask: String? {
+        openTasks.min { $0.key < $1.key }.map { "task \($0.value.name), which was started at \($0.value.origin)" }
+    }
+
+    /// A job waits for its turn on a thread, or is on its way there.
+    ///
+    /// - Parameter sender: the calling thread.
+    func jobCame(_ job: UnownedJob, from sender: Int, to thread: Int) {
+        // A job from another thread is reported twice: when it is sent, and when it has come.
+        if let place = waiting[thread]?.firstIndex(where: { $0.address == job.address }) {
+            return waiting[thread]![place].isOnItsWay = false
+        }
+        let running = tasks[sender].flatMap { $0.isRunning ? $0.lane : nil }
+        let known = if let task = job.taskNumber { laneOfTask[task] } else { running }
+        let lane = known ?? self.lane(of: job, startedBy: running ?? self.lane(ofThread: sender, "main"))
+        // With a job of its own, or one of the runtime, the running task lets others go first, or enters an actor.
+        if lane == running { letOthersGoFirst(lane) }
+        waiting[thread, default: []].append(
+            WaitingJob(address: job.address, lane: lane, isOnItsWay: sender != thread))
+    }
+
+    /// - Returns: a new lane for a task; for a job of the runtime the lane of its starter.
+    private func lane(of job: UnownedJob, startedBy parent: Int) -> Int {
+        guard let task = job.taskNumber else { return parent }
+        lanes[parent].children += 1
+        var name = lanes[parent].name + ".\(lanes[parent].children)"
+        if name.first == "*" { name.removeFirst() }
+        if let number = newTask.take(), let open = openTasks[number] {
+            if !open.name.isEmpty { name = unique(open.name) }
+            openTasks[number]!.name = name
+        }
+        let lane = add(name)
+        laneOfTask[task] = lane
+        return lane
+    }
+
+    /// Chooses the job that a thread runs next, of those that wait there, at least one; usually the first. `nil` if the
+    /// thread must first take in the jobs that are on their way.
+    func nextJob(of jobs: [UnownedJob], on thread: Int) -> Int? {
+        let waiting = waiting[thread]!
+        let lanes = jobs.map { job in waiting.first { $0.address == job.address }!.lane }
+        if let (lane, step, departure) = promised.removeValue(forKey: thread), let place = lanes.firstIndex(of: lane) {
+            (lastStep, lastDeparture) = (step, departure)
+            return begin(jobs[place], of: lane, at: place, on: thread)
+        }
+        // Only the first of several jobs of a lane can be next. Jobs on their way come after those that have come.
+        var options: [Int] = []
+        for lane in lanes + waiting.filter(\.isOnItsWay).map(\.lane) where !options.contains(lane) {
+            options.append(lane)
+        }
+        let lane = options[decide(.task, options, usual: usual(of: options))]
+        guard let place = lanes.firstIndex(of: lane) else {
+            promised[thread] = (lane, lastStep, lastDeparture)
+            return nil
+        }
+        return begin(jobs[place], of: lane, at: place, on: thread)
+    }
+
+    private func begin(_ job: UnownedJob, of lane: Int, at place: Int, on thread: Int) -> Int {
+        tasks[thread] = (lane, true)
+        waiting[thread]!.removeAll { $0.address == job.address }
+        return place
+    }
+
+    /// The job that was chosen last on a thread, if there is one, has come to rest.
+    func callEnded(on thread: Int) {
+        tasks[thread]?.isRunning = false
+    }
+
+    /// Chooses one of so many possibilities; the first one is the usual one.
+    func choose(_ what: String, of count: Int) -> Int {
+        decide(.possibility, Array(repeating: lane(ofPossibility: what), count: count), usual: 0)
+    }
+
+    /// Chooses the value of a random quantity.
+    ///
+    /// - Parameters:
+    ///   - usual: the usual value.
+    ///   - range: the possible values.
+    ///   - drawn: the value that the seed gives.
+    func draw(_ what: String, usual: Int, in range: ClosedRange<Int>, drawn: Int) -> Int {
+        let lane = lane(ofPossibility: what)
+        defer { lanes[lane].steps += 1 }
+        return chooser.choose(
+            at: ChoicePoint(
+                kind: .quantity(drawn: drawn, range: range), number: pointCount, lanes: [lane], usual: usual,
+                step: lanes[lane].steps, yields: [nil], name: { _ in what }))
+    }
+
+    private func lane(ofPossibility what: String) -> Int {
+        if let lane = laneOfPossibility[what] { return lane }
+        laneOfPossibility[what] = add(what)
+        return laneOfPossibility[what]!
+    }
+}
