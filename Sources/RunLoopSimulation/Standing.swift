@@ -52,10 +52,10 @@ extension Simulation {
             }
             let items = stand.items.map { wait(for: $0.description, $0.origin) }
             return switch stand.rest {
-            case .join(let other): items + [wait(for: "the end of \(other.name)")]
-            case .latch(let latch) where latch.isOutside:
+            case .join(let other): items + [wait(for: "the end of \(other.object.name)")]
+            case .latch(let latch) where latch.object.isOutside:
                 items + [wait(for: "a block on a thread outside of the simulation")]
-            case .latch(let latch): items + [wait(for: "a block on \(latch.opener.name)")]
+            case .latch(let latch): items + [wait(for: "a block on \(latch.object.opener.name)")]
             case .none, .until, .calm, .ended: items
             }
         }

@@ -31,7 +31,7 @@ extension Timeline {
     /// Waits in real time until one of the threads has an event from outside, or a hold has reached its limit.
     func waitOutside() {
         let (outside, requests, limit) = state.withLock { state in
-            let waiting = state.living.filter {
+            let waiting = state.livingThreads.filter {
                 if case .until(_, wakeable: true) = $0.rest { true } else { false }
             }
             let limits = state.holds.map { $0.limit - $0.waited }

@@ -108,7 +108,7 @@ extension Timeline {
 
         init(of thread: Thread) {
             (self.thread, rest, loop) = (thread, thread.rest, thread.loop)
-            isWoken = thread.isWoken || thread.hasReady
+            isWoken = thread.isRoused
             // A running thread rested before it learned that nothing can happen, or until it woke.
             if case .none = thread.rest, thread.outcome == .woke, let loop {
                 quietSince = loop.with { $0.passTime }
@@ -119,7 +119,7 @@ extension Timeline {
     }
 
     /// The threads that have not ended, in the order in which they were started.
-    var stands: [Stand] { state.withLock { $0.living.map(Stand.init) } }
+    var stands: [Stand] { state.withLock { $0.livingThreads.map(Stand.init) } }
 
     /// The next event of the world.
     var nextAppointment: (date: RunLoop.Instant, what: String)? {

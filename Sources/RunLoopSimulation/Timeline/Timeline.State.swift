@@ -51,9 +51,12 @@ extension Timeline {
         /// Whether anything has begun to end.
         var isEnding = false
 
-        /// The threads that have not ended, in the order in which they were started. Threads that have ended cost
-        /// nothing.
-        var living: [Thread] = []
+        /// The threads that have not ended, in the order in which they were started. Each is retained from its start to
+        /// its end. Threads that have ended cost nothing.
+        // Unmanaged, because each choice of the next turn looks at all of them: see `Thread`.
+        var living: [Unmanaged<Thread>] = []
+
+        var livingThreads: [Thread] { living.map { $0.takeUnretainedValue() } }
         /// The number of threads ever started.
         var threadCount = 0
         var agenda = Agenda()
@@ -90,8 +93,9 @@ extension Timeline {
 
         /// The moment before which a thread that is alone may wait without the lock.
         mutating func findSoloEnd() -> RunLoop.Instant {
-            guard living.count == 1, !living[0].isWoken, !isEnding, holds.isEmpty else { return .distantPast }
-            guard let horizon = horizon(of: living[0]) else { return nextEvent }
+            guard living.count == 1, !isEnding, holds.isEmpty, !living[0]._withUnsafeGuaranteedRef({ $0.isWoken })
+            else { return .distantPast }
+            guard !horizons.isEmpty, let horizon = horizon(of: livingThreads[0]) else { return nextEvent }
             let date = horizons[horizon].date
             return clock.now > date ? .distantPast : min(date, nextEvent)
         }
@@ -118,11 +122,11 @@ extension Timeline {
         @inline(never)
         private mutating func chooseOther(than usual: Next) -> Next {
             guard case .thread(let first) = usual, first.outcome == .woke, !isEnding, let schedule else { return usual }
-            let ready = living.filter { thread in
+            let ready = livingThreads.filter { thread in
                 switch thread.rest {
                 case .none: true
                 case .until(let deadline, let wakeable):
-                    deadline <= clock.now || wakeable && (thread.isWoken || thread.hasReady)
+                    deadline <= clock.now || wakeable && thread.isRoused
                 case .calm, .join, .latch, .ended: false
                 }
             }
@@ -148,17 +152,17 @@ extension Timeline {
             let never = RunLoop.Instant.distantFuture
             if nextEvent <= clock.now, takeEvent(until: clock.now) { return .world }
             // The earliest deadline, and its thread. A deadline that never comes belongs to no thread.
-            var (earliest, first) = (never, nil as Thread?)
-            var calm: Thread?
+            var (earliest, first) = (never, nil as Unmanaged<Thread>?)
+            var calm: Unmanaged<Thread>?
             let isEnding = isEnding
             for thread in living {
-                switch thread.rest {
+                switch thread._withUnsafeGuaranteedRef({ $0.rest }) {
                 case .none:
                     return begin(thread, .woke)
-                case .until(_, wakeable: true) where isEnding && endBegan(thread) != nil:
+                case .until(_, wakeable: true) where isEnding && endBegan(thread.takeUnretainedValue()) != nil:
                     return begin(thread, .starved)
-                case .until(_, wakeable: true) where thread.isWoken || thread.hasReady:
-                    thread.isWoken = false
+                case .until(_, wakeable: true) where thread._withUnsafeGuaranteedRef({ $0.isRoused }):
+                    thread._withUnsafeGuaranteedRef { $0.isWoken = false }
                     return begin(thread, .woke)
                 case .until(let deadline, _):
                     if deadline < earliest { (earliest, first) = (deadline, thread) }
@@ -184,12 +188,12 @@ extension Timeline {
             if waitsOutside() { return .nobody }
             // Nothing can ever happen again. The first thread that can learn of it does: first threads that are no
             // service, then those that wait for another thread in vain, then any.
-            let sleepers = living.filter {
+            let threads = livingThreads
+            let sleepers = threads.filter {
                 if case .until(_, wakeable: true) = $0.rest { true } else { false }
             }
-            let starved =
-                sleepers.first { !$0.isService } ?? tellOfLatch() ?? sleepers.first
-            guard let starved else { fail(living) }
+            let starved = sleepers.first { !$0.isService } ?? tellOfLatch() ?? sleepers.first
+            guard let starved else { fail(threads) }
             return begin(starved, .starved)
         }
 
@@ -228,8 +232,8 @@ extension Timeline {
             let waits = threads.compactMap { thread -> String? in
                 let name = quoted(thread.name)
                 return switch thread.rest {
-                case .join(let other): "\(name) waits for the end of \(quoted(other.name))"
-                case .latch(let latch): "\(name) waits for a block that \(quoted(latch.opener.name)) is running"
+                case .join(let other): "\(name) waits for the end of \(quoted(other.object.name))"
+                case .latch(let latch): "\(name) waits for a block that \(quoted(latch.object.opener.name)) is running"
                 case .until: "\(name) works for ever"
                 case .none, .calm, .ended: nil
                 }
@@ -241,17 +245,21 @@ extension Timeline {
 
         /// Whether a thread waits for another thread outside of the simulation.
         private mutating func waitsOutside() -> Bool {
-            living.contains {
-                if case .latch(let latch) = $0.rest { latch.isOutside } else { false }
+            livingThreads.contains {
+                if case .latch(let latch) = $0.rest { latch.object.isOutside } else { false }
             }
         }
 
         /// The first thread that waits at a latch and has not learned that nobody will open it.
         private mutating func tellOfLatch() -> Thread? {
-            living.first {
+            livingThreads.first {
                 guard case .latch(let latch) = $0.rest else { return false }
-                return !latch.isTold.exchange(true, ordering: .relaxed)
+                return !latch.object.isTold.exchange(true, ordering: .relaxed)
             }
+        }
+
+        private mutating func begin(_ thread: Unmanaged<Thread>, _ outcome: WaitOutcome) -> Next {
+            begin(thread.takeUnretainedValue(), outcome)
         }
 
         private mutating func begin(_ thread: Thread, _ outcome: WaitOutcome) -> Next {

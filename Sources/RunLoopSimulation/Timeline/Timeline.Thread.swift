@@ -13,16 +13,18 @@ extension Timeline {
         /// The moment when no other thread has anything to do.
         case calm
         /// The end of another thread.
-        case join(Thread)
+        case join(UnownedReference<Thread>)
         /// The moment when another thread opens the latch.
-        case latch(LatchState)
+        case latch(UnownedReference<LatchState>)
         case ended
     }
 
     /// A thread of the simulation, which rests until it is given its turn.
     final class Thread: @unchecked Sendable {
         // Unchecked: everything that varies is read and changed under the timeline's lock, or by the thread whose turn it
-        // is. A hand-over of the turn orders these.
+        // is. A hand-over of the turn orders these. Nor is it checked for exclusive access: the next turn is chosen with a
+        // look at every living thread. With ten, a turn took 3,596 instructions with checked and counted references, and
+        // takes 2,080.
 
         let name: String
         /// Its number among the threads of the simulation; they are counted in the order in which they were started.
@@ -34,20 +36,25 @@ extension Timeline {
         var system: pthread_t?
         /// The same for those who wait for its end.
         var handle: ThreadHandle?
-        var loop: UnownedReference<RunLoop>?
-        var rest = Rest.none
-        var isWoken = false
+        @exclusivity(unchecked) var loop: UnownedReference<RunLoop>?
+        @exclusivity(unchecked) var rest = Rest.none
+        @exclusivity(unchecked) var isWoken = false
         /// The reason for which its last rest ended.
-        var outcome = WaitOutcome.woke
+        @exclusivity(unchecked) var outcome = WaitOutcome.woke
         /// The time when it last came to rest.
-        var lastRest = RunLoop.Instant(nanoseconds: 0)
-        var watches: [SourceToken: (descriptor: Int32, events: DescriptorEvents)] = [:]
+        @exclusivity(unchecked) var lastRest = RunLoop.Instant(nanoseconds: 0)
+        @exclusivity(unchecked) var watches: [SourceToken: (descriptor: Int32, events: DescriptorEvents)] = [:] {
+            didSet { watchesAny = clockWatch != nil || !watches.isEmpty }
+        }
         /// The token of the watch on the wall clock, and whether the clock was set.
-        var clockWatch: (token: SourceToken, wasSet: Bool)?
+        @exclusivity(unchecked) var clockWatch: (token: SourceToken, wasSet: Bool)? {
+            didSet { watchesAny = clockWatch != nil || !watches.isEmpty }
+        }
+        @exclusivity(unchecked) private var watchesAny = false
 
         private let handoff = Handoff()
         /// Whether it waits for its turn, or is about to.
-        private var isParked = true
+        @exclusivity(unchecked) private var isParked = true
         private var isStopped = false
 
         init(_ name: String, number: Int, isService: Bool, of process: Process) {
@@ -113,7 +120,12 @@ extension Timeline {
             return pollfd(fd: watch.descriptor, events: reading | writing, revents: 0)
         }
 
-        var hasReady: Bool { clockWatch?.wasSet == true || (!watches.isEmpty && !ready.isEmpty) }
+        /// Whether another thread has woken it, or something that it watches is ready.
+        @inline(__always)
+        var isRoused: Bool { isWoken || (watchesAny && hasReady) }
+
+        @inline(never)
+        private var hasReady: Bool { clockWatch?.wasSet == true || !ready.isEmpty }
 
         /// The watched descriptors that are ready now, by token.
         var ready: [(SourceToken, DescriptorEvents)] {

@@ -86,7 +86,7 @@ final class Timeline: Sendable {
 
     private func enter(_ thread: Thread, _ state: inout State) {
         state.threadCount += 1
-        state.living.append(thread)
+        state.living.append(.passRetained(thread))
         thread.process.living += 1
         history.setAlive(true, thread.lane, at: state.clock.now)
     }
@@ -123,14 +123,16 @@ final class Timeline: Sendable {
     private func end(_ thread: Thread, _ state: inout State) {
         thread.rest = .ended
         thread.loop = nil
-        state.living.removeAll { $0 === thread }
+        let index = state.livingThreads.firstIndex { $0 === thread }!
+        state.living.remove(at: index).release()
         state.holds.removeAll { $0.thread === thread }
         state.horizons.removeAll { $0.thread === thread }
-        if !state.living.contains(where: { $0.lane == thread.lane }) {
+        let others = state.livingThreads
+        if !others.contains(where: { $0.lane == thread.lane }) {
             history.setAlive(false, thread.lane, at: state.clock.now)
         }
-        for other in state.living {
-            if case .join(let awaited) = other.rest, awaited === thread { other.rest = .none }
+        for other in others {
+            if case .join(UnownedReference(thread)) = other.rest { other.rest = .none }
         }
         let process = thread.process
         process.living -= 1
@@ -156,7 +158,7 @@ final class Timeline: Sendable {
             let threads = process.threads
             let isOwn = threads.contains(where: \.isCurrent)
             process.threads = []
-            for thread in state.living where thread.process === process { end(thread, &state) }
+            for thread in state.livingThreads where thread.process === process { end(thread, &state) }
             return (threads, isOwn ? state.chooseNext() : nil)
         }
         for thread in threads { thread.stop() }
@@ -168,7 +170,7 @@ final class Timeline: Sendable {
     /// Rests until another thread has ended. A thread outside of the simulation has no turn to give away.
     func join(_ thread: Thread) {
         let system = pthread_self()
-        let own = state.withLock { state in state.living.first { $0.system == system } }
+        let own = state.withLock { state in state.livingThreads.first { $0.system == system } }
         if let own { join(thread, from: own) }
     }
 
@@ -176,12 +178,12 @@ final class Timeline: Sendable {
         RunLoop.installed?.callTakesTime()
         rest(own) { state in
             if case .ended = thread.rest { return false }
-            own.rest = .join(thread)
+            own.rest = .join(UnownedReference(thread))
             // Only the awaited end ends such a wait, so a circle of waits is reported at once.
             var circle = [own]
             while case .join(let next) = circle.last!.rest {
-                if next === own { state.fail(circle) }
-                circle.append(next)
+                circle.append(next.object)
+                if circle.last === own { state.fail(circle.dropLast()) }
             }
             return true
         }
@@ -198,7 +200,9 @@ final class Timeline: Sendable {
         }
         for appointment in last { appointment.callOff() }
         // Threads that end may start others.
-        while let other = state.withLock({ $0.living.first { $0 !== own } }) { join(other, from: own) }
+        while let other = state.withLock({ $0.livingThreads.first { $0 !== own } }) {
+            join(other, from: own)
+        }
     }
 
     /// Makes every wait of a process's threads end at once as starved, so that they can end.
@@ -298,7 +302,7 @@ final class Timeline: Sendable {
         RunLoop.installed?.callTakesTime()
         return rest(latch.waiter) { _ in
             guard !latch.isOpen.load(ordering: .relaxed) else { return false }
-            latch.waiter.rest = .latch(latch)
+            latch.waiter.rest = .latch(UnownedReference(latch))
             return true
         }.outcome
     }
@@ -306,11 +310,11 @@ final class Timeline: Sendable {
     func open(_ latch: LatchState) {
         let thread = change { state -> Thread? in
             latch.isOpen.store(true, ordering: .relaxed)
-            guard case .latch(let current) = latch.waiter.rest, current === latch else { return nil }
+            guard case .latch(UnownedReference(latch)) = latch.waiter.rest else { return nil }
             // A thread outside of the simulation may open it; then no other thread passes on the turn.
             let isSomebodyAtWork =
                 state.isActing || state.isWaitingOutside
-                || state.living.contains {
+                || state.livingThreads.contains {
                     if case .none = $0.rest { true } else { false }
                 }
             latch.waiter.begin(.woke)
@@ -391,7 +395,9 @@ final class Timeline: Sendable {
     /// Notifies the threads of a process that watch the wall clock that it was set.
     func wallClockWasSet(in process: Process) {
         change { state in
-            for thread in state.living where thread.process === process { thread.clockWatch?.wasSet = true }
+            for thread in state.livingThreads where thread.process === process {
+                thread.clockWatch?.wasSet = true
+            }
         }
     }
 
