@@ -46,9 +46,9 @@ final class PipeSide: OpenDescription {
     }
 
     override func read(into room: UnsafeMutableRawBufferPointer) -> Int {
-        guard isReader else { return Int(fail(EBADF)) }
+        guard isReader else { return failure(EBADF) }
         let count = min(room.count, pipe.bytes.count)
-        guard count > 0 else { return other == nil || room.isEmpty ? 0 : Int(fail(EAGAIN)) }
+        guard count > 0 else { return other == nil || room.isEmpty ? 0 : failure(EAGAIN) }
         room.copyMemory(from: UnsafeRawBufferPointer(rebasing: pipe.bytes.bytes.prefix(count)))
         pipe.bytes.discard(count)
         other?.tell()
@@ -56,11 +56,11 @@ final class PipeSide: OpenDescription {
     }
 
     override func write(_ bytes: UnsafeRawBufferPointer) -> Int {
-        guard !isReader else { return Int(fail(EBADF)) }
-        guard let other else { return Int(fail(EPIPE)) }
+        guard !isReader else { return failure(EBADF) }
+        guard let other else { return failure(EPIPE) }
         let room = SimulatedPipe.capacity - pipe.bytes.count
         let count = bytes.count <= SimulatedPipe.atom && bytes.count > room ? 0 : min(room, bytes.count)
-        guard count > 0 else { return bytes.isEmpty ? 0 : Int(fail(EAGAIN)) }
+        guard count > 0 else { return bytes.isEmpty ? 0 : failure(EAGAIN) }
         pipe.bytes.append(UnsafeRawBufferPointer(rebasing: bytes.prefix(count)))
         other.tell()
         return count

@@ -3,7 +3,7 @@ internal import RunLoopCore
 internal import RunLoopUnix
 
 /// The watches of a file watcher of a simulated process, and their pending events: the kernel's inotify instance.
-final class FileEventQueue: OpenDescription, FileEventTaker {
+final class FileEventQueue: OpenDescription {
     private enum Target {
         case file(FileNode)
         case directory(String)
@@ -24,9 +24,9 @@ final class FileEventQueue: OpenDescription, FileEventTaker {
     // MARK: Watches
 
     func watch(_ path: String, for mask: UInt32) -> Int32 {
-        if let reason = disk.reason(againstUseOf: path) { return fail(reason) }
+        if let reason = disk.reason(againstUseOf: path) { return failure(reason) }
         let target = disk.node(at: path).map(Target.file) ?? .directory(Directories.name(path))
-        guard !watches.contains(where: { isSame($0.target, target) }) else { return fail(EEXIST) }
+        guard !watches.contains(where: { isSame($0.target, target) }) else { return failure(EEXIST) }
         if watches.isEmpty { disk.add(self) }
         lastNumber += 1
         watches.append((lastNumber, target, mask))
@@ -53,6 +53,9 @@ final class FileEventQueue: OpenDescription, FileEventTaker {
 
     // MARK: Events
 
+    /// Takes an event of a name in a directory.
+    ///
+    /// - Parameter kind: one of the kinds of `inotify`.
     func take(_ kind: Int32, in directory: String, name: String, cookie: UInt32) {
         for (number, target, mask) in watches where mask & UInt32(kind) != 0 {
             guard case .directory(directory) = target else { continue }
@@ -60,6 +63,7 @@ final class FileEventQueue: OpenDescription, FileEventTaker {
         }
     }
 
+    /// Takes an event of a file, by whatever name.
     func take(_ kind: Int32, of node: FileNode) {
         for (number, target, mask) in watches {
             guard case .file(let watched) = target, watched === node else { continue }
@@ -83,7 +87,7 @@ final class FileEventQueue: OpenDescription, FileEventTaker {
     }
 
     override func read(into room: UnsafeMutableRawBufferPointer) -> Int {
-        guard !records.isEmpty else { return Int(fail(EAGAIN)) }
+        guard !records.isEmpty else { return failure(EAGAIN) }
         var bytes: [UInt8] = []
         var count = 0
         for record in records {
@@ -92,7 +96,7 @@ final class FileEventQueue: OpenDescription, FileEventTaker {
             bytes += next
             count += 1
         }
-        guard count > 0 else { return Int(fail(EINVAL)) }
+        guard count > 0 else { return failure(EINVAL) }
         records.removeFirst(count)
         room.copyBytes(from: bytes)
         return bytes.count

@@ -17,8 +17,8 @@ final class Channel {
 
     private let network: Network
     /// The two ends. They keep the channel, and release it when they are closed.
-    private(set) weak var sender: (any ChannelEnd)?
-    private(set) weak var receiver: (any ChannelEnd)?
+    private(set) weak var sender: SimulatedSocket?
+    private(set) weak var receiver: SimulatedSocket?
     private let path: NetworkPath
 
     /// The unread bytes: first those that have arrived, then those under way, then those that wait to be sent.
@@ -46,10 +46,10 @@ final class Channel {
         let isEnd: Bool
     }
 
-    init(_ network: Network, from sender: any ChannelEnd, to receiver: any ChannelEnd) {
+    init(_ network: Network, from sender: SimulatedSocket, to receiver: SimulatedSocket) {
         self.network = network
         (self.sender, self.receiver) = (sender, receiver)
-        path = NetworkPath(from: sender.machine, to: receiver.machine)
+        path = NetworkPath(from: sender.table, to: receiver.table)
     }
 
     // MARK: The writing end
@@ -65,10 +65,10 @@ final class Channel {
         let most = min(room, new.count)
         guard most > 0 else { return 0 }
         // Now and then the system accepts less than it could.
-        let surroundings = network.surroundings
-        let count = surroundings.outcome(
-            surroundings.chance(of: 16) ? surroundings.random(in: 1...most) : most, on: path.from.name,
-            "writes to \(path.to.name)", usual: most, in: 1...most)
+        let chance = network.chance
+        let count = chance.outcome(
+            chance.once(in: 16) ? chance.number(in: 1...most) : most, on: path.from.name, "writes to \(path.to.name)",
+            usual: most, in: 1...most)
         bytes.append(UnsafeRawBufferPointer(rebasing: new.prefix(count)))
         send()
         return count
@@ -94,10 +94,10 @@ final class Channel {
                 }
                 return
             }
-            let surroundings = network.surroundings
-            let isOdd = surroundings.chance(of: 8)
-            let drawn = isOdd ? surroundings.random(in: 1...(surroundings.chance(of: 2) ? min(most, 8) : most)) : most
-            let count = surroundings.outcome(
+            let chance = network.chance
+            let isOdd = chance.once(in: 8)
+            let drawn = isOdd ? chance.number(in: 1...(chance.once(in: 2) ? min(most, 8) : most)) : most
+            let count = chance.outcome(
                 drawn, on: path.from.name, "sends to \(path.to.name)", usual: most, in: 1...most)
             launch(count, isEnd: false)
         }
@@ -106,7 +106,7 @@ final class Channel {
     private func launch(_ count: Int, isEnd: Bool) {
         let delay = network.delay(of: count, on: path)
         // A nanosecond apart, so that consecutive pieces are found one by one.
-        lastArrival = max(network.surroundings.now + delay, lastArrival + .nanoseconds(1))
+        lastArrival = max(network.simulation.now + delay, lastArrival + .nanoseconds(1))
         pieces.append(Piece(count: count, arrival: lastArrival, isEnd: isEnd))
         underWay += count
         if arrival == nil { expect(at: lastArrival) }
@@ -115,7 +115,7 @@ final class Channel {
     // MARK: Under way
 
     private func expect(at date: RunLoop.Instant) {
-        arrival = network.surroundings.schedule(at: date, "bytes arrive", from: path.from.name, on: path.to.name) {
+        arrival = network.simulation.schedule(at: date, "bytes arrive", from: path.from.name, on: path.to.name) {
             [self] in arrive()
         }
     }
@@ -138,25 +138,25 @@ final class Channel {
         underWay -= piece.count
         arrived += piece.count
         if piece.isEnd { hasEnded = true }
-        if let next = pieces.first { expect(at: max(next.arrival, network.surroundings.now)) }
+        if let next = pieces.first { expect(at: max(next.arrival, network.simulation.now)) }
         receiver.tell()
         sender?.tell()
     }
 
     private func note(_ message: HostMessage) {
-        network.surroundings.note(message, from: path.from.name, to: path.to.name)
+        network.simulation.note(message, from: path.from.name, to: path.to.name)
     }
 
     private func retry() {
-        let since = trouble?.since ?? network.surroundings.now
+        let since = trouble?.since ?? network.simulation.now
         let pause = trouble?.pause ?? Self.firstRetransmission
-        guard network.surroundings.now - since < Self.patience else {
+        guard network.simulation.now - since < Self.patience else {
             sender?.reset(ETIMEDOUT)
             return
         }
         note(.lost(pieces[0].count))
         trouble = (since, min(pause * 2, Self.longestRetransmission))
-        expect(at: network.surroundings.now + pause)
+        expect(at: network.simulation.now + pause)
     }
 
     /// Breaks the channel: nothing goes through it any more, and bytes that have arrived can still be read.
@@ -181,14 +181,4 @@ final class Channel {
         if isWaiting && !isBroken { network.after(path.back) { [weak self] in self?.send() } }
         return count
     }
-}
-
-/// The writing or the reading end of a channel.
-protocol ChannelEnd: AnyObject {
-    var machine: Machine { get }
-    var isOpen: Bool { get }
-    /// Notes the present readiness, which may have changed.
-    func tell()
-    /// Called when the other side, or the way to it, has failed.
-    func reset(_ reason: Int32)
 }
