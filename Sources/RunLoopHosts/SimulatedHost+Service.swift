@@ -1,4 +1,3 @@
-internal import RunLoopCore
 public import RunLoopKit
 internal import RunLoopSimulation
 internal import RunLoopUnix
@@ -34,38 +33,27 @@ extension SimulatedHost {
     }
 
     /// The messages of its processes to the service manager, except signs of life.
-    public var messages: [Message] { state.withLock { $0.messages } }
+    public var messages: [Message] { state.messages }
 
     func take(_ text: String) {
-        let now = machine.network.simulation.now
-        guard text == "WATCHDOG=1" else {
-            state.withLock { $0.messages.append(Message(instant: now, text: text)) }
+        let simulation = machine.network.simulation
+        if text != "WATCHDOG=1" {
+            state.messages.append(Message(instant: simulation.now, text: text))
             machine.note(text)
             // READY=1 counts as the first sign of life.
-            if text.split(separator: "\n").contains("READY=1") { expectLife() }
-            return
+            guard text.split(separator: "\n").contains("READY=1") else { return }
         }
-        expectLife()
-    }
-
-    private func expectLife() {
         guard let period = service?.watchdogPeriod else { return }
-        let simulation = machine.network.simulation
-        let starvation = simulation.schedule(
+        state.starvation?.callOff()
+        state.starvation = simulation.schedule(
             at: simulation.now + period, "the watchdog's time is up", from: nil, on: name
-        ) { [weak self] in
-            self?.starve()
-        }
-        state.withLock { state in
-            state.starvation?.callOff()
-            state.starvation = starvation
-        }
+        ) { [weak self] in self?.starve() }
     }
 
     private func starve() {
-        guard let process = state.withLock({ $0.process }) else { return }
+        guard let process = state.process else { return }
         machine.note("starved its watchdog")
-        state.withLock { $0.ending = .starvedWatchdog }
+        state.ending = .starvedWatchdog
         process.end(by: .abort)
     }
 }

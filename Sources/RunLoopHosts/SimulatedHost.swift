@@ -1,4 +1,3 @@
-internal import RunLoopCore
 public import RunLoopKit
 internal import RunLoopSimulation
 public import RunLoopUnix
@@ -8,15 +7,15 @@ public import RunLoopUnix
 public final class SimulatedHost: Sendable {
     /// Its name.
     public let name: String
-    // Unsafe, but only the thread whose turn it is uses it.
+    // Unsafe, but only the thread whose turn it is uses them.
     nonisolated(unsafe) let machine: Machine
+    nonisolated(unsafe) var state = State()
     /// The program of its process; `nil` on the host of the test's own threads.
     private let program: (@Sendable (RunLoop) throws -> Void)?
     let service: Service?
     private let mayFail: Bool
     /// The test itself, on its own host.
     private let test: Process?
-    let state = Locked(State())
 
     struct State {
         var process: Process?
@@ -48,7 +47,7 @@ public final class SimulatedHost: Sendable {
     // MARK: Start and end
 
     /// Whether its process runs.
-    public var isRunning: Bool { state.withLock { $0.process != nil } }
+    public var isRunning: Bool { state.process != nil }
 
     /// The reason why a process ended.
     public enum Ending: Sendable {
@@ -65,58 +64,51 @@ public final class SimulatedHost: Sendable {
     }
 
     /// The reason why its last process ended; `nil` while the present one runs.
-    public var ending: Ending? { state.withLock { $0.ending } }
+    public var ending: Ending? { state.ending }
 
     /// The remote of its process's main loop, with which other threads, such as that of a test, can run a block there;
     /// `nil` if no process runs.
-    public var remote: RunLoop.Remote? { state.withLock { $0.process?.remote } }
+    public var remote: RunLoop.Remote? { state.process?.remote }
 
     /// Starts its program anew, in a new process, at the present time of its clock. Does nothing while a process runs,
     /// or on the host of the test.
     public func start() {
         guard let program, !isRunning, !machine.network.isOver else { return }
         machine.sockets.isUp = true
-        let life = state.withLock { state in
-            state.lives += 1
-            state.ending = nil
-            return state.lives
-        }
+        state.lives += 1
+        state.ending = nil
         let console = StandardStream { [machine] in machine.note("wrote \($0)") }
         let process = Process(
             on: machine, environment: service?.environment ?? [:], streams: [StandardStream(), console, console])
         if service != nil { process.manager = { [weak self] in self?.take($0) } }
         machine.note("started")
-        state.withLock { $0.process = process }
+        state.process = process
         process.endHandler = { [self] in hasEnded($0) }
-        process.start(named: name, life: life) { [self] loop in
+        process.start(named: name, life: state.lives) { [self] loop in
             do {
                 try program(loop)
             } catch {
                 machine.note("failed: \(error)")
                 if !mayFail { machine.network.simulation.noteFailure(of: name, error) }
-                state.withLock { $0.ending = .failed(error) }
+                state.ending = .failed(error)
                 loop.endAllRuns()
             }
         }
     }
 
     private func hasEnded(_ status: ChildProcess.ExitStatus) {
-        switch (ending, status) {
-        case (let ending?, _): forgetProcess(ending)
-        case (nil, .signalled(let signal, _)): forgetProcess(.killed(signal))
-        case (nil, _): forgetProcess(.returned)
+        if case .signalled(let signal, _) = status {
+            forgetProcess(ending ?? .killed(signal))
+        } else {
+            forgetProcess(ending ?? .returned)
         }
         // A service manager ends the remaining processes of a service.
         if service != nil { machine.killAll() }
     }
 
     private func forgetProcess(_ ending: Ending) {
-        state.withLock { state in
-            state.process = nil
-            state.ending = ending
-            state.starvation?.callOff()
-            state.starvation = nil
-        }
+        (state.process, state.ending) = (nil, ending)
+        state.starvation?.callOff()
     }
 
     /// Stops the machine where it is, as a loss of power does: its threads run nothing more, its connections are gone
@@ -186,7 +178,7 @@ public final class SimulatedHost: Sendable {
     ///
     /// - Precondition: not a signal that stops a process, such as SIGSTOP, which is not simulated.
     public func send(_ signal: Signal) {
-        state.withLock(\.process)?.take(signal.rawValue)
+        state.process?.take(signal.rawValue)
     }
 
     // MARK: The wall clock

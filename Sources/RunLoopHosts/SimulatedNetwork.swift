@@ -1,5 +1,4 @@
 internal import Glibc
-internal import RunLoopCore
 public import RunLoopKit
 public import RunLoopSimulation
 package import RunLoopUnix

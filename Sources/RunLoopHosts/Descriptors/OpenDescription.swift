@@ -9,10 +9,8 @@ class OpenDescription {
     /// The watches, each with the process to which its descriptor belongs.
     private var watches: [(watch: DescriptorWatch, process: AnyObject)] = []
 
-    /// Whether a loop can wait for it.
-    var isPollable: Bool { false }
-    var readiness: DescriptorEvents { [] }
-
+    /// The events that it is ready for; `nil` if no loop can wait for it.
+    var readiness: DescriptorEvents? { nil }
     func read(into room: UnsafeMutableRawBufferPointer) -> Int { failure(EINVAL) }
     func write(_ bytes: UnsafeRawBufferPointer) -> Int { failure(EINVAL) }
     func send(_ bytes: UnsafeRawBufferPointer) -> Int { write(bytes) }
@@ -23,9 +21,7 @@ class OpenDescription {
 
     // MARK: Descriptors
 
-    final func hold() {
-        holders += 1
-    }
+    final func hold() { holders += 1 }
 
     /// Releases a descriptor that a process has closed.
     final func letGo(_ descriptor: Int32, of process: AnyObject) {
@@ -38,23 +34,19 @@ class OpenDescription {
 
     final func begin(_ watch: DescriptorWatch, of process: AnyObject) {
         watches.append((watch, process))
-        watch.note(readiness)
+        watch.note(readiness ?? [])
     }
 
-    final func end(_ watch: DescriptorWatch) {
-        watches.removeAll { $0.watch === watch }
-    }
+    final func end(_ watch: DescriptorWatch) { watches.removeAll { $0.watch === watch } }
 
     /// Notes the present readiness, which may have changed.
     final func tell() {
-        let readiness = readiness
+        guard let readiness else { return }
         for (watch, _) in watches { watch.note(readiness) }
     }
 
     /// Forgets the watches, when its machine has stopped.
-    final func forgetWatches() {
-        watches.removeAll()
-    }
+    final func forgetWatches() { watches.removeAll() }
 }
 
 /// Returns -1, as system calls do, with a reason in `errno`.

@@ -13,7 +13,6 @@ final class SystemDescription: OpenDescription, SocketCalls {
     override func read(into room: UnsafeMutableRawBufferPointer) -> Int { real.read(descriptor, into: room) }
     override func write(_ bytes: UnsafeRawBufferPointer) -> Int { real.write(descriptor, bytes) }
     override func send(_ bytes: UnsafeRawBufferPointer) -> Int { real.send(descriptor, bytes) }
-
     var isSocket: Bool { real.isSocket(descriptor) }
     var localAddress: Endpoint { real.localAddress(of: descriptor) }
     var hasInput: Bool { real.hasInput(descriptor) }

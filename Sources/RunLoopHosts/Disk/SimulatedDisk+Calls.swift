@@ -1,7 +1,5 @@
 internal import Glibc
-internal import RunLoopCore
 internal import RunLoopSimulation
-internal import RunLoopUnix
 
 extension SimulatedDisk {
     private func begin(_ operation: Operation) -> Int32? {
@@ -21,30 +19,36 @@ extension SimulatedDisk {
         return nil
     }
 
-    /// Whether a file may be made at a path.
+    /// The reason why no file can be made at a path.
+    func reason(againstNewFileAt path: String) -> Int32? { reason(against: path) ?? (exists(path) ? EEXIST : nil) }
+
+    /// The reason why a process cannot use the file at a path.
     ///
-    /// - Returns: the reason against it, if any.
-    func check(newFileAt path: String) -> Int32? {
+    /// - Parameter ifDirectory: the reason if it is a directory.
+    func reason(againstUseOf path: String, ifDirectory: Int32? = nil) -> Int32? {
         if let reason = reason(against: path) { return reason }
-        return exists(path) ? EEXIST : nil
+        if isDirectory(path) { return ifDirectory }
+        guard node(at: path) != nil else { return ENOENT }
+        return path.hasSuffix("/") ? ENOTDIR : nil
     }
+
+    func exists(_ path: String) -> Bool { reason(againstUseOf: path) == nil }
 
     /// - Parameter flags: the flags of the system call.
     func open(_ path: String, flags: Int32) -> FileNode? {
+        if let reason = begin(.open) ?? reason(againstOpening: path, flags) { return failure(reason) }
         let name = Directories.name(path)
-        if let reason = begin(.open) ?? reason(against: path) ?? reason(against: name, path, flags) {
-            return failure(reason)
-        }
         return isDirectory(name) ? FileNode(name, isDirectory: true) : state.names[name] ?? create(name)
     }
 
-    private func reason(against name: String, _ path: String, _ flags: Int32) -> Int32? {
-        let creates = flags & O_CREAT != 0
-        if creates && path.hasSuffix("/") { return EISDIR }
-        if creates && flags & O_EXCL != 0 && exists(name) { return EEXIST }
-        if isDirectory(name) { return creates || flags & O_ACCMODE != O_RDONLY ? EISDIR : nil }
-        if state.names[name] == nil { return creates ? nil : ENOENT }
-        return path.hasSuffix("/") ? ENOTDIR : nil
+    private func reason(againstOpening path: String, _ flags: Int32) -> Int32? {
+        guard flags & O_CREAT != 0 else {
+            return reason(againstUseOf: path, ifDirectory: flags & O_ACCMODE == O_RDONLY ? nil : EISDIR)
+        }
+        if let reason = reason(against: path) { return reason }
+        if path.hasSuffix("/") { return EISDIR }
+        if flags & O_EXCL != 0 && exists(path) { return EEXIST }
+        return isDirectory(path) ? EISDIR : nil
     }
 
     func isDirectory(_ path: String) -> Bool { state.directories.contains(path) }
@@ -114,25 +118,8 @@ extension SimulatedDisk {
     }
 
     func read(_ node: FileNode) -> [UInt8]? {
-        if let reason = begin(.read) ?? (node.isDirectory ? EISDIR : nil) {
-            return failure(reason)
-        }
+        if let reason = begin(.read) ?? (node.isDirectory ? EISDIR : nil) { return failure(reason) }
         return node.content
-    }
-
-    func exists(_ path: String) -> Bool {
-        guard reason(against: path) == nil else { return false }
-        return isDirectory(path) || !path.hasSuffix("/") && node(at: path) != nil
-    }
-
-    /// The reason why a process cannot use the file at a path.
-    ///
-    /// - Parameter ifDirectory: the reason if it is a directory.
-    func reason(againstUseOf path: String, ifDirectory: Int32? = nil) -> Int32? {
-        if let reason = reason(against: path) { return reason }
-        if isDirectory(path) { return ifDirectory }
-        guard node(at: path) != nil else { return ENOENT }
-        return path.hasSuffix("/") ? ENOTDIR : nil
     }
 
     func rename(_ path: String, to newPath: String) -> Int32 {

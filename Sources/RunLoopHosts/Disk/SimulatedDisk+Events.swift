@@ -1,7 +1,4 @@
 internal import Glibc
-internal import RunLoopCore
-internal import RunLoopSimulation
-internal import RunLoopUnix
 
 extension SimulatedDisk {
     func add(_ queue: FileEventQueue) {

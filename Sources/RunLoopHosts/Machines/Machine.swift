@@ -1,4 +1,3 @@
-internal import RunLoopCore
 internal import RunLoopSimulation
 internal import RunLoopUnix
 

@@ -1,5 +1,4 @@
 internal import Glibc
-internal import RunLoopCore
 internal import RunLoopUnix
 
 extension Process {
@@ -57,8 +56,9 @@ extension Process {
     private static func variables(_ lines: [[CChar]]) -> [String: String] {
         var variables: [String: String] = [:]
         for line in lines {
-            let parts = line.dropLast().split(separator: 61, maxSplits: 1, omittingEmptySubsequences: false)
-            let texts = parts.map { String(decoding: $0.map(UInt8.init(bitPattern:)), as: UTF8.self) }
+            let bytes = line.dropLast().map(UInt8.init(bitPattern:))
+            let parts = bytes.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+            let texts = parts.map { String(decoding: $0, as: UTF8.self) }
             if texts.count == 2 { variables[texts[0]] = texts[1] }
         }
         return variables

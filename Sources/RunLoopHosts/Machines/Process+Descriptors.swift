@@ -55,7 +55,7 @@ extension Process {
     func check(_ descriptor: Int32) throws(DescriptorError) -> Bool {
         guard !isReal(descriptor) else { return false }
         guard let description = descriptors[descriptor] else { throw .notOpen(descriptor) }
-        guard description.isPollable else { throw .notPollable(descriptor) }
+        guard description.readiness != nil else { throw .notPollable(descriptor) }
         return true
     }
 

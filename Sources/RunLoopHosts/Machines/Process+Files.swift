@@ -1,5 +1,4 @@
 internal import Glibc
-internal import RunLoopCore
 internal import RunLoopUnix
 
 extension Process {
@@ -9,19 +8,14 @@ extension Process {
     }
 
     private var disk: SimulatedDisk { machine.disk }
-
-    private func file(_ descriptor: Int32) -> OpenFile? {
-        descriptors[descriptor] as? OpenFile ?? failure(EBADF)
-    }
+    private func file(_ descriptor: Int32) -> OpenFile? { descriptors[descriptor] as? OpenFile ?? failure(EBADF) }
 
     func open(_ path: String, flags: Int32) -> Int32 {
         guard let node = disk.open(absolute(path), flags: flags) else { return -1 }
         return descriptors.add(OpenFile(node, on: disk, access: flags & O_ACCMODE))
     }
 
-    func lock(_ descriptor: Int32) -> Int32 {
-        file(descriptor).map { disk.lock($0.node, by: $0) } ?? -1
-    }
+    func lock(_ descriptor: Int32) -> Int32 { file(descriptor).map { disk.lock($0.node, by: $0) } ?? -1 }
 
     func unlock(_ descriptor: Int32) {
         if let file = file(descriptor) { disk.unlock(file.node, by: file) }
@@ -65,15 +59,9 @@ extension Process {
         return UnsafeRawBufferPointer(copy)
     }
 
-    func unmap(_ contents: UnsafeRawBufferPointer) {
-        contents.deallocate()
-    }
-
+    func unmap(_ contents: UnsafeRawBufferPointer) { contents.deallocate() }
     func exists(_ path: String) -> Bool { machine.sockets.files[path] != nil || disk.exists(absolute(path)) }
-
-    func rename(_ path: String, to newPath: String) -> Int32 {
-        disk.rename(absolute(path), to: absolute(newPath))
-    }
+    func rename(_ path: String, to newPath: String) -> Int32 { disk.rename(absolute(path), to: absolute(newPath)) }
 
     func removeFile(at path: String) -> Int32 {
         guard machine.sockets.files[path] == nil else {

@@ -9,7 +9,6 @@ extension Process {
     }
 
     func socket(_ family: Int32) -> Int32 { descriptors.add(SimulatedSocket(family, in: machine.sockets)) }
-
     func isSocket(_ descriptor: Int32) -> Bool { socket(of: descriptor)?.isSocket ?? false }
 
     func setOption(_ descriptor: Int32, _ level: Int32, _ option: Int32, _ value: Int32) {
@@ -21,10 +20,7 @@ extension Process {
     }
 
     func bind(_ descriptor: Int32, to address: Endpoint) -> Int32 { socket(of: descriptor)?.bind(to: address) ?? -1 }
-
-    func listen(_ descriptor: Int32, backlog: Int32) -> Int32 {
-        socket(of: descriptor)?.listen(backlog: backlog) ?? -1
-    }
+    func listen(_ descriptor: Int32, backlog: Int32) -> Int32 { socket(of: descriptor)?.listen(backlog: backlog) ?? -1 }
 
     func accept(_ descriptor: Int32, peer: inout Endpoint) -> Int32 {
         guard let listener = socket(of: descriptor) else { return -1 }
@@ -41,15 +37,10 @@ extension Process {
     }
 
     func localAddress(of descriptor: Int32) -> Endpoint { socket(of: descriptor)?.localAddress ?? Endpoint() }
-
     func hasInput(_ descriptor: Int32) -> Bool { socket(of: descriptor)?.hasInput ?? false }
-
     func endWriting(_ descriptor: Int32) { socket(of: descriptor)?.endWriting() }
-
     func unsentOutput(_ descriptor: Int32) -> Int { socket(of: descriptor)?.unsentOutput ?? 0 }
-
     func resetWhenClosed(_ descriptor: Int32) { socket(of: descriptor)?.resetWhenClosed() }
-
     func spreadsConnections(of loop: RunLoop) -> Bool { false }
 
     /// Makes two connected sockets, as `socketpair` does; -1 if no descriptor is left.

@@ -1,10 +1,11 @@
+internal import Glibc
 internal import RunLoopCore
 internal import RunLoopKit
 internal import RunLoopSimulation
 internal import RunLoopUnix
 
-/// A process of a simulated machine: its threads, its descriptors, and what else a kernel keeps for it. RunLoopUnix makes
-/// its system calls, which are in extensions.
+/// A process of a simulated machine: its threads, its descriptors, and what else a kernel keeps for it. Its system
+/// calls, which RunLoopUnix makes, are in extensions.
 ///
 /// Unchecked and not locked: only the thread whose turn it is uses it.
 final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
@@ -148,6 +149,28 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     }
 }
 
+// MARK: - The environment and the time
+
+extension Process {
+    var environment: [[CChar]] {
+        variables.sorted { $0.key < $1.key }.map { Array("\($0.key)=\($0.value)".utf8CString) }
+    }
+
+    func variable(_ name: String) -> String? { variables[name] }
+    func removeVariable(_ name: String) { variables[name] = nil }
+    func openNotifySocket() -> Int32 { descriptors.add(OpenDescription()) }
+
+    func notify(_ descriptor: Int32, at address: [UInt8], _ message: [UInt8]) -> Int {
+        guard let manager else { return failure(ECONNREFUSED) }
+        manager(String(decoding: message, as: UTF8.self))
+        return message.count
+    }
+
+    var monotonicMicroseconds: Int64 { machine.network.simulation.now.nanoseconds / 1_000 }
+    func holdTime(for what: @autoclosure () -> String, on loop: RunLoop) -> (any TimeHold)? { nil }
+    func makeHolds(for socket: Int32, on loop: RunLoop, _ origin: RunLoop.Origin) -> StreamHolds? { nil }
+}
+
 /// The target of descriptors of a process, which is readable once the process has ended.
 final class ProcessDescription: OpenDescription {
     private(set) weak var process: Process?
@@ -156,6 +179,5 @@ final class ProcessDescription: OpenDescription {
         self.process = process
     }
 
-    override var isPollable: Bool { true }
-    override var readiness: DescriptorEvents { process?.status == nil && process != nil ? [] : .readable }
+    override var readiness: DescriptorEvents? { process?.status == nil && process != nil ? [] : .readable }
 }

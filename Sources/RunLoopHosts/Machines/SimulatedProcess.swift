@@ -1,4 +1,3 @@
-internal import RunLoopCore
 public import RunLoopKit
 public import RunLoopUnix
 

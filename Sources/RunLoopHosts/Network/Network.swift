@@ -2,8 +2,7 @@ internal import RunLoopCore
 internal import RunLoopSimulation
 internal import RunLoopUnix
 
-/// The network that carries bytes between the machines of a simulation: its nodes, the links between them, and what cuts
-/// them.
+/// The network that carries bytes between the machines of a simulation: its nodes, and the links between them.
 ///
 /// Unchecked and not locked: only the thread whose turn it is uses it.
 final class Network: @unchecked Sendable {
@@ -25,11 +24,10 @@ final class Network: @unchecked Sendable {
     }
 
     /// Whether the simulation has ended.
-    private(set) var isOver = false
+    var isOver: Bool { nodes.isEmpty }
 
     /// Releases everything at the end of the simulation.
     func letGo() {
-        isOver = true
         nodes.removeAll()
         byAddress.removeAll()
         links.removeAll()
@@ -100,16 +98,17 @@ final class Network: @unchecked Sendable {
     /// Finds the addresses of a name, on a thread that may be blocked.
     func find(_ name: String) -> Result<[Endpoint], HostResolver.Failure> {
         let addresses = Self.ownNames[name.lowercased()] ?? nodes.first { $0.name == name }?.addresses
-        var answer = names[name] ?? addresses.map { .addresses($0) }
-        while case .delayed(let delay, let next)? = answer {
-            simulation.spend(delay)
-            answer = next
-        }
+        return resolve(name, names[name] ?? addresses.map { .addresses($0) })
+    }
+
+    private func resolve(_ name: String, _ answer: NetworkAnswer?) -> Result<[Endpoint], HostResolver.Failure> {
         switch answer {
         case .addresses(let addresses)?: return .success(addresses.map { try! Endpoint($0, port: 0) })
         case .failure(let kind, let reason)?: return .failure(.init(kind, name: name, reason: reason))
         case nil: return .failure(.init(.notFound, name: name, reason: "Name or service not known"))
-        case .delayed?: preconditionFailure("a delay was waited for")
+        case .delayed(let delay, let next)?:
+            simulation.spend(delay)
+            return resolve(name, next)
         }
     }
 }

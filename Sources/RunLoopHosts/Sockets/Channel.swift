@@ -19,7 +19,7 @@ final class Channel {
     /// The two ends. They keep the channel, and release it when they are closed.
     private(set) weak var sender: SimulatedSocket?
     private(set) weak var receiver: SimulatedSocket?
-    private let path: NetworkPath
+    let path: NetworkPath
 
     /// The unread bytes: first those that have arrived, then those under way, then those that wait to be sent.
     private let bytes = ByteBuffer(capacity: 64)
@@ -33,17 +33,19 @@ final class Channel {
     /// The time since which the first piece finds no way, and the pause before it is sent again.
     private var trouble: (since: RunLoop.Instant, pause: Duration)?
 
-    private var isEnding = false
-    private var hasSentEnd = false
-    private(set) var hasEnded = false
+    private enum End {
+        case open, waiting, underWay, arrived
+    }
+
+    /// The end of the stream, which follows the last byte.
+    private var ending = End.open
     /// Whether nothing can go through it any more.
     private var isBroken = false
 
+    /// A number of bytes; the end of the stream is a piece without bytes.
     private struct Piece {
         let count: Int
         let arrival: RunLoop.Instant
-        /// Whether the piece ends the stream.
-        let isEnd: Bool
     }
 
     init(_ network: Network, from sender: SimulatedSocket, to receiver: SimulatedSocket) {
@@ -57,7 +59,7 @@ final class Channel {
     /// The number of bytes that it accepts now.
     var room: Int { isBroken ? 0 : Self.capacity - (bytes.count - arrived) }
     /// The number of bytes that have not arrived, plus one for an end that has not.
-    var unsent: Int { isBroken ? 0 : bytes.count - arrived + (isEnding && !hasEnded ? 1 : 0) }
+    var unsent: Int { isBroken ? 0 : bytes.count - arrived + (ending == .waiting || ending == .underWay ? 1 : 0) }
     /// Whether it reports as writable: as for the system's sockets, a third must be free.
     var isWritable: Bool { room >= Self.capacity / 3 }
 
@@ -76,8 +78,8 @@ final class Channel {
 
     /// Ends the stream after the written bytes.
     func end() {
-        guard !isEnding else { return }
-        isEnding = true
+        guard ending == .open else { return }
+        ending = .waiting
         send()
     }
 
@@ -88,26 +90,24 @@ final class Channel {
             let waiting = bytes.count - arrived - underWay
             let most = min(waiting, Self.capacity - arrived - underWay)
             guard most > 0 else {
-                if waiting == 0 && isEnding && !hasSentEnd {
-                    hasSentEnd = true
-                    launch(0, isEnd: true)
+                if waiting == 0 && ending == .waiting {
+                    ending = .underWay
+                    launch(0)
                 }
                 return
             }
             let chance = network.chance
             let isOdd = chance.once(in: 8)
             let drawn = isOdd ? chance.number(in: 1...(chance.once(in: 2) ? min(most, 8) : most)) : most
-            let count = chance.outcome(
-                drawn, on: path.from.name, "sends to \(path.to.name)", usual: most, in: 1...most)
-            launch(count, isEnd: false)
+            launch(chance.outcome(drawn, on: path.from.name, "sends to \(path.to.name)", usual: most, in: 1...most))
         }
     }
 
-    private func launch(_ count: Int, isEnd: Bool) {
+    private func launch(_ count: Int) {
         let delay = network.delay(of: count, on: path)
         // A nanosecond apart, so that consecutive pieces are found one by one.
         lastArrival = max(network.simulation.now + delay, lastArrival + .nanoseconds(1))
-        pieces.append(Piece(count: count, arrival: lastArrival, isEnd: isEnd))
+        pieces.append(Piece(count: count, arrival: lastArrival))
         underWay += count
         if arrival == nil { expect(at: lastArrival) }
     }
@@ -127,17 +127,17 @@ final class Channel {
         guard network.isOpen(path) else { return retry() }
         guard let receiver, receiver.isOpen else {
             // The connection has no reader any more. The end needs no answer, and an answer may find no way.
-            guard !piece.isEnd else { return breakOff() }
+            guard piece.count > 0 else { return breakOff() }
             guard network.isOpen(path.back) else { return retry() }
             network.after(path.back) { [weak sender] in sender?.reset(ECONNRESET) }
             return breakOff()
         }
-        note(piece.isEnd ? .end : .bytes(piece.count))
+        note(piece.count == 0 ? .end : .bytes(piece.count))
         trouble = nil
         pieces.removeFirst()
         underWay -= piece.count
         arrived += piece.count
-        if piece.isEnd { hasEnded = true }
+        if piece.count == 0 { ending = .arrived }
         if let next = pieces.first { expect(at: max(next.arrival, network.simulation.now)) }
         receiver.tell()
         sender?.tell()
@@ -170,15 +170,15 @@ final class Channel {
     // MARK: The reading end
 
     var hasInput: Bool { arrived > 0 }
+    var hasEnded: Bool { ending == .arrived }
 
     func read(into room: UnsafeMutableRawBufferPointer) -> Int {
         let count = min(room.count, arrived)
         room.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes.bytes.prefix(count)))
         bytes.discard(count)
         arrived -= count
-        let isWaiting = bytes.count > arrived + underWay
-        // The sender learns that there is room.
-        if isWaiting && !isBroken { network.after(path.back) { [weak self] in self?.send() } }
+        // A sender with more bytes learns that there is room.
+        if bytes.count > arrived + underWay && !isBroken { network.after(path.back) { [weak self] in self?.send() } }
         return count
     }
 }

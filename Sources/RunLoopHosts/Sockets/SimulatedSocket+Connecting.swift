@@ -64,7 +64,7 @@ extension SimulatedSocket {
             localAddress = try! Endpoint(own ?? address.hostText, port: table.choosePort())
         }
         state = .connecting
-        knock(at: other, tries: 0, pause: Self.firstPause)
+        knock(at: other, tries: 0)
         return failure(EINPROGRESS)
     }
 
@@ -81,24 +81,21 @@ extension SimulatedSocket {
     private static let mostTries = 7
 
     /// Asks for a connection, again and again if there is no answer.
-    private func knock(at other: SocketTable, tries: Int, pause: Duration) {
+    private func knock(at other: SocketTable, tries: Int) {
         let path = NetworkPath(from: table, to: other)
         network.after(path) { [weak self] in
             guard let self, case .connecting = state else { return }
-            guard network.isOpen(path), network.isOpen(path.back) else {
-                return knockAgain(at: other, tries, pause)
-            }
+            guard network.isOpen(path), network.isOpen(path.back) else { return knockAgain(at: other, tries) }
             guard let listener = other.listener(at: peerAddress) else {
                 return network.after(path.back) { [weak self] in self?.failToConnect(ECONNREFUSED) }
             }
-            guard listener.hasRoom else { return knockAgain(at: other, tries, pause) }
+            guard listener.hasRoom else { return knockAgain(at: other, tries) }
             listener.handshakes += 1
             network.after(path.back) { [weak self] in
                 guard let self, case .connecting = state else { return listener.handshakes -= 1 }
                 guard listener.isListening else {
                     // A machine that is down does not answer.
-                    return network.isOpen(path)
-                        ? failToConnect(ECONNREFUSED) : knockAgain(at: other, tries, pause)
+                    return network.isOpen(path) ? failToConnect(ECONNREFUSED) : knockAgain(at: other, tries)
                 }
                 let socket = join(listener)
                 note("connected \(localAddress) to \(peerAddress)")
@@ -111,13 +108,14 @@ extension SimulatedSocket {
         }
     }
 
-    private func knockAgain(at other: SocketTable, _ tries: Int, _ pause: Duration) {
+    private func knockAgain(at other: SocketTable, _ tries: Int) {
         _ = network.simulation.schedule(
-            at: network.simulation.now + pause, "a connection is tried again", from: nil, on: table.name
+            at: network.simulation.now + Self.firstPause * (1 << tries), "a connection is tried again", from: nil,
+            on: table.name
         ) { [weak self] in
             guard let self, case .connecting = state else { return }
             guard tries + 1 < Self.mostTries else { return failToConnect(ETIMEDOUT) }
-            knock(at: other, tries: tries + 1, pause: pause * 2)
+            knock(at: other, tries: tries + 1)
         }
     }
 

@@ -95,7 +95,6 @@ final class SimulatedSocket: OpenDescription, SocketCalls {
         let (there, back) = (Channel(network, from: self, to: other), Channel(network, from: other, to: self))
         (outgoing, incoming, other.incoming, other.outgoing) = (there, back, there, back)
         (state, other.state) = (.connected, .connected)
-        (peer, other.peer) = (other.table, table)
         return other
     }
 
@@ -154,8 +153,8 @@ final class SimulatedSocket: OpenDescription, SocketCalls {
         resetsWhenClosed = true
     }
 
-    /// The table of the machine that it is connected to.
-    private(set) var peer: SocketTable?
+    /// The machine that it was connected to.
+    var peer: NetworkNode? { outgoing?.path.to }
 
     /// Fails the socket, because the other side, or the way to it, has failed.
     func reset(_ reason: Int32) {
@@ -186,12 +185,11 @@ final class SimulatedSocket: OpenDescription, SocketCalls {
 
     func abort() {
         state = .closed
-        let other = outgoing?.receiver
-        guard let peer else { return }
-        let path = NetworkPath(from: table, to: peer)
-        outgoing?.breakOff()
+        guard let outgoing else { return }
+        outgoing.breakOff()
         incoming?.breakOff()
-        if network.isOpen(path) { network.after(path) { [weak other] in other?.reset(ECONNRESET) } }
+        guard network.isOpen(outgoing.path) else { return }
+        network.after(outgoing.path) { [weak other = outgoing.receiver] in other?.reset(ECONNRESET) }
     }
 
     /// Drops the socket because its machine has stopped, and notifies nobody.
@@ -205,9 +203,7 @@ final class SimulatedSocket: OpenDescription, SocketCalls {
 
     // MARK: Readiness
 
-    override var isPollable: Bool { true }
-
-    override var readiness: DescriptorEvents {
+    override var readiness: DescriptorEvents? {
         switch state {
         case .listening: return queue.isEmpty ? [] : .readable
         case .connecting, .closed: return []

@@ -1,5 +1,4 @@
 internal import Glibc
-internal import RunLoopCore
 internal import RunLoopUnix
 
 /// The sockets of a machine that are bound to its ports and paths: its side of the network.
@@ -25,13 +24,10 @@ final class SocketTable: NetworkNode {
         case path(String)
 
         init?(_ address: Endpoint) {
-            if let path = address.path {
-                guard !path.isEmpty else { return nil }
-                self = .path(path)
-            } else if let port = address.port {
-                self = .port(port)
-            } else {
-                return nil
+            switch (address.path, address.port) {
+            case (let path?, _) where !path.isEmpty: self = .path(path)
+            case (_, let port?): self = .port(port)
+            default: return nil
             }
         }
     }
@@ -42,7 +38,7 @@ final class SocketTable: NetworkNode {
     func reason(against address: Endpoint) -> Int32? {
         if let path = address.path {
             guard !path.isEmpty, !path.hasPrefix("@") else { return nil }
-            let reason = disk.check(newFileAt: Directories.absolute(path, from: "/"))
+            let reason = disk.reason(againstNewFileAt: Directories.absolute(path, from: "/"))
             return reason == EEXIST ? EADDRINUSE : reason
         }
         let isOwn = address.isWildcard || address.isLoopback || addresses.contains(address.hostText)
@@ -59,8 +55,8 @@ final class SocketTable: NetworkNode {
             guard files[path] == nil else { return nil }
             files[path] = SocketFile(device: 1, inode: nextFile)
             nextFile += 1
-        } else {
-            guard others.allSatisfy({ !$0.overlaps(socket) || ($0.reusesPort && socket.reusesPort) }) else { return nil }
+        } else if others.contains(where: { $0.overlaps(socket) && !($0.reusesPort && socket.reusesPort) }) {
+            return nil
         }
         bound[place] = others + [socket]
         return place
