@@ -30,7 +30,7 @@ final class FileEventQueue: OpenDescription {
         let file = disk.node(at: path)
         let directory = file == nil ? Directories.name(path) : nil
         if watches.contains(where: { $0.file === file && $0.directory == directory }) { return failure(EEXIST) }
-        if watches.isEmpty { disk.add(self) }
+        if watches.isEmpty { disk.state.queues.append(self) }
         lastNumber += 1
         watches.append(Watch(number: lastNumber, file: file, directory: directory, mask: mask))
         return lastNumber
@@ -43,7 +43,7 @@ final class FileEventQueue: OpenDescription {
     }
 
     override func close() {
-        disk.remove(self)
+        disk.state.queues.removeAll { $0 === self }
     }
 
     // MARK: Events

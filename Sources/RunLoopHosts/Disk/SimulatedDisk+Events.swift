@@ -1,14 +1,6 @@
 internal import Glibc
 
 extension SimulatedDisk {
-    func add(_ queue: FileEventQueue) {
-        state.queues.append(queue)
-    }
-
-    func remove(_ queue: FileEventQueue) {
-        state.queues.removeAll { $0 === queue }
-    }
-
     /// Reports an event of a name.
     func tell(_ kind: Int32, at path: String, cookie: UInt32 = 0) {
         guard !state.queues.isEmpty else { return }

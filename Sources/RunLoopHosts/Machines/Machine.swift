@@ -14,7 +14,7 @@ final class Machine {
     /// The largest number of processes.
     var mostProcesses = Int.max
     /// The running processes, and the ended ones that no parent has reaped; by number.
-    private(set) var processes: [Process] = []
+    var processes: [Process] = []
     private var lastProcess: Int32 = 1
 
     init(_ name: String, addresses: [String], _ clock: MachineClock, on network: Network) {
@@ -37,14 +37,6 @@ final class Machine {
     func newProcessIdentifier() -> Int32 {
         lastProcess += 1
         return lastProcess
-    }
-
-    func add(_ process: Process) {
-        processes.append(process)
-    }
-
-    func remove(_ process: Process) {
-        processes.removeAll { $0 === process }
     }
 
     /// Ends the remaining processes of a service.

@@ -64,11 +64,7 @@ extension Process {
     func rename(_ path: String, to newPath: String) -> Int32 { disk.rename(absolute(path), to: absolute(newPath)) }
 
     func removeFile(at path: String) -> Int32 {
-        guard machine.sockets.files[path] == nil else {
-            machine.sockets.removeFile(at: path)
-            return 0
-        }
-        return disk.remove(absolute(path))
+        machine.sockets.files.removeValue(forKey: path) == nil ? disk.remove(absolute(path)) : 0
     }
 
     func syncDirectory(_ path: String) -> Int32 { disk.syncDirectory(absolute(path)) }

@@ -77,7 +77,7 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
         WorldSystem.calls.set(self, in: world)
         HostResolver.finder.set({ [unowned network] in network.find($0) }, in: world)
         self.world = world
-        machine.add(self)
+        machine.processes.append(self)
         thread = world.startMain(ended: { [self] in hasEnded(.exited(view?.exitCode ?? 0)) }, setUp: program)
     }
 
@@ -129,7 +129,7 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     func reap() {
         isReaped = true
         parent?.children.removeAll { $0 === self }
-        machine.remove(self)
+        machine.processes.removeAll { $0 === self }
         guard let world, !world.isKilled else { return }
         // When its last thread has ended.
         let simulation = machine.network.simulation

@@ -8,21 +8,19 @@ extension SimulatedSocket {
 
     func bind(to address: Endpoint) -> Int32 {
         guard address.family == family else { return failure(EAFNOSUPPORT) }
-        guard place == nil else { return failure(EINVAL) }
+        guard !isBound else { return failure(EINVAL) }
         if let reason = table.reason(against: address) { return failure(reason) }
         let former = localAddress
         localAddress = address.port == 0 ? address.with(port: table.choosePort()) : address
-        place = table.bind(self)
-        guard place != nil else {
-            localAddress = former
-            return failure(EADDRINUSE)
-        }
-        return 0
+        isBound = table.bind(self)
+        if isBound { return 0 }
+        localAddress = former
+        return failure(EADDRINUSE)
     }
 
     func listen(backlog: Int32) -> Int32 {
-        if place == nil, family != AF_UNIX { _ = bind(to: localAddress) }
-        guard place != nil else { return failure(EINVAL) }
+        if !isBound, family != AF_UNIX { _ = bind(to: localAddress) }
+        guard isBound else { return failure(EINVAL) }
         state = .listening(backlog: max(1, Int(backlog)))
         return 0
     }

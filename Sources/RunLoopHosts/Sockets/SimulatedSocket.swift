@@ -21,7 +21,7 @@ final class SimulatedSocket: OpenDescription, SocketCalls {
     var state = State.new
     var localAddress: Endpoint
     var peerAddress: Endpoint
-    var place: SocketTable.Place?
+    var isBound = false
     private var options: [Int64: Int32] = [:]
 
     /// Established connections that were not yet accepted.
@@ -35,19 +35,12 @@ final class SimulatedSocket: OpenDescription, SocketCalls {
 
     init(_ family: Int32, in table: SocketTable) {
         (self.family, self.table) = (family, table)
-        localAddress = Self.unbound(family)
+        localAddress =
+            family == AF_UNIX ? .unnamed : try! Endpoint(family == AF_INET6 ? "::" : "0.0.0.0", port: 0)
         peerAddress = localAddress
     }
 
     var network: Network { table.network }
-
-    private static func unbound(_ family: Int32) -> Endpoint {
-        switch family {
-        case AF_INET6: try! Endpoint("::", port: 0)
-        case AF_INET: try! Endpoint("0.0.0.0", port: 0)
-        default: Endpoint.unnamed
-        }
-    }
 
     var isSocket: Bool { true }
     var isOpen: Bool { if case .closed = state { false } else { true } }
@@ -172,7 +165,7 @@ final class SimulatedSocket: OpenDescription, SocketCalls {
     override func close() {
         let former = state
         state = .closed
-        if let place { table.unbind(self, from: place) }
+        if isBound { table.unbind(self) }
         switch former {
         case .listening:
             for socket in queue { socket.abort() }

@@ -8,7 +8,7 @@ final class SocketTable: NetworkNode {
     /// The bound sockets, by place; several at one place if all of them allow it.
     private var bound: [Place: [SimulatedSocket]] = [:]
     /// The paths at which sockets were bound: a path stays when its socket is closed.
-    private(set) var files: [String: SocketFile] = [:]
+    var files: [String: SocketFile] = [:]
     private var nextFile: UInt64 = 1
     private var nextPort: UInt16 = 49_152
 
@@ -19,7 +19,7 @@ final class SocketTable: NetworkNode {
     }
 
     /// The place at which a socket is bound.
-    enum Place: Hashable {
+    private enum Place: Hashable {
         case port(UInt16)
         case path(String)
 
@@ -47,22 +47,23 @@ final class SocketTable: NetworkNode {
 
     /// Binds a socket to the place of its local address.
     ///
-    /// - Returns: the place; `nil` if it is taken.
-    func bind(_ socket: SimulatedSocket) -> Place? {
-        guard let place = Place(socket.localAddress) else { return nil }
+    /// - Returns: `false` if the place is taken.
+    func bind(_ socket: SimulatedSocket) -> Bool {
+        guard let place = Place(socket.localAddress) else { return false }
         let others = bound[place, default: []]
         if case .path(let path) = place {
-            guard files[path] == nil else { return nil }
+            guard files[path] == nil else { return false }
             files[path] = SocketFile(device: 1, inode: nextFile)
             nextFile += 1
         } else if others.contains(where: { $0.overlaps(socket) && !($0.reusesPort && socket.reusesPort) }) {
-            return nil
+            return false
         }
         bound[place] = others + [socket]
-        return place
+        return true
     }
 
-    func unbind(_ socket: SimulatedSocket, from place: Place) {
+    func unbind(_ socket: SimulatedSocket) {
+        guard let place = Place(socket.localAddress) else { return }
         bound[place]?.removeAll { $0 === socket }
         // A name in the abstract namespace is no file.
         if case .path(let path) = place, path.hasPrefix("@") { files[path] = nil }
@@ -73,10 +74,6 @@ final class SocketTable: NetworkNode {
             nextPort = nextPort == .max ? 49_152 : nextPort + 1
         } while bound[.port(nextPort)]?.isEmpty == false
         return nextPort
-    }
-
-    func removeFile(at path: String) {
-        files[path] = nil
     }
 
     /// Forgets the sockets, because the machine has stopped. A path stays, a name in the abstract namespace does not.
