@@ -22,7 +22,7 @@ final class FileNode {
     private var durable: [UInt8] = []
     /// The changes since the last sync.
     private(set) var changes: [Change] = []
-    /// The owner of the lock, if it is locked.
+    /// The open file that has the lock.
     weak var lock: AnyObject?
     /// The number of times that it is open.
     var openings = 0

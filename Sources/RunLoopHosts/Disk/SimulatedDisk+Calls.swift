@@ -53,17 +53,6 @@ extension SimulatedDisk {
 
     func isDirectory(_ path: String) -> Bool { state.directories.contains(path) }
 
-    /// - Parameter owner: the open file that takes the lock.
-    func lock(_ node: FileNode, by owner: AnyObject) -> Int32 {
-        guard node.lock ?? owner === owner else { return failure(EWOULDBLOCK) }
-        node.lock = owner
-        return 0
-    }
-
-    func unlock(_ node: FileNode, by owner: AnyObject) {
-        if node.lock === owner { node.lock = nil }
-    }
-
     func node(at path: String) -> FileNode? { state.names[Directories.name(path)] }
 
     private func change(_ change: NameChange, in directory: String) {
@@ -156,12 +145,5 @@ extension SimulatedDisk {
         for (directory, change) in state.changes where directory == name { change.apply(to: &state.durableNames) }
         state.changes.removeAll { $0.directory == name }
         return 0
-    }
-
-    func close(_ node: FileNode, isWritable: Bool, by owner: AnyObject) {
-        unlock(node, by: owner)
-        node.openings -= 1
-        if isWritable { tell(IN_CLOSE_WRITE, node) }
-        tellIfGone(node)
     }
 }

@@ -15,11 +15,8 @@ extension Process {
         return descriptors.add(OpenFile(node, on: disk, access: flags & O_ACCMODE))
     }
 
-    func lock(_ descriptor: Int32) -> Int32 { file(descriptor).map { disk.lock($0.node, by: $0) } ?? -1 }
-
-    func unlock(_ descriptor: Int32) {
-        if let file = file(descriptor) { disk.unlock(file.node, by: file) }
-    }
+    func lock(_ descriptor: Int32) -> Int32 { file(descriptor)?.lock() ?? -1 }
+    func unlock(_ descriptor: Int32) { file(descriptor)?.unlock() }
 
     func leads(_ path: String, to descriptor: Int32) -> Bool {
         file(descriptor).map { disk.node(at: path) === $0.node } ?? false
