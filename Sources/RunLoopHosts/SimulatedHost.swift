@@ -1,4 +1,3 @@
-internal import RunLoopCore
 public import RunLoopKit
 internal import RunLoopSimulation
 public import RunLoopUnix
@@ -8,19 +7,18 @@ public import RunLoopUnix
 public final class SimulatedHost: Sendable {
     /// Its name.
     public let name: String
-    // Unsafe, but only the thread whose turn it is uses it.
+    // Unsafe, but only the thread whose turn it is uses them.
     nonisolated(unsafe) let machine: Machine
+    nonisolated(unsafe) var state = State()
     /// The program of its process; `nil` on the host of the test's own threads.
     private let program: (@Sendable (RunLoop) throws -> Void)?
-    private let service: Service?
+    let service: Service?
     private let mayFail: Bool
     /// The test itself, on its own host.
-    private let test: HostProcess?
-    private let network: Network
-    private let state = Locked(State())
+    private let test: Process?
 
-    private struct State {
-        var process: HostProcess?
+    struct State {
+        var process: Process?
         /// The number of processes started so far.
         var lives = 0
         var ending: Ending?
@@ -29,22 +27,19 @@ public final class SimulatedHost: Sendable {
         var starvation: Appointment?
     }
 
+    /// - Parameters:
+    ///   - test: the process of the test, on its own host.
+    ///   - program: the program on other hosts.
     init(
-        _ machine: Machine, on network: Network, _ service: Service?, mayFail: Bool,
-        _ program: @escaping @Sendable (RunLoop) throws -> Void
+        _ machine: Machine, _ service: Service? = nil, mayFail: Bool = false, test: Process? = nil,
+        _ program: (@Sendable (RunLoop) throws -> Void)? = nil
     ) {
-        (name, self.mayFail) = (machine.name, mayFail)
-        (self.machine, self.network, self.service, self.program, test) = (machine, network, service, program, nil)
-    }
-
-    /// The host of the test's own threads.
-    init(_ test: HostProcess, on network: Network) {
-        (name, mayFail) = (test.machine.name, false)
-        (machine, self.network, service, program, self.test) = (test.machine, network, nil, nil, test)
+        (name, self.machine, self.service, self.mayFail) = (machine.name, machine, service, mayFail)
+        (self.test, self.program) = (test, program)
     }
 
     /// Its addresses, in digits.
-    public var addresses: [String] { machine.addresses }
+    public var addresses: [String] { machine.sockets.addresses }
 
     /// Its disk.
     public var disk: SimulatedDisk { machine.disk }
@@ -52,7 +47,7 @@ public final class SimulatedHost: Sendable {
     // MARK: Start and end
 
     /// Whether its process runs.
-    public var isRunning: Bool { state.withLock { $0.process != nil } }
+    public var isRunning: Bool { state.process != nil }
 
     /// The reason why a process ended.
     public enum Ending: Sendable {
@@ -69,59 +64,51 @@ public final class SimulatedHost: Sendable {
     }
 
     /// The reason why its last process ended; `nil` while the present one runs.
-    public var ending: Ending? { state.withLock { $0.ending } }
+    public var ending: Ending? { state.ending }
 
     /// The remote of its process's main loop, with which other threads, such as that of a test, can run a block there;
     /// `nil` if no process runs.
-    public var remote: RunLoop.Remote? { state.withLock { $0.process?.remote } }
+    public var remote: RunLoop.Remote? { state.process?.remote }
 
     /// Starts its program anew, in a new process, at the present time of its clock. Does nothing while a process runs,
     /// or on the host of the test.
     public func start() {
-        guard let program, !isRunning, !network.isOver else { return }
-        machine.isUp = true
-        let life = state.withLock { state in
-            state.lives += 1
-            state.ending = nil
-            return state.lives
-        }
-        let console = StandardStream { [self] in network.surroundings.note(name, "wrote \($0)") }
-        let process = HostProcess(
-            machine.newProcessIdentifier(), on: machine, network, environment: service?.environment ?? [:],
-            streams: [StandardStream(), console, console])
-        if service != nil { process.system.manager = { [weak self] in self?.take($0) } }
-        network.surroundings.note(name, "started")
-        state.withLock { $0.process = process }
+        guard let program, !isRunning, !machine.network.isOver else { return }
+        machine.sockets.isUp = true
+        state.lives += 1
+        state.ending = nil
+        let console = StandardStream { [machine] in machine.note("wrote \($0)") }
+        let process = Process(
+            on: machine, environment: service?.environment ?? [:], streams: [StandardStream(), console, console])
+        if service != nil { process.manager = { [weak self] in self?.take($0) } }
+        machine.note("started")
+        state.process = process
         process.endHandler = { [self] in hasEnded($0) }
-        process.start(named: name, life: life) { [self] loop in
+        process.start(named: name, life: state.lives) { [self] loop in
             do {
                 try program(loop)
             } catch {
-                network.surroundings.note(name, "failed: \(error)")
-                if !mayFail { network.surroundings.simulation.noteFailure(of: name, error) }
-                state.withLock { $0.ending = .failed(error) }
+                machine.note("failed: \(error)")
+                if !mayFail { machine.network.simulation.noteFailure(of: name, error) }
+                state.ending = .failed(error)
                 loop.endAllRuns()
             }
         }
     }
 
     private func hasEnded(_ status: ChildProcess.ExitStatus) {
-        switch (ending, status) {
-        case (let ending?, _): forgetProcess(ending)
-        case (nil, .signalled(let signal, _)): forgetProcess(.killed(signal))
-        case (nil, _): forgetProcess(.returned)
+        if case .signalled(let signal, _) = status {
+            forgetProcess(ending ?? .killed(signal))
+        } else {
+            forgetProcess(ending ?? .returned)
         }
         // A service manager ends the remaining processes of a service.
         if service != nil { machine.killAll() }
     }
 
     private func forgetProcess(_ ending: Ending) {
-        state.withLock { state in
-            state.process = nil
-            state.ending = ending
-            state.starvation?.callOff()
-            state.starvation = nil
-        }
+        (state.process, state.ending) = (nil, ending)
+        state.starvation?.callOff()
     }
 
     /// Stops the machine where it is, as a loss of power does: its threads run nothing more, its connections are gone
@@ -129,16 +116,15 @@ public final class SimulatedHost: Sendable {
     /// the host itself the call does not return.
     public func crash() {
         require(program != nil, "the test itself runs on this host; crash another one")
-        guard machine.isUp else { return }
-        machine.isUp = false
-        network.surroundings.note(name, "crashed")
+        guard machine.sockets.isUp else { return }
+        machine.note("crashed")
         if isRunning { forgetProcess(.crashed) }
-        machine.stop()
+        machine.crash()
     }
 
     func resetConnections(to other: Machine) {
-        test?.system.resetConnections(to: other)
-        for case let process as HostProcess in machine.processes { process.system.resetConnections(to: other) }
+        test?.resetConnections(to: other)
+        for process in machine.processes { process.resetConnections(to: other) }
     }
 
     // MARK: Programs and processes
@@ -180,7 +166,7 @@ public final class SimulatedHost: Sendable {
     /// The processes of the host, by number.
     public var processes: [RunningProcess] {
         machine.processes.map {
-            RunningProcess(identifier: $0.identifier, command: $0.command, isZombie: $0.status != nil)
+            RunningProcess(identifier: $0.processIdentifier, command: $0.command, isZombie: $0.status != nil)
         }
     }
 
@@ -192,73 +178,7 @@ public final class SimulatedHost: Sendable {
     ///
     /// - Precondition: not a signal that stops a process, such as SIGSTOP, which is not simulated.
     public func send(_ signal: Signal) {
-        state.withLock(\.process)?.take(signal.rawValue)
-    }
-
-    // MARK: The service manager
-
-    /// The care of a service manager for a process, as systemd's for a unit of `Type=notify`. A value and `Sendable`.
-    public struct Service: Sendable, Hashable {
-        /// How long it waits for a sign of life before it ends the process; `nil`, the default, for ever.
-        public var watchdogPeriod: Duration?
-
-        /// Creates a service.
-        public init(watchdogPeriod: Duration? = nil) {
-            require(watchdogPeriod ?? .seconds(1) > .zero, "a watchdog's period is more than zero")
-            self.watchdogPeriod = watchdogPeriod
-        }
-
-        fileprivate var environment: [String: String] {
-            var variables = ["NOTIFY_SOCKET": "@service-manager"]
-            if let watchdogPeriod { variables["WATCHDOG_USEC"] = "\(watchdogPeriod.saturatedNanoseconds / 1_000)" }
-            return variables
-        }
-    }
-
-    /// A message from a process to its service manager. A value and `Sendable`.
-    public struct Message: Sendable, Hashable, CustomStringConvertible {
-        /// The time of the message.
-        public let instant: RunLoop.Instant
-        /// Its lines, for example `READY=1`.
-        public let text: String
-
-        /// For example `1.500000000 READY=1`.
-        public var description: String { "\(instant) \(text)" }
-    }
-
-    /// The messages of its processes to the service manager, except signs of life.
-    public var messages: [Message] { state.withLock { $0.messages } }
-
-    private func take(_ text: String) {
-        let now = network.surroundings.now
-        guard text == "WATCHDOG=1" else {
-            state.withLock { $0.messages.append(Message(instant: now, text: text)) }
-            network.surroundings.note(name, text)
-            // READY=1 counts as the first sign of life.
-            if text.split(separator: "\n").contains("READY=1") { expectLife() }
-            return
-        }
-        expectLife()
-    }
-
-    private func expectLife() {
-        guard let period = service?.watchdogPeriod else { return }
-        let starvation = network.surroundings.schedule(
-            at: network.surroundings.now + period, "the watchdog's time is up", on: name
-        ) { [weak self] in
-            self?.starve()
-        }
-        state.withLock { state in
-            state.starvation?.callOff()
-            state.starvation = starvation
-        }
-    }
-
-    private func starve() {
-        guard let process = state.withLock({ $0.process }) else { return }
-        network.surroundings.note(name, "starved its watchdog")
-        state.withLock { $0.ending = .starvedWatchdog }
-        process.end(by: .abort)
+        state.process?.take(signal.rawValue)
     }
 
     // MARK: The wall clock

@@ -1,5 +1,4 @@
 internal import Glibc
-internal import RunLoopCore
 public import RunLoopKit
 public import RunLoopSimulation
 package import RunLoopUnix
@@ -30,10 +29,11 @@ package import RunLoopUnix
 /// A simulation has one network. Use it from the simulation's threads; it is `Sendable`.
 public final class SimulatedNetwork: Sendable {
     let network: Network
-    private let testProcess: HostProcess
-    private var testSystem: HostSystem { testProcess.system }
+    // Unsafe, but only the thread whose turn it is uses it.
+    private nonisolated(unsafe) var machines: [Machine]
+    private let testProcess: Process
     /// The system of the test's host.
-    package var system: any SystemCalls & SimulatedDescriptors { testSystem }
+    package var system: any SystemCalls & SimulatedDescriptors { testProcess }
 
     private static let ofWorld = WorldLocal<SimulatedNetwork?> { _ in nil }
 
@@ -44,18 +44,17 @@ public final class SimulatedNetwork: Sendable {
     ///
     /// - Precondition: on the thread of `withSimulation`, which has opened no socket yet; a simulation has one network.
     public init(_ simulation: Simulation) {
-        let surroundings = Surroundings(simulation)
-        network = Network(surroundings)
-        let machine = Machine("test", addresses: Self.usualAddresses(1), simulation.clock, surroundings)
-        testProcess = HostProcess(getpid(), on: machine, network, mostDescriptors: .max)
-        test = SimulatedHost(testProcess, on: network)
+        network = Network(simulation)
+        let machine = Machine("test", addresses: Self.usualAddresses(1), simulation.clock, on: network)
+        machines = [machine]
+        testProcess = Process(getpid(), on: machine, mostDescriptors: .max)
+        test = SimulatedHost(machine, test: testProcess)
         simulation.nameTest(test.name)
         let loop = simulation.loop
         let world = loop.world
         require(Self.ofWorld[world] == nil, "a simulation has one network; add your hosts to that")
         // It lives as long as the simulation: connections may outlive the program that made the network.
         Self.ofWorld.set(self, in: world)
-        network.add(test.machine, addresses: test.addresses)
         simulation.add(system, for: loop)
         WorldSystem.set(system, for: loop)
         HostResolver.finder.set({ [unowned network] in network.find($0) }, in: world)
@@ -63,6 +62,7 @@ public final class SimulatedNetwork: Sendable {
 
     deinit {
         network.letGo()
+        for machine in machines { machine.letGo() }
     }
 
     // MARK: Hosts
@@ -87,15 +87,13 @@ public final class SimulatedNetwork: Sendable {
         _ name: String, addresses: [String]? = nil, service: SimulatedHost.Service? = nil, mayFail: Bool = false,
         program: @escaping @Sendable (RunLoop) throws -> Void
     ) -> SimulatedHost {
-        let number = network.machines.count + 1
-        require(
-            network.machines.allSatisfy { $0.name != name }, "two hosts have the name \(name); give each one its own")
+        let number = machines.count + 1
+        require(machines.allSatisfy { $0.name != name }, "two hosts have the name \(name); give each one its own")
         require(number < 1 << 16, "a network has at most 65,535 hosts")
         let machine = Machine(
-            name, addresses: addresses ?? Self.usualAddresses(number),
-            network.surroundings.simulation.makeClock(), network.surroundings)
-        network.add(machine, addresses: machine.addresses)
-        let host = SimulatedHost(machine, on: network, service, mayFail: mayFail, program)
+            name, addresses: addresses ?? Self.usualAddresses(number), network.simulation.makeClock(), on: network)
+        machines.append(machine)
+        let host = SimulatedHost(machine, service, mayFail: mayFail, program)
         host.start()
         return host
     }
@@ -105,7 +103,7 @@ public final class SimulatedNetwork: Sendable {
     }
 
     /// Makes two connected descriptors on the test's host.
-    package func makeSocketPair() -> (Int32, Int32) { testSystem.makePair() }
+    package func makeSocketPair() -> (Int32, Int32) { testProcess.makePair() }
 
     // MARK: Links
 
@@ -127,7 +125,7 @@ public final class SimulatedNetwork: Sendable {
     /// Links two hosts, in one direction. Bytes that are under way already arrive as they would have.
     public func setLink(_ link: NetworkLink, from one: SimulatedHost, to other: SimulatedHost) {
         link.check()
-        network.links[NetworkPath(from: one.machine, to: other.machine)] = link
+        network.links[one.machine.path(to: other.machine)] = link
     }
 
     // MARK: Faults
@@ -136,12 +134,12 @@ public final class SimulatedNetwork: Sendable {
     /// link is healed. If it is cut for longer than a quarter of an hour, connections with unsent bytes fail with
     /// `ETIMEDOUT`.
     public func cut(from one: SimulatedHost, to other: SimulatedHost) {
-        cut(NetworkPath(from: one.machine, to: other.machine))
+        cut(from: one.machine, to: other.machine)
     }
 
-    private func cut(_ path: NetworkPath) {
-        network.cuts.insert(path)
-        network.surroundings.note(path.from.name, "cut to \(path.to.name)")
+    private func cut(from one: Machine, to other: Machine) {
+        network.cuts.insert(one.path(to: other))
+        one.note("cut to \(other.name)")
     }
 
     /// Cuts the link of two hosts, in both directions.
@@ -152,11 +150,10 @@ public final class SimulatedNetwork: Sendable {
 
     /// Cuts all links between these hosts and all others, in both directions.
     public func partition(_ group: [SimulatedHost]) {
-        for other in network.machines where !group.contains(where: { $0.machine === other }) {
+        for other in machines where !group.contains(where: { $0.machine === other }) {
             for host in group {
-                let path = NetworkPath(from: host.machine, to: other)
-                cut(path)
-                cut(path.back)
+                cut(from: host.machine, to: other)
+                cut(from: other, to: host.machine)
             }
         }
     }
@@ -165,15 +162,15 @@ public final class SimulatedNetwork: Sendable {
     public func heal() {
         guard !network.cuts.isEmpty else { return }
         network.cuts.removeAll()
-        network.surroundings.note("network", "healed")
+        network.simulation.note("healed", of: "network")
     }
 
     /// Heals the link of two hosts, in both directions.
     public func heal(between one: SimulatedHost, and other: SimulatedHost) {
-        let path = NetworkPath(from: one.machine, to: other.machine)
+        let path = one.machine.path(to: other.machine)
         network.cuts.remove(path)
         network.cuts.remove(path.back)
-        network.surroundings.note(one.name, "healed to \(other.name)")
+        one.machine.note("healed to \(other.name)")
     }
 
     /// Resets the connections between two hosts, at both ends, as a middlebox that has lost its table does: each end

@@ -227,4 +227,40 @@ struct SocketCallTests {
             }
         }
     }
+
+    @Test("descriptors of the real system can be used beside those of a simulated process")
+    func descriptorsOfTheSystem() throws {
+        try withSimulation { simulation in
+            let system = SimulatedNetwork(simulation).system
+            let real = RealSystem.shared
+            let (listener, client) = (real.socket(AF_INET), real.socket(AF_INET))
+            defer { for descriptor in [listener, client] { system.close(descriptor) } }
+            #expect(system.isSocket(listener) && system.option(listener, SOL_SOCKET, SO_TYPE) == 1)
+            let isSimulated = try system.check(listener)
+            let anyPort = try Endpoint("127.0.0.1", port: 0)
+            #expect(!isSimulated && system.bind(listener, to: anyPort) == 0)
+            #expect(system.listen(listener, backlog: 1) == 0)
+            let address = system.localAddress(of: listener)
+            #expect(address.port != 0 && "\(address)" == "\(real.localAddress(of: listener))")
+            _ = system.connect(client, to: address)
+            var peer = Endpoint.unnamed
+            var server: Int32 = -1
+            let isAccepted = eventually {
+                server = system.accept(listener, peer: &peer)
+                return server >= 0
+            }
+            #expect(isAccepted && "\(peer)" == "\(real.localAddress(of: client))")
+            let copy = system.duplicate(server)
+            system.close(server)
+            var bytes: [UInt8] = [1, 2, 3]
+            #expect(bytes.withUnsafeBytes { system.send(client, $0) } == 3)
+            #expect(eventually { system.hasInput(copy) })
+            system.endWriting(client)
+            #expect(bytes.withUnsafeMutableBytes { system.read(copy, into: $0) } == 3)
+            #expect(eventually { bytes.withUnsafeMutableBytes { system.read(copy, into: $0) } == 0 })
+            system.resetWhenClosed(copy)
+            system.close(copy)
+            #expect(eventually { bytes.withUnsafeBytes { system.write(client, $0) } < 0 })
+        }
+    }
 }

@@ -1,4 +1,3 @@
-import Glibc
 import RunLoopHosts
 import RunLoopKit
 import RunLoopSimulation
@@ -9,26 +8,20 @@ import Testing
 @testable import RunLoopTLS
 @testable import RunLoopUnix
 
-/// A transport for a connection.
-enum Ground: CaseIterable, CustomTestStringConvertible {
-    case memory, memoryOfOneByte, sockets, pipes, link, poorLink, tlsInMemory, tlsOnSockets, tlsOnPoorLink
+/// A transport for a connection, in memory, of the system, or of a simulated network.
+indirect enum Ground: Sendable, Equatable, CustomTestStringConvertible {
+    case plain(StreamKind), link, poorLink, tls(Ground)
+
+    static let all =
+        StreamKind.allCases.map(Ground.plain)
+        + [.link, .poorLink, .tls(.plain(.memory)), .tls(.plain(.sockets)), .tls(.poorLink)]
 
     var testDescription: String { "\(self)" }
 
     func makePair(in simulation: Simulation) throws -> (any ByteStream, any ByteStream) {
         let loop = simulation.loop
         switch self {
-        case .memory: return MemoryStream.pair()
-        case .memoryOfOneByte: return MemoryStream.pair(capacity: 1)
-        case .sockets:
-            let (one, other) = makeSockets()
-            return (DescriptorStream(one, on: loop), DescriptorStream(other, on: loop))
-        case .pipes:
-            let (there, back) = (makePipe(), makePipe())
-            return (
-                DescriptorStream(input: back.read, output: there.write, on: loop),
-                DescriptorStream(input: there.read, output: back.write, on: loop)
-            )
+        case .plain(let kind): return kind.makePair(on: loop)
         case .link, .poorLink:
             let network = SimulatedNetwork(simulation)
             if self == .poorLink {
@@ -39,9 +32,7 @@ enum Ground: CaseIterable, CustomTestStringConvertible {
             }
             let (one, other) = network.makeSocketPair()
             return (DescriptorStream(one, on: loop), DescriptorStream(other, on: loop))
-        case .tlsInMemory: return try encrypt(Ground.memory.makePair(in: simulation))
-        case .tlsOnSockets: return try encrypt(Ground.sockets.makePair(in: simulation))
-        case .tlsOnPoorLink: return try encrypt(Ground.poorLink.makePair(in: simulation))
+        case .tls(let ground): return try encrypt(ground.makePair(in: simulation))
         }
     }
 
@@ -69,14 +60,14 @@ private final class Talker {
 struct StreamConformanceTests {
     @Test(
         "random writes, pauses and modes on both sides: all that was written arrives, and both ends are ends",
-        arguments: Ground.allCases, 0..<5)
+        arguments: Ground.all, 0..<5)
     func conversations(ground: Ground, round: UInt64) throws {
         let seed = UInt64.random(in: 0...UInt64(UInt32.max)) << 8 | round
         try withSimulation { simulation in
             var random = SeededGenerator(seed: seed)
             let loop = simulation.loop
             let (one, other) = try ground.makePair(in: simulation)
-            let most = ground == .memoryOfOneByte ? 50 : 60_000
+            let most = ground == .plain(.memoryOfOneByte) ? 50 : 60_000
             let talkers = try zip([one, other], [RunLoop.Modes.tracking, .common]).map { stream, modes in
                 var limits = Connection.Limits()
                 limits.highWatermark = Int.random(in: 0..<most, using: &random)
@@ -152,7 +143,7 @@ struct StreamConformanceTests {
 
     @Test(
         "two sides that both write before they read get through if reading does not wait for writing",
-        arguments: Ground.allCases.filter { $0 != .memoryOfOneByte })
+        arguments: Ground.all.filter { $0 != .plain(.memoryOfOneByte) })
     func bothWays(ground: Ground) throws {
         try withSimulation { simulation in
             let (one, other) = try ground.makePair(in: simulation)

@@ -6,55 +6,57 @@ internal import RunLoopSimulation
 /// even those of several processes.
 class OpenDescription {
     private var holders = 0
-    /// The watches, each with the system through which it came.
-    private var watches: [(watch: DescriptorWatch, system: AnyObject)] = []
+    /// The watches, each with the process to which its descriptor belongs.
+    private var watches: [(watch: DescriptorWatch, process: AnyObject)] = []
 
-    /// Whether a loop can wait for it.
-    var isPollable: Bool { false }
-    var readiness: DescriptorEvents { [] }
-
-    func read(into room: UnsafeMutableRawBufferPointer) -> Int { Int(fail(EINVAL)) }
-    func write(_ bytes: UnsafeRawBufferPointer) -> Int { Int(fail(EINVAL)) }
+    /// The events that it is ready for; `nil` if no loop can wait for it.
+    var readiness: DescriptorEvents? { nil }
+    func read(into room: UnsafeMutableRawBufferPointer) -> Int { failure(EINVAL) }
+    func write(_ bytes: UnsafeRawBufferPointer) -> Int { failure(EINVAL) }
+    func send(_ bytes: UnsafeRawBufferPointer) -> Int { write(bytes) }
+    /// Makes it non-blocking, as simulated ones are.
+    func prepare() {}
     /// Called when no descriptor refers to it any more.
     func close() {}
 
-    final func fail(_ reason: Int32) -> Int32 {
-        errno = reason
-        return -1
-    }
-
     // MARK: Descriptors
 
-    final func hold() {
-        holders += 1
-    }
+    final func hold() { holders += 1 }
 
     /// Releases a descriptor that a process has closed.
-    final func letGo(_ descriptor: Int32, of system: AnyObject) {
-        watches.removeAll { $0.system === system && $0.watch.descriptor == descriptor }
+    final func letGo(_ descriptor: Int32, of process: AnyObject) {
+        watches.removeAll { $0.process === process && $0.watch.descriptor == descriptor }
         holders -= 1
         if holders == 0 { close() }
     }
 
     // MARK: Watches
 
-    final func begin(_ watch: DescriptorWatch, of system: AnyObject) {
-        watches.append((watch, system))
-        watch.note(readiness)
+    final func begin(_ watch: DescriptorWatch, of process: AnyObject) {
+        watches.append((watch, process))
+        watch.note(readiness ?? [])
     }
 
-    final func end(_ watch: DescriptorWatch) {
-        watches.removeAll { $0.watch === watch }
-    }
+    final func end(_ watch: DescriptorWatch) { watches.removeAll { $0.watch === watch } }
 
     /// Notes the present readiness, which may have changed.
     final func tell() {
-        let readiness = readiness
+        guard let readiness else { return }
         for (watch, _) in watches { watch.note(readiness) }
     }
 
     /// Forgets the watches, when its machine has stopped.
-    final func forgetWatches() {
-        watches.removeAll()
-    }
+    final func forgetWatches() { watches.removeAll() }
+}
+
+/// Returns -1, as system calls do, with a reason in `errno`.
+func failure<Number: SignedInteger>(_ reason: Int32) -> Number {
+    errno = reason
+    return -1
+}
+
+/// Returns `nil`, with a reason in `errno`.
+func failure<Result>(_ reason: Int32) -> Result? {
+    errno = reason
+    return nil
 }

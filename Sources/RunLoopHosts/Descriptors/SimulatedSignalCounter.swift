@@ -1,5 +1,4 @@
 internal import RunLoopCore
-internal import RunLoopSimulation
 internal import RunLoopUnix
 
 /// Counts the signals of one kind that a simulated process receives.
@@ -38,6 +37,5 @@ final class SimulatedSignalCounter: OpenDescription, SignalCounter {
 
     // MARK: Readiness
 
-    override var isPollable: Bool { true }
-    override var readiness: DescriptorEvents { count > 0 || isPrimed ? .readable : [] }
+    override var readiness: DescriptorEvents? { count > 0 || isPrimed ? .readable : [] }
 }

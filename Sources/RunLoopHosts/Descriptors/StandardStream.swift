@@ -9,9 +9,7 @@ final class StandardStream: OpenDescription {
         self.output = output
     }
 
-    override var isPollable: Bool { true }
-    override var readiness: DescriptorEvents { [.readable, .writable] }
-
+    override var readiness: DescriptorEvents? { [.readable, .writable] }
     override func read(into room: UnsafeMutableRawBufferPointer) -> Int { 0 }
 
     override func write(_ bytes: UnsafeRawBufferPointer) -> Int {

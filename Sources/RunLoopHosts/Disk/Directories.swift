@@ -32,6 +32,11 @@ struct Directories {
         return "/" + parts.joined(separator: "/")
     }
 
+    /// The path from the root of a path in a directory.
+    static func absolute(_ path: String, from directory: String) -> String {
+        path.hasPrefix("/") ? path : directory.hasSuffix("/") ? directory + path : "\(directory)/\(path)"
+    }
+
     /// The directory of a path's last component.
     static func parent(of path: String) -> String {
         let name = name(path)

@@ -3,14 +3,17 @@ internal import RunLoopCore
 internal import RunLoopUnix
 
 /// The watches of a file watcher of a simulated process, and their pending events: the kernel's inotify instance.
-final class FileEventQueue: OpenDescription, FileEventTaker {
-    private enum Target {
-        case file(FileNode)
-        case directory(String)
+final class FileEventQueue: OpenDescription {
+    /// The interest in a file, or in the names of a directory.
+    private struct Watch {
+        let number: Int32
+        let file: FileNode?
+        let directory: String?
+        let mask: UInt32
     }
 
     private let disk: SimulatedDisk
-    private var watches: [(number: Int32, target: Target, mask: UInt32)] = []
+    private var watches: [Watch] = []
     private var lastNumber: Int32 = 0
     private var records: [InotifyRecord] = []
 
@@ -18,59 +21,52 @@ final class FileEventQueue: OpenDescription, FileEventTaker {
         self.disk = disk
     }
 
-    override var isPollable: Bool { true }
-    override var readiness: DescriptorEvents { records.isEmpty ? [] : .readable }
+    override var readiness: DescriptorEvents? { records.isEmpty ? [] : .readable }
 
     // MARK: Watches
 
     func watch(_ path: String, for mask: UInt32) -> Int32 {
-        if let reason = disk.reason(againstUseOf: path) { return fail(reason) }
-        let target = disk.node(at: path).map(Target.file) ?? .directory(Directories.name(path))
-        guard !watches.contains(where: { isSame($0.target, target) }) else { return fail(EEXIST) }
-        if watches.isEmpty { disk.add(self) }
+        if let reason = disk.reason(againstUseOf: path) { return failure(reason) }
+        let file = disk.node(at: path)
+        let directory = file == nil ? Directories.name(path) : nil
+        if watches.contains(where: { $0.file === file && $0.directory == directory }) { return failure(EEXIST) }
+        if watches.isEmpty { disk.state.queues.append(self) }
         lastNumber += 1
-        watches.append((lastNumber, target, mask))
+        watches.append(Watch(number: lastNumber, file: file, directory: directory, mask: mask))
         return lastNumber
-    }
-
-    private func isSame(_ one: Target, _ other: Target) -> Bool {
-        switch (one, other) {
-        case (.file(let one), .file(let other)): one === other
-        case (.directory(let one), .directory(let other)): one == other
-        default: false
-        }
     }
 
     func unwatch(_ number: Int32) {
         guard let index = watches.firstIndex(where: { $0.number == number }) else { return }
         watches.remove(at: index)
-        append(InotifyRecord(watch: number, mask: UInt32(IN_IGNORED), cookie: 0, name: []))
+        append(IN_IGNORED, of: number)
     }
 
     override func close() {
-        disk.remove(self)
+        disk.state.queues.removeAll { $0 === self }
     }
 
     // MARK: Events
 
+    /// Takes an event of a name in a directory.
+    ///
+    /// - Parameter kind: one of the kinds of `inotify`.
     func take(_ kind: Int32, in directory: String, name: String, cookie: UInt32) {
-        for (number, target, mask) in watches where mask & UInt32(kind) != 0 {
-            guard case .directory(directory) = target else { continue }
-            append(InotifyRecord(watch: number, mask: UInt32(kind), cookie: cookie, name: Array(name.utf8)))
+        for watch in watches where watch.directory == directory && watch.mask & UInt32(kind) != 0 {
+            append(kind, of: watch.number, cookie: cookie, name: Array(name.utf8))
         }
     }
 
-    func take(_ kind: Int32, of node: FileNode) {
-        for (number, target, mask) in watches {
-            guard case .file(let watched) = target, watched === node else { continue }
-            if mask & UInt32(kind) != 0 {
-                append(InotifyRecord(watch: number, mask: UInt32(kind), cookie: 0, name: []))
-            }
-            if kind == IN_DELETE_SELF { unwatch(number) }
+    /// Takes an event of a file, by whatever name.
+    func take(_ kind: Int32, of file: FileNode) {
+        for watch in watches where watch.file === file {
+            if watch.mask & UInt32(kind) != 0 { append(kind, of: watch.number) }
+            if kind == IN_DELETE_SELF { unwatch(watch.number) }
         }
     }
 
-    private func append(_ record: InotifyRecord) {
+    private func append(_ kind: Int32, of watch: Int32, cookie: UInt32 = 0, name: [UInt8] = []) {
+        let record = InotifyRecord(watch: watch, mask: UInt32(kind), cookie: cookie, name: name)
         // As in the kernel, an event that equals the last one is dropped.
         guard records.last != record else { return }
         let overflow = InotifyRecord(watch: -1, mask: UInt32(IN_Q_OVERFLOW), cookie: 0, name: [])
@@ -83,16 +79,15 @@ final class FileEventQueue: OpenDescription, FileEventTaker {
     }
 
     override func read(into room: UnsafeMutableRawBufferPointer) -> Int {
-        guard !records.isEmpty else { return Int(fail(EAGAIN)) }
+        guard !records.isEmpty else { return failure(EAGAIN) }
         var bytes: [UInt8] = []
         var count = 0
-        for record in records {
-            let next = record.bytes
+        for next in records.lazy.map(\.bytes) {
             guard bytes.count + next.count <= room.count else { break }
             bytes += next
             count += 1
         }
-        guard count > 0 else { return Int(fail(EINVAL)) }
+        guard count > 0 else { return failure(EINVAL) }
         records.removeFirst(count)
         room.copyBytes(from: bytes)
         return bytes.count

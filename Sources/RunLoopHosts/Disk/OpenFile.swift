@@ -14,7 +14,21 @@ final class OpenFile: OpenDescription {
         node.openings += 1
     }
 
+    /// Takes the lock of the file, unless another open file has it.
+    func lock() -> Int32 {
+        guard node.lock ?? self === self else { return failure(EWOULDBLOCK) }
+        node.lock = self
+        return 0
+    }
+
+    func unlock() {
+        if node.lock === self { node.lock = nil }
+    }
+
     override func close() {
-        disk.close(node, isWritable: isWritable, by: self)
+        unlock()
+        node.openings -= 1
+        if isWritable { disk.tell(IN_CLOSE_WRITE, node) }
+        disk.tellIfGone(node)
     }
 }

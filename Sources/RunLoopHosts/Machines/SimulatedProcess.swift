@@ -1,4 +1,3 @@
-internal import RunLoopCore
 public import RunLoopKit
 public import RunLoopUnix
 
@@ -24,7 +23,7 @@ public final class SimulatedProcess {
     /// A program of processes: called on the main thread of each.
     public typealias Program = @Sendable (SimulatedProcess) throws -> Void
 
-    private let process: any MachineProcess
+    private let process: Process
     /// The arguments, without the name of the program.
     public let arguments: [String]
     /// Its environment variables.
@@ -40,14 +39,14 @@ public final class SimulatedProcess {
     private(set) var exitCode: Int32 = 0
 
     /// - Parameter streams: its standard streams.
-    init(_ process: any MachineProcess, environment: [String: String], loop: RunLoop, streams: [PipeEnd]) {
+    init(_ process: Process, environment: [String: String], loop: RunLoop, streams: [PipeEnd]) {
         (self.process, self.environment, self.loop) = (process, environment, loop)
         arguments = Array(process.command.dropFirst())
         (standardInput, standardOutput, standardError) = (streams[0], streams[1], streams[2])
     }
 
     /// Its number.
-    public var processIdentifier: Int32 { process.identifier }
+    public var processIdentifier: Int32 { process.processIdentifier }
 
     /// Its working directory.
     public var workingDirectory: String { process.workingDirectory }

@@ -2,53 +2,51 @@ internal import RunLoopCore
 internal import RunLoopSimulation
 internal import RunLoopUnix
 
-/// The network that carries bytes between the machines of a simulation.
+/// The network that carries bytes between the machines of a simulation: its nodes, and the links between them.
 ///
 /// Unchecked and not locked: only the thread whose turn it is uses it.
 final class Network: @unchecked Sendable {
-    let surroundings: Surroundings
-    private(set) var machines: [Machine] = []
-    private var byAddress: [String: Machine] = [:]
+    let simulation: Simulation
+    let chance: Chance
+    private(set) var nodes: [NetworkNode] = []
+    private var byAddress: [String: NetworkNode] = [:]
 
-    /// The link between machines that have none of their own.
+    /// The link between nodes that have none of their own.
     var usualLink = NetworkLink()
     var links: [NetworkPath: NetworkLink] = [:]
     /// The paths that are cut.
     var cuts: Set<NetworkPath> = []
-    /// The answers for names, besides those of machines.
+    /// The answers for names, besides those of nodes.
     var names: [String: NetworkAnswer] = [:]
 
-    /// Whether the simulation has ended.
-    private(set) var isOver = false
-
-    init(_ surroundings: Surroundings) {
-        self.surroundings = surroundings
+    init(_ simulation: Simulation) {
+        (self.simulation, chance) = (simulation, Chance(simulation))
     }
+
+    /// Whether the simulation has ended.
+    var isOver: Bool { nodes.isEmpty }
 
     /// Releases everything at the end of the simulation.
     func letGo() {
-        isOver = true
-        for machine in machines { machine.letGo() }
-        machines.removeAll()
+        nodes.removeAll()
         byAddress.removeAll()
         links.removeAll()
         cuts.removeAll()
     }
 
-    // MARK: Machines and links
+    // MARK: Nodes and links
 
-    func add(_ machine: Machine, addresses: [String]) {
-        machines.append(machine)
-        for address in addresses {
+    func add(_ node: NetworkNode) {
+        nodes.append(node)
+        for address in node.addresses {
             require(byAddress[address] == nil, "two hosts have the address \(address); give each one its own")
-            byAddress[address] = machine
+            byAddress[address] = node
         }
     }
 
-    /// The machine with an address, as a socket of a machine sees it.
-    func machine(at address: Endpoint, from machine: Machine) -> Machine? {
-        let host = address.hostText
-        return host == "127.0.0.1" || host == "::1" || host.hasPrefix("127.") ? machine : byAddress[host]
+    /// The node with an address, as a socket of another node sees it.
+    func node(at address: Endpoint, from node: NetworkNode) -> NetworkNode? {
+        address.isLoopback ? node : byAddress[address.hostText]
     }
 
     private func link(_ path: NetworkPath) -> NetworkLink {
@@ -68,20 +66,18 @@ final class Network: @unchecked Sendable {
         let link = link(path)
         var delay = link.latency
         if link.jitter > .zero {
-            let range = 0...Int(clamping: link.jitter.saturatedNanoseconds)
-            let jitter = surroundings.outcome(
-                surroundings.random(in: range), on: path.from.name, "is delayed on the way to \(path.to.name)",
-                usual: 0,
-                in: range)
+            let jitter = chance.outcome(
+                on: path.from.name, "is delayed on the way to \(path.to.name)", usual: 0,
+                in: 0...Int(clamping: link.jitter.saturatedNanoseconds))
             delay += .nanoseconds(jitter)
         }
         if let bandwidth = link.bandwidth { delay += .seconds(1) / bandwidth * count }
         guard link.lossRate > 0 else { return delay }
         // A lost piece is sent again, and later pieces wait: 200 ms, then twice as long, each time.
         var losses = 0
-        while losses < Self.mostLosses, surroundings.chance(at: link.lossRate) { losses += 1 }
+        while losses < Self.mostLosses, chance.happens(at: link.lossRate) { losses += 1 }
         let fewest = link.lossRate < 1 ? 0 : Self.mostLosses
-        losses = surroundings.outcome(
+        losses = chance.outcome(
             losses, on: path.from.name, "loses on the way to \(path.to.name)", usual: fewest,
             in: fewest...Self.mostLosses)
         return delay + .milliseconds(200) * ((1 << losses) - 1)
@@ -89,29 +85,30 @@ final class Network: @unchecked Sendable {
 
     /// Performs an action after the time that a message takes along a path.
     func after(_ path: NetworkPath, _ action: @escaping () -> Void) {
-        surroundings.schedule(
-            at: surroundings.now + delay(of: 0, on: path), "a packet arrives", from: path.from.name, on: path.to.name,
+        _ = simulation.schedule(
+            at: simulation.now + delay(of: 0, on: path), "a packet arrives", from: path.from.name, on: path.to.name,
             action)
     }
 
     // MARK: Names
 
-    /// Names that each machine resolves to itself, as in its `/etc/hosts`.
+    /// Names that each node resolves to itself, as in its `/etc/hosts`.
     private static let ownNames = ["localhost": ["127.0.0.1", "::1"], "localhost.localdomain": ["127.0.0.1"]]
 
     /// Finds the addresses of a name, on a thread that may be blocked.
     func find(_ name: String) -> Result<[Endpoint], HostResolver.Failure> {
-        let addresses = Self.ownNames[name.lowercased()] ?? machines.first { $0.name == name }?.addresses
-        var answer = names[name] ?? addresses.map { .addresses($0) }
-        while case .delayed(let delay, let next)? = answer {
-            surroundings.simulation.spend(delay)
-            answer = next
-        }
+        let addresses = Self.ownNames[name.lowercased()] ?? nodes.first { $0.name == name }?.addresses
+        return resolve(name, names[name] ?? addresses.map { .addresses($0) })
+    }
+
+    private func resolve(_ name: String, _ answer: NetworkAnswer?) -> Result<[Endpoint], HostResolver.Failure> {
         switch answer {
         case .addresses(let addresses)?: return .success(addresses.map { try! Endpoint($0, port: 0) })
         case .failure(let kind, let reason)?: return .failure(.init(kind, name: name, reason: reason))
         case nil: return .failure(.init(.notFound, name: name, reason: "Name or service not known"))
-        case .delayed?: preconditionFailure("a delay was waited for")
+        case .delayed(let delay, let next)?:
+            simulation.spend(delay)
+            return resolve(name, next)
         }
     }
 }

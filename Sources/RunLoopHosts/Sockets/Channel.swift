@@ -17,9 +17,9 @@ final class Channel {
 
     private let network: Network
     /// The two ends. They keep the channel, and release it when they are closed.
-    private(set) weak var sender: (any ChannelEnd)?
-    private(set) weak var receiver: (any ChannelEnd)?
-    private let path: NetworkPath
+    private(set) weak var sender: SimulatedSocket?
+    private(set) weak var receiver: SimulatedSocket?
+    let path: NetworkPath
 
     /// The unread bytes: first those that have arrived, then those under way, then those that wait to be sent.
     private let bytes = ByteBuffer(capacity: 64)
@@ -33,23 +33,25 @@ final class Channel {
     /// The time since which the first piece finds no way, and the pause before it is sent again.
     private var trouble: (since: RunLoop.Instant, pause: Duration)?
 
-    private var isEnding = false
-    private var hasSentEnd = false
-    private(set) var hasEnded = false
+    private enum End {
+        case open, waiting, underWay, arrived
+    }
+
+    /// The end of the stream, which follows the last byte.
+    private var ending = End.open
     /// Whether nothing can go through it any more.
     private var isBroken = false
 
+    /// A number of bytes; the end of the stream is a piece without bytes.
     private struct Piece {
         let count: Int
         let arrival: RunLoop.Instant
-        /// Whether the piece ends the stream.
-        let isEnd: Bool
     }
 
-    init(_ network: Network, from sender: any ChannelEnd, to receiver: any ChannelEnd) {
+    init(_ network: Network, from sender: SimulatedSocket, to receiver: SimulatedSocket) {
         self.network = network
         (self.sender, self.receiver) = (sender, receiver)
-        path = NetworkPath(from: sender.machine, to: receiver.machine)
+        path = NetworkPath(from: sender.table, to: receiver.table)
     }
 
     // MARK: The writing end
@@ -57,7 +59,7 @@ final class Channel {
     /// The number of bytes that it accepts now.
     var room: Int { isBroken ? 0 : Self.capacity - (bytes.count - arrived) }
     /// The number of bytes that have not arrived, plus one for an end that has not.
-    var unsent: Int { isBroken ? 0 : bytes.count - arrived + (isEnding && !hasEnded ? 1 : 0) }
+    var unsent: Int { isBroken ? 0 : bytes.count - arrived + (ending == .waiting || ending == .underWay ? 1 : 0) }
     /// Whether it reports as writable: as for the system's sockets, a third must be free.
     var isWritable: Bool { room >= Self.capacity / 3 }
 
@@ -65,10 +67,10 @@ final class Channel {
         let most = min(room, new.count)
         guard most > 0 else { return 0 }
         // Now and then the system accepts less than it could.
-        let surroundings = network.surroundings
-        let count = surroundings.outcome(
-            surroundings.chance(of: 16) ? surroundings.random(in: 1...most) : most, on: path.from.name,
-            "writes to \(path.to.name)", usual: most, in: 1...most)
+        let chance = network.chance
+        let count = chance.outcome(
+            chance.once(in: 16) ? chance.number(in: 1...most) : most, on: path.from.name, "writes to \(path.to.name)",
+            usual: most, in: 1...most)
         bytes.append(UnsafeRawBufferPointer(rebasing: new.prefix(count)))
         send()
         return count
@@ -76,8 +78,8 @@ final class Channel {
 
     /// Ends the stream after the written bytes.
     func end() {
-        guard !isEnding else { return }
-        isEnding = true
+        guard ending == .open else { return }
+        ending = .waiting
         send()
     }
 
@@ -88,26 +90,24 @@ final class Channel {
             let waiting = bytes.count - arrived - underWay
             let most = min(waiting, Self.capacity - arrived - underWay)
             guard most > 0 else {
-                if waiting == 0 && isEnding && !hasSentEnd {
-                    hasSentEnd = true
-                    launch(0, isEnd: true)
+                if waiting == 0 && ending == .waiting {
+                    ending = .underWay
+                    launch(0)
                 }
                 return
             }
-            let surroundings = network.surroundings
-            let isOdd = surroundings.chance(of: 8)
-            let drawn = isOdd ? surroundings.random(in: 1...(surroundings.chance(of: 2) ? min(most, 8) : most)) : most
-            let count = surroundings.outcome(
-                drawn, on: path.from.name, "sends to \(path.to.name)", usual: most, in: 1...most)
-            launch(count, isEnd: false)
+            let chance = network.chance
+            let isOdd = chance.once(in: 8)
+            let drawn = isOdd ? chance.number(in: 1...(chance.once(in: 2) ? min(most, 8) : most)) : most
+            launch(chance.outcome(drawn, on: path.from.name, "sends to \(path.to.name)", usual: most, in: 1...most))
         }
     }
 
-    private func launch(_ count: Int, isEnd: Bool) {
+    private func launch(_ count: Int) {
         let delay = network.delay(of: count, on: path)
         // A nanosecond apart, so that consecutive pieces are found one by one.
-        lastArrival = max(network.surroundings.now + delay, lastArrival + .nanoseconds(1))
-        pieces.append(Piece(count: count, arrival: lastArrival, isEnd: isEnd))
+        lastArrival = max(network.simulation.now + delay, lastArrival + .nanoseconds(1))
+        pieces.append(Piece(count: count, arrival: lastArrival))
         underWay += count
         if arrival == nil { expect(at: lastArrival) }
     }
@@ -115,7 +115,7 @@ final class Channel {
     // MARK: Under way
 
     private func expect(at date: RunLoop.Instant) {
-        arrival = network.surroundings.schedule(at: date, "bytes arrive", from: path.from.name, on: path.to.name) {
+        arrival = network.simulation.schedule(at: date, "bytes arrive", from: path.from.name, on: path.to.name) {
             [self] in arrive()
         }
     }
@@ -127,36 +127,36 @@ final class Channel {
         guard network.isOpen(path) else { return retry() }
         guard let receiver, receiver.isOpen else {
             // The connection has no reader any more. The end needs no answer, and an answer may find no way.
-            guard !piece.isEnd else { return breakOff() }
+            guard piece.count > 0 else { return breakOff() }
             guard network.isOpen(path.back) else { return retry() }
             network.after(path.back) { [weak sender] in sender?.reset(ECONNRESET) }
             return breakOff()
         }
-        note(piece.isEnd ? .end : .bytes(piece.count))
+        note(piece.count == 0 ? .end : .bytes(piece.count))
         trouble = nil
         pieces.removeFirst()
         underWay -= piece.count
         arrived += piece.count
-        if piece.isEnd { hasEnded = true }
-        if let next = pieces.first { expect(at: max(next.arrival, network.surroundings.now)) }
+        if piece.count == 0 { ending = .arrived }
+        if let next = pieces.first { expect(at: max(next.arrival, network.simulation.now)) }
         receiver.tell()
         sender?.tell()
     }
 
     private func note(_ message: HostMessage) {
-        network.surroundings.note(message, from: path.from.name, to: path.to.name)
+        network.simulation.note(message, from: path.from.name, to: path.to.name)
     }
 
     private func retry() {
-        let since = trouble?.since ?? network.surroundings.now
+        let since = trouble?.since ?? network.simulation.now
         let pause = trouble?.pause ?? Self.firstRetransmission
-        guard network.surroundings.now - since < Self.patience else {
+        guard network.simulation.now - since < Self.patience else {
             sender?.reset(ETIMEDOUT)
             return
         }
         note(.lost(pieces[0].count))
         trouble = (since, min(pause * 2, Self.longestRetransmission))
-        expect(at: network.surroundings.now + pause)
+        expect(at: network.simulation.now + pause)
     }
 
     /// Breaks the channel: nothing goes through it any more, and bytes that have arrived can still be read.
@@ -170,25 +170,15 @@ final class Channel {
     // MARK: The reading end
 
     var hasInput: Bool { arrived > 0 }
+    var hasEnded: Bool { ending == .arrived }
 
     func read(into room: UnsafeMutableRawBufferPointer) -> Int {
         let count = min(room.count, arrived)
         room.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes.bytes.prefix(count)))
         bytes.discard(count)
         arrived -= count
-        let isWaiting = bytes.count > arrived + underWay
-        // The sender learns that there is room.
-        if isWaiting && !isBroken { network.after(path.back) { [weak self] in self?.send() } }
+        // A sender with more bytes learns that there is room.
+        if bytes.count > arrived + underWay && !isBroken { network.after(path.back) { [weak self] in self?.send() } }
         return count
     }
-}
-
-/// The writing or the reading end of a channel.
-protocol ChannelEnd: AnyObject {
-    var machine: Machine { get }
-    var isOpen: Bool { get }
-    /// Notes the present readiness, which may have changed.
-    func tell()
-    /// Called when the other side, or the way to it, has failed.
-    func reset(_ reason: Int32)
 }

@@ -1,0 +1,39 @@
+internal import RunLoopCore
+internal import RunLoopSimulation
+
+/// The chance that decides what networks and disks do: numbers from the simulation's seed, or the schedule of an
+/// explored simulation.
+///
+/// It is not locked: only the thread whose turn it is uses it.
+final class Chance {
+    private let simulation: Simulation
+    private var numbers: RunLoop.RandomNumbers
+
+    init(_ simulation: Simulation) {
+        self.simulation = simulation
+        numbers = simulation.randomNumbers(for: "network")
+    }
+
+    /// True once in so many times.
+    func once(in times: Int) -> Bool { number(in: 0...(times - 1)) == 0 }
+
+    /// True at this rate, from 0 to 1.
+    func happens(at rate: Double) -> Bool { rate > 0 && Double.random(in: 0..<1, using: &numbers) < rate }
+
+    func number(in range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &numbers) }
+
+    /// The value of a random quantity, unless the simulation is explored and its schedule says otherwise.
+    ///
+    /// - Parameters:
+    ///   - drawn: the value that chance gives; any of the range unless given.
+    ///   - machine: the name of the place.
+    ///   - what: the event, for example `tears a file`.
+    ///   - usual: the value without chance.
+    ///   - range: the possible values.
+    func outcome(
+        _ drawn: Int? = nil, on machine: String, _ what: @autoclosure () -> String, usual: Int,
+        in range: ClosedRange<Int>
+    ) -> Int {
+        simulation.draw(machine, what(), usual: usual, in: range, drawn: drawn ?? number(in: range))
+    }
+}

@@ -1,0 +1,58 @@
+internal import Glibc
+
+/// The descriptors of a simulated process. Their numbers are greater than any that the real system gives.
+struct DescriptorTable {
+    static let first: Int32 = 1 << 30
+
+    private var entries: [OpenDescription?] = []
+    /// The largest number of descriptors.
+    private let limit: Int
+
+    init(_ descriptions: [OpenDescription], limit: Int) {
+        self.limit = limit
+        for description in descriptions { _ = add(description) }
+    }
+
+    /// The target of a descriptor; `nil`, with `EBADF`, if it is not open.
+    subscript(descriptor: Int32) -> OpenDescription? {
+        let index = Int(descriptor) - Int(Self.first)
+        if entries.indices.contains(index), let description = entries[index] { return description }
+        errno = EBADF
+        return nil
+    }
+
+    /// All descriptors, open or not.
+    var numbers: [Int32] { entries.indices.map { Self.first + Int32($0) } }
+
+    /// The targets of a kind, once for each descriptor.
+    func targets<Kind: OpenDescription>(_ kind: Kind.Type) -> [Kind] { entries.compactMap { $0 as? Kind } }
+
+    /// Whether there is room for one more descriptor; otherwise with `EMFILE`.
+    var hasRoom: Bool {
+        if entries.count < limit || entries.contains(where: { $0 == nil }) { return true }
+        errno = EMFILE
+        return false
+    }
+
+    /// Adds a descriptor with the lowest free number, as on Unix.
+    ///
+    /// - Returns: -1, with `EMFILE`, if there are too many.
+    mutating func add(_ description: OpenDescription) -> Int32 {
+        guard hasRoom else { return -1 }
+        let index = entries.firstIndex { $0 == nil } ?? entries.count
+        if index == entries.count { entries.append(nil) }
+        entries[index] = description
+        description.hold()
+        return Self.first + Int32(index)
+    }
+
+    mutating func remove(_ descriptor: Int32) -> OpenDescription? {
+        guard let description = self[descriptor] else { return nil }
+        entries[Int(descriptor - Self.first)] = nil
+        return description
+    }
+
+    mutating func removeAll() {
+        entries.removeAll()
+    }
+}

@@ -1,0 +1,42 @@
+internal import RunLoopUnix
+
+/// The target of a descriptor of the real system, which simulated processes can use as well.
+final class SystemDescription: OpenDescription, SocketCalls {
+    private let descriptor: Int32
+    private let real = RealSystem.shared
+
+    init(_ descriptor: Int32) {
+        self.descriptor = descriptor
+    }
+
+    override func prepare() { real.prepare(descriptor) }
+    override func read(into room: UnsafeMutableRawBufferPointer) -> Int { real.read(descriptor, into: room) }
+    override func write(_ bytes: UnsafeRawBufferPointer) -> Int { real.write(descriptor, bytes) }
+    override func send(_ bytes: UnsafeRawBufferPointer) -> Int { real.send(descriptor, bytes) }
+    var isSocket: Bool { real.isSocket(descriptor) }
+    var localAddress: Endpoint { real.localAddress(of: descriptor) }
+    var hasInput: Bool { real.hasInput(descriptor) }
+    var unsentOutput: Int { real.unsentOutput(descriptor) }
+    func setOption(_ level: Int32, _ option: Int32, _ value: Int32) { real.setOption(descriptor, level, option, value) }
+    func option(_ level: Int32, _ option: Int32) -> Int32? { real.option(descriptor, level, option) }
+    func bind(to address: Endpoint) -> Int32 { real.bind(descriptor, to: address) }
+    func listen(backlog: Int32) -> Int32 { real.listen(descriptor, backlog: backlog) }
+    func connect(to address: Endpoint) -> Int32 { real.connect(descriptor, to: address) }
+    func endWriting() { real.endWriting(descriptor) }
+    func resetWhenClosed() { real.resetWhenClosed(descriptor) }
+}
+
+/// The calls of a socket, simulated or of the real system.
+protocol SocketCalls: OpenDescription {
+    var isSocket: Bool { get }
+    var localAddress: Endpoint { get }
+    var hasInput: Bool { get }
+    var unsentOutput: Int { get }
+    func setOption(_ level: Int32, _ option: Int32, _ value: Int32)
+    func option(_ level: Int32, _ option: Int32) -> Int32?
+    func bind(to address: Endpoint) -> Int32
+    func listen(backlog: Int32) -> Int32
+    func connect(to address: Endpoint) -> Int32
+    func endWriting()
+    func resetWhenClosed()
+}

@@ -1,0 +1,81 @@
+internal import Glibc
+internal import RunLoopUnix
+
+extension Process {
+    func start(_ child: ChildStart) throws(ChildStart.Failure) -> Int32 {
+        guard machine.processes.count < machine.mostProcesses else { throw .init(.fork, errno: EAGAIN) }
+        var streams: [OpenDescription] = []
+        for (number, stream) in child.streams.enumerated() {
+            if case .standardOutput = stream {
+                streams.append(streams[1])
+            } else {
+                streams.append(try target(of: stream, number))
+            }
+        }
+        let directory = child.workingDirectory.map { Directories.absolute($0, from: workingDirectory) }
+        if let directory, !machine.disk.isDirectory(directory) {
+            throw .init(.directory, errno: machine.disk.reason(againstUseOf: directory) ?? ENOTDIR)
+        }
+        let files = child.files.map { Directories.absolute($0, from: directory ?? workingDirectory) }
+        for file in files {
+            guard let program = machine.programs[file] else { continue }
+            return start(program, at: file, child, in: directory ?? workingDirectory, streams).processIdentifier
+        }
+        throw .init(.execute, errno: files.contains { machine.disk.exists($0) } ? EACCES : ENOENT)
+    }
+
+    private func target(of stream: ChildStart.Stream, _ number: Int) throws(ChildStart.Failure) -> OpenDescription {
+        switch stream {
+        case .null: return StandardStream()
+        case .inherit, .standardOutput:
+            let stream = hasStandardStreams ? descriptors[DescriptorTable.first + Int32(number)] : nil
+            return stream ?? StandardStream()
+        case .descriptor(let descriptor):
+            guard let target = descriptors[descriptor] else { throw .init(.streams, errno: EBADF) }
+            return target
+        }
+    }
+
+    private func start(
+        _ program: @escaping SimulatedProcess.Program, at path: String, _ child: ChildStart, in directory: String,
+        _ streams: [OpenDescription]
+    ) -> Process {
+        let process = Process(
+            on: machine, parent: self, command: [path] + child.arguments.dropFirst(),
+            group: child.group == .inherit ? group : nil, workingDirectory: directory,
+            environment: Self.variables(child.environment), streams: streams,
+            mostDescriptors: child.limits[.openFiles].map { Int(clamping: $0) } ?? 1_024)
+        // Like a service manager that listens to the main process alone.
+        if manager != nil { process.manager = { _ in } }
+        machine.note("process \(process.processIdentifier): \(process.command.joined(separator: " "))")
+        let name = "\(machine.name)/\(path.split(separator: "/").last!)-\(process.processIdentifier)"
+        process.start(named: name, life: 1) { process.run(program, $0) }
+        return process
+    }
+
+    private static func variables(_ lines: [[CChar]]) -> [String: String] {
+        var variables: [String: String] = [:]
+        for line in lines {
+            let bytes = line.dropLast().map(UInt8.init(bitPattern:))
+            let parts = bytes.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+            let texts = parts.map { String(decoding: $0, as: UTF8.self) }
+            if texts.count == 2 { variables[texts[0]] = texts[1] }
+        }
+        return variables
+    }
+
+    // MARK: The end of a child
+
+    private func child(_ identifier: Int32) -> Process? { children.first { $0.processIdentifier == identifier } }
+
+    func state(ofChild identifier: Int32, _ descriptor: Int32, reaps: Bool) -> ChildState {
+        guard let child = child(identifier) else { return .unknown }
+        guard let status = child.status else { return .running }
+        if reaps { child.reap() }
+        return .ended(status)
+    }
+
+    func reapLater(_ identifier: Int32, _ descriptor: Int32) {
+        child(identifier)?.isAbandoned()
+    }
+}

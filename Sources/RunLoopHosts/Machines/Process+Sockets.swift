@@ -1,0 +1,70 @@
+internal import Glibc
+internal import RunLoopCore
+internal import RunLoopUnix
+
+extension Process {
+    private func socket(of descriptor: Int32) -> (any SocketCalls)? {
+        guard let target = target(of: descriptor) else { return nil }
+        return target as? any SocketCalls ?? failure(ENOTSOCK)
+    }
+
+    func socket(_ family: Int32) -> Int32 { descriptors.add(SimulatedSocket(family, in: machine.sockets)) }
+    func isSocket(_ descriptor: Int32) -> Bool { socket(of: descriptor)?.isSocket ?? false }
+
+    func setOption(_ descriptor: Int32, _ level: Int32, _ option: Int32, _ value: Int32) {
+        socket(of: descriptor)?.setOption(level, option, value)
+    }
+
+    func option(_ descriptor: Int32, _ level: Int32, _ option: Int32) -> Int32? {
+        socket(of: descriptor)?.option(level, option)
+    }
+
+    func bind(_ descriptor: Int32, to address: Endpoint) -> Int32 { socket(of: descriptor)?.bind(to: address) ?? -1 }
+    func listen(_ descriptor: Int32, backlog: Int32) -> Int32 { socket(of: descriptor)?.listen(backlog: backlog) ?? -1 }
+
+    func accept(_ descriptor: Int32, peer: inout Endpoint) -> Int32 {
+        guard let listener = socket(of: descriptor) else { return -1 }
+        guard let listener = listener as? SimulatedSocket else {
+            return RealSystem.shared.accept(descriptor, peer: &peer)
+        }
+        guard descriptors.hasRoom, let connection = listener.accept() else { return -1 }
+        peer = connection.peerAddress
+        return descriptors.add(connection)
+    }
+
+    func connect(_ descriptor: Int32, to address: Endpoint) -> Int32 {
+        socket(of: descriptor)?.connect(to: address) ?? -1
+    }
+
+    func localAddress(of descriptor: Int32) -> Endpoint { socket(of: descriptor)?.localAddress ?? Endpoint() }
+    func hasInput(_ descriptor: Int32) -> Bool { socket(of: descriptor)?.hasInput ?? false }
+    func endWriting(_ descriptor: Int32) { socket(of: descriptor)?.endWriting() }
+    func unsentOutput(_ descriptor: Int32) -> Int { socket(of: descriptor)?.unsentOutput ?? 0 }
+    func resetWhenClosed(_ descriptor: Int32) { socket(of: descriptor)?.resetWhenClosed() }
+    func spreadsConnections(of loop: RunLoop) -> Bool { false }
+
+    /// Makes two connected sockets, as `socketpair` does; -1 if no descriptor is left.
+    func makePair() -> (Int32, Int32) {
+        let one = SimulatedSocket(AF_UNIX, in: machine.sockets)
+        return (descriptors.add(one), descriptors.add(one.makePeer()))
+    }
+
+    /// Makes connections to another machine fail at this end.
+    func resetConnections(to other: Machine) {
+        for socket in descriptors.targets(SimulatedSocket.self) where socket.peer === other.sockets {
+            socket.reset(ECONNRESET)
+        }
+    }
+
+    // MARK: Paths
+
+    func socketFile(at path: String) -> SocketFile? { machine.sockets.files[path] }
+
+    func setPermissions(_ permissions: UInt32, of descriptor: Int32) -> Int32 {
+        descriptors[descriptor].map { $0 is SimulatedSocket ? 0 : failure(ENOTSOCK) } ?? -1
+    }
+
+    func setPermissions(_ permissions: UInt32, at path: String) -> Int32 {
+        machine.sockets.files[path] == nil ? failure(ENOENT) : 0
+    }
+}

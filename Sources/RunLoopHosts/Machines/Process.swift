@@ -1,0 +1,183 @@
+internal import Glibc
+internal import RunLoopCore
+internal import RunLoopKit
+internal import RunLoopSimulation
+internal import RunLoopUnix
+
+/// A process of a simulated machine: its threads, its descriptors, and what else a kernel keeps for it. Its system
+/// calls, which RunLoopUnix makes, are in extensions.
+///
+/// Unchecked and not locked: only the thread whose turn it is uses it.
+final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
+    let processIdentifier: Int32
+    let machine: Machine
+    /// The group, whose processes can all be signalled together.
+    let group: Int32
+    let workingDirectory: String
+    /// The path of its program, and the arguments; empty for a main process.
+    let command: [String]
+    /// Its exit status; `nil` while it runs.
+    private(set) var status: ChildProcess.ExitStatus?
+    /// Whether its number was given back.
+    private(set) var isReaped = false
+    /// Called when it has ended.
+    var endHandler: ((ChildProcess.ExitStatus) -> Void)?
+
+    var descriptors: DescriptorTable
+    let hasStandardStreams: Bool
+    /// The target of descriptors of the process itself.
+    private(set) lazy var description = ProcessDescription(self)
+    var variables: [String: String]
+    var ignoredSignals: Set<Signal> = []
+    /// Receives its messages to its service manager.
+    var manager: ((String) -> Void)?
+
+    /// `nil` if its parent has ended, or does not ask how it ends.
+    private weak var parent: Process?
+    private(set) var children: [Process] = []
+    private var world: SimulatedWorld?
+    private var thread: LoopThread?
+    /// The process as its program sees it.
+    private var view: SimulatedProcess?
+
+    /// - Parameters:
+    ///   - identifier: its number; `nil` for the next one of its machine.
+    ///   - group: the group; `nil` for a new one.
+    ///   - streams: the standard streams.
+    init(
+        _ identifier: Int32? = nil, on machine: Machine, parent: Process? = nil, command: [String] = [],
+        group: Int32? = nil, workingDirectory: String = "/", environment: [String: String] = [:],
+        streams: [OpenDescription] = [], mostDescriptors: Int = 1_024
+    ) {
+        processIdentifier = identifier ?? machine.newProcessIdentifier()
+        (self.machine, self.parent, self.command) = (machine, parent, command)
+        (self.group, self.workingDirectory) = (group ?? processIdentifier, workingDirectory)
+        (variables, hasStandardStreams) = (environment, !streams.isEmpty)
+        descriptors = DescriptorTable(streams, limit: mostDescriptors)
+        parent?.children.append(self)
+    }
+
+    /// The remote of its main loop.
+    var remote: RunLoop.Remote? { thread?.remote }
+
+    /// Whether the calling thread is one of its own.
+    var isCurrent: Bool { world.map { RunLoop.currentWorld === $0 } ?? false }
+
+    // MARK: Start
+
+    /// Starts its main thread.
+    ///
+    /// - Parameters:
+    ///   - name: the name of its threads.
+    ///   - life: the number of earlier processes with that name.
+    func start(named name: String, life: Int, program: @escaping @Sendable (RunLoop) -> Void) {
+        let network = machine.network
+        let world = network.simulation.makeWorld(
+            named: name, on: machine.name, life: life, clock: machine.clock, descriptors: self)
+        WorldSystem.calls.set(self, in: world)
+        HostResolver.finder.set({ [unowned network] in network.find($0) }, in: world)
+        self.world = world
+        machine.processes.append(self)
+        thread = world.startMain(ended: { [self] in hasEnded(.exited(view?.exitCode ?? 0)) }, setUp: program)
+    }
+
+    /// Runs a program on the main thread.
+    func run(_ program: SimulatedProcess.Program, _ loop: RunLoop) {
+        let streams = (0..<3).map { PipeEnd(owning: DescriptorTable.first + $0, of: self) }
+        let view = SimulatedProcess(self, environment: variables, loop: loop, streams: streams)
+        self.view = view
+        do {
+            try program(view)
+        } catch {
+            machine.note("process \(processIdentifier) failed: \(error)")
+            view.exit(1)
+        }
+    }
+
+    // MARK: End
+
+    /// Ends the process where it is, by a signal. On a thread of its own this does not return.
+    func end(by signal: Signal) {
+        guard status == nil else { return }
+        hasEnded(.signalled(signal, coreDumped: false))
+        world?.kill()
+    }
+
+    /// Closes the remaining descriptors, and notifies the parent.
+    private func hasEnded(_ status: ChildProcess.ExitStatus) {
+        guard self.status == nil else { return }
+        self.status = status
+        for descriptor in descriptors.numbers { close(descriptor) }
+        for child in children { child.isAbandoned() }
+        children.removeAll()
+        (view, thread) = (nil, nil)
+        machine.note("process \(processIdentifier) \(status)")
+        description.tell()
+        endHandler?(status)
+        endHandler = nil
+        guard let parent, !parent.ignoredSignals.contains(.child) else { return reap() }
+        parent.deliver(.child)
+    }
+
+    /// Called when its parent no longer asks how it ends.
+    func isAbandoned() {
+        parent = nil
+        if status != nil { reap() }
+    }
+
+    /// Gives its number back.
+    func reap() {
+        isReaped = true
+        parent?.children.removeAll { $0 === self }
+        machine.processes.removeAll { $0 === self }
+        guard let world, !world.isKilled else { return }
+        // When its last thread has ended.
+        let simulation = machine.network.simulation
+        _ = simulation.schedule(at: simulation.now, "a process is released", from: nil, on: machine.name) {
+            simulation.letGo(of: world)
+        }
+    }
+
+    /// Ends the process because its machine has stopped, and notifies nobody. On a thread of its own this does not
+    /// return.
+    func vanish() {
+        for socket in descriptors.targets(SimulatedSocket.self) { socket.vanish() }
+        descriptors.removeAll()
+        status = .lost
+        (view, thread, endHandler) = (nil, nil, nil)
+        world?.kill()
+    }
+}
+
+// MARK: - The environment and the time
+
+extension Process {
+    var environment: [[CChar]] {
+        variables.sorted { $0.key < $1.key }.map { Array("\($0.key)=\($0.value)".utf8CString) }
+    }
+
+    func variable(_ name: String) -> String? { variables[name] }
+    func removeVariable(_ name: String) { variables[name] = nil }
+    func openNotifySocket() -> Int32 { descriptors.add(OpenDescription()) }
+
+    func notify(_ descriptor: Int32, at address: [UInt8], _ message: [UInt8]) -> Int {
+        guard let manager else { return failure(ECONNREFUSED) }
+        manager(String(decoding: message, as: UTF8.self))
+        return message.count
+    }
+
+    var monotonicMicroseconds: Int64 { machine.network.simulation.now.nanoseconds / 1_000 }
+    func holdTime(for what: @autoclosure () -> String, on loop: RunLoop) -> (any TimeHold)? { nil }
+    func makeHolds(for socket: Int32, on loop: RunLoop, _ origin: RunLoop.Origin) -> StreamHolds? { nil }
+}
+
+/// The target of descriptors of a process, which is readable once the process has ended.
+final class ProcessDescription: OpenDescription {
+    private(set) weak var process: Process?
+
+    fileprivate init(_ process: Process) {
+        self.process = process
+    }
+
+    override var readiness: DescriptorEvents? { process?.status == nil && process != nil ? [] : .readable }
+}

@@ -1,0 +1,59 @@
+public import RunLoopKit
+internal import RunLoopSimulation
+internal import RunLoopUnix
+
+extension SimulatedHost {
+    /// The care of a service manager for a process, as systemd's for a unit of `Type=notify`. A value and `Sendable`.
+    public struct Service: Sendable, Hashable {
+        /// How long it waits for a sign of life before it ends the process; `nil`, the default, for ever.
+        public var watchdogPeriod: Duration?
+
+        /// Creates a service.
+        public init(watchdogPeriod: Duration? = nil) {
+            require(watchdogPeriod ?? .seconds(1) > .zero, "a watchdog's period is more than zero")
+            self.watchdogPeriod = watchdogPeriod
+        }
+
+        var environment: [String: String] {
+            var variables = ["NOTIFY_SOCKET": "@service-manager"]
+            if let watchdogPeriod { variables["WATCHDOG_USEC"] = "\(watchdogPeriod.saturatedNanoseconds / 1_000)" }
+            return variables
+        }
+    }
+
+    /// A message from a process to its service manager. A value and `Sendable`.
+    public struct Message: Sendable, Hashable, CustomStringConvertible {
+        /// The time of the message.
+        public let instant: RunLoop.Instant
+        /// Its lines, for example `READY=1`.
+        public let text: String
+
+        /// For example `1.500000000 READY=1`.
+        public var description: String { "\(instant) \(text)" }
+    }
+
+    /// The messages of its processes to the service manager, except signs of life.
+    public var messages: [Message] { state.messages }
+
+    func take(_ text: String) {
+        let simulation = machine.network.simulation
+        if text != "WATCHDOG=1" {
+            state.messages.append(Message(instant: simulation.now, text: text))
+            machine.note(text)
+            // READY=1 counts as the first sign of life.
+            guard text.split(separator: "\n").contains("READY=1") else { return }
+        }
+        guard let period = service?.watchdogPeriod else { return }
+        state.starvation?.callOff()
+        state.starvation = simulation.schedule(
+            at: simulation.now + period, "the watchdog's time is up", from: nil, on: name
+        ) { [weak self] in self?.starve() }
+    }
+
+    private func starve() {
+        guard let process = state.process else { return }
+        machine.note("starved its watchdog")
+        state.ending = .starvedWatchdog
+        process.end(by: .abort)
+    }
+}

@@ -1,0 +1,127 @@
+internal import Glibc
+internal import RunLoopCore
+internal import RunLoopSimulation
+internal import RunLoopUnix
+
+extension SimulatedSocket {
+    // MARK: Listening
+
+    func bind(to address: Endpoint) -> Int32 {
+        guard address.family == family else { return failure(EAFNOSUPPORT) }
+        guard !isBound else { return failure(EINVAL) }
+        if let reason = table.reason(against: address) { return failure(reason) }
+        let former = localAddress
+        localAddress = address.port == 0 ? address.with(port: table.choosePort()) : address
+        isBound = table.bind(self)
+        if isBound { return 0 }
+        localAddress = former
+        return failure(EADDRINUSE)
+    }
+
+    func listen(backlog: Int32) -> Int32 {
+        if !isBound, family != AF_UNIX { _ = bind(to: localAddress) }
+        guard isBound else { return failure(EINVAL) }
+        state = .listening(backlog: max(1, Int(backlog)))
+        return 0
+    }
+
+    private var hasRoom: Bool {
+        // As on Linux, the limit is one more than the requested backlog.
+        if case .listening(let backlog) = state { queue.count + handshakes <= backlog } else { false }
+    }
+
+    func accept() -> SimulatedSocket? {
+        guard isListening else { return failure(EINVAL) }
+        guard !queue.isEmpty else { return failure(EAGAIN) }
+        return queue.removeFirst()
+    }
+
+    /// Enqueues an established connection, or resets it if the socket does not listen any more.
+    private func enqueue(_ socket: SimulatedSocket) {
+        guard isListening else { return socket.abort() }
+        queue.append(socket)
+        tell()
+    }
+
+    // MARK: Connecting
+
+    func connect(to address: Endpoint) -> Int32 {
+        switch state {
+        case .new: break
+        case .connecting: return failure(EALREADY)
+        case .connected: return failure(EISCONN)
+        case .listening, .failed, .closed: return failure(EINVAL)
+        }
+        guard address.family == family else { return failure(EAFNOSUPPORT) }
+        peerAddress = address.isWildcard ? address.loopback : address
+        let address = peerAddress
+        if let path = address.path, !path.isEmpty { return connect(at: path) }
+        guard let other = table.table(at: address) else { return failure(ENETUNREACH) }
+        if localAddress.port == 0 {
+            let own = other === table ? address.hostText : table.address(of: family)
+            localAddress = try! Endpoint(own ?? address.hostText, port: table.choosePort())
+        }
+        state = .connecting
+        knock(at: other, tries: 0)
+        return failure(EINPROGRESS)
+    }
+
+    /// Connects to a socket of a path, which answers at once.
+    private func connect(at path: String) -> Int32 {
+        if let reason = table.reason(againstConnectionTo: path) { return failure(reason) }
+        guard let listener = table.listener(at: peerAddress) else { return failure(ECONNREFUSED) }
+        guard listener.hasRoom else { return failure(EAGAIN) }
+        listener.enqueue(join(listener))
+        return 0
+    }
+
+    private static let firstPause = Duration.seconds(1)
+    private static let mostTries = 7
+
+    /// Asks for a connection, again and again if there is no answer.
+    private func knock(at other: SocketTable, tries: Int) {
+        let path = NetworkPath(from: table, to: other)
+        network.after(path) { [weak self] in
+            guard let self, case .connecting = state else { return }
+            guard network.isOpen(path), network.isOpen(path.back) else { return knockAgain(at: other, tries) }
+            guard let listener = other.listener(at: peerAddress) else {
+                return network.after(path.back) { [weak self] in self?.failToConnect(ECONNREFUSED) }
+            }
+            guard listener.hasRoom else { return knockAgain(at: other, tries) }
+            listener.handshakes += 1
+            network.after(path.back) { [weak self] in
+                guard let self, case .connecting = state else { return listener.handshakes -= 1 }
+                guard listener.isListening else {
+                    // A machine that is down does not answer.
+                    return network.isOpen(path) ? failToConnect(ECONNREFUSED) : knockAgain(at: other, tries)
+                }
+                let socket = join(listener)
+                note("connected \(localAddress) to \(peerAddress)")
+                tell()
+                network.after(path) {
+                    listener.handshakes -= 1
+                    listener.enqueue(socket)
+                }
+            }
+        }
+    }
+
+    private func knockAgain(at other: SocketTable, _ tries: Int) {
+        _ = network.simulation.schedule(
+            at: network.simulation.now + Self.firstPause * (1 << tries), "a connection is tried again", from: nil,
+            on: table.name
+        ) { [weak self] in
+            guard let self, case .connecting = state else { return }
+            guard tries + 1 < Self.mostTries else { return failToConnect(ETIMEDOUT) }
+            knock(at: other, tries: tries + 1)
+        }
+    }
+
+    private func failToConnect(_ reason: Int32) {
+        guard case .connecting = state else { return }
+        state = .failed
+        error = reason
+        note("could not connect to \(peerAddress): \(String(cString: strerror(reason)))")
+        tell()
+    }
+}

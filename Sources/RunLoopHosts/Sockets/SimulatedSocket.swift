@@ -1,0 +1,211 @@
+internal import Glibc
+internal import RunLoopCore
+internal import RunLoopSimulation
+internal import RunLoopUnix
+
+/// A socket of a simulated process. Its calls return the same results as the system's, with the reason in `errno`.
+final class SimulatedSocket: OpenDescription, SocketCalls {
+    enum State {
+        case new
+        case listening(backlog: Int)
+        case connecting
+        case connected
+        /// It could not be connected, or was reset.
+        case failed
+        case closed
+    }
+
+    /// The table of its machine.
+    let table: SocketTable
+    let family: Int32
+    var state = State.new
+    var localAddress: Endpoint
+    var peerAddress: Endpoint
+    var isBound = false
+    private var options: [Int64: Int32] = [:]
+
+    /// Established connections that were not yet accepted.
+    var queue: [SimulatedSocket] = []
+    /// The number of connections that are about to come.
+    var handshakes = 0
+    private var outgoing: Channel?
+    private var incoming: Channel?
+    /// The error of the next call.
+    var error: Int32 = 0
+
+    init(_ family: Int32, in table: SocketTable) {
+        (self.family, self.table) = (family, table)
+        localAddress =
+            family == AF_UNIX ? .unnamed : try! Endpoint(family == AF_INET6 ? "::" : "0.0.0.0", port: 0)
+        peerAddress = localAddress
+    }
+
+    var network: Network { table.network }
+
+    var isSocket: Bool { true }
+    var isOpen: Bool { if case .closed = state { false } else { true } }
+    var isListening: Bool { if case .listening = state { true } else { false } }
+
+    func note(_ text: String) {
+        network.simulation.note(text, of: table.name)
+    }
+
+    // MARK: Options
+
+    func setOption(_ level: Int32, _ option: Int32, _ value: Int32) {
+        options[Int64(level) << 32 | Int64(option)] = value
+    }
+
+    func option(_ level: Int32, _ option: Int32) -> Int32? {
+        switch (level, option) {
+        case (SOL_SOCKET, SO_ERROR):
+            defer { error = 0 }
+            return error
+        case (SOL_SOCKET, SO_ACCEPTCONN): return isListening ? 1 : 0
+        case (Int32(IPPROTO_TCP), _) where family == AF_UNIX: return nil
+        default: return options[Int64(level) << 32 | Int64(option)] ?? 0
+        }
+    }
+
+    var reusesPort: Bool { option(SOL_SOCKET, SO_REUSEPORT) == 1 }
+    var isSixOnly: Bool { option(Int32(IPPROTO_IPV6), IPV6_V6ONLY) == 1 }
+
+    // MARK: Pairs
+
+    /// Connects to a new socket at the listener's side.
+    func join(_ listener: SimulatedSocket) -> SimulatedSocket {
+        let other = connect(to: SimulatedSocket(listener.family, in: listener.table))
+        // Connections inherit the options of their listener.
+        other.options = listener.options
+        return other
+    }
+
+    /// Makes a socket that is connected to this one.
+    func makePeer() -> SimulatedSocket { connect(to: SimulatedSocket(family, in: table)) }
+
+    private func connect(to other: SimulatedSocket) -> SimulatedSocket {
+        (other.localAddress, other.peerAddress) = (peerAddress, localAddress)
+        let (there, back) = (Channel(network, from: self, to: other), Channel(network, from: other, to: self))
+        (outgoing, incoming, other.incoming, other.outgoing) = (there, back, there, back)
+        (state, other.state) = (.connected, .connected)
+        return other
+    }
+
+    // MARK: Bytes
+
+    override func read(into room: UnsafeMutableRawBufferPointer) -> Int {
+        guard room.count > 0 else { return 0 }
+        if let incoming, incoming.hasInput { return incoming.read(into: room) }
+        // An error that comes after the end of the stream is for the next write.
+        if incoming?.hasEnded == true { return 0 }
+        if let reason = takeError() { return failure(reason) }
+        switch state {
+        case .connected: return failure(EAGAIN)
+        case .failed: return 0
+        case .new, .connecting, .listening, .closed: return failure(ENOTCONN)
+        }
+    }
+
+    override func write(_ bytes: UnsafeRawBufferPointer) -> Int {
+        if let reason = takeError() { return failure(reason) }
+        switch state {
+        case .connected:
+            guard let outgoing, !hasEndedWriting else { return failure(EPIPE) }
+            guard !bytes.isEmpty else { return 0 }
+            let count = outgoing.write(bytes)
+            return count > 0 ? count : failure(EAGAIN)
+        case .connecting: return failure(EAGAIN)
+        case .failed: return failure(EPIPE)
+        case .new, .listening, .closed: return failure(ENOTCONN)
+        }
+    }
+
+    private func takeError() -> Int32? {
+        defer { error = 0 }
+        return error == 0 ? nil : error
+    }
+
+    private var hasEndedWriting = false
+
+    func endWriting() {
+        guard case .connected = state, !hasEndedWriting else { return }
+        hasEndedWriting = true
+        outgoing?.end()
+    }
+
+    /// Whether it has unread input.
+    var hasInput: Bool { incoming?.hasInput == true }
+
+    /// The number of written bytes that have not arrived. The peer of a Unix socket receives them at once.
+    var unsentOutput: Int { family == AF_UNIX ? 0 : outgoing?.unsent ?? 0 }
+
+    private var resetsWhenClosed = false
+
+    /// Makes the peer see a reset when the socket is closed. A Unix socket ignores this.
+    func resetWhenClosed() {
+        resetsWhenClosed = true
+    }
+
+    /// The machine that it was connected to.
+    var peer: NetworkNode? { outgoing?.path.to }
+
+    /// Fails the socket, because the other side, or the way to it, has failed.
+    func reset(_ reason: Int32) {
+        guard case .connected = state else { return }
+        // As on Linux, for a side that has seen the end of the peer's stream.
+        (state, error) = (.failed, reason == ECONNRESET && incoming?.hasEnded == true ? EPIPE : reason)
+        outgoing?.breakOff()
+        incoming?.breakOff()
+        note("\(localAddress) to \(peerAddress): \(String(cString: strerror(reason)))")
+        tell()
+    }
+
+    /// Closes it as the system does: written bytes still go out, unless the socket has unread input. Then the peer
+    /// learns of it by a reset.
+    override func close() {
+        let former = state
+        state = .closed
+        if isBound { table.unbind(self) }
+        switch former {
+        case .listening:
+            for socket in queue { socket.abort() }
+            queue.removeAll()
+        case .connected where hasInput || (resetsWhenClosed && family != AF_UNIX): abort()
+        case .connected: outgoing?.end()
+        case .new, .connecting, .failed, .closed: break
+        }
+    }
+
+    func abort() {
+        state = .closed
+        guard let outgoing else { return }
+        outgoing.breakOff()
+        incoming?.breakOff()
+        guard network.isOpen(outgoing.path) else { return }
+        network.after(outgoing.path) { [weak other = outgoing.receiver] in other?.reset(ECONNRESET) }
+    }
+
+    /// Drops the socket because its machine has stopped, and notifies nobody.
+    func vanish() {
+        state = .closed
+        outgoing?.breakOff()
+        for socket in queue { socket.vanish() }
+        queue.removeAll()
+        forgetWatches()
+    }
+
+    // MARK: Readiness
+
+    override var readiness: DescriptorEvents? {
+        switch state {
+        case .listening: return queue.isEmpty ? [] : .readable
+        case .connecting, .closed: return []
+        case .new, .failed: return [.readable, .writable]
+        case .connected:
+            var events: DescriptorEvents = []
+            if error != 0 || incoming?.hasInput == true || incoming?.hasEnded == true { events.insert(.readable) }
+            if error != 0 || hasEndedWriting || outgoing?.isWritable == true { events.insert(.writable) }
+            return events
+        }
+    }
+}

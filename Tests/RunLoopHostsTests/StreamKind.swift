@@ -1,0 +1,1 @@
+../RunLoopUnixTests/Connections/StreamKind.swift
