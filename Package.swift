@@ -67,8 +67,11 @@ let package = Package(
         .target(
             name: "RunLoopExploration", dependencies: ["RunLoopCore", "RunLoopSimulation", "CShims"],
             swiftSettings: strict),
+        // Only in test programs: functions of the C library that a simulation answers.
+        .target(name: "CInterposition", dependencies: ["CShims"]),
         .target(
-            name: "RunLoopTesting", dependencies: ["RunLoopCore", "RunLoopSimulation", "RunLoopExploration"],
+            name: "RunLoopTesting",
+            dependencies: ["CInterposition", "RunLoopCore", "RunLoopSimulation", "RunLoopExploration"],
             swiftSettings: strict),
 
         // Beside it, for those who use these packages: nobody else depends on them.

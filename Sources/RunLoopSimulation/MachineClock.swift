@@ -7,6 +7,7 @@ package final class MachineClock: Sendable {
 
     private struct State {
         var clock: WallClock
+        var slept = Duration.zero
         /// The processes that use the clock.
         var processes: [Timeline.Process] = []
     }
@@ -33,6 +34,14 @@ package final class MachineClock: Sendable {
     package var time: RunLoop.WallTime {
         get { state.withLock { $0.clock.time(at: timeline.now) } }
         set { change { clock, now in clock.set(to: newValue, at: now) } }
+    }
+
+    var slept: Duration { state.withLock(\.slept) }
+
+    /// The machine sleeps: the clock goes forward, and virtual time stands still.
+    func sleep(for duration: Duration) {
+        state.withLock { $0.slept += duration }
+        time = time + duration
     }
 
     func instant(of time: RunLoop.WallTime) -> RunLoop.Instant { state.withLock { $0.clock.instant(of: time) } }

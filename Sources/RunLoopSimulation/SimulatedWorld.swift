@@ -12,6 +12,8 @@ package final class SimulatedWorld: World {
     private let clock: MachineClock
     /// The descriptors of the host, which the system does not know.
     var descriptors: (any SimulatedDescriptors)? { knownDescriptors.withLock(\.self) }
+    /// The numbers of the system's own random generators.
+    private let systemNumbers: Locked<SeededNumbers>
     private let knownDescriptors: Locked<(any SimulatedDescriptors)?>
 
     /// - Parameters:
@@ -26,6 +28,8 @@ package final class SimulatedWorld: World {
         knownDescriptors = Locked(descriptors)
         self.clock = clock
         clock.begins(in: process)
+        var other = numbers
+        systemNumbers = Locked(SeededNumbers(seed: other.next()))
         let numbers = Locked(numbers)
         RunLoop.RandomNumbers.source.set({ numbers.withLock { $0.next() } }, in: self)
         RunLoop.preparations.set({ [unowned timeline] in timeline.add($0) }, in: self)
@@ -97,7 +101,21 @@ package final class SimulatedWorld: World {
         timeline.kill(process)
     }
 
-    // MARK: The wall clock
+    /// Fills memory as the system's random generators do.
+    func fill(_ bytes: UnsafeMutableRawBufferPointer) {
+        systemNumbers.withLock { numbers in
+            for start in stride(from: 0, to: bytes.count, by: 8) {
+                withUnsafeBytes(of: numbers.next()) { number in
+                    for (index, byte) in number.prefix(bytes.count - start).enumerated() { bytes[start + index] = byte }
+                }
+            }
+        }
+    }
+
+    // MARK: The clocks
+
+    /// For how long the machine has slept.
+    var slept: Duration { clock.slept }
 
     package var wallTime: RunLoop.WallTime { clock.time }
 

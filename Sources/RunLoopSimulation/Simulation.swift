@@ -113,6 +113,7 @@ public final class Simulation: Sendable {
         seed: UInt64, isTraced: Bool, startingAt wallTime: RunLoop.WallTime, schedule: Schedule? = nil,
         listener: (@Sendable (String) -> Void)? = nil
     ) {
+        SimulatedCalls.installation
         self.seed = seed
         timeline = Timeline(
             isTraced: isTraced, recordsLoops: Witness.current != nil, schedule: schedule, listener: listener)
@@ -267,7 +268,7 @@ public final class Simulation: Sendable {
     /// Simulates a sleep of the machine: the wall clock advances by `duration`, and virtual time stands still, as
     /// `CLOCK_MONOTONIC` does.
     public func sleepMachine(for duration: Duration) {
-        clock.time = clock.time + duration
+        clock.sleep(for: duration)
     }
 
     /// Makes the wall clock too fast by so many billionths, or too slow if they are negative: with 20,000 it gains 1.7
@@ -347,15 +348,10 @@ public final class Simulation: Sendable {
     ///
     /// Such a task was on Swift's default executor, on the default clock, or on a thread that is not the simulation's.
     /// Its time of return depends on real time, which the simulation cannot see, so the run is not the same each time.
-    /// A task stays inside if it is a task of a loop, or prefers a loop's executor, and sleeps on a loop's clock. A
-    /// traced simulation has the same lines in its ``trace``. If the default executor is captured, a sleep on the
-    /// default clock has a line when it begins.
+    /// A task stays inside if it is a task of a loop, or prefers a loop's executor, and sleeps on a loop's clock. With
+    /// captured executors, every task that a thread of the simulation starts stays inside, on any clock of Swift's. A
+    /// traced simulation has the same lines in its ``trace``.
     public var escapes: [String] { timeline.escapes }
-
-    /// Records that a task of the calling thread, which is one of the simulation's, waits for the real time of a clock.
-    package func noteEscape(of task: String, on clock: String) {
-        timeline.noteEscape(to: place.thread) { "\(task) sleeps on \(clock), in real time, on \($0) at \($1)" }
-    }
 
     /// Records an error thrown by the program of a host that may not fail.
     package func noteFailure(of host: String, _ error: any Error) {

@@ -29,21 +29,34 @@ final class Capture: Sendable {
         return capture
     }
 
+    /// The stand-in for the default executor.
+    private var standIn: RunLoop.Executor {
+        if let executor = executor.withLock(\.self) { return executor }
+        let thread = LoopThread(name: "default executor", in: world, isService: true) {
+            $0.add(CustomSource(), forMode: .default)
+        }
+        let made = thread.remote.executor()
+        executor.withLock { $0 = made }
+        return made
+    }
+
     /// Takes a job of the default executor.
     ///
     /// - Returns: `false` if the simulation is over.
-    func take(_ job: UnownedJob) -> Bool {
-        let executor =
-            executor.withLock(\.self)
-            ?? {
-                let thread = LoopThread(name: "default executor", in: world, isService: true) {
-                    $0.add(CustomSource(), forMode: .default)
-                }
-                let executor = thread.remote.executor()
-                self.executor.withLock { $0 = executor }
-                return executor
-            }()
-        return executor.standIn(for: job)
+    func take(_ job: UnownedJob) -> Bool { standIn.standIn(for: job) }
+
+    /// Takes a job of the default executor that is to run after a delay, with which a task sleeps.
+    ///
+    /// - Parameter elsewhere: takes the job if the simulation is over before.
+    /// - Returns: `false` if the simulation is over.
+    func take(_ job: UnownedJob, after delay: Duration, elsewhere: @escaping @Sendable (UnownedJob) -> Void) -> Bool {
+        let (date, standIn) = (simulation.now + max(delay, .zero), standIn)
+        let sleeper = Sleeper(job, elsewhere)
+        let isTaken = standIn.remote.perform { loop in
+            loop.perform(at: date) { sleeper.wake(on: standIn) }
+        }
+        if !isTaken { sleeper.keep() }
+        return isTaken
     }
 
     /// Takes a job of the main actor.
@@ -53,4 +66,30 @@ final class Capture: Sendable {
 
     /// Whether the calling thread is the main actor's.
     var isOnMainThread: Bool { main.remote.isCurrent }
+}
+
+/// The job that ends a sleep. It is never lost: if its loop ends before it runs, another executor takes it.
+private final class Sleeper: Sendable {
+    private let job: Locked<UnownedJob?>
+    private let elsewhere: @Sendable (UnownedJob) -> Void
+
+    init(_ job: UnownedJob, _ elsewhere: @escaping @Sendable (UnownedJob) -> Void) {
+        self.job = Locked(job)
+        self.elsewhere = elsewhere
+    }
+
+    deinit {
+        if let job = take() { elsewhere(job) }
+    }
+
+    private func take() -> UnownedJob? { job.withLock { $0.take() } }
+
+    func wake(on executor: RunLoop.Executor) {
+        if let job = take(), !executor.standIn(for: job) { elsewhere(job) }
+    }
+
+    /// Leaves the job to the caller.
+    func keep() {
+        _ = take()
+    }
 }

@@ -45,7 +45,7 @@ final class Router: TaskExecutor, SchedulingExecutor {
         _ job: consuming ExecutorJob, after delay: C.Duration, tolerance: C.Duration?, clock: C
     ) {
         let job = UnownedJob(job)
-        Router.tellOfSleep(job, clock)
+        if sleep(job, for: delay) { return }
         platformScheduling.enqueue(ExecutorJob(job), after: delay, tolerance: tolerance, clock: clock)
     }
 
@@ -53,17 +53,17 @@ final class Router: TaskExecutor, SchedulingExecutor {
         _ job: consuming ExecutorJob, at instant: C.Instant, tolerance: C.Duration?, clock: C
     ) {
         let job = UnownedJob(job)
-        Router.tellOfSleep(job, clock)
+        if sleep(job, for: clock.now.duration(to: instant)) { return }
         platformScheduling.enqueue(ExecutorJob(job), at: instant, tolerance: tolerance, clock: clock)
     }
 
-    /// - Parameter job: resumes the calling task.
-    private static func tellOfSleep(_ job: UnownedJob, _ clock: some Clock) {
-        guard let capture = Capture.ofThread else { return }
-        // Unsafe, but the runtime's tasks are jobs, and both types are a pointer to one.
-        let task = withUnsafeCurrentTask { $0.map { unsafeBitCast($0, to: UnownedJob.self) } } ?? job
-        let name = task.label == nil ? Task.name.map { "task \(quoted($0))" } : nil
-        capture.simulation.noteEscape(of: name ?? task.task, on: "\(type(of: clock))")
+    /// Has a job run in virtual time, if the calling thread is a simulation's.
+    ///
+    /// - Parameter job: ends the sleep of a task.
+    /// - Returns: `false` if the platform's executor has to do it, in real time.
+    private func sleep<Delay>(_ job: UnownedJob, for delay: Delay) -> Bool {
+        guard let capture = Capture.ofThread, let delay = delay as? Duration else { return false }
+        return capture.take(job, after: delay, elsewhere: { [platform] in platform.enqueue(ExecutorJob($0)) })
     }
 }
 

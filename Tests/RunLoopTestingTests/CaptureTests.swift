@@ -63,18 +63,60 @@ struct CaptureTests {
         }
     }
 
-    @Test("a sleep on the default clock is reported when it begins")
-    func realSleep() {
+    @Test("a sleep on a clock of Swift's ends at its exact virtual time, in the order of the ends")
+    func sleeps() {
         withSimulation { simulation in
             simulation.captureExecutors()
-            Task.detached { try await Task.sleep(for: .seconds(1000)) }
-            simulation.yield()
-            let escape = simulation.escapes.first ?? ""
-            #expect(escape.hasPrefix("task "), "\(escape)")
+            let log = Log<String>()
+            Task.detached {
+                try await Task.sleep(for: .seconds(1000))
+                log("detached \(simulation.now)")
+                try await Task.sleep(for: .nanoseconds(1), clock: .suspending)
+                log("suspending \(simulation.now)")
+            }
+            Task { @MainActor in
+                try await Task.sleep(until: .now + .milliseconds(1500), clock: .continuous)
+                log("main actor \(simulation.now)")
+                try await Task.sleep(nanoseconds: 500_000_000)
+                log("nanoseconds \(simulation.now)")
+            }
+            let loop = simulation.loop
+            loop.task {
+                try await Task.sleep(for: .seconds(3600))
+                log("task of the loop \(simulation.now)")
+            }
+            let cancelled = loop.task { try await Task.sleep(for: .seconds(5)) }
+            loop.perform(afterDelay: .seconds(1)) { cancelled.cancel() }
+            loop.task {
+                await #expect(throws: CancellationError.self) { try await cancelled.value }
+                log("cancelled \(simulation.now)")
+            }
+            simulation.runUntilIdle()
             #expect(
-                escape.hasSuffix(" sleeps on ContinuousClock, in real time, on default executor at 0.000000000"),
-                "\(escape)")
+                log.entries == [
+                    "cancelled 1.000000000", "main actor 1.500000000", "nanoseconds 2.000000000",
+                    "detached 1000.000000000", "suspending 1000.000000001", "task of the loop 3600.000000000",
+                ])
+            #expect(simulation.escapes.isEmpty && simulation.isReproducible)
         }
+    }
+
+    @Test("a sleep that lasts beyond its simulation ends outside of it")
+    func sleepsBeyond() async {
+        let (ends, end) = AsyncStream.makeStream(of: Bool.self)
+        func run() {
+            withSimulation { simulation in
+                simulation.captureExecutors()
+                Task.detached {
+                    try? await Task.sleep(for: .seconds(1_000_000))
+                    end.yield(Task.isCancelled)
+                    end.finish()
+                }
+                simulation.advance(by: .seconds(1))
+            }
+        }
+        run()
+        for await isCancelled in ends { #expect(!isCancelled) }
     }
 
     @Test("simulations on several threads, and threads without one, keep their own tasks")

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "simulated.h"
+
 extern volatile unsigned rlk_forks;
 
 /// How many forks lie between the process that loaded this code and the one that runs it now.

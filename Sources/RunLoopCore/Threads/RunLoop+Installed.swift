@@ -52,6 +52,7 @@ extension RunLoop {
         let pointer = loop.map { Unmanaged.passRetained($0).toOpaque() }
         pthread_setspecific(installedKey, pointer)
         rlk_set_thread_object(pointer)
+        rlk_set_simulated(loop?.isVirtual == true ? 1 : 0)
         return previous
     }
 
@@ -68,6 +69,7 @@ extension RunLoop {
         let status = pthread_key_create(&key) { pointer in
             guard let pointer else { return }
             rlk_set_thread_object(nil)
+            rlk_set_simulated(0)
             Unmanaged<RunLoop>.fromOpaque(pointer).takeRetainedValue().tearDown()
         }
         require(status == 0, "the process has no thread-specific key left for its run loops")

@@ -25,6 +25,10 @@ final class OutsideWait: Sendable {
     ///
     /// - Returns: how long that took.
     func wait(for requests: [pollfd], atMost limit: Duration) -> Duration {
+        SimulatedCalls.onRealTime { measureWait(for: requests, atMost: limit) }
+    }
+
+    private func measureWait(for requests: [pollfd], atMost limit: Duration) -> Duration {
         let start = ContinuousClock.now
         var requests = [pollfd(fd: bell, events: Int16(POLLIN), revents: 0)] + requests
         // A millisecond more, because the rest of one counts as none.

@@ -125,6 +125,7 @@ final class Timeline: Sendable {
         thread.loop = nil
         let index = state.livingThreads.firstIndex { $0 === thread }!
         state.living.remove(at: index).release()
+        AddressWaits.end(thread)
         state.holds.removeAll { $0.thread === thread }
         state.horizons.removeAll { $0.thread === thread }
         let others = state.livingThreads
@@ -257,10 +258,10 @@ final class Timeline: Sendable {
 
     func isEnding(_ thread: Thread) -> Bool { state.withLock { $0.endBegan(thread) != nil } }
 
-    /// Makes the thread work, without answering, until that date.
-    func work(_ thread: Thread, until date: RunLoop.Instant) {
+    /// Makes the thread work, without answering, until that date, unless its work is over already.
+    func work(_ thread: Thread, until date: RunLoop.Instant, unless isOver: () -> Bool = { false }) {
         rest(thread) { state in
-            guard date > state.clock.now else { return false }
+            guard date > state.clock.now, !isOver() else { return false }
             thread.rest = .until(date, wakeable: false)
             return true
         }

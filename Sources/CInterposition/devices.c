@@ -1,0 +1,90 @@
+#define _GNU_SOURCE
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "real.h"
+#include <simulated.h>
+
+// Random numbers from /dev/random and /dev/urandom, which are opened as files.
+
+REAL(int, open, const char *, int, mode_t)
+REAL(int, openat, int, const char *, int, mode_t)
+REAL(int, close, int)
+REAL(ssize_t, read, int, void *, size_t)
+REAL(FILE *, fopen, const char *, const char *)
+
+enum { most_descriptors = 4096, bits = 8 * sizeof(unsigned long) };
+
+/// The descriptors of these devices that threads of a simulation have opened, as bits.
+static _Atomic unsigned long devices[most_descriptors / bits];
+
+static int is_random(const char *path) { return strcmp(path, "/dev/urandom") == 0 || strcmp(path, "/dev/random") == 0; }
+
+static int note(const char *path, int descriptor) {
+    if (descriptor >= 0 && descriptor < most_descriptors && rlk_is_simulated() && is_random(path))
+        atomic_fetch_or(&devices[descriptor / bits], 1UL << descriptor % bits);
+    return descriptor;
+}
+
+static int is_noted(int descriptor) {
+    if (descriptor < 0 || descriptor >= most_descriptors) return 0;
+    return atomic_load_explicit(&devices[descriptor / bits], memory_order_relaxed) >> descriptor % bits & 1;
+}
+
+// The mode is passed on as it is, given or not: the library reads it only if it is given.
+#define MODE(flags)                                                                                                            \
+    va_list arguments;                                                                                                         \
+    va_start(arguments, flags);                                                                                                \
+    mode_t mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(arguments, mode_t) : 0;                                             \
+    va_end(arguments)
+
+int open(const char *path, int flags, ...) {
+    MODE(flags);
+    return note(path, real_open()(path, flags, mode));
+}
+
+int open64(const char *path, int flags, ...) {
+    MODE(flags);
+    return note(path, real_open()(path, flags | O_LARGEFILE, mode));
+}
+
+int openat(int folder, const char *path, int flags, ...) {
+    MODE(flags);
+    return note(path, real_openat()(folder, path, flags, mode));
+}
+
+int openat64(int folder, const char *path, int flags, ...) {
+    MODE(flags);
+    return note(path, real_openat()(folder, path, flags | O_LARGEFILE, mode));
+}
+
+int close(int descriptor) {
+    if (is_noted(descriptor)) atomic_fetch_and(&devices[descriptor / bits], ~(1UL << descriptor % bits));
+    return real_close()(descriptor);
+}
+
+ssize_t read(int descriptor, void *bytes, size_t count) {
+    if (!is_noted(descriptor) || !rlk_is_simulated()) return real_read()(descriptor, bytes, count);
+    rlk_simulated_calls.random(bytes, count);
+    return count;
+}
+
+static ssize_t read_random(void *cookie, char *bytes, size_t count) {
+    (void)cookie;
+    rlk_simulated_calls.random(bytes, count);
+    return count;
+}
+
+FILE *fopen(const char *restrict path, const char *restrict mode) {
+    if (!rlk_is_simulated() || !is_random(path)) return real_fopen()(path, mode);
+    return fopencookie(NULL, mode, (cookie_io_functions_t){.read = read_random});
+}
+
+FILE *fopen64(const char *restrict path, const char *restrict mode) { return fopen(path, mode); }

@@ -1,0 +1,304 @@
+#define _GNU_SOURCE
+
+#include "cinterposition.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "real.h"
+#include <simulated.h>
+
+#define BILLION 1000000000LL
+
+REAL(int, clock_gettime, clockid_t, struct timespec *)
+REAL(int, gettimeofday, struct timeval *, void *)
+REAL(time_t, time, time_t *)
+REAL(int, timespec_get, struct timespec *, int)
+REAL(clock_t, clock, void)
+REAL(int, clock_nanosleep, clockid_t, int, const struct timespec *, struct timespec *)
+REAL(int, nanosleep, const struct timespec *, struct timespec *)
+REAL(int, usleep, useconds_t)
+REAL(unsigned, sleep, unsigned)
+REAL(int, pthread_cond_timedwait, pthread_cond_t *, pthread_mutex_t *, const struct timespec *)
+REAL(int, pthread_cond_clockwait, pthread_cond_t *, pthread_mutex_t *, clockid_t, const struct timespec *)
+REAL(int, pthread_cond_signal, pthread_cond_t *)
+REAL(int, pthread_cond_broadcast, pthread_cond_t *)
+REAL(int, sem_timedwait, sem_t *, const struct timespec *)
+REAL(int, sem_clockwait, sem_t *, clockid_t, const struct timespec *)
+REAL(int, sem_post, sem_t *)
+REAL(ssize_t, getrandom, void *, size_t, unsigned)
+REAL(int, getentropy, void *, size_t)
+REAL(uint32_t, arc4random, void)
+REAL(void, arc4random_buf, void *, size_t)
+REAL(uint32_t, arc4random_uniform, uint32_t)
+REAL(long, syscall, long, long, long, long, long, long, long)
+
+__attribute__((constructor)) void rlk_interpose(void) { rlk_note_interposition(); }
+
+// MARK: Times
+
+static int64_t nanoseconds(const struct timespec *time) {
+    // Years beyond the range of 64 bits count as its end.
+    if (time->tv_sec > INT64_MAX / BILLION - 1) return INT64_MAX;
+    return time->tv_sec * BILLION + time->tv_nsec;
+}
+
+static struct timespec timespec(int64_t nanoseconds) {
+    return (struct timespec){nanoseconds / BILLION, nanoseconds % BILLION};
+}
+
+static int is_valid(const struct timespec *time) { return time->tv_nsec >= 0 && time->tv_nsec < BILLION; }
+
+/// Finds the simulated clock for one of the library's; 0 for the clock of a single thread or device.
+static int find_clock(clockid_t id, enum rlk_clock *clock) {
+    switch (id) {
+        case CLOCK_MONOTONIC:
+        case CLOCK_MONOTONIC_RAW:
+        case CLOCK_MONOTONIC_COARSE: *clock = rlk_clock_monotonic; return 1;
+        case CLOCK_BOOTTIME:
+        case CLOCK_BOOTTIME_ALARM: *clock = rlk_clock_boot; return 1;
+        case CLOCK_REALTIME:
+        case CLOCK_REALTIME_COARSE:
+        case CLOCK_REALTIME_ALARM:
+        case CLOCK_TAI: *clock = rlk_clock_wall; return 1;
+        case CLOCK_PROCESS_CPUTIME_ID:
+        case CLOCK_THREAD_CPUTIME_ID: *clock = rlk_clock_processor; return 1;
+        default: return 0;
+    }
+}
+
+int clock_gettime(clockid_t id, struct timespec *time) {
+    enum rlk_clock clock;
+    if (!rlk_is_simulated() || !find_clock(id, &clock)) return real_clock_gettime()(id, time);
+    *time = timespec(rlk_simulated_calls.time(clock));
+    return 0;
+}
+
+int gettimeofday(struct timeval *restrict time, void *restrict zone) {
+    if (!rlk_is_simulated()) return real_gettimeofday()(time, zone);
+    int64_t now = rlk_simulated_calls.time(rlk_clock_wall);
+    *time = (struct timeval){now / BILLION, now % BILLION / 1000};
+    return 0;
+}
+
+time_t time(time_t *copy) {
+    if (!rlk_is_simulated()) return real_time()(copy);
+    time_t now = rlk_simulated_calls.time(rlk_clock_wall) / BILLION;
+    if (copy) *copy = now;
+    return now;
+}
+
+int timespec_get(struct timespec *time, int base) {
+    if (!rlk_is_simulated() || base != TIME_UTC) return real_timespec_get()(time, base);
+    *time = timespec(rlk_simulated_calls.time(rlk_clock_wall));
+    return base;
+}
+
+clock_t clock(void) {
+    if (!rlk_is_simulated()) return real_clock()();
+    return rlk_simulated_calls.time(rlk_clock_processor) / (BILLION / CLOCKS_PER_SEC);
+}
+
+// MARK: Sleeps
+
+static void sleep_for(int64_t nanoseconds) {
+    int64_t now = rlk_simulated_calls.time(rlk_clock_monotonic);
+    rlk_simulated_calls.sleep(rlk_clock_monotonic, nanoseconds > INT64_MAX - now ? INT64_MAX : now + nanoseconds);
+}
+
+int clock_nanosleep(clockid_t id, int flags, const struct timespec *time, struct timespec *rest) {
+    enum rlk_clock clock;
+    if (!rlk_is_simulated() || !find_clock(id, &clock)) return real_clock_nanosleep()(id, flags, time, rest);
+    if (!is_valid(time)) return EINVAL;
+    if (flags & TIMER_ABSTIME) {
+        rlk_simulated_calls.sleep(clock, nanoseconds(time));
+    } else {
+        sleep_for(nanoseconds(time));
+    }
+    return 0;
+}
+
+int nanosleep(const struct timespec *time, struct timespec *rest) {
+    if (!rlk_is_simulated()) return real_nanosleep()(time, rest);
+    if (!is_valid(time) || time->tv_sec < 0) {
+        errno = EINVAL;
+        return -1;
+    }
+    sleep_for(nanoseconds(time));
+    return 0;
+}
+
+int usleep(useconds_t microseconds) {
+    if (!rlk_is_simulated()) return real_usleep()(microseconds);
+    sleep_for(microseconds * 1000LL);
+    return 0;
+}
+
+unsigned sleep(unsigned seconds) {
+    if (!rlk_is_simulated()) return real_sleep()(seconds);
+    sleep_for(seconds * BILLION);
+    return 0;
+}
+
+// MARK: Waits with a limit
+
+/// Takes the mutex. Another thread of the simulation that has it needs its turn in order to give it back.
+static int lock_again(pthread_mutex_t *mutex) {
+    int64_t pause = 1000;
+    int status;
+    while ((status = pthread_mutex_trylock(mutex)) == EBUSY) {
+        sleep_for(pause);
+        if (pause < BILLION / 1000) pause *= 2;
+    }
+    return status;
+}
+
+static int wait_simulated(pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t id, const struct timespec *end) {
+    enum rlk_clock clock;
+    if (!is_valid(end) || !find_clock(id, &clock)) return EINVAL;
+    // No other thread of the simulation runs before the wait begins.
+    int status = pthread_mutex_unlock(mutex);
+    if (status != 0) return status;
+    int was_signalled = rlk_simulated_calls.wait(condition, clock, nanoseconds(end));
+    status = lock_again(mutex);
+    return status != 0 ? status : was_signalled ? 0 : ETIMEDOUT;
+}
+
+int pthread_cond_timedwait(pthread_cond_t *restrict condition, pthread_mutex_t *restrict mutex, const struct timespec *restrict end) {
+    if (!rlk_is_simulated()) return real_pthread_cond_timedwait()(condition, mutex, end);
+#ifdef __GLIBC__
+    // Where the library keeps the clock of a condition.
+    clockid_t clock = condition->__data.__wrefs & 2 ? CLOCK_MONOTONIC : CLOCK_REALTIME;
+#else
+    clockid_t clock = CLOCK_REALTIME;
+#endif
+    return wait_simulated(condition, mutex, clock, end);
+}
+
+int pthread_cond_clockwait(
+    pthread_cond_t *restrict condition, pthread_mutex_t *restrict mutex, clockid_t clock, const struct timespec *restrict end) {
+    if (!rlk_is_simulated()) return real_pthread_cond_clockwait()(condition, mutex, clock, end);
+    return wait_simulated(condition, mutex, clock, end);
+}
+
+static void signal_simulated(const void *address, int all) {
+    if (atomic_load_explicit(&rlk_simulated_waits, memory_order_relaxed) > 0) rlk_simulated_calls.signal(address, all);
+}
+
+int pthread_cond_signal(pthread_cond_t *condition) {
+    signal_simulated(condition, 0);
+    return real_pthread_cond_signal()(condition);
+}
+
+int pthread_cond_broadcast(pthread_cond_t *condition) {
+    signal_simulated(condition, 1);
+    return real_pthread_cond_broadcast()(condition);
+}
+
+static int wait_for_semaphore(sem_t *semaphore, clockid_t id, const struct timespec *end) {
+    enum rlk_clock clock;
+    while (sem_trywait(semaphore) != 0) {
+        if (errno == EINTR) continue;
+        if (errno != EAGAIN) return -1;
+        if (!is_valid(end) || !find_clock(id, &clock)) {
+            errno = EINVAL;
+            return -1;
+        }
+        if (!rlk_simulated_calls.wait(semaphore, clock, nanoseconds(end)) && sem_trywait(semaphore) != 0) {
+            errno = ETIMEDOUT;
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int sem_timedwait(sem_t *restrict semaphore, const struct timespec *restrict end) {
+    if (!rlk_is_simulated()) return real_sem_timedwait()(semaphore, end);
+    return wait_for_semaphore(semaphore, CLOCK_REALTIME, end);
+}
+
+int sem_clockwait(sem_t *restrict semaphore, clockid_t clock, const struct timespec *restrict end) {
+    if (!rlk_is_simulated()) return real_sem_clockwait()(semaphore, clock, end);
+    return wait_for_semaphore(semaphore, clock, end);
+}
+
+int sem_post(sem_t *semaphore) {
+    int status = real_sem_post()(semaphore);
+    signal_simulated(semaphore, 0);
+    return status;
+}
+
+// MARK: Random numbers
+
+ssize_t getrandom(void *bytes, size_t count, unsigned flags) {
+    if (!rlk_is_simulated()) return real_getrandom()(bytes, count, flags);
+    rlk_simulated_calls.random(bytes, count);
+    return count;
+}
+
+int getentropy(void *bytes, size_t count) {
+    if (!rlk_is_simulated() || count > 256) return real_getentropy()(bytes, count);
+    rlk_simulated_calls.random(bytes, count);
+    return 0;
+}
+
+void arc4random_buf(void *bytes, size_t count) {
+    if (!rlk_is_simulated()) return real_arc4random_buf()(bytes, count);
+    rlk_simulated_calls.random(bytes, count);
+}
+
+uint32_t arc4random(void) {
+    if (!rlk_is_simulated()) return real_arc4random()();
+    uint32_t number;
+    rlk_simulated_calls.random(&number, sizeof number);
+    return number;
+}
+
+uint32_t arc4random_uniform(uint32_t bound) {
+    if (!rlk_is_simulated()) return real_arc4random_uniform()(bound);
+    if (bound < 2) return 0;
+    // Numbers below the rest would come more often than others.
+    uint32_t number, rest = -bound % bound;
+    do number = arc4random(); while (number < rest);
+    return number % bound;
+}
+
+// MARK: System calls by number
+
+// All six arguments are passed on, given or not, as the library does.
+long syscall(long number, ...) {
+    va_list arguments;
+    va_start(arguments, number);
+    long a = va_arg(arguments, long), b = va_arg(arguments, long), c = va_arg(arguments, long);
+    long d = va_arg(arguments, long), e = va_arg(arguments, long), f = va_arg(arguments, long);
+    va_end(arguments);
+    if (rlk_is_simulated()) {
+        switch (number) {
+            case SYS_getrandom: return getrandom((void *)a, b, c);
+            case SYS_clock_gettime: return clock_gettime(a, (struct timespec *)b);
+            case SYS_gettimeofday: return gettimeofday((struct timeval *)a, (void *)b);
+            case SYS_nanosleep: return nanosleep((struct timespec *)a, (struct timespec *)b);
+            case SYS_clock_nanosleep: {
+                int status = clock_nanosleep(a, b, (struct timespec *)c, (struct timespec *)d);
+                if (status == 0) return 0;
+                errno = status;
+                return -1;
+            }
+#ifdef SYS_time
+            case SYS_time: return time((time_t *)a);
+#endif
+        }
+    }
+    return real_syscall()(number, a, b, c, d, e, f);
+}

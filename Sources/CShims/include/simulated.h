@@ -1,0 +1,53 @@
+#ifndef CSHIMS_SIMULATED_H
+#define CSHIMS_SIMULATED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// The answers of simulations to calls of the C library. CInterposition, which only test programs have, hands such calls of a
+// simulation's threads to them.
+
+/// The clocks of a simulated machine.
+enum rlk_clock {
+    /// The time since the machine was started, without the time that it has slept.
+    rlk_clock_monotonic,
+    /// The same with the time that it has slept.
+    rlk_clock_boot,
+    /// The clock on the wall.
+    rlk_clock_wall,
+    /// The time in which the process has computed.
+    rlk_clock_processor
+};
+
+/// Called on threads of a simulation only. Times are in nanoseconds.
+struct rlk_simulated_calls {
+    int64_t (*time)(enum rlk_clock clock);
+    /// Sleeps until the clock shows a time.
+    void (*sleep)(enum rlk_clock clock, int64_t time);
+    /// Waits until an address is signalled or the clock shows a time; returns whether it was signalled.
+    int (*wait)(const void *address, enum rlk_clock clock, int64_t time);
+    void (*random)(void *bytes, size_t count);
+    /// Ends the first wait at an address, or all of them. Called on any thread.
+    void (*signal)(const void *address, int all);
+};
+
+extern struct rlk_simulated_calls rlk_simulated_calls;
+
+/// Called before the first simulation of the process begins.
+void rlk_answer_calls(struct rlk_simulated_calls calls);
+
+/// How many waits at an address there are.
+extern _Atomic int rlk_simulated_waits;
+void rlk_count_simulated_wait(int change);
+
+/// Whether the calling thread belongs to a simulation, and its calls are to be answered by it.
+int rlk_is_simulated(void);
+
+/// Returns the former value.
+int rlk_set_simulated(int is_simulated);
+
+/// Whether this program has CInterposition, which says so when it is loaded.
+int rlk_has_interposition(void);
+void rlk_note_interposition(void);
+
+#endif
