@@ -53,7 +53,7 @@ extension FileWatcher {
 
     fileprivate nonisolated(nonsending) func nextEvent(in modes: RunLoop.Modes) async throws -> FileEvent? {
         guard let awaited else { return nil }
-        while isValid {
+        while isValid || awaited.hasLostLoop {
             if let event = awaited.events.popFirst() { return event }
             guard !awaited.hasLostLoop else { throw awaited.wait.remote.endError }
             require(
@@ -61,8 +61,8 @@ extension FileWatcher {
                 "file events are awaited on the loop's thread: in a task of the loop, or in one that prefers its executor"
             )
             guard !awaited.wait.isTaken else { throw RunLoop.WaitError.alreadyWaiting("the events of a file watcher") }
-            try awaited.loop.add(makeSource(), forMode: modes)
-            defer { awaited.park(self) }
+            try awaited.loop.schedule(self, modes)
+            defer { leaveLoop() }
             try await awaited.wait.wait()
         }
         return nil
@@ -76,31 +76,21 @@ final class AwaitedEvents {
     /// Events of the last read that no task has taken yet.
     fileprivate var events: ArraySlice<FileEvent> = []
     fileprivate private(set) var hasLostLoop = false
-    private var isParking = false
 
     init(_ loop: RunLoop) {
         self.loop = loop
         wait = TaskWait(loop.remote)
     }
 
+    /// Keeps the events of a read. Further ones wait in the system's queue until a task waits again.
     func keep(_ more: [FileEvent], of watcher: FileWatcher) {
         events += more
-        park(watcher)
+        watcher.leaveLoop()
         wait.end()
     }
 
-    /// Leaves new events in the system's queue until a task waits again.
-    fileprivate func park(_ watcher: FileWatcher) {
-        guard let source = watcher.scheduledSource else { return }
-        isParking = true
-        source.invalidate()
-        isParking = false
-    }
-
-    /// Called at the end of the loop: the loop removes the source only then.
-    func sourceWasRemoved() {
-        guard !isParking else { return }
-        hasLostLoop = true
+    func watcherHasEnded() {
+        hasLostLoop = loop.hasEnded
         wait.end()
     }
 }

@@ -47,7 +47,7 @@ public final class SignalDeliveries: AsyncSequence {
                 counter.count += source.count
                 waiter.end()
             }, file: file, line: line)
-        source.removalHandler = {
+        source.invalidationHandler = {
             counter.hasLostLoop = true
             waiter.end()
         }
@@ -61,7 +61,7 @@ public final class SignalDeliveries: AsyncSequence {
     }
 
     deinit {
-        source.removalHandler = nil
+        source.invalidationHandler = nil
         source.invalidate()
     }
 
