@@ -99,7 +99,9 @@ extension Connection {
         }
         while unusedInput <= count {
             guard try !isAtEnd() else {
-                closeAtEnd()
+                if let waits {
+                    update { machine.endReported(isAnswered: endHandler != nil || waits.scopes > 0) }
+                }
                 return nil
             }
             taskWantsInput()
@@ -159,9 +161,7 @@ extension Connection {
 
     /// Called when a task waits for more input than is available.
     func taskWantsInput() {
-        guard let waits, waits.holdsInput else { return }
-        waits.holdsInput = false
-        update { _ = machine.resume() }
+        if machine.holdsInput { update { machine.releaseInput() } }
     }
 
     /// Passes the available input to a task, and removes the bytes that it uses. A limit applies to bytes that the task
@@ -195,12 +195,6 @@ extension Connection {
         guard !isOpen else { return machine.hasEnded }
         if machine.closeReason == .ended || (machine.hasEnded && !hasMoved) { return true }
         throw closeError
-    }
-
-    /// Finishes the connection after a task has seen the peer's end, unless a scope or a handler is to close it.
-    func closeAtEnd() {
-        guard isOpen, endHandler == nil, waits?.scopes == 0 else { return }
-        update { machine.finish(.ended) }
     }
 
     /// The error for the connection's close reason.

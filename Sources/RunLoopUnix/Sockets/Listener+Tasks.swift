@@ -17,7 +17,8 @@ extension Listener {
                 return nil
             }
             guard !acceptance.isTaken else { throw RunLoop.WaitError.alreadyWaiting("connections") }
-            acceptsAgain()
+            awaitBegins()
+            defer { awaitEnds() }
             try await acceptance.wait()
         }
     }
