@@ -37,6 +37,18 @@ package class TaskWait: SerialExecutor, @unchecked Sendable {
         self.remote = remote
     }
 
+    /// Checks that a task may wait: on the loop's thread, while no other does.
+    ///
+    /// - Parameter what: the text for reports, for example `connections`.
+    package final func admit(for what: @autoclosure () -> String) throws(RunLoop.WaitError) {
+        guard let loop = remote.installedReference else {
+            require(remote.mailbox.isClosed, RunLoop.awaitedElsewhere(what()))
+            throw remote.endError
+        }
+        guard !loop.with({ $0.hasEnded }) else { throw remote.endError }
+        guard !isTaken else { throw .alreadyWaiting(what()) }
+    }
+
     /// Waits until ``end(throwing:)``. One task at a time.
     ///
     /// - Throws: the error that ended the wait; `CancellationError` if the task is cancelled; ``RunLoop/WaitError`` if

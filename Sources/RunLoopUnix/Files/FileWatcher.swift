@@ -53,7 +53,7 @@ public final class FileWatcher: RunLoop.SystemSource {
         isForTasks = handler == nil
         super.init(
             descriptor: descriptor, name: "file watcher", order: order, origin: RunLoop.Origin(file: file, line: line))
-        let handler = handler ?? { $0.awaited?.keep($1, of: $0) }
+        let handler = handler ?? { $0.keep($1) }
         setHandler({ [unowned self] in deliver(to: handler) }, cleanup: { [unowned self] in if !isValid { end() } })
     }
 
@@ -103,7 +103,7 @@ public final class FileWatcher: RunLoop.SystemSource {
     private func end() {
         byNumber = [:]
         closeDescriptor()
-        awaited?.watcherHasEnded()
+        endAwaiting()
     }
 
     private func closeDescriptor() {
