@@ -2,11 +2,12 @@ extension RunLoop {
     /// A source for something of the system, such as a signal, the end of a child, or changes of files. You cannot
     /// subclass this class: it has no public initializer.
     ///
-    /// Its kinds are in another module, whose classes cannot override what is not public: in place of overrides they
-    /// have two closures. The loop keeps a source until it is invalidated or leaves its last mode. The end of its loop
-    /// invalidates it. A source that is released without ever having been added is reported to the ``RunLoop/trace`` of
-    /// the thread's loop.
+    /// The loop keeps a source until it is invalidated or leaves its last mode. The end of its loop invalidates it. A
+    /// source that is released without ever having been added is reported to the ``RunLoop/trace`` of the thread's loop.
     open class SystemSource: WatchedSource {
+        // The kinds are in another module, whose classes can override only public members: in place of overrides they
+        // have these two (decision 99).
+
         /// Called when the descriptor is readable; `nil` once the source is invalid. It does not keep the source.
         @exclusivity(unchecked) private final var handler: (() -> Void)?
         /// Called when the source has left its loop, and when it has been invalidated.

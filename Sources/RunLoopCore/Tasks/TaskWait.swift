@@ -39,7 +39,8 @@ package class TaskWait: SerialExecutor, @unchecked Sendable {
 
     /// Checks that a task may wait: on the loop's thread, while no other does.
     ///
-    /// - Parameter what: the text for reports, for example `connections`.
+    /// - Parameter what: names the wait in errors, for example `connections`.
+    /// - Throws: ``RunLoop/WaitError`` if another task waits, or if the loop has ended.
     package final func admit(for what: @autoclosure () -> String) throws(RunLoop.WaitError) {
         guard let loop = remote.installedReference else {
             require(remote.mailbox.isClosed, RunLoop.awaitedElsewhere(what()))

@@ -37,7 +37,7 @@ extension RunLoop {
         return reference
     }
 
-    /// Traps unless this is the calling thread's loop, where a task awaits `what`.
+    /// Traps unless this is the calling thread's loop, where a task awaits something.
     @inline(__always)
     package func checkAwaited(_ what: @autoclosure () -> String) {
         require(isInstalled, RunLoop.awaitedElsewhere(what()))
