@@ -50,9 +50,10 @@ public final class SignalSource: RunLoop.SystemSource {
                 guard let count = counter?.take(), count > 0 else { return }
                 self.count = count
                 handler(self)
-                // Ended at once, even within the handler: one that invalidates its source and then raises the signal expects
-                // the former disposition.
-            }, cleanup: { [unowned self] in counter?.end() })
+            },
+            // At once, even within the handler: one that invalidates its source and then raises the signal expects the
+            // former disposition.
+            cleanup: { [unowned self] in counter?.end() })
     }
 
     fileprivate func beginCounting(in loop: RunLoop) throws(SystemError) -> Int32 {
