@@ -2,7 +2,6 @@ internal import RunLoopCore
 
 extension ChildProcess: Opaque {}
 extension ChildProcess.Remote: Opaque {}
-extension ChildSource: Opaque {}
 extension Connection: Opaque {}
 extension Connection.InputBudget: Opaque {}
 extension ConnectionAttempt: Opaque {}
@@ -10,7 +9,6 @@ extension Daemon: Opaque {}
 extension Daemon.Remote: Opaque {}
 extension Disk: Opaque {}
 extension File: Opaque {}
-extension FileWatcher: Opaque {}
 extension HostLookup: Opaque {}
 extension Listener: Opaque {}
 extension LoopGroup: Opaque {}
@@ -19,6 +17,5 @@ extension PipeEnd: Opaque {}
 extension Relay: Opaque {}
 extension ServiceManager: Opaque {}
 extension SignalDeliveries: Opaque {}
-extension SignalSource: Opaque {}
 extension StandardError: Opaque {}
 extension Watchdog: Opaque {}

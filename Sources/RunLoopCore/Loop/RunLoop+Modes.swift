@@ -30,7 +30,7 @@ extension RunLoop {
     }
 
     /// Whether an item may be scheduled here. One of another loop traps.
-    func admits(_ item: Item) -> Bool {
+    package func admits(_ item: Item) -> Bool {
         checkThread()
         guard item.isValid else {
             emit(.ignored("\(item) was added, but it is invalid; make a new one"))

@@ -4,8 +4,8 @@ extension RunLoop {
     /// An item belongs to one loop at a time and to that loop's thread, in any number of its modes, and is not
     /// `Sendable`. The loop keeps it from the moment it is added until it is invalidated or leaves its last mode. The
     /// item keeps its handler until it is invalidated, and the end of its loop invalidates it. You cannot subclass this
-    /// class.
-    public class Item: CustomStringConvertible {
+    /// class: it has no public initializer.
+    open class Item: CustomStringConvertible {
         /// Where it was made.
         public final let origin: Origin
 
@@ -185,8 +185,9 @@ extension RunLoop {
         }
     }
 
-    /// An item that waits for something other than a deadline. You cannot subclass this class.
-    public class UntimedItem: Item {
+    /// An item that waits for something other than a deadline. You cannot subclass this class: it has no public
+    /// initializer.
+    open class UntimedItem: Item {
         // Unchecked as in `Item`.
         @exclusivity(unchecked) private final var modes = Membership.none
         /// Its place among those that were added to its loop; 0 if it never was.

@@ -1,7 +1,7 @@
 extension RunLoop {
-    /// An item that something outside of the loop makes ready: a ``CustomSource`` or a ``DescriptorSource``. You cannot
-    /// subclass this class.
-    public class Source: UntimedItem, SignalQueueNode, ParkedListNode {
+    /// An item that something outside of the loop makes ready, for example a ``CustomSource`` or a ``DescriptorSource``.
+    /// You cannot subclass this class: it has no public initializer.
+    open class Source: UntimedItem, SignalQueueNode, ParkedListNode {
         /// Among sources that are ready, smaller numbers are served earlier, and equal ones in the order in which they
         /// became ready.
         public final let order: Int
@@ -42,7 +42,7 @@ extension RunLoop {
             super.init(origin: origin)
         }
 
-        final var isScheduled: Bool { home != nil }
+        package final var isScheduled: Bool { home != nil }
 
         // MARK: Points for subclasses
 

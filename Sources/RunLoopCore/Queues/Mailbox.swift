@@ -172,6 +172,9 @@ final class Mailbox<Loop: AnyObject>: Sendable {
         }
     }
 
+    /// Whether the loop has ended.
+    var isClosed: Bool { state.withLock { $0.isClosed } }
+
     var hasMail: Bool { signal.load(ordering: .acquiring) == Signal.mail }
 
     /// The loop is about to sleep. `false` if there is mail to handle first.

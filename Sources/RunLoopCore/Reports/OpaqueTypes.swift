@@ -6,6 +6,7 @@ extension RunLoop.ItemRemote: Opaque {}
 extension RunLoop.Local: Opaque {}
 extension RunLoop.RandomNumbers: Opaque {}
 extension RunLoop.Remote: Opaque {}
+extension RunLoop.TaskSequence: Opaque {}
 extension RunLoop.Tasks: Opaque {}
 extension RunLoop.Tasks.Child: Opaque {}
 extension LoopBound: Opaque {}

@@ -8,21 +8,18 @@
 /// other threads stop it through its ``remote``. The loop keeps it until it is invalidated or leaves its last mode, and
 /// it keeps its handler until it is invalidated. The end of its loop invalidates it. A source that is released without
 /// ever having been added is reported to the ``RunLoop/trace`` of the thread's loop.
-public final class DescriptorSource: RunLoop.Source {
+public final class DescriptorSource: RunLoop.WatchedSource {
     /// The descriptor that is watched.
-    public let fileDescriptor: Int32
+    public var fileDescriptor: Int32 { watchedDescriptor }
 
     /// The events that the descriptor is watched for. An empty set pauses the source, which stays in its modes. Set it
     /// at any time, on the loop's thread. Events found before and no longer asked for are not delivered.
     ///
     /// If the descriptor was closed meanwhile and the system refuses it, the source is invalidated, which is reported
     /// to ``RunLoop/trace``.
-    @exclusivity(unchecked) public var events: DescriptorEvents {
-        didSet {
-            home?.with { $0.checkThread() }
-            guard events != oldValue, let loop else { return }
-            eventsChanged(from: oldValue, in: loop)
-        }
+    public var events: DescriptorEvents {
+        get { interest }
+        set { interest = newValue }
     }
 
     /// Called when the loop has let the source go because it left its last mode, was invalidated, or lost its loop. The
@@ -55,10 +52,8 @@ public final class DescriptorSource: RunLoop.Source {
         fileDescriptor: Int32, events: DescriptorEvents, order: Int = 0, origin: RunLoop.Origin,
         handler: @escaping (DescriptorSource, DescriptorEvents) -> Void
     ) {
-        self.fileDescriptor = fileDescriptor
-        self.events = events
         self.handler = handler
-        super.init(order: order, origin: origin)
+        super.init(descriptor: fileDescriptor, interest: events, order: order, origin: origin)
     }
 
     deinit {
@@ -73,96 +68,19 @@ public final class DescriptorSource: RunLoop.Source {
     public var remote: Remote { Remote(link) }
 
     override func serve(_ found: DescriptorEvents, in loop: RunLoop) -> Bool {
-        let wanted = found.intersection(events)
-        guard let handler, !wanted.isEmpty else { return false }
-        guard passesLimit(in: loop) else {
-            loop.park(self)
-            return false
-        }
-        return dispatch(in: loop) { handler(self, wanted) }
+        guard let handler, let events = due(of: found, in: loop) else { return false }
+        return dispatch(in: loop) { handler(self, events) }
     }
 
-    // MARK: Watching
+    override func wasRemoved() { removalHandler?() }
 
-    /// Has the driver watch the descriptor, as it does while the source is in any mode.
-    fileprivate func beginWatch(in loop: RunLoop) throws(DescriptorError) {
-        let token = loop.descriptors.insert(self)
-        do {
-            if events.isEmpty {
-                try loop.driver.check(fileDescriptor)
-            } else {
-                try loop.driver.watch(fileDescriptor, for: events, token: token)
-            }
-        } catch {
-            loop.descriptors.remove(token)
-            throw error
-        }
-        self.token = token
-        loop.hasOrderedDescriptors = loop.hasOrderedDescriptors || order != 0
-    }
-
-    private func endWatch(in loop: RunLoop) {
-        guard let token else { return }
-        if parkedIndex != nil {
-            loop.parked.remove(self)
-        } else if !events.isEmpty {
-            loop.driver.unwatch(token)
-        }
-        self.token = nil
-        loop.descriptors.remove(token)
-    }
-
-    private func eventsChanged(from old: DescriptorEvents, in loop: RunLoop) {
-        guard let token, parkedIndex == nil else { return }
-        if !old.isEmpty { loop.driver.unwatch(token) }
-        watchAgain(in: loop)
-    }
-
-    override func unpark(in loop: RunLoop) {
-        guard !isCalling, !isHeldBack(in: loop) else { return }
-        loop.parked.remove(self)
-        watchAgain(in: loop)
-    }
-
-    private func watchAgain(in loop: RunLoop) {
-        guard let token, !events.isEmpty else { return }
-        do {
-            try loop.driver.watch(fileDescriptor, for: events, token: token)
-        } catch {
-            // It is no longer watched, and leaves as a parked one does.
-            loop.parked.insert(self)
-            loop.emit(.ignored("\(self) was invalidated: \(error)"))
-            invalidate()
-        }
-    }
-
-    // MARK: As an item
-
-    override var kind: RunLoop.ItemKind { .descriptor }
     override var hasHandler: Bool { handler != nil }
-
-    override var detail: String? {
-        "descriptor \(fileDescriptor), \(events.isEmpty ? "paused" : "\(events)")"
-            + (parkedIndex == nil ? "" : ", ready and parked")
-    }
 
     override func dropHandler(_ body: () -> Void) {
         guard let handler else { return }
         self.handler = nil
         body()
         withExtendedLifetime(handler) {}
-    }
-
-    override func mayBeCalledAgain(in loop: RunLoop) {
-        loop.parked.lookAgain()
-    }
-
-    override func setMembership(_ membership: Membership, in loop: RunLoop) {
-        super.setMembership(membership, in: loop)
-        if parkedIndex != nil { loop.parked.lookAgain() }
-        guard membership.isEmpty, token != nil else { return }
-        endWatch(in: loop)
-        removalHandler?()
     }
 }
 
@@ -176,9 +94,7 @@ extension RunLoop {
     /// - Throws: ``DescriptorError`` if the descriptor is not open, or cannot be waited for; the source is then not
     ///   scheduled.
     public func add(_ source: DescriptorSource, forMode modes: Modes) throws(DescriptorError) {
-        guard admits(source), !modes.isEmpty else { return }
-        if source.token == nil { try source.beginWatch(in: self) }
-        enrol(source, modes)
+        try schedule(source, modes)
     }
 }
 

@@ -14,9 +14,7 @@ package final class CompletionWait<Value>: TaskWait, @unchecked Sendable {
         on loop: RunLoop, isolation: isolated (any Actor)? = #isolation,
         _ start: @escaping (@escaping (Value) -> Void) -> () -> Void
     ) async throws -> Value {
-        require(
-            loop.isInstalled,
-            "this is awaited on the loop's thread: in a task of the loop, or in one that prefers its executor")
+        loop.checkAwaited("this")
         let wait = CompletionWait(loop.remote)
         wait.start = start
         try await wait.wait()

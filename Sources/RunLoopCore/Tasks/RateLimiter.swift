@@ -46,10 +46,7 @@ public final class RateLimiter {
     ///
     /// - Throws: `CancellationError`, also if the task was cancelled before; ``RunLoop/WaitError`` if the loop has ended.
     public nonisolated(nonsending) func acquire() async throws {
-        require(
-            loop.isInstalled,
-            "a rate limiter is awaited on its loop's thread: in a task of the loop, or in one that prefers its executor"
-        )
+        loop.checkAwaited("a rate limiter")
         try Task.checkCancellation()
         guard first != nil || !hasRoom(at: loop.now) else { return passes.append(loop.now) }
         let turn = Turn(self, remote)

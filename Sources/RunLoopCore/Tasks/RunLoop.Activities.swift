@@ -128,27 +128,11 @@ extension RunLoop {
         }
 
         /// An iteration. Each activity goes to whichever iteration asks first.
-        public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(activities: self) }
-
-        /// An iteration over activities. It belongs to the loop's thread and is not `Sendable`.
-        public struct AsyncIterator: AsyncIteratorProtocol {
-            let activities: Activities
-
-            /// Waits for activities, and takes all that have come. On the loop's thread.
-            ///
-            /// - Throws: `CancellationError`; ``WaitError`` if another task waits, or if the loop has ended.
-            public func next(isolation: isolated (any Actor)? = #isolation) async throws -> Element? {
-                try await activities.next()
-            }
-        }
+        public func makeAsyncIterator() -> TaskSequence<Element> { TaskSequence { try await self.next() } }
 
         private nonisolated(nonsending) func next() async throws -> Element {
             if !record.hasLostLoop {
-                require(
-                    record.remote.isCurrent,
-                    "activities are awaited on the loop's thread: in a task of the loop, or in one that prefers its "
-                        + "executor")
-                guard !record.isTaken else { throw WaitError.alreadyWaiting("activities of a loop") }
+                try record.admit(for: "activities of a loop")
                 try await record.wait()
             }
             guard let element = record.take() else { throw record.remote.endError }
@@ -159,6 +143,3 @@ extension RunLoop {
 
 @available(*, unavailable, message: "activities belong to the loop's thread")
 extension RunLoop.Activities: Sendable {}
-
-@available(*, unavailable, message: "an iteration belongs to the loop's thread")
-extension RunLoop.Activities.AsyncIterator: Sendable {}

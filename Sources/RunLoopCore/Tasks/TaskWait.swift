@@ -37,6 +37,19 @@ package class TaskWait: SerialExecutor, @unchecked Sendable {
         self.remote = remote
     }
 
+    /// Checks that a task may wait: on the loop's thread, while no other does.
+    ///
+    /// - Parameter what: names the wait in errors, for example `connections`.
+    /// - Throws: ``RunLoop/WaitError`` if another task waits, or if the loop has ended.
+    package final func admit(for what: @autoclosure () -> String) throws(RunLoop.WaitError) {
+        guard let loop = remote.installedReference else {
+            require(remote.mailbox.isClosed, RunLoop.awaitedElsewhere(what()))
+            throw remote.endError
+        }
+        guard !loop.with({ $0.hasEnded }) else { throw remote.endError }
+        guard !isTaken else { throw .alreadyWaiting(what()) }
+    }
+
     /// Waits until ``end(throwing:)``. One task at a time.
     ///
     /// - Throws: the error that ended the wait; `CancellationError` if the task is cancelled; ``RunLoop/WaitError`` if

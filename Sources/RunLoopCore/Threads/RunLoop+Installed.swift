@@ -37,6 +37,16 @@ extension RunLoop {
         return reference
     }
 
+    /// Traps unless this is the calling thread's loop, where a task awaits something.
+    @inline(__always)
+    package func checkAwaited(_ what: @autoclosure () -> String) {
+        require(isInstalled, RunLoop.awaitedElsewhere(what()))
+    }
+
+    package static func awaitedElsewhere(_ what: String) -> String {
+        "a task waits for \(what) on the loop's thread: in a task of the loop, or in one that prefers its executor"
+    }
+
     /// Tells the calling thread's loop, if it has one, of something that was made for a loop and never added to any.
     package static func tellOfUnused(_ what: @autoclosure () -> String) {
         usableReference?.with { $0.trace?(.ignored("\(what()) was let go without having been added to a loop")) }

@@ -22,8 +22,7 @@ extension ChildProcess {
         inModes modes: RunLoop.Modes = .common, file: StaticString = #fileID, line: UInt32 = #line
     ) async throws -> ExitStatus {
         guard let loop = RunLoop.installed else {
-            fatalError(
-                "a child is awaited on a loop's thread: in a task of the loop, or in one that prefers its executor")
+            fatalError(RunLoop.awaitedElsewhere("a child"))
         }
         require(!modes.isEmpty, "a wait for a child needs a mode; without any, it would never end")
         if let status { return status }

@@ -47,7 +47,7 @@ extension Connection {
         case .done: break
         case .mustWait: machine.inputExhausted()
         case .ended: machine.peerEnded()
-        case .failed: machine.close(machine.isFailing ? machine.closeReason : streamFailure)
+        case .failed: machine.inputFailed(streamFailure)
         }
     }
 
@@ -81,9 +81,7 @@ extension Connection {
         if hasBudget { self.count(count + heldInput) }
         let isAwaited = waits.reader.isWaiting
         waits.reader.end()
-        guard !isAwaited, !waits.holdsInput else { return }
-        waits.holdsInput = true
-        machine.pause()
+        if !isAwaited { machine.holdInput() }
     }
 
     private func keep(_ bytes: UnsafeRawBufferPointer) {
@@ -102,11 +100,5 @@ extension Connection {
         input = buffer
         machine.inputChanged(to: buffer.count)
         return true
-    }
-
-    /// Whether more may be delivered now: reading is not paused, and not so much waits to be sent that it has to stop. The
-    /// peer may have ended.
-    var mayReceiveMore: Bool {
-        machine.mayOffer && (limits.readsWhileFull || pendingOutput <= limits.highWatermark)
     }
 }

@@ -27,7 +27,8 @@ extension Connection {
                 loop.perform(inModes: modes) { [weak self] in self?.takeTurn() }
             case .reportEnd:
                 waits?.reader.end()
-                if endHandler != nil || waits != nil { call(endHandler) } else { machine.finish(.ended) }
+                machine.endReported(isAnswered: endHandler != nil || waits != nil)
+                call(endHandler)
             case .reportFull: call(fullHandler)
             case .reportDrain:
                 waits?.writer.end()
@@ -53,8 +54,8 @@ extension Connection {
     /// Offers unused input, and reads the input that the stream holds.
     private func takeTurn() {
         update {
-            if machine.turnBegins(), let input, waits == nil { offer(input) }
-            if stream.holdsInput || machine.isFailing, machine.wantsInput, !machine.isReceiving { readSome() }
+            if machine.turnBegins(), let input { offer(input) }
+            if machine.readsInTurn(holdsInput: stream.holdsInput) { readSome() }
         }
     }
 
@@ -120,8 +121,8 @@ extension Connection {
         if let output { pool.put(output) }
         output = nil
         waits?.writer.end()
-        guard machine.mayReadAfterFailure, keepMore() || machine.isEndHeld else { return machine.close(reason) }
-        machine.outputFailed(reason)
+        let keepsInput = machine.mayReadAfterFailure && keepMore()
+        guard machine.outputFailed(reason, keepsInput: keepsInput) else { return }
         leaveToTask(unusedInput)
         // A program that has paused reading may never resume.
         timers?.limit(to: .seconds(30))

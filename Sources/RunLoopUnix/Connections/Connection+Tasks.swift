@@ -52,7 +52,7 @@ extension Connection {
         require(count > 0, "at least one byte is read, not \(count)")
         let waits = checkedWaits
         waits.seen = 0
-        while let isThere = try asksForInput(beyond: 0) {
+        while let isThere = try asksForInput(waits, beyond: 0) {
             guard isThere else {
                 try await waitForInput(waits)
                 continue
@@ -78,7 +78,7 @@ extension Connection {
     /// - Throws: as ``read(atMost:)``, and any error that `use` throws.
     public nonisolated(nonsending) func receive(_ use: (Span<UInt8>) throws -> Int) async throws -> Bool {
         let waits = checkedWaits
-        while let isThere = try asksForInput(beyond: waits.seen) {
+        while let isThere = try asksForInput(waits, beyond: waits.seen) {
             guard isThere else {
                 try await waitForInput(waits)
                 continue
@@ -92,14 +92,12 @@ extension Connection {
 
     /// Whether more than `count` bytes are available; if not, the caller waits for the reader's turn and asks again.
     /// `nil` at the end of the stream.
-    func asksForInput(beyond count: Int) throws -> Bool? {
+    func asksForInput(_ waits: ConnectionWaits, beyond count: Int) throws -> Bool? {
         if isNew { try start() }
-        guard !checkedWaits.reader.isTaken else {
-            throw RunLoop.WaitError.alreadyWaiting("what a connection receives")
-        }
+        guard !waits.reader.isTaken else { throw RunLoop.WaitError.alreadyWaiting("what a connection receives") }
         while unusedInput <= count {
             guard try !isAtEnd() else {
-                closeAtEnd()
+                update { machine.endReported(isAnswered: endHandler != nil || waits.scopes > 0) }
                 return nil
             }
             taskWantsInput()
@@ -147,10 +145,8 @@ extension Connection {
         try await waits.reader.wait()
     }
 
-    private var checkedWaits: ConnectionWaits {
-        require(
-            loop.isInstalled,
-            "a connection is awaited on its loop's thread: in a task of the loop, or in one that prefers its executor")
+    var checkedWaits: ConnectionWaits {
+        loop.checkAwaited("a connection")
         guard let waits else {
             fatalError("a connection with a receive handler is not awaited; make it without the handler")
         }
@@ -159,9 +155,7 @@ extension Connection {
 
     /// Called when a task waits for more input than is available.
     func taskWantsInput() {
-        guard let waits, waits.holdsInput else { return }
-        waits.holdsInput = false
-        update { _ = machine.resume() }
+        if machine.holdsInput { update { machine.releaseInput() } }
     }
 
     /// Passes the available input to a task, and removes the bytes that it uses. A limit applies to bytes that the task
@@ -195,12 +189,6 @@ extension Connection {
         guard !isOpen else { return machine.hasEnded }
         if machine.closeReason == .ended || (machine.hasEnded && !hasMoved) { return true }
         throw closeError
-    }
-
-    /// Finishes the connection after a task has seen the peer's end, unless a scope or a handler is to close it.
-    func closeAtEnd() {
-        guard isOpen, endHandler == nil, waits?.scopes == 0 else { return }
-        update { machine.finish(.ended) }
     }
 
     /// The error for the connection's close reason.

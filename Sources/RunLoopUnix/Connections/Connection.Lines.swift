@@ -1,5 +1,5 @@
 internal import Glibc
-internal import RunLoopKit
+public import RunLoopKit
 
 extension Connection {
     /// The input of a connection for tasks, line by line. Iterate on the loop's thread.
@@ -22,51 +22,30 @@ extension Connection {
     public func lines(upTo limit: Int = 64 * 1024) -> Lines {
         require(waits != nil, "a connection with a receive handler is not awaited; make it without the handler")
         require(limit >= 0, "a line has no fewer than 0 bytes: give a limit of at least 0, not \(limit)")
-        return Lines(connection: self, limit: limit)
+        return Lines { [self] in try await nextLine(upTo: limit) }
     }
 
-    /// The lines of a connection's input; see ``Connection/lines(upTo:)``. It belongs to the loop's thread and is not
-    /// `Sendable`.
-    public struct Lines: AsyncSequence {
-        let connection: Connection
-        let limit: Int
+    /// The lines of a connection's input; see ``Connection/lines(upTo:)``. An iteration begins with the unused input.
+    public typealias Lines = RunLoop.TaskSequence<String>
 
-        /// An iteration, which begins with the unused input.
-        public func makeAsyncIterator() -> AsyncIterator {
-            AsyncIterator(connection: connection, limit: limit)
-        }
-
-        /// An iteration over lines. It belongs to the loop's thread and is not `Sendable`.
-        public struct AsyncIterator: AsyncIteratorProtocol {
-            let connection: Connection
-            let limit: Int
-
-            /// Waits for the next line; `nil` when the stream has ended. On the loop's thread.
-            ///
-            /// - Throws: as ``Connection/read(atMost:)``, and ``FramingError``.
-            public mutating func next(isolation: isolated (any Actor)? = #isolation) async throws -> String? {
-                require(
-                    connection.loop.isInstalled,
-                    "lines are awaited on the loop's thread: in a task of the loop, or in one that prefers its executor"
-                )
-                var searched = 0
-                while let isThere = try connection.asksForInput(beyond: searched) {
-                    guard isThere else {
-                        if let waits = connection.waits { try await connection.waitForInput(waits) }
-                        continue
-                    }
-                    if let line = try connection.takeLine(upTo: limit, after: searched) { return line }
-                    searched = connection.unusedInput
-                }
-                return try connection.takeRest(upTo: limit)
+    private nonisolated(nonsending) func nextLine(upTo limit: Int) async throws -> String? {
+        let waits = checkedWaits
+        var searched = 0
+        while let isThere = try asksForInput(waits, beyond: searched) {
+            guard isThere else {
+                try await waitForInput(waits)
+                continue
             }
+            if let line = try takeLine(upTo: limit, after: searched) { return line }
+            searched = unusedInput
         }
+        return try takeRest(upTo: limit)
     }
 
     /// Takes the first line from the available input; `nil` if no line is complete.
     ///
     /// - Parameter searched: the number of bytes that are known to have no line feed.
-    fileprivate func takeLine(upTo limit: Int, after searched: Int) throws -> String? {
+    private func takeLine(upTo limit: Int, after searched: Int) throws -> String? {
         let line: String? = try useInput(seesAll: false) { bytes in
             guard let found = memchr(bytes.baseAddress! + searched, 0x0A, bytes.count - searched) else {
                 // With room for a carriage return.
@@ -84,15 +63,9 @@ extension Connection {
     }
 
     /// Takes the bytes after the last line feed; `nil` if there are none.
-    fileprivate func takeRest(upTo limit: Int) throws -> String? {
+    private func takeRest(upTo limit: Int) throws -> String? {
         guard unusedInput > 0 else { return nil }
         guard unusedInput <= limit else { throw FramingError.tooLong(limit: limit) }
         return useInput(seesAll: false) { ($0.count, String(decoding: $0, as: UTF8.self)) }
     }
 }
-
-@available(*, unavailable, message: "lines belong to the thread of the connection's loop")
-extension Connection.Lines: Sendable {}
-
-@available(*, unavailable, message: "an iteration belongs to the thread of the connection's loop")
-extension Connection.Lines.AsyncIterator: Sendable {}

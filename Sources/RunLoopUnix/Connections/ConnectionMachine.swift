@@ -65,6 +65,8 @@ struct ConnectionMachine: ~Copyable {
     private var handlers = 0
     private(set) var isReceiving = false
     private var pauses = 0
+    /// Whether reading is paused because no task has requested the received bytes.
+    private(set) var holdsInput = false
     private var hasPeerEnded = false
 
     /// The number of bytes that have arrived and are unused.
@@ -111,7 +113,6 @@ struct ConnectionMachine: ~Copyable {
     var isOpen: Bool { state == .open }
     var isClosed: Bool { state == .closed }
     var isFinishing: Bool { state == .finishing }
-    var isFailing: Bool { state == .failing }
     /// Whether it closes next.
     var isClosing: Bool { mustClose }
     /// Whether the peer has ended its side, and the owner knows or is about to.
@@ -128,7 +129,10 @@ struct ConnectionMachine: ~Copyable {
     var discardsInput: Bool { state == .finishing || state == .lingering }
 
     /// Whether input may be offered now. An end waits until the input before it has been offered.
-    var mayOffer: Bool { isOffering && !hasPeerEnded }
+    private var mayOffer: Bool { isOffering && !hasPeerEnded }
+
+    /// Whether a handler that has used a part of its input may use more. The peer may have ended.
+    var mayOfferMore: Bool { mayOffer && (readsWhileFull || pendingOutput <= highWatermark) }
 
     /// Whether input is offered when there is some.
     @inline(__always)
@@ -216,7 +220,7 @@ struct ConnectionMachine: ~Copyable {
     private var hasOffer: Bool { unusedInput > 0 && !isForTasks }
 
     /// Whether an end waits until input that arrived before it has been offered.
-    var isEndHeld: Bool { hasOffer && (offersAgain || !mayOffer) }
+    private var isEndHeld: Bool { hasOffer && (offersAgain || !mayOffer) }
 
     /// The stream has taken all output, and the peer will be told of its end.
     private mutating func afterOutput() -> Action? {
@@ -319,7 +323,26 @@ struct ConnectionMachine: ~Copyable {
         isOfferPosted = false
         guard offersAgain && mayOffer && !isReceiving else { return false }
         offersAgain = false
-        return true
+        return hasOffer
+    }
+
+    /// Whether the turn reads: the stream has input of which it does not tell, or may have some from before a failure.
+    ///
+    /// - Parameter holdsInput: whether the stream has input that no readiness will be reported for.
+    func readsInTurn(holdsInput: Bool) -> Bool { (holdsInput || state == .failing) && wantsInput && !isReceiving }
+
+    /// Input has arrived that no task waits for: reading pauses until one does.
+    mutating func holdInput() {
+        guard !holdsInput else { return }
+        holdsInput = true
+        pause()
+    }
+
+    /// A task waits for input.
+    mutating func releaseInput() {
+        guard holdsInput else { return }
+        holdsInput = false
+        _ = resume()
     }
 
     /// The stream has no input for now.
@@ -337,6 +360,18 @@ struct ConnectionMachine: ~Copyable {
             hasPeerEnded = true
             close(finishReason)
         }
+    }
+
+    /// The owner knows of the peer's end.
+    ///
+    /// - Parameter isAnswered: whether a handler or a task decides when the connection closes.
+    mutating func endReported(isAnswered: Bool) {
+        if !isAnswered { finish(.ended) }
+    }
+
+    /// Reading has failed.
+    mutating func inputFailed(_ reason: Connection.CloseReason) {
+        close(state == .failing ? closeReason : reason)
     }
 
     /// So many bytes wait to be sent, after some were written or sent.
@@ -406,10 +441,18 @@ struct ConnectionMachine: ~Copyable {
         close(finishReason)
     }
 
-    /// Writing has failed, and input has arrived that is to be offered before the connection closes.
-    mutating func outputFailed(_ reason: Connection.CloseReason) {
+    /// Writing has failed. The connection closes, but first offers input that has arrived.
+    ///
+    /// - Parameter keepsInput: whether input was found after the failure; see ``mayReadAfterFailure``.
+    /// - Returns: whether there is input to offer.
+    mutating func outputFailed(_ reason: Connection.CloseReason, keepsInput: Bool) -> Bool {
+        guard mayReadAfterFailure, keepsInput || isEndHeld else {
+            close(reason)
+            return false
+        }
         (state, closeReason) = (.failing, reason)
         (pendingOutput, isBlocked, offersAgain) = (0, false, true)
+        return true
     }
 
     /// Has the connection closed next, in a way that the peer takes for a failure.

@@ -10,8 +10,6 @@ final class ConnectionWaits {
     var scopes = 0
     /// The number of available bytes that a task has seen.
     @exclusivity(unchecked) var seen = 0
-    /// Whether reading is paused because no task has requested the received bytes.
-    @exclusivity(unchecked) var holdsInput = false
 
     init(_ remote: RunLoop.Remote) {
         reader = TaskWait(remote)

@@ -119,7 +119,7 @@ public enum Framing {
         return { connection, bytes in
             var used = 0
             while connection.isOpen {
-                guard connection.mayReceiveMore else {
+                guard connection.machine.mayOfferMore else {
                     connection.receiveAgain()
                     return used
                 }

@@ -22,50 +22,40 @@ extension FileWatcher {
     public func events(on loop: RunLoop, inModes modes: RunLoop.Modes = .common) -> Events {
         require(isForTasks, "a file watcher with a handler is not awaited; make it without the handler")
         require(!modes.isEmpty, "file events need a mode; without any, none would be read")
-        if awaited == nil { awaited = AwaitedEvents(loop) }
+        if awaited == nil && isValid { awaited = AwaitedEvents(loop) }
         require(
-            awaited!.loop === loop, "a file watcher has one loop: ask for its events on the loop that was given first")
-        return Events(watcher: self, modes: modes)
+            awaited.map { $0.loop === loop } ?? true,
+            "a file watcher has one loop: ask for its events on the loop that was given first")
+        return Events { [self] in try await nextEvent(in: modes) }
     }
 
-    /// The events of a file watcher; see ``FileWatcher/events(on:inModes:)``. It belongs to the loop's thread and is
-    /// not `Sendable`.
-    public struct Events: AsyncSequence {
-        let watcher: FileWatcher
-        let modes: RunLoop.Modes
+    /// The events of a file watcher; see ``FileWatcher/events(on:inModes:)``.
+    public typealias Events = RunLoop.TaskSequence<FileEvent>
 
-        /// An iteration. Each event goes to the iteration that asks first.
-        public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(watcher: watcher, modes: modes) }
-
-        /// An iteration over events. It belongs to the loop's thread and is not `Sendable`.
-        public struct AsyncIterator: AsyncIteratorProtocol {
-            let watcher: FileWatcher
-            let modes: RunLoop.Modes
-
-            /// Waits for the next event; `nil` when the watcher has been invalidated. On the loop's thread.
-            ///
-            /// - Throws: the errors of ``FileWatcher/events(on:inModes:)``.
-            public func next(isolation: isolated (any Actor)? = #isolation) async throws -> FileEvent? {
-                try await watcher.nextEvent(in: modes)
-            }
-        }
-    }
-
-    fileprivate nonisolated(nonsending) func nextEvent(in modes: RunLoop.Modes) async throws -> FileEvent? {
-        guard let awaited else { return nil }
-        while isValid {
+    private nonisolated(nonsending) func nextEvent(in modes: RunLoop.Modes) async throws -> FileEvent? {
+        while let awaited {
             if let event = awaited.events.popFirst() { return event }
-            guard !awaited.hasLostLoop else { throw awaited.wait.remote.endError }
-            require(
-                awaited.wait.remote.isCurrent,
-                "file events are awaited on the loop's thread: in a task of the loop, or in one that prefers its executor"
-            )
-            guard !awaited.wait.isTaken else { throw RunLoop.WaitError.alreadyWaiting("the events of a file watcher") }
-            try awaited.loop.add(makeSource(), forMode: modes)
-            defer { awaited.park(self) }
+            try awaited.wait.admit(for: "the events of a file watcher")
+            try awaited.loop.schedule(self, modes)
+            defer { leaveLoop() }
             try await awaited.wait.wait()
         }
         return nil
+    }
+
+    /// Keeps the events of a read. Further ones wait in the system's queue until a task waits again.
+    func keep(_ events: [FileEvent]) {
+        awaited?.events += events
+        leaveLoop()
+        awaited?.wait.end()
+    }
+
+    /// The watcher was invalidated. Only the end of the loop lets tasks have the events of the last read.
+    func endAwaiting() {
+        guard let awaited else { return }
+        if awaited.loop.hasEnded { return awaited.wait.end(throwing: awaited.wait.remote.endError) }
+        self.awaited = nil
+        awaited.wait.end()
     }
 }
 
@@ -75,38 +65,9 @@ final class AwaitedEvents {
     let wait: TaskWait
     /// Events of the last read that no task has taken yet.
     fileprivate var events: ArraySlice<FileEvent> = []
-    fileprivate private(set) var hasLostLoop = false
-    private var isParking = false
 
     init(_ loop: RunLoop) {
         self.loop = loop
         wait = TaskWait(loop.remote)
     }
-
-    func keep(_ more: [FileEvent], of watcher: FileWatcher) {
-        events += more
-        park(watcher)
-        wait.end()
-    }
-
-    /// Leaves new events in the system's queue until a task waits again.
-    fileprivate func park(_ watcher: FileWatcher) {
-        guard let source = watcher.scheduledSource else { return }
-        isParking = true
-        source.invalidate()
-        isParking = false
-    }
-
-    /// Called at the end of the loop: the loop removes the source only then.
-    func sourceWasRemoved() {
-        guard !isParking else { return }
-        hasLostLoop = true
-        wait.end()
-    }
 }
-
-@available(*, unavailable, message: "file events belong to the loop's thread")
-extension FileWatcher.Events: Sendable {}
-
-@available(*, unavailable, message: "an iteration belongs to the loop's thread")
-extension FileWatcher.Events.AsyncIterator: Sendable {}

@@ -15,30 +15,20 @@ public import RunLoopKit
 /// changes, and one call delivers all events of one read of the system's queue. Events that come while no mode of the
 /// watcher runs wait in the queue. If the queue overflows, an event reports it (``FileEvent/Kind/overflow``).
 ///
-/// The loop keeps the watcher as long as it is scheduled. A watcher that is released without having been added is
-/// reported to the ``/RunLoopKit/RunLoop/trace`` of the thread's loop. A watcher belongs to its loop's thread and is
-/// not `Sendable`.
-public final class FileWatcher {
-    /// Whether the watcher can still report.
-    public var isValid: Bool { handler != nil }
-
+/// The loop keeps the watcher as long as it is scheduled, and the end of the loop invalidates it. A watcher that is
+/// released without having been added is reported to the ``/RunLoopKit/RunLoop/trace`` of the thread's loop. A watcher
+/// belongs to its loop's thread and is not `Sendable`.
+///
+/// An invalidated watcher has no watches, and drops undelivered events.
+public final class FileWatcher: RunLoop.SystemSource {
     /// The current watches, in the order in which they were made.
     public var watches: [FileWatch] { byNumber.values.sorted { $0.number < $1.number } }
 
-    /// The place where the watcher was made.
-    public let origin: RunLoop.Origin
-
-    private let system = WorldSystem.current
-    private let descriptor: Int32
-    private var handler: ((FileWatcher, [FileEvent]) -> Void)?
+    private let system: any SystemCalls
     /// The state for waiting tasks, if there is no other handler.
     var awaited: AwaitedEvents?
     let isForTasks: Bool
     private var byNumber: [Int32: FileWatch] = [:]
-    // The loop keeps the source, and the source's handler keeps the watcher. So a watcher lives while it is scheduled;
-    // a watcher in no loop lives until its last reference is released.
-    private weak var source: DescriptorSource?
-    private var wasAdded = false
 
     /// Room for some thousand events with short names, and at least for one with the longest name.
     private static let bufferSize = 65_536
@@ -46,26 +36,29 @@ public final class FileWatcher {
     /// Makes a watcher. Add it with `RunLoop.add(_:forMode:)`. Earlier events wait in the system's queue.
     ///
     /// - Parameters:
+    ///   - order: among sources that are ready, smaller numbers are served earlier.
     ///   - handler: called on the loop's thread with at least one event; kept until the watcher is invalidated. Without
     ///     it, a task waits for ``events(on:inModes:)``.
-    ///   - file: the place for ``origin``, with `line`.
+    ///   - file: the place for ``/RunLoopKit/RunLoop/Item/origin``, with `line`.
     /// - Throws: ``FileWatchError/tooManyWatchers`` or ``FileWatchError/system(_:)``.
     public init(
-        handler: ((FileWatcher, [FileEvent]) -> Void)? = nil, file: StaticString = #fileID, line: UInt32 = #line
+        order: Int = 0, handler: ((FileWatcher, [FileEvent]) -> Void)? = nil, file: StaticString = #fileID,
+        line: UInt32 = #line
     ) throws(FileWatchError) {
-        descriptor = system.openFileWatcher()
+        system = WorldSystem.current
+        let descriptor = system.openFileWatcher()
         if descriptor < 0 {
             throw errno == EMFILE ? .tooManyWatchers : .system(.last("make a file watcher"))
         }
         isForTasks = handler == nil
-        self.handler = handler ?? { $0.awaited?.keep($1, of: $0) }
-        origin = RunLoop.Origin(file: file, line: line)
+        super.init(
+            descriptor: descriptor, name: "file watcher", order: order, origin: RunLoop.Origin(file: file, line: line))
+        let handler = handler ?? { $0.keep($1) }
+        setHandler({ [unowned self] in deliver(to: handler) }, cleanup: { [unowned self] in if !isValid { end() } })
     }
 
     deinit {
-        guard isValid else { return }
-        system.close(descriptor)
-        if !wasAdded { RunLoop.tellOfUnused("the file watcher (\(origin))") }
+        closeDescriptor()
     }
 
     /// Watches a file or a directory. Symbolic links are followed.
@@ -106,38 +99,21 @@ public final class FileWatcher {
         system.unwatch(watch.number, with: descriptor)
     }
 
-    /// Removes the watcher from its loop permanently, ends its watches and releases its handler. Undelivered events are
-    /// dropped. Call it on the loop's thread; harmless when repeated.
-    public func invalidate() {
-        guard let handler else { return }
-        // First, because this traps on another thread, and because a descriptor must not be closed while it is watched.
-        source?.invalidate()
-        self.handler = nil
+    /// The watcher is no longer in a loop, and never will be again.
+    private func end() {
         byNumber = [:]
-        system.close(descriptor)
-        awaited?.wait.end()
-        withExtendedLifetime(handler) {}
+        closeDescriptor()
+        endAwaiting()
     }
 
-    // MARK: In a loop
-
-    /// The source that schedules the watcher in a loop; made if there is none.
-    func makeSource() -> DescriptorSource {
-        if let source { return source }
-        let made = DescriptorSource(fileDescriptor: descriptor, events: .readable, origin: origin) { _, _ in
-            self.deliver()
-        }
-        made.name = "file watcher"
-        made.removalHandler = { [weak self] in self?.awaited?.sourceWasRemoved() }
-        (source, wasAdded) = (made, true)
-        return made
+    private func closeDescriptor() {
+        if descriptor >= 0 { system.close(descriptor) }
+        descriptor = -1
     }
-
-    var scheduledSource: DescriptorSource? { source }
 
     /// Delivers the events of one read in one call. If more wait, the descriptor stays ready and the next pass
     /// continues, so that the loop's other sources have their turn.
-    private func deliver() {
+    private func deliver(to handler: (FileWatcher, [FileEvent]) -> Void) {
         let records = withUnsafeTemporaryAllocation(byteCount: FileWatcher.bufferSize, alignment: 8) { buffer in
             let count = system.read(descriptor, into: buffer)
             // The queue is empty, or a signal interrupted the read: remaining events are reported again.
@@ -145,7 +121,7 @@ public final class FileWatcher {
             return InotifyRecord.all(in: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
         }
         let events = records.flatMap(events(of:))
-        if !events.isEmpty { handler?(self, events) }
+        if !events.isEmpty { handler(self, events) }
     }
 
     private func events(of record: InotifyRecord) -> [FileEvent] {
@@ -167,7 +143,8 @@ extension FileWatcher: Sendable {}
 extension RunLoop {
     /// Schedules a file watcher in modes of this loop, which keeps the watcher until it is invalidated or removed.
     ///
-    /// An invalid watcher is ignored. Call it on the loop's thread.
+    /// An invalid watcher is ignored and reported to ``/RunLoopKit/RunLoop/trace``. A watcher that leaves its last mode
+    /// keeps its watches: events wait in the system's queue. Call it on the loop's thread.
     ///
     /// - Precondition: the watcher is in no other loop.
     /// - Throws: ``/RunLoopKit/DescriptorError`` if the system cannot watch one more descriptor.
@@ -175,14 +152,6 @@ extension RunLoop {
         require(
             !watcher.isForTasks,
             "a file watcher without a handler would lose its events: have a task wait for them, or give it a handler")
-        guard watcher.isValid else { return }
-        try add(watcher.makeSource(), forMode: modes)
-    }
-
-    /// Removes a file watcher from modes of this loop without invalidating it. Its watches remain, and events wait in
-    /// the system's queue. Call it on the loop's thread.
-    public func remove(_ watcher: FileWatcher, fromMode modes: Modes) {
-        guard let source = watcher.scheduledSource else { return }
-        remove(source, fromMode: modes)
+        try schedule(watcher, modes)
     }
 }

@@ -25,9 +25,7 @@ extension Daemon {
     ///   stage.
     /// - Precondition: ``mode`` is the default mode.
     public nonisolated(nonsending) func run(announcesReady: Bool = true) async throws -> Int32 {
-        require(
-            loop.isInstalled,
-            "a daemon is awaited on its loop's thread: in a task of the loop, or in one that prefers its executor")
+        loop.checkAwaited("a daemon")
         require(mode == .default, "a daemon that is awaited leaves it to others to run the loop: in the default mode")
         if case .stopped(let status) = state { return status }
         guard ending == nil else { throw RunLoop.WaitError.alreadyWaiting("the end of a daemon") }

@@ -30,72 +30,42 @@ extension RunLoop {
 ///
 /// It belongs to the loop's thread and is not `Sendable`.
 public final class SignalDeliveries: AsyncSequence {
-    private let remote: RunLoop.Remote
-    private let source: SignalSource
-    private let waiter: TaskWait
-    private let counter: Counter
+    private let wait: TaskWait
+    private var count = 0
+    private var source: SignalSource?
 
     fileprivate init(
         of signal: Signal, on loop: RunLoop, _ modes: RunLoop.Modes, file: StaticString, line: UInt32
     ) throws {
-        remote = loop.remote
-        let (waiter, counter) = (TaskWait(loop.remote), Counter())
-        (self.waiter, self.counter) = (waiter, counter)
-        source = try SignalSource(
+        wait = TaskWait(loop.remote)
+        let source = try SignalSource(
             signal: signal,
-            handler: { source in
-                counter.count += source.count
-                waiter.end()
+            handler: { [unowned self] source in
+                count += source.count
+                wait.end()
             }, file: file, line: line)
-        source.removalHandler = {
-            counter.hasLostLoop = true
-            waiter.end()
-        }
+        source.invalidationHandler = { [wait] in wait.end(throwing: wait.remote.endError) }
         try loop.add(source, forMode: modes)
-    }
-
-    /// The counter that the source's handler keeps, so that it does not keep the deliveries.
-    private final class Counter {
-        var count = 0
-        var hasLostLoop = false
+        self.source = source
     }
 
     deinit {
-        source.removalHandler = nil
-        source.invalidate()
+        source?.invalidationHandler = nil
+        source?.invalidate()
     }
 
     /// An iteration. Deliveries go to the iteration that asks first.
-    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(deliveries: self) }
-
-    /// An iteration over deliveries. It belongs to the loop's thread and is not `Sendable`.
-    public struct AsyncIterator: AsyncIteratorProtocol {
-        let deliveries: SignalDeliveries
-
-        /// Waits until there is a delivery, and takes all pending ones. On the loop's thread.
-        ///
-        /// - Throws: `CancellationError`; `RunLoop.WaitError` if another task waits, or if the loop has ended.
-        public func next(isolation: isolated (any Actor)? = #isolation) async throws -> Int? {
-            try await deliveries.take()
-        }
-    }
+    public func makeAsyncIterator() -> RunLoop.TaskSequence<Int> { RunLoop.TaskSequence { try await self.take() } }
 
     private nonisolated(nonsending) func take() async throws -> Int {
-        while counter.count == 0 {
-            guard !counter.hasLostLoop else { throw remote.endError }
-            require(
-                remote.isCurrent,
-                "signals are awaited on the loop's thread: in a task of the loop, or in one that prefers its executor")
-            guard !waiter.isTaken else { throw RunLoop.WaitError.alreadyWaiting("deliveries of \(source.signal)") }
-            try await waiter.wait()
+        while count == 0 {
+            try wait.admit(for: "deliveries of \(source!.signal)")
+            try await wait.wait()
         }
-        defer { counter.count = 0 }
-        return counter.count
+        defer { count = 0 }
+        return count
     }
 }
 
 @available(*, unavailable, message: "deliveries belong to the loop's thread")
 extension SignalDeliveries: Sendable {}
-
-@available(*, unavailable, message: "an iteration belongs to the loop's thread")
-extension SignalDeliveries.AsyncIterator: Sendable {}

@@ -13,10 +13,10 @@ public import RunLoopCore
 /// There may be any number of sources for one signal, in any number of loops, and each receives every delivery. The
 /// first source in the process replaces the signal's disposition, which is restored after the last source.
 ///
-/// The loop keeps a source until it is invalidated or removed. A source that is released without having been added is
-/// reported to the ``/RunLoopKit/RunLoop/trace`` of the thread's loop. A source belongs to its loop's thread and is not
-/// `Sendable`.
-public final class SignalSource {
+/// The loop keeps a source until it is invalidated or removed, and the end of the loop invalidates it. A source that is
+/// released without having been added is reported to the ``/RunLoopKit/RunLoop/trace`` of the thread's loop. A source
+/// belongs to its loop's thread and is not `Sendable`.
+public final class SignalSource: RunLoop.SystemSource {
     /// The signal that the source receives.
     public let signal: Signal
 
@@ -26,76 +26,40 @@ public final class SignalSource {
     /// may be one delivery.
     public private(set) var count = 0
 
-    /// Whether the source can still be called.
-    public var isValid: Bool { handler != nil }
-
-    /// The place where the source was made.
-    public let origin: RunLoop.Origin
-
-    private var handler: ((SignalSource) -> Void)?
-    private let inner = InnerSource()
+    /// Counts the deliveries while the source is in a loop.
+    private var counter: (any SignalCounter)?
 
     /// Makes a source. Nothing changes in the process until it is added with `RunLoop.add(_:forMode:)`.
     ///
     /// - Parameters:
     ///   - signal: the signal.
+    ///   - order: among sources that are ready, smaller numbers are served earlier.
     ///   - handler: called on the loop's thread with the source; kept until the source is invalidated.
-    ///   - file: the place for ``origin``, with `line`.
+    ///   - file: the place for ``/RunLoopKit/RunLoop/Item/origin``, with `line`.
     /// - Throws: ``SignalError`` if the signal cannot be handled: SIGKILL, SIGSTOP, signals that report a fault, and
     ///   numbers that are no signal.
     public init(
-        signal: Signal, handler: @escaping (SignalSource) -> Void, file: StaticString = #fileID, line: UInt32 = #line
+        signal: Signal, order: Int = 0, handler: @escaping (SignalSource) -> Void, file: StaticString = #fileID,
+        line: UInt32 = #line
     ) throws(SignalError) {
         try SignalError.check(signal)
         self.signal = signal
-        self.handler = handler
-        origin = RunLoop.Origin(file: file, line: line)
-    }
-
-    deinit {
-        if isValid && !inner.wasAdded { RunLoop.tellOfUnused("the source of signal \(signal) (\(origin))") }
-    }
-
-    /// Removes the source from its loop permanently and releases its handler. Unhandled deliveries are dropped. Call it
-    /// on the loop's thread; harmless when repeated.
-    public func invalidate() {
-        guard let handler else { return }
-        // First, because this traps on any thread except the loop's.
-        inner.invalidate()
-        self.handler = nil
-        withExtendedLifetime(handler) {}
-    }
-
-    /// Whether the source keeps runs in its modes from finishing; see ``/RunLoopKit/RunLoop/Source/keepsModesAlive``.
-    /// Set it before the source is added.
-    public var keepsModesAlive = true
-
-    /// Called when the source has left its loop.
-    var removalHandler: (() -> Void)? {
-        get { inner.removalHandler }
-        set { inner.removalHandler = newValue }
-    }
-
-    fileprivate func schedule(in loop: RunLoop, _ modes: RunLoop.Modes) throws(SystemError) {
-        let make = { [self] () throws(SystemError) -> (DescriptorSource, (any SignalCounter)?) in
-            let registration = try WorldSystem.of(loop).count(signal: signal.rawValue)
-            let source = DescriptorSource(
-                fileDescriptor: registration.descriptor, events: .readable, origin: origin
-            ) { [self] _, _ in
-                let count = registration.take()
-                guard count > 0 else { return }
+        super.init(name: "signal \(signal)", order: order, origin: RunLoop.Origin(file: file, line: line))
+        setHandler(
+            { [unowned self] in
+                guard let count = counter?.take(), count > 0 else { return }
                 self.count = count
-                handler?(self)
-            }
-            source.name = "signal \(signal)"
-            source.keepsModesAlive = keepsModesAlive
-            return (source, registration)
-        }
-        try inner.add(to: loop, modes, for: "watch for \(signal)", make)
+                handler(self)
+            },
+            // At once, even within the handler: one that invalidates its source and then raises the signal expects the
+            // former disposition.
+            cleanup: { [unowned self] in counter?.end() })
     }
 
-    fileprivate func unschedule(from loop: RunLoop, _ modes: RunLoop.Modes) {
-        inner.remove(from: loop, modes)
+    fileprivate func beginCounting(in loop: RunLoop) throws(SystemError) -> Int32 {
+        let counter = try WorldSystem.of(loop).count(signal: signal.rawValue)
+        self.counter = counter
+        return counter.descriptor
     }
 }
 
@@ -105,18 +69,15 @@ extension SignalSource: Sendable {}
 extension RunLoop {
     /// Schedules a signal source in modes of this loop. Every delivery counts from the moment that this returns.
     ///
-    /// An invalid source is ignored, and a source in another loop traps. At least one thread must not block the signal;
-    /// a source changes no thread's signal mask. Call it on the loop's thread. O(number of sources in the process).
+    /// An invalid source is ignored and reported to ``/RunLoopKit/RunLoop/trace``, and a source in another loop traps. At
+    /// least one thread must not block the signal; a source changes no thread's signal mask. When the source has left
+    /// its last mode it receives nothing, and unhandled deliveries are dropped. Call it on the loop's thread. O(number
+    /// of sources in the process).
     ///
     /// - Throws: ``SystemError`` if no descriptor is left; the source is then not scheduled.
     public func add(_ source: SignalSource, forMode modes: Modes) throws(SystemError) {
-        guard source.isValid else { trace?(.ignored("a signal source that is invalid was added")); return }
-        try source.schedule(in: self, modes)
-    }
-
-    /// Removes a signal source from modes of this loop without invalidating it. Once it is out of its last mode it
-    /// receives nothing, and unhandled deliveries are dropped. Call it on the loop's thread.
-    public func remove(_ source: SignalSource, fromMode modes: Modes) {
-        source.unschedule(from: self, modes)
+        try schedule(source, modes, for: "watch for \(source.signal)") { () throws(SystemError) in
+            try source.beginCounting(in: self)
+        }
     }
 }

@@ -7,17 +7,16 @@ extension Listener {
         guard let acceptance else {
             fatalError("a listener with a handler is not awaited; make it without the handler")
         }
-        require(
-            loop.isInstalled,
-            "a listener is awaited on its loop's thread: in a task of the loop, or in one that prefers its executor")
+        loop.checkAwaited("a listener")
         while true {
             if let socket = takeSocket() { return socket }
             guard isOpen else {
                 if hasLostLoop { throw loop.remote.endError }
                 return nil
             }
-            guard !acceptance.isTaken else { throw RunLoop.WaitError.alreadyWaiting("connections") }
-            acceptsAgain()
+            try acceptance.admit(for: "connections")
+            awaitBegins()
+            defer { awaitEnds() }
             try await acceptance.wait()
         }
     }

@@ -16,39 +16,6 @@ public import RunLoopKit
 /// The handler of its source keeps a listener until it is closed; you need not keep it. The end of its loop closes it.
 /// A listener belongs to the loop's thread and is not `Sendable`.
 public final class Listener {
-    /// The options of a listener.
-    public struct Options: Sendable {
-        /// The number of connections that may wait to be accepted; 511 unless set.
-        public var backlog: Int32 = 511
-        /// Whether other processes may listen on the same port. The system then spreads connections over them.
-        public var reusesPort = false
-        /// Whether an IPv6 socket accepts IPv4 connections as well.
-        public var isDualStack = true
-        /// Whether writes are sent at once, without waiting for more data (`TCP_NODELAY`).
-        public var hasNoDelay = true
-        /// Whether to replace the path of a Unix socket on which no process answers. A file that is no socket is never
-        /// replaced.
-        public var replacesStalePath = true
-        /// The permissions of the path of a Unix socket, regardless of the process's umask. Write permission allows a
-        /// process to connect. `0o600` unless set: this user's processes.
-        public var permissions: UInt32 = 0o600
-        /// The most connections that a pass accepts; 64 unless set.
-        public var budget = 64
-        /// How long the listener pauses when there is no descriptor left; 100 ms unless set, and at least 1 ms.
-        public var pause = Duration.milliseconds(100)
-        /// The most connections that the handler receives per interval; `nil`, the default, means no limit. Connections
-        /// over the limit wait in the system's queue; the system refuses them once the queue is full.
-        public var rateLimit: RateLimit?
-        /// The most connections of one peer that the handler receives per interval; `nil`, the default, means no limit.
-        /// Connections over the limit are closed at once, and do not count for ``rateLimit``. A peer is an IPv4
-        /// address, or the first 64 bits of an IPv6 address. The limit does not apply to Unix sockets. Beyond 16,384
-        /// peers in an interval all are counted anew.
-        public var peerRateLimit: RateLimit?
-
-        /// The defaults.
-        public init() {}
-    }
-
     /// Called with a connected, non-blocking descriptor, which the handler owns from now on, and with the peer's
     /// address.
     public typealias AcceptHandler = (Listener, Int32, Endpoint) -> Void
@@ -62,18 +29,18 @@ public final class Listener {
     /// are short.
     public var errorHandler: ((Listener, SystemError) -> Void)?
     /// The number of connections that the handler received.
-    public private(set) var accepted = 0
+    public var accepted: Int { machine.accepted }
     /// The number of connections that were refused because no descriptor was left.
-    public private(set) var refused = 0
+    public var refused: Int { machine.refused }
     /// The number of connections that were closed because their peer exceeded ``Options/peerRateLimit``.
-    public private(set) var turnedAway = 0
+    public var turnedAway: Int { machine.turnedAway }
     /// The number of times that ``Options/rateLimit`` made connections wait.
-    public private(set) var waits = 0
+    public var waits: Int { machine.waits }
 
     package let loop: RunLoop
     private let system: any SystemCalls
     package let modes: RunLoop.Modes
-    private let options: Options
+    private var machine: AcceptMachine
     /// The value of `TCP_NODELAY` for each connection, if connections do not inherit it.
     private let noDelay: Int32?
     private var handler: AcceptHandler?
@@ -84,12 +51,11 @@ public final class Listener {
     private let path: (text: String, file: SocketFile)?
     /// The task that waits for a connection, if the listener is for tasks.
     let acceptance: TaskWait?
-    private var socket: (descriptor: Int32, peer: Endpoint)?
-    /// Whether the listener accepts nothing because no task waits.
-    private var isParked = false
+    /// The connection for that task.
+    private var socket: Socket?
     private(set) var hasLostLoop = false
-    private var window: RateWindow?
-    private var peers: PeerWindows?
+
+    typealias Socket = (descriptor: Int32, peer: Endpoint)
 
     /// Listens on an address. Call it on the loop's thread.
     ///
@@ -139,11 +105,9 @@ public final class Listener {
         self.loop = loop
         system = WorldSystem.of(loop)
         self.modes = modes
-        self.options = options
+        machine = AcceptMachine(options, isForTasks: handler == nil)
         acceptance = handler == nil ? TaskWait(loop.remote) : nil
         self.handler = handler ?? { $0.keep($1, $2) }
-        window = options.rateLimit.map { RateWindow($0) }
-        peers = options.peerRateLimit.map { PeerWindows(limit: $0) }
         let address = system.localAddress(of: descriptor)
         let wanted: Int32 = options.hasNoDelay ? 1 : 0
         let isInherited = system.option(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY).map {
@@ -177,49 +141,69 @@ public final class Listener {
     /// Whether the listener still listens.
     public var isOpen: Bool { handler != nil }
 
+    /// Carries out the machine's actions until there is none left.
     private func acceptSome() {
-        let now = loop.now
-        for turn in 0..<options.budget {
-            guard let handler else { return }
-            if let acceptance, !acceptance.isTaken || socket != nil {
-                // In a later turn the task may wait again before the next pass.
-                guard turn == 0 else { return }
-                isParked = true
-                source?.events = []
-                return
-            }
-            if let end = window?.end(at: now) {
-                // Only the first turn is certain to have another connection waiting.
-                guard turn == 0 else { return }
-                waits += 1
-                return rest(until: end)
-            }
-            var peer = Endpoint()
-            let descriptor = system.accept(fileDescriptor, peer: &peer)
-            let reason = errno
-            if descriptor >= 0 {
-                if let host = peer.host, peers?.take(host, at: now) == false {
-                    turnedAway += 1
-                    system.close(descriptor)
-                    continue
-                }
-                _ = window?.take(at: now)
-                accepted += 1
-                if let noDelay { system.setOption(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, noDelay) }
-                handler(self, descriptor, peer)
-                continue
-            }
-            switch reason {
-            case EAGAIN: return
-            // The peer has gone, or a signal interrupted the call: there may be another connection.
-            case ECONNABORTED, EINTR, EPROTO, EPERM: continue
-            case EMFILE, ENFILE, ENOBUFS, ENOMEM: return refuse(reason)
-            default:
-                errorHandler?(self, SystemError("accept a connection", errno: reason))
-                return rest()
+        machine.becameReady(at: loop.now)
+        var socket: Socket = (-1, Endpoint())
+        while let action = machine.next() {
+            switch action {
+            case .accept: socket = accept()
+            case .deliver:
+                if let noDelay { system.setOption(socket.descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, noDelay) }
+                handler?(self, socket.descriptor, socket.peer)
+            case .turnAway: system.close(socket.descriptor)
+            case .refuse: refuse()
+            case .pause(let end): pause(until: end)
+            case .report(let errno): errorHandler?(self, SystemError("accept a connection", errno: errno))
             }
         }
+        watch()
     }
+
+    private func accept() -> Socket {
+        var peer = Endpoint()
+        let descriptor = system.accept(fileDescriptor, peer: &peer)
+        let reason = errno
+        if descriptor < 0 {
+            machine.acceptFailed(reason, at: loop.now)
+        } else {
+            machine.acceptSucceeded(from: peer.host)
+        }
+        return (descriptor, peer)
+    }
+
+    /// Refuses a connection because no descriptor is left. The reserve descriptor makes it possible to accept the
+    /// waiting connection and to close it, so that its peer does not wait.
+    private func refuse() {
+        if reserve >= 0 {
+            system.close(reserve)
+            var peer = Endpoint()
+            let descriptor = system.accept(fileDescriptor, peer: &peer)
+            if descriptor >= 0 {
+                system.close(descriptor)
+                machine.refusalSucceeded()
+            }
+        }
+        reserve = system.openReserve()
+    }
+
+    private func pause(until date: RunLoop.Instant) {
+        let timer = Timer(at: date, origin: origin) { [unowned self] _ in
+            resumption = nil
+            machine.pauseEnded()
+            watch()
+        }
+        timer.name = source.flatMap(\.name).map { "pause of \($0)" }
+        resumption = timer
+        loop.add(timer, forMode: modes)
+    }
+
+    /// Watches the descriptor, or leaves connections in the system's queue, as the machine says.
+    private func watch() {
+        source?.events = machine.isWatching ? .readable : []
+    }
+
+    // MARK: For tasks
 
     /// Keeps a connection for the task that waits.
     private func keep(_ descriptor: Int32, _ peer: Endpoint) {
@@ -228,49 +212,18 @@ public final class Listener {
     }
 
     /// The connection for which a task has waited.
-    func takeSocket() -> (descriptor: Int32, peer: Endpoint)? {
+    func takeSocket() -> Socket? {
         defer { socket = nil }
         return socket
     }
 
-    /// Resumes accepting, because a task waits.
-    func acceptsAgain() {
-        guard isParked else { return }
-        isParked = false
-        if resumption == nil { source?.events = .readable }
+    func awaitBegins() {
+        machine.awaitBegins()
+        watch()
     }
 
-    /// Refuses a connection because no descriptor is left. The reserve descriptor makes it possible to accept the
-    /// waiting connection and to close it, so that its peer does not wait. Then accepting pauses.
-    private func refuse(_ reason: Int32) {
-        if reserve >= 0 {
-            system.close(reserve)
-            var peer = Endpoint()
-            let descriptor = system.accept(fileDescriptor, peer: &peer)
-            if descriptor >= 0 {
-                system.close(descriptor)
-                refused += 1
-            }
-        }
-        reserve = system.openReserve()
-        rest()
-        errorHandler?(self, SystemError("accept a connection", errno: reason))
-    }
-
-    private func rest() {
-        rest(until: loop.now + max(options.pause, .milliseconds(1)))
-    }
-
-    private func rest(until date: RunLoop.Instant) {
-        guard let source, resumption == nil else { return }
-        source.events = []
-        let timer = Timer(at: date, origin: origin) { [unowned self] _ in
-            resumption = nil
-            if !isParked { self.source?.events = .readable }
-        }
-        timer.name = "pause of \(source.name!)"
-        resumption = timer
-        loop.add(timer, forMode: modes)
+    func awaitEnds() {
+        machine.awaitEnds()
     }
 
     /// Stops accepting and closes the descriptor; removes the path of a Unix socket, unless another socket has taken
@@ -278,6 +231,7 @@ public final class Listener {
     public func close() {
         guard let handler else { return }
         self.handler = nil
+        machine.close()
         source?.invalidate()
         resumption?.invalidate()
         (source, resumption) = (nil, nil)

@@ -31,6 +31,7 @@ private struct Model: ~Copyable {
     var isStarted = false
     var isOpen = false
     var pauses = 0
+    var isHeld = false
     var written = 0
     var sent = 0
     var isBlocked = false
@@ -74,7 +75,7 @@ private struct Model: ~Copyable {
 
     mutating func happens(_ random: inout SeededGenerator) {
         streamHoldsInput = Int.random(in: 0..<4, using: &random) == 0
-        switch Int.random(in: 0..<19, using: &random) {
+        switch Int.random(in: 0..<22, using: &random) {
         case 0 where !isStarted && closed == nil && mustClose == nil:
             (isStarted, asksAgain) = (true, true)
             machine.start()
@@ -126,10 +127,12 @@ private struct Model: ~Copyable {
         case 15 where hasTurn:
             hasTurn = false
             let isDue = asksAgain && mayOffer
-            check(machine.turnBegins() == isDue)
-            guard isDue else { break }
-            asksAgain = false
-            if unused > 0 && !isForTasks { offer(&random) }
+            let offers = isDue && unused > 0 && !isForTasks
+            check(machine.turnBegins() == offers)
+            if isDue { asksAgain = false }
+            if offers { offer(&random) }
+            let reads = wantsInput && (streamHoldsInput || failing != nil)
+            check(machine.readsInTurn(holdsInput: streamHoldsInput) == reads)
         case 16:
             asksAgain = true
             machine.offerAgain()
@@ -137,7 +140,21 @@ private struct Model: ~Copyable {
             awaitsLook = false
             look(&random)
         case 18 where isOpen && closed == nil && Int.random(in: 0..<10, using: &random) == 0:
-            fail()
+            fail(&random)
+        case 19 where isForTasks:
+            if !isHeld { (isHeld, pauses) = (true, pauses + 1) }
+            machine.holdInput()
+            check(machine.holdsInput)
+        case 20 where isForTasks:
+            if isHeld {
+                if pauses == 1 { asksAgain = true }
+                (isHeld, pauses) = (false, max(0, pauses - 1))
+            }
+            machine.releaseInput()
+        case 21 where isStarted && closed == nil && Int.random(in: 0..<20, using: &random) == 0:
+            let reason = Connection.CloseReason.failed(SystemError("read", errno: 104))
+            mustClose = mustClose ?? failing ?? reason
+            machine.inputFailed(reason)
         default: break
         }
         check(machine.wantsInput == wantsInput)
@@ -162,15 +179,14 @@ private struct Model: ~Copyable {
         if unused + held > 50, mustClose == nil { mustClose = .inputLimit }
     }
 
-    private mutating func fail() {
+    private mutating func fail(_ random: inout SeededGenerator) {
         let reason = Connection.CloseReason.failed(SystemError("write", errno: 32))
         let mayRead = isStarted && finish == nil && failing == nil && mustClose == nil && !isMoving && !reportedEnd
         check(machine.mayReadAfterFailure == mayRead)
-        guard mayRead else {
-            machine.close(reason)
-            return mustClose = mustClose ?? reason
-        }
-        machine.outputFailed(reason)
+        let keepsInput = Bool.random(using: &random)
+        let hasInput = mayRead && (keepsInput || isEndHeld)
+        check(machine.outputFailed(reason, keepsInput: keepsInput) == hasInput)
+        guard hasInput else { return mustClose = mustClose ?? reason }
         asksAgain = true
         failing = reason
         (written, sent, isBlocked) = (0, 0, false)
@@ -232,10 +248,8 @@ private struct Model: ~Copyable {
             case .linger: (lingers, awaitsLook, saysLinger) = (true, true, false)
             case .reportEnd:
                 reportedEnd = true
-                if !hasEndHandler {
-                    machine.finish(.ended)
-                    if finish == nil { finish = .ended }
-                }
+                machine.endReported(isAnswered: hasEndHandler)
+                if !hasEndHandler && finish == nil { finish = .ended }
             case .reportFull: isFull = true
             case .reportDrain: (isFull, asksAgain) = (false, true)
             case .move: saysMove = false

@@ -70,7 +70,7 @@ struct FileWatcherLifeTests {
             #expect(ignored.isEmpty)
             try use(false)
             #expect(ignored.count == 3)
-            for kind in ["the file watcher", "the source of signal", "the source of process"] {
+            for kind in ["descriptor \"file watcher\"", "descriptor \"signal SIGWINCH\"", "descriptor \"child "] {
                 #expect(ignored.contains { $0.hasPrefix(kind) }, "\(ignored)")
             }
         }

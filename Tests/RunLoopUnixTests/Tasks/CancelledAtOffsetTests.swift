@@ -32,7 +32,7 @@ struct CancelledAtOffsetTests {
             }
             return taken
         case .lines:
-            var lines = connection.lines().makeAsyncIterator()
+            let lines = connection.lines().makeAsyncIterator()
             return try await lines.next().map { Array(($0 + "\r\n").utf8) } ?? []
         }
     }

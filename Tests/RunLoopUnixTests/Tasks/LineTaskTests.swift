@@ -39,7 +39,7 @@ struct LineTaskTests {
             var isOver = false
             while !isOver {
                 let task = loop.task {
-                    var lines = reader.lines().makeAsyncIterator()
+                    let lines = reader.lines().makeAsyncIterator()
                     guard let line = try await lines.next() else { return true }
                     received.append(line)
                     return false
@@ -61,7 +61,7 @@ struct LineTaskTests {
             limits.maximumInput = 10
             let (reader, writer) = Self.connections(on: loop, limits: limits)
             try await writer.write("a\n" + String(repeating: "b", count: 8) + "\nccc\nrest")
-            var lines = reader.lines(upTo: 8).makeAsyncIterator()
+            let lines = reader.lines(upTo: 8).makeAsyncIterator()
             for expected in ["a", "bbbbbbbb", "ccc"] { #expect(try await lines.next() == expected) }
             #expect(try await reader.read() == Array("rest".utf8))
             try await writer.write("d\n")
@@ -79,7 +79,7 @@ struct LineTaskTests {
             for text in ["abcdef\n", "abcdef\r\n", "abcdefg"] {
                 let (reader, writer) = Self.connections(on: loop)
                 try await writer.write("abcde\r\n" + text)
-                var lines = reader.lines(upTo: 5).makeAsyncIterator()
+                let lines = reader.lines(upTo: 5).makeAsyncIterator()
                 #expect(try await lines.next() == "abcde")
                 await #expect(throws: FramingError.tooLong(limit: 5)) { try await lines.next() }
                 #expect(reader.isOpen)
@@ -105,7 +105,7 @@ struct LineTaskTests {
             let (reader, writer) = Self.connections(on: loop)
             try await writer.write("begun")
             let first = loop.task {
-                var lines = reader.lines().makeAsyncIterator()
+                let lines = reader.lines().makeAsyncIterator()
                 return try await lines.next()
             }
             await Task.yield()

@@ -49,7 +49,7 @@ final class ExploredClient {
     }
 
     nonisolated(nonsending) func takeReplies() async throws {
-        var lines = connection.lines().makeAsyncIterator()
+        let lines = connection.lines().makeAsyncIterator()
         while !pending.isEmpty {
             var line = try await lines.next()
             if line?.first == "$", line != "$-1" { line = try await lines.next() }

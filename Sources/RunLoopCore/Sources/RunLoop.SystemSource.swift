@@ -1,0 +1,58 @@
+extension RunLoop {
+    /// A source for something of the system, such as a signal, the end of a child, or changes of files. You cannot
+    /// subclass this class: it has no public initializer.
+    ///
+    /// The loop keeps a source until it is invalidated or leaves its last mode. The end of its loop invalidates it. A
+    /// source that is released without ever having been added is reported to the ``RunLoop/trace`` of the thread's loop.
+    open class SystemSource: WatchedSource {
+        // The kinds are in another module, whose classes can override only public members: in place of overrides they
+        // have these two (decision 99).
+
+        /// Called when the descriptor is readable; `nil` once the source is invalid. It does not keep the source.
+        @exclusivity(unchecked) private final var handler: (() -> Void)?
+        /// Called when the source has left its loop, and when it has been invalidated.
+        @exclusivity(unchecked) package private(set) final var cleanup: (() -> Void)?
+
+        package init(descriptor: Int32 = -1, name: String, order: Int, origin: Origin) {
+            super.init(descriptor: descriptor, interest: .readable, order: order, origin: origin)
+            self.name = name
+        }
+
+        deinit {
+            if number == 0 && hasHandler { RunLoop.tellOfUnused(description) }
+        }
+
+        /// Sets the closures, once.
+        package final func setHandler(_ handler: @escaping () -> Void, cleanup: @escaping () -> Void) {
+            (self.handler, self.cleanup) = (handler, cleanup)
+        }
+
+        /// The descriptor. Set it only while the source is in no loop.
+        package final var descriptor: Int32 {
+            get { watchedDescriptor }
+            set { watchedDescriptor = newValue }
+        }
+
+        /// Leaves its loop, if it is in one, without being invalidated.
+        package final func leaveLoop() {
+            if let loop { withdraw(from: loop) }
+        }
+
+        final override func serve(_ found: DescriptorEvents, in loop: RunLoop) -> Bool {
+            guard let handler, due(of: found, in: loop) != nil else { return false }
+            return dispatch(in: loop, handler)
+        }
+
+        final override func wasRemoved() { cleanup?() }
+
+        final override var hasHandler: Bool { handler != nil }
+
+        final override func dropHandler(_ body: () -> Void) {
+            guard let handler else { return }
+            self.handler = nil
+            body()
+            cleanup?()
+            withExtendedLifetime(handler) {}
+        }
+    }
+}

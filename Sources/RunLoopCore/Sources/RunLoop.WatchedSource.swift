@@ -1,0 +1,120 @@
+extension RunLoop {
+    /// A source that is ready when its descriptor is. You cannot subclass this class: it has no public initializer.
+    ///
+    /// The driver watches the descriptor as long as the source is in any mode. A source that is ready and cannot be
+    /// served is parked: its descriptor is not watched until one of its modes runs.
+    open class WatchedSource: Source {
+        /// The descriptor. It changes only while the source is in no loop.
+        @exclusivity(unchecked) final var watchedDescriptor: Int32
+        /// The events that the descriptor is watched for; an empty set pauses the source.
+        @exclusivity(unchecked) final var interest: DescriptorEvents {
+            didSet {
+                home?.with { $0.checkThread() }
+                guard interest != oldValue, let loop else { return }
+                interestChanged(from: oldValue, in: loop)
+            }
+        }
+
+        init(descriptor: Int32, interest: DescriptorEvents, order: Int, origin: Origin) {
+            watchedDescriptor = descriptor
+            self.interest = interest
+            super.init(order: order, origin: origin)
+        }
+
+        /// Called when the source has left its last mode, was invalidated in its loop, or lost its loop.
+        func wasRemoved() {}
+
+        /// The events to deliver; `nil` if there are none, or if the rate limit holds the source back, which parks it.
+        @inline(__always)
+        final func due(of found: DescriptorEvents, in loop: RunLoop) -> DescriptorEvents? {
+            let wanted = found.intersection(interest)
+            guard !wanted.isEmpty else { return nil }
+            guard passesLimit(in: loop) else {
+                loop.park(self)
+                return nil
+            }
+            return wanted
+        }
+
+        // MARK: Watching
+
+        fileprivate final func beginWatch(in loop: RunLoop) throws(DescriptorError) {
+            let token = loop.descriptors.insert(self)
+            do {
+                if interest.isEmpty {
+                    try loop.driver.check(watchedDescriptor)
+                } else {
+                    try loop.driver.watch(watchedDescriptor, for: interest, token: token)
+                }
+            } catch {
+                loop.descriptors.remove(token)
+                throw error
+            }
+            self.token = token
+            loop.hasOrderedDescriptors = loop.hasOrderedDescriptors || order != 0
+        }
+
+        private final func endWatch(in loop: RunLoop) {
+            guard let token else { return }
+            if parkedIndex != nil {
+                loop.parked.remove(self)
+            } else if !interest.isEmpty {
+                loop.driver.unwatch(token)
+            }
+            self.token = nil
+            loop.descriptors.remove(token)
+        }
+
+        private final func interestChanged(from old: DescriptorEvents, in loop: RunLoop) {
+            guard let token, parkedIndex == nil else { return }
+            if !old.isEmpty { loop.driver.unwatch(token) }
+            watchAgain(in: loop)
+        }
+
+        final override func unpark(in loop: RunLoop) {
+            guard !isCalling, !isHeldBack(in: loop) else { return }
+            loop.parked.remove(self)
+            watchAgain(in: loop)
+        }
+
+        private final func watchAgain(in loop: RunLoop) {
+            guard let token, !interest.isEmpty else { return }
+            do {
+                try loop.driver.watch(watchedDescriptor, for: interest, token: token)
+            } catch {
+                // It is no longer watched, and leaves as a parked one does.
+                loop.parked.insert(self)
+                loop.emit(.ignored("\(self) was invalidated: \(error)"))
+                invalidate()
+            }
+        }
+
+        // MARK: As an item
+
+        final override var kind: ItemKind { .descriptor }
+
+        final override var detail: String? {
+            "descriptor \(watchedDescriptor), \(interest.isEmpty ? "paused" : "\(interest)")"
+                + (parkedIndex == nil ? "" : ", ready and parked")
+        }
+
+        final override func mayBeCalledAgain(in loop: RunLoop) {
+            loop.parked.lookAgain()
+        }
+
+        final override func setMembership(_ membership: Membership, in loop: RunLoop) {
+            super.setMembership(membership, in: loop)
+            if parkedIndex != nil { loop.parked.lookAgain() }
+            guard membership.isEmpty, token != nil else { return }
+            endWatch(in: loop)
+            wasRemoved()
+        }
+    }
+
+    /// Schedules a source in modes of this loop, and begins to watch its descriptor.
+    package func schedule(_ source: WatchedSource, _ modes: Modes) throws(DescriptorError) {
+        guard admits(source), !modes.isEmpty else { return }
+        if source.token == nil { try source.beginWatch(in: self) }
+        enrol(source, modes)
+    }
+}

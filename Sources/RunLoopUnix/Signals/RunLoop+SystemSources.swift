@@ -1,0 +1,24 @@
+internal import RunLoopCore
+
+extension RunLoop {
+    /// Schedules a source whose descriptor is made for each loop that the source joins.
+    ///
+    /// - Parameters:
+    ///   - operation: names the attempt in the error.
+    ///   - open: makes the descriptor; called if the source is in no loop yet.
+    func schedule(
+        _ source: SystemSource, _ modes: Modes, for operation: String, open: () throws(SystemError) -> Int32
+    ) throws(SystemError) {
+        guard admits(source), !modes.isEmpty else { return }
+        if !source.isScheduled { source.descriptor = try open() }
+        do {
+            try schedule(source, modes)
+        } catch .system(_, let errno) {
+            source.cleanup?()
+            throw SystemError(operation, errno: errno)
+        } catch {
+            // The descriptor is the source's own, so only the system can refuse it.
+            fatalError("\(operation): \(error)")
+        }
+    }
+}

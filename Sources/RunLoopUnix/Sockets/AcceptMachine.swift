@@ -1,0 +1,176 @@
+internal import Glibc
+internal import RunLoopCore
+
+/// The decisions of a listener: a state machine that receives events and answers with actions.
+///
+/// It makes no system call, reads no clock and calls nobody. When its descriptor is ready, the listener carries out the
+/// actions of ``next()`` until there is none left.
+// Not copyable, as the machine of a connection is not.
+struct AcceptMachine: ~Copyable {
+    /// A step that the listener is to take now.
+    enum Action: Equatable {
+        /// Accept a connection, and tell the machine of it by ``acceptSucceeded(from:)`` or ``acceptFailed(_:at:)``.
+        case accept
+        /// Pass the accepted connection to the handler.
+        case deliver
+        /// Close the accepted connection.
+        case turnAway
+        /// Refuse a connection that waits, by means of the reserve descriptor, and tell the machine of it by
+        /// ``refusalSucceeded()``.
+        case refuse
+        /// Have ``pauseEnded()`` called at this date.
+        case pause(until: RunLoop.Instant)
+        /// Call the error handler with this error of the system.
+        case report(errno: Int32)
+    }
+
+    private enum State {
+        /// Nothing is to be done until the descriptor is ready.
+        case idle
+        case looking
+        /// An attempt to accept is under way.
+        case accepting
+        case accepted(isWelcome: Bool)
+        case short(errno: Int32, now: RunLoop.Instant)
+        case failed(errno: Int32, now: RunLoop.Instant)
+        case pausing(errno: Int32)
+        case closed
+    }
+
+    private let budget: Int
+    private let pause: Duration
+    private let isForTasks: Bool
+    private var state = State.idle
+    private var window: RateWindow?
+    private var peers: PeerWindows?
+
+    /// When the descriptor was ready.
+    private var now = RunLoop.Instant.distantPast
+    /// The number of looks at the queue of connections since then.
+    private var looks = 0
+    /// Whether a task waits for a connection.
+    private var isAwaited = false
+    /// Whether connections are left in the system's queue until a task waits.
+    private var isParked = false
+    private var isPausing = false
+
+    /// The number of connections that were passed to the handler.
+    private(set) var accepted = 0
+    /// The number of connections that were refused because no descriptor was left.
+    private(set) var refused = 0
+    /// The number of connections of peers over their limit.
+    private(set) var turnedAway = 0
+    /// The number of pauses for the rate limit.
+    private(set) var waits = 0
+
+    init(_ options: Listener.Options, isForTasks: Bool) {
+        budget = options.budget
+        pause = max(options.pause, .milliseconds(1))
+        self.isForTasks = isForTasks
+        window = options.rateLimit.map { RateWindow($0) }
+        peers = options.peerRateLimit.map { PeerWindows(limit: $0) }
+    }
+
+    /// Whether the descriptor is to be watched.
+    var isWatching: Bool { !isParked && !isPausing && !isClosed }
+
+    var isClosed: Bool { if case .closed = state { true } else { false } }
+
+    /// The next thing to do; `nil` if there is nothing until something happens. The action is taken as begun.
+    mutating func next() -> Action? {
+        switch state {
+        case .idle, .accepting, .closed: return nil
+        case .looking: return look()
+        case .accepted(let isWelcome):
+            state = .looking
+            return isWelcome ? .deliver : .turnAway
+        case .short(let errno, let now):
+            state = .failed(errno: errno, now: now)
+            return .refuse
+        case .failed(let errno, let now):
+            (state, isPausing) = (.pausing(errno: errno), true)
+            return .pause(until: now + pause)
+        case .pausing(let errno):
+            state = .idle
+            return .report(errno: errno)
+        }
+    }
+
+    /// Decides whether to accept another connection.
+    private mutating func look() -> Action? {
+        state = .idle
+        guard looks < budget else { return nil }
+        looks += 1
+        // Only at the first look a connection certainly waits, and later the task may wait again before the next pass.
+        let isFirst = looks == 1
+        if isForTasks && !isAwaited {
+            isParked = isFirst
+            return nil
+        }
+        if let end = window?.end(at: now) {
+            guard isFirst else { return nil }
+            waits += 1
+            isPausing = true
+            return .pause(until: end)
+        }
+        state = .accepting
+        return .accept
+    }
+
+    // MARK: Events
+
+    /// The descriptor is ready.
+    mutating func becameReady(at now: RunLoop.Instant) {
+        guard case .idle = state else { return }
+        (state, looks, self.now) = (.looking, 0, now)
+    }
+
+    /// A connection was accepted.
+    ///
+    /// - Parameter host: the peer's number for ``Listener/Options/peerRateLimit``, if it has one.
+    mutating func acceptSucceeded(from host: UInt64?) {
+        let isWelcome = host.map { peers?.take($0, at: now) } != false
+        if isWelcome {
+            _ = window?.take(at: now)
+            accepted += 1
+            isAwaited = false
+        } else {
+            turnedAway += 1
+        }
+        state = .accepted(isWelcome: isWelcome)
+    }
+
+    /// No connection was accepted.
+    mutating func acceptFailed(_ errno: Int32, at now: RunLoop.Instant) {
+        switch errno {
+        case EAGAIN: state = .idle
+        // The peer has gone, or a signal interrupted the call: there may be another connection.
+        case ECONNABORTED, EINTR, EPROTO, EPERM: state = .looking
+        case EMFILE, ENFILE, ENOBUFS, ENOMEM: state = .short(errno: errno, now: now)
+        default: state = .failed(errno: errno, now: now)
+        }
+    }
+
+    /// A connection that waited was refused.
+    mutating func refusalSucceeded() {
+        refused += 1
+    }
+
+    mutating func pauseEnded() {
+        isPausing = false
+    }
+
+    /// A task begins to wait for a connection.
+    mutating func awaitBegins() {
+        (isAwaited, isParked) = (true, false)
+    }
+
+    /// The task waits no more.
+    mutating func awaitEnds() {
+        isAwaited = false
+    }
+
+    mutating func close() {
+        state = .closed
+    }
+}
