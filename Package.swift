@@ -57,7 +57,7 @@ let package = Package(
         .target(
             name: "RunLoopKit", dependencies: ["RunLoopCore", "RunLoopLibevent", "CShims"], swiftSettings: strict),
         .target(name: "RunLoopUnix", dependencies: ["RunLoopKit", "CShims"], swiftSettings: strict),
-        .target(name: "RunLoopTLS", dependencies: ["RunLoopUnix", "COpenSSL"], swiftSettings: strict),
+        .target(name: "RunLoopTLS", dependencies: ["RunLoopUnix", "COpenSSL", "CShims"], swiftSettings: strict),
         .target(name: "RunLoopFoundation", dependencies: ["RunLoopKit"], swiftSettings: strict),
         .target(name: "RunLoopCalendar", dependencies: ["RunLoopKit"], swiftSettings: strict),
         .target(name: "RunLoopSimulation", dependencies: ["RunLoopCore", "CShims"], swiftSettings: strict),
@@ -100,6 +100,12 @@ let package = Package(
         .executableTarget(
             name: "Minute", dependencies: ["RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopHosts"],
             path: "Tests/Minute", swiftSettings: strict),
+        .executableTarget(
+            name: "UnmodifiedWeek",
+            dependencies: [
+                "RunLoopKit", "RunLoopUnix", "RunLoopTLS", "RunLoopSimulation", "RunLoopHosts", "RunLoopTesting",
+            ],
+            path: "Tests/UnmodifiedWeek", swiftSettings: strict),
         .testTarget(
             name: "DriverTests",
             dependencies: [

@@ -2,6 +2,7 @@
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <openssl/rand.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
@@ -26,6 +27,24 @@ static inline int rlk_ssl_ctx_add_chain(SSL_CTX *context, X509 *certificate) {
 static inline int rlk_err_unsupported(void) {
     return ERR_R_UNSUPPORTED;
 }
+
+/// Has OpenSSL take its random numbers from a function, which returns 1. Not deprecated for good: OpenSSL's providers, which
+/// are the other way, cannot tell one thread from another.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+static inline void rlk_rand_replace(int (*bytes)(unsigned char *bytes, int count)) {
+    static RAND_METHOD method;
+    method = *RAND_OpenSSL();
+    method.bytes = bytes;
+    method.pseudorand = bytes;
+    RAND_set_rand_method(&method);
+}
+
+/// OpenSSL's own random numbers.
+static inline int rlk_rand_usual(unsigned char *bytes, int count) {
+    return RAND_OpenSSL()->bytes(bytes, count);
+}
+#pragma GCC diagnostic pop
 
 static inline void rlk_x509_print_subject(BIO *output, X509 *certificate) {
     X509_NAME_print_ex(output, X509_get_subject_name(certificate), 0, XN_FLAG_RFC2253);

@@ -48,8 +48,8 @@ extension Simulation {
         }
     }
 
-    /// Whether another run with the same seed is the same, as far as the simulation knows. It is false after an escape,
-    /// a hold, or a TLS connection with an ECDSA key of its own, whose signatures have random lengths.
+    /// Whether another run with the same seed is the same, as far as the simulation knows. It is false after an escape
+    /// or a hold.
     /// <doc:VirtualTime> names the causes that it cannot see.
     public var isReproducible: Bool { timeline.isReproducible }
 }

@@ -51,8 +51,8 @@ enum SimulatedCalls {
 
     /// Calls `body` with the clocks of the real world.
     static func onRealTime<Result>(_ body: () -> Result) -> Result {
-        let isSimulated = rlk_set_simulated(0)
-        defer { _ = rlk_set_simulated(isSimulated) }
+        let flag = rlk_set_simulated(nil)
+        defer { rlk_set_simulated(flag) }
         return body()
     }
 }

@@ -37,12 +37,10 @@ package final class SimulatedWorld: World {
 
     package var isVirtual: Bool { true }
 
+    package var answersCalls: UnsafePointer<Int32>? { UnsafePointer(timeline.answersCalls) }
+
     package func holdTime(for what: String) -> (any TimeHold)? {
         Simulation.Hold(RunLoop.installed?.virtualDriver?.thread ?? timeline.main, what, on: timeline)
-    }
-
-    package func isNotReproducible() {
-        timeline.change { $0.differs = true }
     }
 
     package func makeSeat(named name: String, isService: Bool) -> any Seat {

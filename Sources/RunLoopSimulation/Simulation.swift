@@ -1,6 +1,5 @@
 internal import Glibc
 public import RunLoopCore
-internal import Synchronization
 
 /// Runs `body` on virtual time.
 ///
@@ -99,12 +98,12 @@ public final class Simulation: Sendable {
     private let otherWorlds = Locked<[SimulatedWorld]>([])
     private let failures = Locked<[HostFailure]>([])
 
-    /// Whether Swift's default executor and the main actor are parts of the simulation.
+    /// Whether Swift's default executor and the main actor are parts of the simulation, and its threads' calls to the C
+    /// library are answered by it. On a thread of the simulation.
     package var capturesExecutors: Bool {
-        get { capture.load(ordering: .relaxed) }
-        set { capture.store(newValue, ordering: .relaxed) }
+        get { timeline.answersCalls.pointee != 0 }
+        set { timeline.answersCalls.pointee = newValue ? 1 : 0 }
     }
-    private let capture = Atomic(false)
 
     /// The seed of all chance in the simulation.
     public let seed: UInt64

@@ -50,10 +50,7 @@ final class TLSStream: ByteStream {
         isWatched = true
         self.interest = interest
         guard !isOpen else { return }
-        // Its signatures are encoded in 70 to 72 bytes, by chance.
-        if let key = SSL_get_privatekey(session.ssl), EVP_PKEY_get_base_id(key) == EVP_PKEY_EC {
-            loop.world.isNotReproducible()
-        }
+        if loop.isVirtual { session.enterSimulation() }
         let timeout = session.context.handshakeTimeout
         let end = loop.now + timeout
         handshakeTimeout = loop.perform(at: end, inModes: modes, label: Self.timeoutLabel, origin: origin) {

@@ -25,8 +25,8 @@ extension Simulation {
     /// Threads outside of the simulation are served as before, so tests may run in parallel. A task from outside that
     /// is resumed by a thread of the simulation continues inside, until it waits for something else from outside.
     ///
-    /// Waits for real time are not captured, such as `Task.sleep` on the default clock: `escapes` records when such a
-    /// sleep begins.
+    /// From now on the simulation also answers its threads' calls to the C library for times, sleeps and random numbers,
+    /// and with them `ContinuousClock`, `Task.sleep`, `Date()`, `UUID()` and others: see <doc:UnmodifiedCode>.
     ///
     /// The call replaces the executors of the process, once and for all, through an interface of the Swift runtime that
     /// is not public. It was tried with Swift 6.3.1 on Linux. If the runtime does not take the replacement, the call

@@ -24,6 +24,7 @@ struct SystemCallTests {
     @Test("every clock shows the simulation's time")
     func clocks() {
         withSimulation(startingAt: .init(secondsSince1970: 1_000_000_000)) { simulation in
+            simulation.captureExecutors()
             let (continuous, suspending) = (ContinuousClock.now, SuspendingClock.now)
             let (dispatch, date) = (DispatchTime.now(), Date())
             #expect(date.timeIntervalSince1970 == 1_000_000_000)
@@ -51,6 +52,7 @@ struct SystemCallTests {
     )
     func machineSleeps() {
         withSimulation { simulation in
+            simulation.captureExecutors()
             let (continuous, suspending, date) = (ContinuousClock.now, SuspendingClock.now, Date())
             simulation.sleepMachine(for: .seconds(60))
             simulation.wallTime = simulation.wallTime + .seconds(7)
@@ -63,6 +65,7 @@ struct SystemCallTests {
     func hosts() {
         let real = Date()
         withSimulation { simulation in
+            simulation.captureExecutors()
             let network = SimulatedNetwork(simulation)
             let log = Log<Double>()
             let host = network.addHost("late") { loop in
@@ -82,6 +85,7 @@ struct SystemCallTests {
     @Test("sleeps block their thread in virtual time")
     func sleeps() {
         withSimulation { simulation in
+            simulation.captureExecutors()
             let log = Log<String>()
             let worker = LoopThread(name: "worker") { loop in
                 loop.add(
@@ -111,6 +115,7 @@ struct SystemCallTests {
     @Test("a wait for a condition ends at its limit, or when another thread signals it")
     func conditions() {
         withSimulation { simulation in
+            simulation.captureExecutors()
             let condition = NSCondition()
             condition.lock()
             #expect(!condition.wait(until: Date() + 2))
@@ -135,6 +140,7 @@ struct SystemCallTests {
     @Test("a wait for a semaphore ends at its limit, or when another thread signals it")
     func semaphores() {
         withSimulation { simulation in
+            simulation.captureExecutors()
             let semaphore = DispatchSemaphore(value: 0)
             #expect(semaphore.wait(timeout: .now() + 2) == .timedOut)
             #expect(semaphore.wait(wallTimeout: .now() + 2) == .timedOut)
@@ -153,6 +159,7 @@ struct SystemCallTests {
     @Test("a signal from a thread outside of the simulation ends a wait")
     func signalledFromOutside() {
         withSimulation { simulation in
+            simulation.captureExecutors()
             let semaphore = DispatchSemaphore(value: 0)
             let hold = simulation.hold(for: "the signal of a thread outside", limit: .seconds(100))
             let thread = PlainThread {
@@ -164,6 +171,21 @@ struct SystemCallTests {
             hold.release()
             thread.join()
         }
+    }
+
+    @Test("timers of Dispatch wait as long in real time")
+    func dispatchTimers() {
+        let waits = (0..<2).map { _ in DispatchSemaphore(value: 0) }
+        let begin = ContinuousClock.now
+        withSimulation { simulation in
+            simulation.captureExecutors()
+            simulation.advance(by: .seconds(100))
+            let queue = DispatchQueue.global()
+            queue.asyncAfter(deadline: .now() + .milliseconds(50)) { waits[0].signal() }
+            queue.asyncAfter(wallDeadline: .now() + .milliseconds(50)) { waits[1].signal() }
+        }
+        for wait in waits { #expect(wait.wait(timeout: .now() + 60) == .success) }
+        #expect(ContinuousClock.now - begin >= .milliseconds(50))
     }
 
     /// All of the system's random numbers that there are.
@@ -194,6 +216,7 @@ struct SystemCallTests {
     func chance() {
         func run(seed: UInt64) -> [[UInt64]] {
             withSimulation(seed: seed) { simulation in
+                simulation.captureExecutors()
                 let log = Log<[UInt64]>()
                 SimulatedNetwork(simulation).addHost("server") { _ in log.append(Self.numbers()) }
                 simulation.advance(by: .seconds(1))

@@ -36,15 +36,18 @@ extern struct rlk_simulated_calls rlk_simulated_calls;
 /// Called before the first simulation of the process begins.
 void rlk_answer_calls(struct rlk_simulated_calls calls);
 
+/// Random bytes of the calling thread's simulation.
+void rlk_simulated_random(void *bytes, size_t count);
+
 /// How many waits at an address there are.
 extern _Atomic int rlk_simulated_waits;
 void rlk_count_simulated_wait(int change);
 
-/// Whether the calling thread belongs to a simulation, and its calls are to be answered by it.
+/// Whether a simulation answers the calls of the calling thread.
 int rlk_is_simulated(void);
 
-/// Returns the former value.
-int rlk_set_simulated(int is_simulated);
+/// Has a simulation answer the calls of the calling thread while a flag is set; NULL for the C library. Returns the former flag.
+const int *rlk_set_simulated(const int *flag);
 
 /// Whether this program has CInterposition, which says so when it is loaded.
 int rlk_has_interposition(void);

@@ -47,8 +47,11 @@ final class WorkerProcess {
             entry.map { String(cString: $0) }
         }
         // The exploration reports a trap itself, and nobody reads its backtrace.
-        let own = ["\(Worker.variable)=\(name)", "SWIFT_BACKTRACE=enable=no"]
-        let others = inherited.filter { !$0.hasPrefix("\(Worker.variable)=") && !$0.hasPrefix("SWIFT_BACKTRACE=") }
+        // Dictionaries have the same order in each such process.
+        let own = ["\(Worker.variable)=\(name)", "SWIFT_BACKTRACE=enable=no", "SWIFT_DETERMINISTIC_HASHING=1"]
+        let others = inherited.filter { entry in
+            !own.contains { entry.prefix { $0 != "=" } == $0.prefix { $0 != "=" } }
+        }
         let arguments = command.map { strdup($0) } + [nil]
         let environment = (others + own).map { strdup($0) } + [nil]
         var identifier = pid_t()

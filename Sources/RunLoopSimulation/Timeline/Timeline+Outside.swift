@@ -26,7 +26,7 @@ extension Timeline {
     /// The reasons of all holds.
     var heldFor: [String] { state.withLock { $0.holds.map(\.what) } }
 
-    var isReproducible: Bool { state.withLock { $0.escapes.isEmpty && $0.holdCount == 0 && !$0.differs } }
+    var isReproducible: Bool { state.withLock { $0.escapes.isEmpty && $0.holdCount == 0 } }
 
     /// Waits in real time until one of the threads has an event from outside, or a hold has reached its limit.
     func waitOutside() {

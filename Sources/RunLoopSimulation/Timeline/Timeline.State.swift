@@ -82,8 +82,6 @@ extension Timeline {
         var outside: OutsideWait?
         var lines: [String] = []
         var escapes: [String] = []
-        /// Whether something in the run does not follow from the seed.
-        var differs = false
 
         // Mutating, because a nonmutating method would copy the whole state.
 

@@ -26,6 +26,9 @@ final class Timeline: Sendable {
     /// The process of the test's own threads, and the first of these.
     let test = Process(on: nil, isTest: true)
     let main: Thread
+    /// Whether the simulation answers its threads' calls to the C library.
+    // Unsafe, because C reads it at this address: on the thread whose turn it is, as it is changed.
+    nonisolated(unsafe) let answersCalls = UnsafeMutablePointer<Int32>.allocate(capacity: 1)
     /// The schedule, if the simulation is explored.
     let schedule: Schedule?
     /// Events that may be chosen to happen between two handlers.
@@ -39,6 +42,7 @@ final class Timeline: Sendable {
         self.isTraced = isTraced
         self.recordsLoops = isTraced || recordsLoops
         self.schedule = schedule
+        answersCalls.initialize(to: 0)
         history = History(listener)
         state = Locked(
             State(
@@ -47,6 +51,10 @@ final class Timeline: Sendable {
         main = Thread("main", number: 0, isService: false, of: test)
         main.system = pthread_self()
         change { enter(main, &$0) }
+    }
+
+    deinit {
+        answersCalls.deallocate()
     }
 
     var now: RunLoop.Instant { clock.now }

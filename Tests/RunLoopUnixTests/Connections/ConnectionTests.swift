@@ -19,7 +19,7 @@ struct ConnectionTests {
             simulation.advance(by: .zero)
             #expect(peer.receive() == "hello")
             connection.close()
-            #expect(peer.receive() == nil)
+            #expect(peer.hasEnded())
         }
     }
 
@@ -389,7 +389,7 @@ struct ConnectionTests {
             peer.end()
             simulation.advance(by: .zero)
             #expect(peer.receive() == "bye")
-            #expect(peer.receive() == nil)
+            #expect(peer.hasEnded())
             #expect(reason == .ended)
         }
     }
@@ -412,7 +412,7 @@ struct ConnectionTests {
             #expect(peer.receive() == "")
             simulation.advance(by: .seconds(1))
             #expect(peer.receive() == "late")
-            #expect(peer.receive() == nil)
+            #expect(peer.hasEnded())
             #expect(reason == .closed)
         }
     }
@@ -429,7 +429,7 @@ struct ConnectionTests {
             connection.finishWriting()
             connection.write("nothing after the end")
             #expect(peer.receive() == "all")
-            #expect(peer.receive() == nil)
+            #expect(peer.hasEnded())
             peer.send("answer")
             simulation.advance(by: .zero)
             #expect(seen == "answer")
@@ -483,7 +483,7 @@ struct ConnectionTests {
                 return received == answer.count
             }
             #expect(received == answer.count)
-            #expect(peer.receive() == nil, "the end, and not a reset")
+            #expect(peer.hasEnded(), "the end, and not a reset")
             peer.close()
             simulation.settle { reason != nil }
             #expect(reason == .closed)

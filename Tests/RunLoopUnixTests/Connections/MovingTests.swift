@@ -157,7 +157,7 @@ struct MovingTests {
             #expect(connection.isOpen, "it leaves in the next pass")
             simulation.settle { log.entries.count == 6 }
             #expect(log.entries == ["end", "moved, -1, 0", "arrival", "question", "end again", "ended"])
-            #expect(peer.receive() == "some more" && peer.receive() == nil)
+            #expect(peer.receive() == "some more" && peer.hasEnded())
 
             let (half, other) = try makePair(on: loop) { $1.count }
             half.finishWriting()
@@ -168,7 +168,7 @@ struct MovingTests {
                 do { try next.start() } catch { Issue.record("\(error)") }
             }
             simulation.advance(by: .zero)
-            #expect(other.receive() == nil)
+            #expect(other.hasEnded())
             other.end()
             simulation.settle { log.entries.last == "half ended" }
         }
@@ -220,7 +220,7 @@ struct MovingTests {
                 }
                 after(connection)
                 simulation.advance(by: .zero)
-                #expect(peer.receive() == nil)
+                #expect(peer.hasEnded())
             }
             #expect(
                 log.entries == [
@@ -276,7 +276,7 @@ struct MovingTests {
                 #expect(peer.receive() == "", "it is under way")
                 try group.loops[1].performAndWait { $0.endAllRuns() }
             }
-            #expect(eventually { peer.receive() == nil })
+            #expect(peer.hasEnded())
             #expect(log.entries == ["moved"])
             log.clear()
         }
@@ -293,13 +293,13 @@ struct MovingTests {
             let (two, second) = try makePair(on: loop) { $1.count }
             two.move(to: loop.remote) { _ = Connection(adopting: $1, on: $0) { $1.count } }
             simulation.advance(by: .zero)
-            #expect(first.receive() == nil && second.receive() == nil)
+            #expect(first.hasEnded() && second.hasEnded())
             let (three, third) = try makePair(on: loop) { $1.count }
             three.closeHandler = { log("\($1)") }
             three.move(to: loop.remote) { _, _ in log("arrival") }
             return third
         }
-        #expect(peers.receive() == nil)
+        #expect(peers.hasEnded())
         #expect(log.entries == ["arrival", "loopEnded"])
     }
 

@@ -51,6 +51,16 @@ final class Peer {
         receiveBytes(most).map { String(decoding: $0, as: UTF8.self) }
     }
 
+    /// Whether the stream has ended. A child that is about to begin has the descriptors of this process for a moment, so
+    /// the other end may be open a little longer than its owner has it.
+    func hasEnded() -> Bool {
+        var text: String? = ""
+        return eventually("the stream has ended") {
+            text = receive()
+            return text != ""
+        } && text == nil
+    }
+
     /// The same as bytes.
     func receiveBytes(_ most: Int = 1 << 20) -> ArraySlice<UInt8>? {
         var bytes = [UInt8](repeating: 0, count: most)
