@@ -151,7 +151,7 @@ let package = Package(
             name: "RunLoopHostsTests",
             dependencies: [
                 "RunLoopHosts", "RunLoopUnix", "RunLoopTLS", "RunLoopKit", "RunLoopSimulation", "TestSupport",
-                "TLSTestSupport", "Minute",
+                "TLSTestSupport", "Minute", "UnmodifiedWeek",
             ],
             swiftSettings: strict),
         .testTarget(
