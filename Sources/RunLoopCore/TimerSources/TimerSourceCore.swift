@@ -66,7 +66,7 @@ final class TimerSourceCore: RunLoop.TimedItem, @unchecked Sendable {
 
         init(deadline: RunLoop.Instant, interval: Duration?, leeway: Duration) {
             period = interval.flatMap { $0 >= .zero ? max($0, Grid.shortest) : nil }
-            (grid, fraction) = period.map { Grid.repeating(deadline, $0) } ?? (Grid(deadline), nil)
+            (grid, fraction) = period.map { Grid.repeating(deadline, $0) } ?? (Grid(date: deadline), nil)
             self.leeway = max(.zero, leeway)
         }
 
