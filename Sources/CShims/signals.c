@@ -15,22 +15,16 @@
 // The handler reads a list of listeners that is never locked and never shrinks. A listener is an event descriptor, which
 // does the counting: what is added to it in the handler is what its loop reads, and a loop that sleeps wakes.
 
-enum { LISTENERS_PER_CHUNK = 32 };
-
 struct listener {
     /// 0 while it is free.
     _Atomic int signal;
     _Atomic int descriptor;
     /// Handlers that may be writing at the moment: the descriptor must stay open.
     _Atomic unsigned writers;
+    _Atomic(struct listener *) next;
 };
 
-struct chunk {
-    struct listener listeners[LISTENERS_PER_CHUNK];
-    _Atomic(struct chunk *) next;
-};
-
-static struct chunk first_chunk;
+static _Atomic(struct listener *) first;
 /// The process whose listeners these are. A child has a copy, and must not write to what it shares with its parent.
 static _Atomic pid_t owner;
 
@@ -48,20 +42,17 @@ static void deliver(int signal) {
         errno = saved;
         return;
     }
-    for (struct chunk *chunk = &first_chunk; chunk; chunk = atomic_load(&chunk->next)) {
-        for (int i = 0; i < LISTENERS_PER_CHUNK; i++) {
-            struct listener *listener = &chunk->listeners[i];
-            if (atomic_load(&listener->signal) != signal) continue;
-            // Announced, then looked at again: a listener that has gone meanwhile either sees the announcement and
-            // waits, or is seen to have gone.
-            atomic_fetch_add(&listener->writers, 1);
-            if (atomic_load(&listener->signal) == signal) {
-                uint64_t one = 1;
-                // It fails only if 2^64 - 2 deliveries have not been read.
-                (void)!write(atomic_load(&listener->descriptor), &one, sizeof one);
-            }
-            atomic_fetch_sub(&listener->writers, 1);
+    for (struct listener *listener = atomic_load(&first); listener; listener = atomic_load(&listener->next)) {
+        if (atomic_load(&listener->signal) != signal) continue;
+        // Announced, then looked at again: a listener that goes meanwhile either sees the announcement and waits, or
+        // is seen to have gone.
+        atomic_fetch_add(&listener->writers, 1);
+        if (atomic_load(&listener->signal) == signal) {
+            uint64_t one = 1;
+            // It fails only if 2^64 - 2 deliveries have not been read.
+            (void)!write(atomic_load(&listener->descriptor), &one, sizeof one);
         }
+        atomic_fetch_sub(&listener->writers, 1);
     }
     errno = saved;
 }
@@ -73,16 +64,13 @@ static void restore(int signal) {
 }
 
 static struct listener *free_listener(void) {
-    for (struct chunk *chunk = &first_chunk;; chunk = atomic_load(&chunk->next)) {
-        for (int i = 0; i < LISTENERS_PER_CHUNK; i++) {
-            if (atomic_load(&chunk->listeners[i].signal) == 0) return &chunk->listeners[i];
-        }
-        if (!atomic_load(&chunk->next)) {
-            struct chunk *added = calloc(1, sizeof *added);
-            if (!added) return NULL;
-            atomic_store(&chunk->next, added);
-        }
+    _Atomic(struct listener *) *end = &first;
+    for (struct listener *listener; (listener = atomic_load(end)); end = &listener->next) {
+        if (atomic_load(&listener->signal) == 0) return listener;
     }
+    struct listener *added = calloc(1, sizeof *added);
+    if (added) atomic_store(end, added);
+    return added;
 }
 
 void *rlk_signal_add(int signal, int descriptor) {
@@ -144,11 +132,9 @@ static void after_fork_in_child(void) {
         if (listener_count[signal] != 0) restore(signal);
         listener_count[signal] = 0;
     }
-    for (struct chunk *chunk = &first_chunk; chunk; chunk = atomic_load(&chunk->next)) {
-        for (int i = 0; i < LISTENERS_PER_CHUNK; i++) {
-            atomic_store(&chunk->listeners[i].signal, 0);
-            atomic_store(&chunk->listeners[i].writers, 0);
-        }
+    for (struct listener *listener = atomic_load(&first); listener; listener = atomic_load(&listener->next)) {
+        atomic_store(&listener->signal, 0);
+        atomic_store(&listener->writers, 0);
     }
     atomic_store(&owner, getpid());
     pthread_mutex_unlock(&lock);

@@ -85,10 +85,3 @@ extension TimeZone {
         )
     }
 }
-
-extension Int64 {
-    fileprivate func dividedRoundingDown(by divisor: Int64) -> Int64 {
-        let (quotient, rest) = quotientAndRemainder(dividingBy: divisor)
-        return rest < 0 ? quotient - 1 : quotient
-    }
-}

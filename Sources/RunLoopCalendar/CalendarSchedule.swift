@@ -81,7 +81,9 @@ extension WallSchedule where Self == CalendarSchedule {
         on weekdays: Set<Locale.Weekday>, at times: TimeOfDay..., in timeZone: TimeZone = .current
     ) -> CalendarSchedule {
         require(!weekdays.isEmpty, "a weekly schedule has at least one day")
-        let mask = weekdays.reduce(0 as UInt64) { $0 | 1 << UInt64($1.number) }
+        // Foundation's names are those of crontab(5).
+        let numbers = weekdays.map { CronField.dayOfWeek.names.firstIndex(of: $0.rawValue)! }
+        let mask = numbers.reduce(0 as UInt64) { $0 | 1 << UInt64($1) }
         return CalendarSchedule(at: times, days: DayRule(weekdays: mask), in: timeZone)
     }
 
@@ -127,21 +129,5 @@ extension CalendarSchedule: CustomStringConvertible {
             lines.append("\(minute) \(CronField.hour.text(for: hours, steps: true)) \(days)")
         }
         return "\(lines.joined(separator: "; ")) in \(timeZone.identifier)"
-    }
-}
-
-extension Locale.Weekday {
-    /// The number of crontab(5), in which Sunday is 0.
-    fileprivate var number: Int {
-        switch self {
-        case .sunday: 0
-        case .monday: 1
-        case .tuesday: 2
-        case .wednesday: 3
-        case .thursday: 4
-        case .friday: 5
-        case .saturday: 6
-        @unknown default: 0
-        }
     }
 }

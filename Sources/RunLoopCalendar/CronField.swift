@@ -12,7 +12,7 @@ extension CronField {
         }
     }
 
-    private var names: [String] {
+    var names: [String] {
         switch self {
         case .minute, .hour, .dayOfMonth: []
         case .month: ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]

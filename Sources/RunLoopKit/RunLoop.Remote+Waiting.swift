@@ -21,9 +21,9 @@ extension RunLoop.Remote {
         file: StaticString = #fileID, line: UInt32 = #line
     ) throws -> Result {
         if let installed { return try block(installed) }
-        let call = WaitedCall(block, of: self, latch: RunLoop.currentWorld.makeLatch(openedBy: waker))
+        let call = WaitedCall(block, latch: RunLoop.currentWorld.makeLatch(openedBy: waker))
         post(PostedCall(call), inModes: modes, file: file, line: line)
-        return try call.wait()
+        return try call.wait(for: self)
     }
 
     /// A function of its own: while the caller waits, only the loop keeps the call.
@@ -44,12 +44,10 @@ private final class WaitedCall<Result: Sendable>: Sendable {
     }
 
     private let state: Locked<State>
-    private let remote: RunLoop.Remote
     let latch: any Latch
 
-    init(_ block: @escaping @Sendable (RunLoop) throws -> Result, of remote: RunLoop.Remote, latch: any Latch) {
+    init(_ block: @escaping @Sendable (RunLoop) throws -> Result, latch: any Latch) {
         state = Locked(.posted(block))
-        self.remote = remote
         self.latch = latch
     }
 
@@ -64,7 +62,7 @@ private final class WaitedCall<Result: Sendable>: Sendable {
         state.withLock { $0 = .done(result) }
     }
 
-    func wait() throws -> Result {
+    func wait(for remote: RunLoop.Remote) throws -> Result {
         while true {
             let isOpen = latch.wait()
             let last = state.withLock { state in

@@ -15,18 +15,17 @@ extension Connection {
         file: StaticString = #fileID, line: UInt32 = #line
     ) async throws -> Connection {
         // Thrown before anything is connected.
-        _ = try TLSSession(client, serverName: serverName)
-        return try await CompletionWait<Result<Connection, any Error>>.value(on: loop) { completion in
-            do {
-                let attempt = try connect(
-                    to: address, on: loop, modes: modes, limits: limits, timeout: timeout, tls: client,
-                    serverName: serverName, completion: { completion($0.mapError { $0 }) }, file: file, line: line)
-                // The loop keeps the attempt: the end of the loop releases the completion, which resumes the task.
-                return { [weak attempt] in attempt?.cancel() }
-            } catch {
-                completion(.failure(error))
-                return {}
+        let session = try TLSSession(client, serverName: serverName)
+        let origin = RunLoop.Origin(file: file, line: line)
+        return try await CompletionWait<Result<Connection, SystemError>>.value(on: loop) { completion in
+            let attempt = connect(
+                to: address, on: loop, modes: modes, timeout: timeout, origin: origin, completion: completion
+            ) {
+                let stream = TLSStream(session, over: $0)
+                return Connection(stream, on: loop, modes: modes, limits: limits, origin: origin, receive: nil)
             }
+            // The loop keeps the attempt: the end of the loop releases the completion, which resumes the task.
+            return { [weak attempt] in attempt?.cancel() }
         }.get()
     }
 
@@ -43,19 +42,18 @@ extension Connection {
         file: StaticString = #fileID, line: UInt32 = #line
     ) async throws -> Connection {
         // Thrown before anything is looked up.
-        _ = try TLSSession(client, serverName: serverName ?? host)
-        return try await CompletionWait<Result<Connection, any Error>>.value(on: loop) { completion in
-            do {
-                let attempt = try connect(
-                    host: host, port: port, on: loop, modes: modes, limits: limits, timeout: timeout, retry: retry,
-                    tls: client, serverName: serverName, completion: { completion($0.mapError { $0 }) }, file: file,
-                    line: line)
-                // The loop keeps the attempt: the end of the loop releases the completion, which resumes the task.
-                return { [weak attempt] in attempt?.cancel() }
-            } catch {
-                completion(.failure(error))
-                return {}
+        let session = try TLSSession(client, serverName: serverName ?? host)
+        let origin = RunLoop.Origin(file: file, line: line)
+        return try await CompletionWait<Result<Connection, ConnectError>>.value(on: loop) { completion in
+            let attempt = connect(
+                host: host, port: port, on: loop, modes: modes, timeout: timeout, retry: retry, origin: origin,
+                completion: completion
+            ) {
+                let stream = TLSStream(session, over: $0)
+                return Connection(stream, on: loop, modes: modes, limits: limits, origin: origin, receive: nil)
             }
+            // The loop keeps the attempt: the end of the loop releases the completion, which resumes the task.
+            return { [weak attempt] in attempt?.cancel() }
         }.get()
     }
 }

@@ -59,12 +59,8 @@ public struct TLSServerContext: Sendable {
         SSL_CTX_set_session_id_context(context.pointer, name, UInt32(name.count))
         switch clients {
         case .anonymous: break
-        case .mayIdentify(let roots):
-            try context.trust(roots)
-            SSL_CTX_set_verify(context.pointer, SSL_VERIFY_PEER, nil)
-        case .mustIdentify(let roots):
-            try context.trust(roots)
-            SSL_CTX_set_verify(context.pointer, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
+        case .mayIdentify(let roots): try context.verifyPeers(by: roots)
+        case .mustIdentify(let roots): try context.verifyPeers(by: roots, SSL_VERIFY_FAIL_IF_NO_PEER_CERT)
         }
         guard !context.protocols.isEmpty else { return }
         // Unretained: the context outlives every connection that is made with it.
@@ -104,10 +100,7 @@ public struct TLSClientContext: Sendable {
     ) throws(TLSError) {
         context = try TLSContext(TLS_client_method(), options)
         self.verification = verification
-        if verification != .none {
-            try context.trust(roots)
-            SSL_CTX_set_verify(context.pointer, SSL_VERIFY_PEER, nil)
-        }
+        if verification != .none { try context.verifyPeers(by: roots) }
         if let identity { try context.use(identity) }
         if !context.protocols.isEmpty {
             SSL_CTX_set_alpn_protos(context.pointer, context.protocols, UInt32(context.protocols.count))
@@ -173,7 +166,8 @@ final class TLSContext: Sendable {
         guard SSL_CTX_use_PrivateKey(pointer, key) == 1 else { throw .configuration("use the key") }
     }
 
-    fileprivate func trust(_ roots: TLSRoots) throws(TLSError) {
+    fileprivate func verifyPeers(by roots: TLSRoots, _ further: Int32 = 0) throws(TLSError) {
+        SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER | further, nil)
         guard case .certificates(let pem) = roots else {
             guard SSL_CTX_set_default_verify_paths(pointer) == 1 else {
                 throw .configuration("find the system's roots")

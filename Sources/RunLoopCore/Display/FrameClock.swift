@@ -42,7 +42,7 @@ public struct FrameClock: Sendable, Hashable {
 
     /// When a frame is. O(1).
     package func date(of frame: Int64) -> RunLoop.Instant {
-        let offset = floor(Int128(frame) * Int128(unit), dividedBy: Int128(framesPerSecond))
+        let offset = (Int128(frame) * Int128(unit)).dividedRoundingDown(by: Int128(framesPerSecond))
         return RunLoop.Instant(nanoseconds: Int64(clamping: Int128(start.nanoseconds) + offset))
     }
 
@@ -50,16 +50,12 @@ public struct FrameClock: Sendable, Hashable {
     package func frame(at now: RunLoop.Instant) -> Int64 {
         // ⌊k × unit / n⌋ ≤ elapsed is the same as k × unit ≤ (elapsed + 1) × n − 1, all numbers being whole.
         let elapsed = Int128(now.nanoseconds) - Int128(start.nanoseconds)
-        return Int64(clamping: floor((elapsed + 1) * Int128(framesPerSecond) - 1, dividedBy: Int128(unit)))
+        let product = (elapsed + 1) * Int128(framesPerSecond) - 1
+        return Int64(clamping: product.dividedRoundingDown(by: Int128(unit)))
     }
 
     /// The first frame whose date is later than `now`. O(1).
     package func frame(after now: RunLoop.Instant) -> Int64 {
         frame(at: now).saturatingAdding(1)
-    }
-
-    private func floor(_ number: Int128, dividedBy divisor: Int128) -> Int128 {
-        let (quotient, remainder) = number.quotientAndRemainder(dividingBy: divisor)
-        return remainder < 0 ? quotient - 1 : quotient
     }
 }

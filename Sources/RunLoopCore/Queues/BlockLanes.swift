@@ -4,10 +4,6 @@ struct BlockLanes<Loop: AnyObject>: ~Copyable {
         var modes: RunLoop.Modes
         var blocks = FIFO<(number: Int, block: Block<Loop>)>()
 
-        init(_ modes: RunLoop.Modes) {
-            self.modes = modes
-        }
-
         func isEmpty(for mode: RunLoop.Mode, isCommon: Bool) -> Bool {
             blocks.isEmpty || !modes.contain(mode, isCommon: isCommon)
         }
@@ -43,7 +39,7 @@ struct BlockLanes<Loop: AnyObject>: ~Copyable {
             if lanes[lane].modes == modes { return lane }
             if lanes[lane].blocks.isEmpty { free = lane }
         }
-        if free == nil { lanes.append(Lane(modes)) }
+        if free == nil { lanes.append(Lane(modes: modes)) }
         let lane = free ?? lanes.count - 1
         lanes[lane].modes = modes
         return lane

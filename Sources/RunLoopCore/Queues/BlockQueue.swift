@@ -3,10 +3,6 @@ struct Block<Loop: AnyObject> {
     let modes: RunLoop.Modes
     let body: (Loop) -> Void
     let origin: RunLoop.Origin
-
-    /// Whether it runs in `mode`, which is one of the common modes or is not.
-    @inline(__always)
-    func runs(in mode: RunLoop.Mode, isCommon: Bool) -> Bool { modes.contain(mode, isCommon: isCommon) }
 }
 
 extension RunLoop.Modes {
@@ -59,14 +55,16 @@ struct BlockQueue<Loop: AnyObject>: ~Copyable {
 
     // Mutating, because for a nonmutating call the compiler copies the whole of a queue that is a property.
     mutating func hasBlocks(for mode: RunLoop.Mode, isCommon: Bool) -> Bool {
-        if !fresh.allSatisfy(from: 0, { !$0.runs(in: mode, isCommon: isCommon) }) { return true }
+        if !fresh.allSatisfy(from: 0, { !$0.modes.contain(mode, isCommon: isCommon) }) { return true }
         return lanes.hasBlocks(for: mode, isCommon: isCommon)
     }
 
     /// Takes the only block that waits, if it is for `mode`: it needs no batch, and most blocks come alone.
     @inline(__always)
     mutating func popAlone(for mode: RunLoop.Mode, isCommon: Bool) -> Block<Loop>? {
-        guard fresh.count == 1, lanes.blockCount == 0, fresh[0].runs(in: mode, isCommon: isCommon) else { return nil }
+        guard fresh.count == 1, lanes.blockCount == 0, fresh[0].modes.contain(mode, isCommon: isCommon) else {
+            return nil
+        }
         known.count = 0
         return fresh.popFirst()
     }
@@ -87,7 +85,7 @@ struct BlockQueue<Loop: AnyObject>: ~Copyable {
     private mutating func isFreshOnly(for mode: RunLoop.Mode, isCommon: Bool) -> Bool {
         // Blocks known to be for another mode are not looked at from pass to pass.
         guard lanes.blockCount == 0, !fresh.isEmpty, known.count == 0 || known.mode == mode else { return false }
-        guard fresh.allSatisfy(from: known.count, { $0.runs(in: mode, isCommon: isCommon) }) else { return false }
+        guard fresh.allSatisfy(from: known.count, { $0.modes.contain(mode, isCommon: isCommon) }) else { return false }
         known = (fresh.count, mode)
         return true
     }
@@ -148,11 +146,6 @@ struct BlockBatch<Loop: AnyObject>: ~Copyable {
     // Blocks are in the one or in the other.
     fileprivate var fresh = FIFO<Block<Loop>>()
     fileprivate var lanes = BlockLanes<Loop>()
-
-    fileprivate init(mode: RunLoop.Mode, endNumber: Int) {
-        self.mode = mode
-        self.endNumber = endNumber
-    }
 
     var count: Int { fresh.count + lanes.blockCount }
 

@@ -51,9 +51,4 @@ struct PlaceLists: ~Copyable {
     func word(of place: Int) -> UInt64 { members[place].word }
 
     private func first(of word: UInt64) -> Int? { firsts.find(word) { members[$0].word == word } }
-
-    mutating func removeAll() {
-        members = Buffer()
-        firsts.removeAll()
-    }
 }

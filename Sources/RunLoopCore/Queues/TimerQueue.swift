@@ -127,13 +127,10 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
 
     @inline(never)
     private mutating func otherLane(for membership: Membership) -> Int {
-        laneIndex.find(membership.word) { lanes[$0].membership == membership } ?? makeLane(for: membership)
-    }
-
-    private mutating func makeLane(for membership: Membership) -> Int {
+        if let lane = laneIndex.find(membership.word, where: { lanes[$0].membership == membership }) { return lane }
         require(lanes.count < 0xffff, "timers of one loop can be in 65,535 different sets of modes; reuse modes' names")
         let lane = lanes.count
-        lanes.append(TimerLane(membership))
+        lanes.append(TimerLane(membership: membership))
         laneIndex.insert(lane, membership.word)
         guard !membership.isEverywhere else {
             lanesOfAnyMode.append(lane)
@@ -556,8 +553,4 @@ struct TimerLane<Node: TimerQueueNode>: ~Copyable {
     var heap = TimerHeap<Node>()
     /// How many items are in the lane, armed or not. They keep a mode from being empty.
     var members = 0
-
-    init(_ membership: Membership) {
-        self.membership = membership
-    }
 }

@@ -82,20 +82,15 @@ extension RunLoop.Statistics: CustomStringConvertible {
 /// Builds JSON text from start to end.
 private struct JSONText {
     let text: String
+}
 
-    private init(text: String) {
-        self.text = text
-    }
-
+extension JSONText {
     init(_ number: Int) { text = "\(number)" }
     init(_ value: Bool) { text = "\(value)" }
     init(_ instant: RunLoop.Instant?) { text = instant.map { "\($0)" } ?? "null" }
     init(_ duration: Duration) { self.init(RunLoop.Instant(nanoseconds: 0) + duration) }
     init(_ strings: [String]) { self = .array(strings.map { JSONText($0) }) }
-
-    init(_ string: String?) {
-        text = string.map(quoted) ?? "null"
-    }
+    init(_ string: String?) { text = string.map(quoted) ?? "null" }
 
     static func array(_ elements: [JSONText]) -> JSONText {
         JSONText(text: "[" + elements.map(\.text).joined(separator: ",") + "]")

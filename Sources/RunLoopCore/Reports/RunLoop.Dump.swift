@@ -78,7 +78,7 @@ extension RunLoop {
     /// The same on a thread that knows that the loop's own is at rest.
     package func dumpAtRest() -> Dump {
         var items = timers.items().compactMap { item in
-            item.call.map { Dump.Item($0, timers.membership(of: item)) } ?? Dump.Item(timed: item.node.object)
+            item.call.map { Dump.Item($0.pointee, timers.membership(of: item)) } ?? Dump.Item(timed: item.node.object)
         }
         items += allUntimedItems().map { Dump.Item($0) }.sorted { $0.kind.rank < $1.kind.rank }
         items += blocks.map { Dump.Item($0, commonModes) }
@@ -90,51 +90,36 @@ extension RunLoop {
 }
 
 extension RunLoop.Dump.Item {
+    private init(
+        _ kind: RunLoop.ItemKind, _ name: String?, _ origin: RunLoop.Origin, _ membership: Membership,
+        keepsAlive: Bool = true, isReady: Bool = false, due: RunLoop.Instant? = nil, detail: String? = nil
+    ) {
+        (self.kind, self.name, self.origin, self.detail) = (kind, name, origin, detail)
+        modes = membership.modes.all
+        isCommon = membership.isCommon
+        isEverywhere = membership.isEverywhere
+        (self.keepsAlive, self.isReady) = (keepsAlive, isReady)
+        deadline = due == .distantFuture ? nil : due
+    }
+
     /// `nil` for the loop's own items.
     fileprivate init?(timed item: RunLoop.TimedItem) {
         if item is RunLoop.Alarm { return nil }
         self.init(item)
     }
 
-    fileprivate init(_ call: CallTable.Reference, _ membership: Membership) {
-        kind = call.pointee.label.kind
-        name = call.pointee.label.name
-        origin = call.pointee.origin
-        modes = membership.modes.all
-        isCommon = membership.isCommon
-        isEverywhere = membership.isEverywhere
-        keepsAlive = true
-        isReady = false
-        deadline = call.pointee.date == .distantFuture ? nil : call.pointee.date
-        detail = nil
+    fileprivate init(_ item: RunLoop.Item) {
+        self.init(
+            item.kind, item.name, item.origin, item.membership, keepsAlive: item.keepsAlive, isReady: item.isReady,
+            due: item.dueDate, detail: item.detail)
     }
 
-    fileprivate init(_ item: RunLoop.Item) {
-        kind = item.kind
-        name = item.name
-        origin = item.origin
-        let membership = item.membership
-        modes = membership.modes.all
-        isCommon = membership.isCommon
-        isEverywhere = membership.isEverywhere
-        keepsAlive = item.keepsAlive
-        isReady = item.isReady
-        deadline = item.dueDate == .distantFuture ? nil : item.dueDate
-        detail = item.detail
+    fileprivate init(_ call: CallSlot, _ membership: Membership) {
+        self.init(call.label.kind, call.label.name, call.origin, membership, due: call.date)
     }
 
     fileprivate init(_ block: Block<RunLoop>, _ commonModes: ModeSet) {
-        kind = .block
-        name = nil
-        origin = block.origin
-        let membership = Membership.none.joining(block.modes, common: commonModes)
-        modes = membership.modes.all
-        isCommon = membership.isCommon
-        isEverywhere = membership.isEverywhere
-        keepsAlive = true
-        isReady = true
-        deadline = nil
-        detail = nil
+        self.init(.block, nil, block.origin, Membership.none.joining(block.modes, common: commonModes), isReady: true)
     }
 }
 

@@ -44,7 +44,8 @@ public final class StallMonitor {
         }
     }
 
-    private let watcher: Watcher
+    /// The thread that looks.
+    private let thread: LoopThread
     private let record: DispatchRecord
     private weak let loop: RunLoop?
 
@@ -59,30 +60,11 @@ public final class StallMonitor {
     ) {
         loop.checkThread()
         require(threshold > .zero, "a stall is a call that lasts longer than something; the threshold is \(threshold)")
-        record = DispatchRecord(isVirtual: loop.isVirtual)
+        let record = DispatchRecord(isVirtual: loop.isVirtual)
+        self.record = record
         self.loop = loop
         loop.record = record
-        watcher = Watcher(record, threshold, loop.world, report)
-    }
-
-    deinit {
-        watcher.stop()
-        if loop?.record === record { loop?.record = nil }
-    }
-}
-
-@available(*, unavailable, message: "a monitor belongs to its loop's thread")
-extension StallMonitor: Sendable {}
-
-/// The thread that looks.
-private final class Watcher: Sendable {
-    private let thread: LoopThread
-
-    init(
-        _ record: DispatchRecord, _ threshold: Duration, _ world: any World,
-        _ report: @escaping @Sendable (StallMonitor.Stall) -> Void
-    ) {
-        thread = LoopThread(name: "stalls", in: world, isService: true) { loop in
+        thread = LoopThread(name: "stalls", in: loop.world, isService: true) { loop in
             let watch = Watch(record, threshold, on: loop, report)
             let source = CustomSource { _ in watch.look() }
             loop.add(source, forMode: .default)
@@ -91,10 +73,14 @@ private final class Watcher: Sendable {
         }
     }
 
-    func stop() {
+    deinit {
         thread.stop()
+        if loop?.record === record { loop?.record = nil }
     }
 }
+
+@available(*, unavailable, message: "a monitor belongs to its loop's thread")
+extension StallMonitor: Sendable {}
 
 /// The state of the watching thread. It belongs to that thread.
 private final class Watch {
@@ -121,7 +107,7 @@ private final class Watch {
         var next: RunLoop.Instant?
         record.look { sight in
             let now = loop.now
-            if let seen, seen.isReported, let end = sight.end { stalls.append(seen.stall(at: end, isOver: true)) }
+            if let seen, seen.isReported, let end = sight.end { stalls.append(stall(seen, at: end, isOver: true)) }
             if sight.end != nil { seen = nil }
             guard let call = sight.current else {
                 seen = nil
@@ -130,11 +116,13 @@ private final class Watch {
                 next = now + threshold / 4
                 return .nothing
             }
-            if seen?.call.number != call.number || seen?.call.begin != call.begin { seen = Seen(call, record.thread) }
+            if seen?.call.number != call.number || seen?.call.begin != call.begin {
+                seen = Seen(call: call, cpuTime: cpuTime)
+            }
             let due = call.begin + threshold
             if !seen!.isReported && now >= due {
                 seen!.isReported = true
-                stalls.append(seen!.stall(at: now, isOver: false))
+                stalls.append(stall(seen!, at: now, isOver: false))
             }
             if !seen!.isReported { next = due }
             return seen!.isReported || record.isVirtual ? .end(of: call.number) : .nothing
@@ -146,27 +134,22 @@ private final class Watch {
     /// A call that was seen.
     private struct Seen {
         let call: DispatchRecord.Call
-        let thread: pthread_t
+        /// The thread's, when it was first seen.
         let cpuTime: Duration
         var isReported = false
+    }
 
-        init(_ call: DispatchRecord.Call, _ thread: pthread_t) {
-            self.call = call
-            self.thread = thread
-            cpuTime = Seen.cpuTime(of: thread)
-        }
+    private func stall(_ seen: Seen, at now: RunLoop.Instant, isOver: Bool) -> StallMonitor.Stall {
+        let call = seen.call
+        return StallMonitor.Stall(
+            kind: call.kind, name: call.name, origin: call.origin, mode: call.mode, duration: now - call.begin,
+            cpuTime: cpuTime - seen.cpuTime, isOver: isOver)
+    }
 
-        func stall(at now: RunLoop.Instant, isOver: Bool) -> StallMonitor.Stall {
-            StallMonitor.Stall(
-                kind: call.kind, name: call.name, origin: call.origin, mode: call.mode, duration: now - call.begin,
-                cpuTime: Seen.cpuTime(of: thread) - cpuTime, isOver: isOver)
-        }
-
-        static func cpuTime(of thread: pthread_t) -> Duration {
-            var clock = clockid_t()
-            var time = timespec()
-            guard pthread_getcpuclockid(thread, &clock) == 0, clock_gettime(clock, &time) == 0 else { return .zero }
-            return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
-        }
+    private var cpuTime: Duration {
+        var clock = clockid_t()
+        var time = timespec()
+        guard pthread_getcpuclockid(record.thread, &clock) == 0, clock_gettime(clock, &time) == 0 else { return .zero }
+        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 }

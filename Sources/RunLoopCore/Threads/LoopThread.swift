@@ -27,29 +27,17 @@ public final class LoopThread: Sendable {
 
     private let seat: any Seat
     private let handle: ThreadHandle
-    private let end: ThreadEnd
+    private let end = ThreadEnd()
 
     /// The parameters of the thread. They are released when the thread has ended.
-    private final class Start: Sendable {
+    private struct Start {
         let seat: any Seat
         let remote: RunLoop.Remote
         let name: String
         let end: ThreadEnd
-        // Unsafe, but passed to the thread, which alone reads and changes it from then on.
-        nonisolated(unsafe) var setUp: (@Sendable (RunLoop) -> Void)?
+        var setUp: (@Sendable (RunLoop) -> Void)?
 
-        init(
-            seat: any Seat, remote: RunLoop.Remote, name: String, end: ThreadEnd,
-            setUp: @escaping @Sendable (RunLoop) -> Void
-        ) {
-            self.seat = seat
-            self.remote = remote
-            self.name = name
-            self.end = end
-            self.setUp = setUp
-        }
-
-        func run() {
+        mutating func run() {
             rlk_set_thread_name(name)
             do {
                 let loop = RunLoop(driver: seat.take(), world: seat.world, remote: remote, name: name)
@@ -104,17 +92,19 @@ public final class LoopThread: Sendable {
         self.name = name
         self.seat = seat
         remote = RunLoop.Remote(waker: seat.waker, name: name)
-        // Unmanaged: C passes a pointer to the thread, which takes the reference over.
-        let end = ThreadEnd()
-        self.end = end
-        let start = Unmanaged.passRetained(Start(seat: seat, remote: remote, name: name, end: end, setUp: setUp))
+        // Unsafe: C passes the pointer to the thread, which moves the parameters out.
+        let start = UnsafeMutablePointer<Start>.allocate(capacity: 1)
+        start.initialize(to: Start(seat: seat, remote: remote, name: name, end: end, setUp: setUp))
         var thread = pthread_t()
         let status = rlk_start_thread(
             &thread,
             { context in
-                Unmanaged<Start>.fromOpaque(context!).takeRetainedValue().run()
+                let memory = context!.assumingMemoryBound(to: Start.self)
+                var start = memory.move()
+                memory.deallocate()
+                start.run()
                 return nil
-            }, start.toOpaque())
+            }, start)
         require(status == 0, "the system has no room for another thread (errno \(status))")
         handle = ThreadHandle(thread)
         seat.wasTaken(by: handle)
@@ -150,7 +140,6 @@ public final class LoopThread: Sendable {
     public nonisolated(nonsending) func ended() async {
         await end.wait()
     }
-
 }
 
 /// The end of a thread, and the tasks that wait for it: an executor that keeps their jobs until then.

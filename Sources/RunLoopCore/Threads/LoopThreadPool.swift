@@ -1,8 +1,3 @@
-/// Work for a thread of a pool.
-protocol PoolJob: AnyObject, Sendable {
-    func run(in loop: RunLoop)
-}
-
 /// Threads that call the handlers of timer sources, each on whichever thread is free: the counterpart of Dispatch's
 /// global queue.
 ///
@@ -23,34 +18,14 @@ public final class LoopThreadPool: Sendable {
     let timekeeper: LoopThread
     private let state = Locked(State())
 
-    private struct State {
+    private struct State: ~Copyable {
         var workers: [Worker] = []
-        var waiting = Line()
+        var waiting = FIFO<Job>()
         var isStopped = false
     }
 
-    /// Jobs that wait for a thread, in order. Taking one is O(1), amortized, and drops the reference: a source keeps
-    /// its pool.
-    private struct Line {
-        private var jobs: [(any PoolJob)?] = []
-        private var head = 0
-
-        mutating func append(_ job: any PoolJob) {
-            jobs.append(job)
-        }
-
-        mutating func popFirst() -> (any PoolJob)? {
-            guard head < jobs.count else { return nil }
-            let first = jobs[head]
-            jobs[head] = nil
-            head += 1
-            if head * 2 >= jobs.count {
-                jobs.removeFirst(head)
-                head = 0
-            }
-            return first
-        }
-    }
+    /// Work for a thread of a pool.
+    typealias Job = @Sendable (RunLoop) -> Void
 
     private struct Worker {
         let thread: LoopThread
@@ -74,9 +49,10 @@ public final class LoopThreadPool: Sendable {
     /// Asks the threads to end, each after its present handler. Nothing is delivered after that. Returns at once. Any
     /// thread.
     public func stop() {
+        var dropped = FIFO<Job>()
         let workers = state.withLock { state in
             state.isStopped = true
-            state.waiting = Line()
+            swap(&state.waiting, &dropped)
             return state.workers
         }
         for worker in workers { worker.thread.stop() }
@@ -97,7 +73,7 @@ public final class LoopThreadPool: Sendable {
     }
 
     /// Has a free thread deliver, or the next one that becomes free. On the timekeeper's thread.
-    func submit(_ job: any PoolJob, from loop: RunLoop) {
+    func submit(from loop: RunLoop, _ job: @escaping Job) {
         let worker: Int? = state.withLock { state in
             guard !state.isStopped else { return nil }
             if let free = state.workers.firstIndex(where: { !$0.isBusy }) {
@@ -122,9 +98,9 @@ public final class LoopThreadPool: Sendable {
         while loop.run(in: .default) == .stopped && !loop.isEnding {}
     }
 
-    private func order(_ worker: Int, to job: any PoolJob) {
+    private func order(_ worker: Int, to job: @escaping Job) {
         state.withLock { $0.workers[worker].thread }.remote.perform(inModes: .default) { loop in
-            job.run(in: loop)
+            job(loop)
             self.finish(worker)
         }
     }

@@ -50,7 +50,7 @@ final class TimerSourceCore: RunLoop.TimedItem, @unchecked Sendable {
             return deliver(in: loop, at: loop.recentTime())
         }
         withLock { $0.isHandedOver = true }
-        pool.submit(self, from: loop)
+        pool.submit(from: loop) { self.deliver(in: $0, at: $0.now) }
         return true
     }
 
@@ -66,7 +66,7 @@ final class TimerSourceCore: RunLoop.TimedItem, @unchecked Sendable {
 
         init(deadline: RunLoop.Instant, interval: Duration?, leeway: Duration) {
             period = interval.flatMap { $0 >= .zero ? max($0, Grid.shortest) : nil }
-            (grid, fraction) = period.map { Grid.repeating(deadline, $0) } ?? (Grid(deadline), nil)
+            (grid, fraction) = period.map { Grid.repeating(deadline, $0) } ?? (Grid(date: deadline), nil)
             self.leeway = max(.zero, leeway)
         }
 
@@ -124,7 +124,6 @@ final class TimerSourceCore: RunLoop.TimedItem, @unchecked Sendable {
 
     /// The next step of the home loop's timer queue.
     private enum Wish {
-        case nothing
         /// To keep it, without a deadline.
         case hold
         case fire(Schedule)
@@ -309,11 +308,11 @@ extension TimerSourceCore {
             state.isUpdatePosted = false
             defer { state.replaced = [] }
             let wish = Self.wish(state)
-            if case .nothing = wish { state.isKnown = false } else { state.isKnown = true }
+            state.isKnown = wish != nil
             return (wish, Self.takeUnneeded(&state), state.replaced)
         }
         switch wish {
-        case .nothing:
+        case nil:
             if home != nil { withdraw(from: loop) }
         case .hold:
             register(in: loop)
@@ -339,13 +338,13 @@ extension TimerSourceCore {
         loop.timers.arm(self, at: deadline, order: loop.timers.takeOrder())
     }
 
-    private static func wish(_ state: State) -> Wish {
+    private static func wish(_ state: State) -> Wish? {
         let isOnItsWay = state.isDelivering || state.isHandedOver
         guard !state.isCancelled else {
-            guard state.owesCancelCall, !state.isHeldBack else { return .nothing }
+            guard state.owesCancelCall, !state.isHeldBack else { return nil }
             return isOnItsWay ? .hold : .callCancelHandler
         }
-        guard state.isActive, let schedule = state.schedule else { return .nothing }
+        guard state.isActive, let schedule = state.schedule else { return nil }
         return isOnItsWay || state.isHeldBack ? .hold : .fire(schedule)
     }
 }
@@ -384,7 +383,7 @@ extension TimerSourceCore {
 
     private static func begin(_ state: inout State, at now: RunLoop.Instant, isAbandoned: Bool) -> Callout? {
         state.isHandedOver = false
-        guard state.isActive, state.suspensions == 0 else { return nil }
+        guard !state.isHeldBack else { return nil }
         guard !state.isCancelled else {
             guard state.owesCancelCall, let handler = state.belongings.cancelHandler else { return nil }
             state.owesCancelCall = false
@@ -412,11 +411,5 @@ extension TimerSourceCore {
         guard isOver || state.isCancelled, !state.owesCancelCall else { return Belongings() }
         defer { state.belongings = Belongings() }
         return state.belongings
-    }
-}
-
-extension TimerSourceCore: PoolJob {
-    func run(in loop: RunLoop) {
-        deliver(in: loop, at: loop.now)
     }
 }

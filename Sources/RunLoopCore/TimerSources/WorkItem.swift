@@ -4,8 +4,11 @@
 public struct WorkItem: Sendable {
     private let source: TimerSource
 
-    fileprivate init(_ source: TimerSource) {
+    fileprivate init(_ source: TimerSource, _ deadline: RunLoop.Instant, _ leeway: Duration) {
         self.source = source
+        source.schedule(deadline: deadline, leeway: leeway)
+        source.keepUntilDelivered()
+        source.activate()
     }
 
     /// Whether the block has still to be called.
@@ -69,14 +72,5 @@ extension RunLoop {
         let source = TimerSource(queue: .loop(remote), file: file, line: line)
         source.setEventHandler(on: self) { _ in block() }
         return WorkItem(source, deadline, leeway)
-    }
-}
-
-extension WorkItem {
-    fileprivate init(_ source: TimerSource, _ deadline: RunLoop.Instant, _ leeway: Duration) {
-        self.init(source)
-        source.schedule(deadline: deadline, leeway: leeway)
-        source.keepUntilDelivered()
-        source.activate()
     }
 }

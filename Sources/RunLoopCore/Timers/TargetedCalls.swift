@@ -59,15 +59,13 @@ final class TargetedCalls {
         // The argument goes only when everything is in order: its deinit may do anything.
         let entry = entries[place].take()
         freePlaces.append(Int32(truncatingIfNeeded: place))
-        if places.count == 0 { giveBackMemory() }
+        if places.count == 0 {
+            entries = Buffer()
+            freePlaces = Buffer()
+            ofTarget = PlaceLists()
+            ofHash = PlaceLists()
+        }
         withExtendedLifetime(entry) {}
-    }
-
-    private func giveBackMemory() {
-        entries = Buffer()
-        freePlaces = Buffer()
-        ofTarget.removeAll()
-        ofHash.removeAll()
     }
 
     /// The calls of `target`, in the order in which they were requested.

@@ -114,7 +114,7 @@ public final class Timer: RunLoop.TimedItem {
     ) {
         handler = Handler(block: consume block)
         guard repeats else {
-            grid = Grid(fireDate)
+            grid = Grid(date: fireDate)
             super.init(origin: origin)
             return
         }

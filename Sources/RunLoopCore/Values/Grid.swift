@@ -7,7 +7,7 @@ struct Grid {
     /// The next date.
     var date: RunLoop.Instant
     /// The time between dates in nanoseconds, rounded down; 0 if there is only one.
-    let period: Int64
+    private(set) var period: Int64 = 0
 
     /// The parts of date and period beyond whole nanoseconds.
     struct Fraction {
@@ -20,12 +20,6 @@ struct Grid {
     /// The shortest period.
     static let shortest = Duration.nanoseconds(1)
 
-    /// One date.
-    init(_ date: RunLoop.Instant) {
-        self.date = date
-        period = 0
-    }
-
     /// A date and every multiple of `period` after it. A period below a nanosecond counts as one nanosecond.
     ///
     /// - Returns: the grid, and its fraction if it has one.
@@ -34,13 +28,8 @@ struct Grid {
         let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
         let (whole, step) = attoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
         let (sum, overflowed) = scaled.addingReportingOverflow(whole)
-        guard !overflow, !overflowed else { return (Grid(date, .max), nil) }
-        return (Grid(date, sum), step == 0 ? nil : Fraction(step: step))
-    }
-
-    private init(_ date: RunLoop.Instant, _ period: Int64) {
-        self.date = date
-        self.period = period
+        guard !overflow, !overflowed else { return (Grid(date: date, period: .max), nil) }
+        return (Grid(date: date, period: sum), step == 0 ? nil : Fraction(step: step))
     }
 
     /// How many dates after the next one are not later than `now`; 0 if the next one is later.

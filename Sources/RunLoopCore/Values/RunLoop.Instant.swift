@@ -71,7 +71,8 @@ extension Duration {
         // × 1,953,125. After the first shift, up to two hours fit into 64 bits, where dividing by a constant is a
         // multiplication.
         let attoseconds = attoseconds
-        let (high, low) = (attoseconds.magnitude + 500_000_000).words64
+        let sum = attoseconds.magnitude + 500_000_000
+        let (high, low) = (UInt64(truncatingIfNeeded: sum >> 64), UInt64(truncatingIfNeeded: sum))
         guard high < 500_000_000 else { return nil }
         let magnitude =
             high < 512
@@ -92,12 +93,6 @@ extension Duration {
     }
 }
 
-extension UInt128 {
-    fileprivate var words64: (high: UInt64, low: UInt64) {
-        (UInt64(truncatingIfNeeded: self >> 64), UInt64(truncatingIfNeeded: self))
-    }
-}
-
 extension Int64 {
     func saturatingAdding(_ other: Int64) -> Int64 {
         let (sum, overflow) = addingReportingOverflow(other)
@@ -107,5 +102,14 @@ extension Int64 {
     func saturatingSubtracting(_ other: Int64) -> Int64 {
         let (difference, overflow) = subtractingReportingOverflow(other)
         return overflow ? (other > 0 ? .min : .max) : difference
+    }
+}
+
+extension FixedWidthInteger {
+    /// The quotient by a divisor above zero, rounded down.
+    @inlinable
+    package func dividedRoundingDown(by divisor: Self) -> Self {
+        let (quotient, rest) = quotientAndRemainder(dividingBy: divisor)
+        return rest < 0 ? quotient - 1 : quotient
     }
 }

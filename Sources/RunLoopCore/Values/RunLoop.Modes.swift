@@ -8,7 +8,7 @@ extension RunLoop {
     ///
     /// A ``Mode-swift.struct`` in a variable is given as `Modes(mode)`. A value and `Sendable`.
     public struct Modes: Sendable, Hashable, ExpressibleByArrayLiteral, ExpressibleByStringLiteral {
-        package var explicit: ModeSet
+        package var explicit = ModeSet()
         package var groups = Groups()
 
         /// Modes that are included without being named. One byte, not two flags: a post copies it at every step.
@@ -24,6 +24,10 @@ extension RunLoop {
         }
 
         static let commonName = "common"
+
+        private init(_ groups: Groups) {
+            self.groups = groups
+        }
 
         /// One mode.
         public init(_ mode: Mode) {
@@ -42,7 +46,6 @@ extension RunLoop {
 
         /// All of the given modes together.
         public init(_ elements: some Sequence<Modes>) {
-            explicit = ModeSet()
             for element in elements {
                 explicit.formUnion(element.explicit)
                 groups.formUnion(element.groups)
@@ -51,7 +54,6 @@ extension RunLoop {
 
         /// All of the given modes together.
         public init(_ elements: some Sequence<Mode>) {
-            explicit = ModeSet()
             for element in elements { explicit.insert(element) }
         }
 
@@ -62,18 +64,10 @@ extension RunLoop {
         public static let tracking = Modes(Mode.tracking)
 
         /// Every mode that the loop counts as common, including those added later.
-        public static let common = {
-            var modes = Modes([Mode]())
-            modes.groups = .common
-            return modes
-        }()
+        public static let common = Modes(.common)
 
         /// Any mode that the loop runs in, as for a ``TimerSource``.
-        public static let every = {
-            var modes = Modes([Mode]())
-            modes.groups = .every
-            return modes
-        }()
+        public static let every = Modes(.every)
 
         package var isEmpty: Bool { explicit.isEmpty && groups.isEmpty }
     }

@@ -27,10 +27,7 @@ extension RunLoop {
         public static let distantPast = WallTime(nanoseconds: .min)
 
         /// Whole seconds since the beginning of 1970, rounded down.
-        public var secondsSince1970: Int64 {
-            let (seconds, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
-            return rest < 0 ? seconds - 1 : seconds
-        }
+        public var secondsSince1970: Int64 { nanoseconds.dividedRoundingDown(by: 1_000_000_000) }
 
         public static func < (left: WallTime, right: WallTime) -> Bool { left.nanoseconds < right.nanoseconds }
 
