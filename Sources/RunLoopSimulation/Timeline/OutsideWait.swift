@@ -25,7 +25,10 @@ final class OutsideWait: Sendable {
     ///
     /// - Returns: how long that took.
     func wait(for requests: [pollfd], atMost limit: Duration) -> Duration {
-        SimulatedCalls.onRealTime { measureWait(for: requests, atMost: limit) }
+        // With the clocks of the real world.
+        let flag = rlk_set_simulated(nil)
+        defer { rlk_set_simulated(flag) }
+        return measureWait(for: requests, atMost: limit)
     }
 
     private func measureWait(for requests: [pollfd], atMost limit: Duration) -> Duration {

@@ -133,7 +133,7 @@ final class Timeline: Sendable {
         thread.loop = nil
         let index = state.livingThreads.firstIndex { $0 === thread }!
         state.living.remove(at: index).release()
-        AddressWaits.end(thread)
+        AddressWaits.end(of: thread)
         state.holds.removeAll { $0.thread === thread }
         state.horizons.removeAll { $0.thread === thread }
         let others = state.livingThreads
@@ -273,6 +273,20 @@ final class Timeline: Sendable {
             thread.rest = .until(date, wakeable: false)
             return true
         }
+    }
+
+    /// Makes the thread wait until an address is signalled, but not beyond a date.
+    ///
+    /// - Returns: whether it was signalled.
+    func wait(_ thread: Thread, at address: UInt, until date: RunLoop.Instant) -> Bool {
+        AddressWaits.begin(of: thread, at: address) { [self] in
+            change { state in
+                if case .until(_, wakeable: false) = thread.rest { thread.begin(.woke) }
+                state.endOutsideWait()
+            }
+        }
+        work(thread, until: date) { !AddressWaits.isWaiting(thread) }
+        return !AddressWaits.end(of: thread)
     }
 
     /// Lets the other threads do their present work, without moving time.
