@@ -54,6 +54,8 @@ final class Timeline: Sendable {
     }
 
     deinit {
+        // The main thread does not end with the simulation.
+        state.withLock { $0.living.forEach { $0.release() } }
         answersCalls.deallocate()
     }
 
