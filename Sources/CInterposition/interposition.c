@@ -1,7 +1,5 @@
 #define _GNU_SOURCE
 
-#include "cinterposition.h"
-
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -43,8 +41,6 @@ REAL(uint32_t, arc4random, void)
 REAL(void, arc4random_buf, void *, size_t)
 REAL(uint32_t, arc4random_uniform, uint32_t)
 REAL(long, syscall, long, long, long, long, long, long, long)
-
-__attribute__((constructor)) void rlk_interpose(void) { rlk_note_interposition(); }
 
 // MARK: Times
 

@@ -4,14 +4,10 @@
 
 struct rlk_simulated_calls rlk_simulated_calls;
 _Atomic int rlk_simulated_waits;
-static int has_interposition;
 
 void rlk_simulated_random(void *bytes, size_t count) { rlk_simulated_calls.random(bytes, count); }
 
 void rlk_answer_calls(struct rlk_simulated_calls calls) { rlk_simulated_calls = calls; }
-
-int rlk_has_interposition(void) { return has_interposition; }
-void rlk_note_interposition(void) { has_interposition = 1; }
 
 // The flag is set and read on threads of one simulation, of which one runs at a time.
 static _Thread_local const int *simulated_flag __attribute__((tls_model("initial-exec")));

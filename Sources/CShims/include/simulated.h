@@ -49,8 +49,4 @@ int rlk_is_simulated(void);
 /// Has a simulation answer the calls of the calling thread while a flag is set; NULL for the C library. Returns the former flag.
 const int *rlk_set_simulated(const int *flag);
 
-/// Whether this program has CInterposition, which says so when it is loaded.
-int rlk_has_interposition(void);
-void rlk_note_interposition(void);
-
 #endif
