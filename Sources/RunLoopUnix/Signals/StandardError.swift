@@ -57,6 +57,9 @@ public final class StandardError: TextOutputStream, Sendable {
     /// Waits until everything is written, but no longer than `limit`. Use it before the process ends, because unwritten
     /// text is then lost. Any thread.
     public func flush(within limit: Duration) {
+        // In real time, also on a thread of a simulation: the thread that writes is real.
+        let flag = rlk_set_simulated(nil)
+        defer { rlk_set_simulated(flag) }
         let deadline = ContinuousClock.now + limit
         while !isIdle, ContinuousClock.now < deadline { usleep(1_000) }
     }
