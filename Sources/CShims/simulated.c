@@ -9,14 +9,16 @@ void rlk_simulated_random(void *bytes, size_t count) { rlk_simulated_calls.rando
 
 void rlk_answer_calls(struct rlk_simulated_calls calls) { rlk_simulated_calls = calls; }
 
-// The flag is set and read on threads of one simulation, of which one runs at a time.
-static _Thread_local const int *simulated_flag __attribute__((tls_model("initial-exec")));
+// It is set and read on threads of one simulation, of which one runs at a time.
+static _Thread_local const unsigned *simulated_answers __attribute__((tls_model("initial-exec")));
 
-int rlk_is_simulated(void) { return simulated_flag && *simulated_flag; }
+int rlk_is_simulated(void) { return simulated_answers && *simulated_answers != rlk_answers_nothing; }
 
-const int *rlk_set_simulated(const int *flag) {
-    const int *former = simulated_flag;
-    simulated_flag = flag;
+int rlk_is_explored(void) { return simulated_answers && *simulated_answers == rlk_answers_and_explores; }
+
+const unsigned *rlk_set_simulated(const unsigned *answers) {
+    const unsigned *former = simulated_answers;
+    simulated_answers = answers;
     return former;
 }
 

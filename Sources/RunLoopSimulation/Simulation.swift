@@ -1,3 +1,4 @@
+internal import CShims
 internal import Glibc
 public import RunLoopCore
 
@@ -100,9 +101,11 @@ public final class Simulation: Sendable {
 
     /// Whether Swift's default executor and the main actor are parts of the simulation, and its threads' calls to the C
     /// library are answered by it. On a thread of the simulation.
-    package var capturesExecutors: Bool {
-        get { timeline.answersCalls.pointee != 0 }
-        set { timeline.answersCalls.pointee = newValue ? 1 : 0 }
+    package var capturesExecutors: Bool { timeline.answersCalls.pointee != rlk_answers_nothing.rawValue }
+
+    package func captureCalls() {
+        let answers = timeline.schedule == nil ? rlk_answers_calls : rlk_answers_and_explores
+        timeline.answersCalls.pointee = answers.rawValue
     }
 
     /// The seed of all chance in the simulation.

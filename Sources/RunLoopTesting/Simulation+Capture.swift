@@ -28,6 +28,9 @@ extension Simulation {
     /// From now on the simulation also answers its threads' calls to the C library for times, sleeps and random numbers,
     /// and with them `ContinuousClock`, `Task.sleep`, `Date()`, `UUID()` and others: see <doc:UnmodifiedCode>.
     ///
+    /// In an exploration, a task that calls an actor of the default executor, or returns from it, may be overtaken by
+    /// others, as on several threads; elsewhere it continues at once if the actor is idle.
+    ///
     /// The call replaces the executors of the process, once and for all, through an interface of the Swift runtime that
     /// is not public. It was tried with Swift 6.3.1 on Linux. If the runtime does not take the replacement, the call
     /// traps.
@@ -37,6 +40,6 @@ extension Simulation {
         Router.install()
         // Checks the thread.
         _ = loop
-        capturesExecutors = true
+        captureCalls()
     }
 }

@@ -1,3 +1,13 @@
+#ifndef CINTERPOSITION_H
+#define CINTERPOSITION_H
+
+#include <stdint.h>
+
 // Functions of the C library, defined again: on threads of a simulation they answer from it, and on all others they are the
 // library's. A program that links this target has them in place of the library's, as have the shared libraries that it uses.
-// There is nothing to call.
+// `swift_task_switch` of Swift's runtime is defined again likewise.
+
+/// Sets the serial executor at which, in an exploration, a task waits that calls an actor of Swift's default executor.
+void rlk_set_place(const void *object, uintptr_t implementation);
+
+#endif

@@ -43,10 +43,22 @@ void rlk_simulated_random(void *bytes, size_t count);
 extern _Atomic int rlk_simulated_waits;
 void rlk_count_simulated_wait(int change);
 
+/// The answers of a simulation to its threads.
+enum rlk_answers {
+    rlk_answers_nothing,
+    rlk_answers_calls,
+    /// It also chooses who goes first where the order is open.
+    rlk_answers_and_explores
+};
+
 /// Whether a simulation answers the calls of the calling thread.
 int rlk_is_simulated(void);
 
-/// Has a simulation answer the calls of the calling thread while a flag is set; NULL for the C library. Returns the former flag.
-const int *rlk_set_simulated(const int *flag);
+/// Whether an exploration does.
+int rlk_is_explored(void);
+
+/// Has a simulation answer the calls of the calling thread as an `rlk_answers` says, from now on; NULL for the C library. Returns
+/// the former pointer.
+const unsigned *rlk_set_simulated(const unsigned *answers);
 
 #endif

@@ -24,16 +24,16 @@ package protocol World: AnyObject, Sendable {
     /// - Parameter what: the awaited event outside.
     func holdTime(for what: String) -> (any TimeHold)?
 
-    /// Whether the world answers its threads' calls to the C library for times and random numbers, as long as this is
-    /// not 0; `nil` in the real one.
-    var answersCalls: UnsafePointer<Int32>? { get }
+    /// How the world answers its threads' calls to the C library for times and random numbers: an `rlk_answers` of the
+    /// shims; `nil` in the real one.
+    var answersCalls: UnsafePointer<UInt32>? { get }
 
     /// The values shared by the threads of this world.
     var shared: SharedLocals { get }
 }
 
 extension World {
-    package var answersCalls: UnsafePointer<Int32>? { nil }
+    package var answersCalls: UnsafePointer<UInt32>? { nil }
 }
 
 /// Makes the thread that made it wait until another thread opens it.

@@ -26,9 +26,9 @@ final class Timeline: Sendable {
     /// The process of the test's own threads, and the first of these.
     let test = Process(on: nil, isTest: true)
     let main: Thread
-    /// Whether the simulation answers its threads' calls to the C library.
+    /// Whether the simulation answers its threads' calls to the C library: an `rlk_answers`.
     // Unsafe, because C reads it at this address: on the thread whose turn it is, as it is changed.
-    nonisolated(unsafe) let answersCalls = UnsafeMutablePointer<Int32>.allocate(capacity: 1)
+    nonisolated(unsafe) let answersCalls = UnsafeMutablePointer<UInt32>.allocate(capacity: 1)
     /// The schedule, if the simulation is explored.
     let schedule: Schedule?
     /// Events that may be chosen to happen between two handlers.

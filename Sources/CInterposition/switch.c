@@ -1,0 +1,79 @@
+#define _GNU_SOURCE
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cinterposition.h"
+#include "real.h"
+#include <simulated.h>
+
+// A task that calls an idle actor of Swift's default executor goes on at once, on the same thread, and so it does when it
+// returns. On several threads others may come before it. In an exploration, the task first waits at the place, which is an
+// executor of the simulation, where others may be chosen to go first.
+
+/// The runtime's reference of a serial executor.
+typedef struct {
+    void *object;
+    /// The conformance of the object; 0 for an actor of the default executor.
+    uintptr_t implementation;
+} Executor;
+
+typedef __attribute__((swiftasynccall)) void Continuation(__attribute__((swift_async_context)) void *context);
+
+/// Where a task continues after it was at the place. It lies in the memory of the task, as frames of functions do.
+typedef struct {
+    void *context;
+    Continuation *continuation;
+    Executor target;
+} Hop;
+
+extern __attribute__((swiftcall)) void *swift_task_alloc(size_t size) __attribute__((weak));
+extern __attribute__((swiftcall)) void swift_task_dealloc(void *memory) __attribute__((weak));
+extern __attribute__((swiftcall)) Executor swift_task_getCurrentExecutor(void) __attribute__((weak));
+
+typedef __attribute__((swiftasynccall)) void Switch(
+    __attribute__((swift_async_context)) void *context, Continuation *continuation, Executor target);
+
+// The conventions of its calls are not those of C, which is why it has a type.
+static Switch *real_switch(void) {
+    static _Atomic(void *) found;
+    void *function = atomic_load_explicit(&found, memory_order_relaxed);
+    if (!function) {
+        function = dlsym(RTLD_NEXT, "swift_task_switch");
+        atomic_store_explicit(&found, function, memory_order_relaxed);
+    }
+    return (Switch *)function;
+}
+
+static Executor place;
+
+void rlk_set_place(const void *object, uintptr_t implementation) { place = (Executor){(void *)object, implementation}; }
+
+static int is_default_actor(Executor executor) { return executor.object && executor.implementation == 0; }
+
+static int is_generic(Executor executor) { return !executor.object; }
+
+/// Whether others may come before a task that goes to this executor.
+static int can_be_overtaken(Executor target) {
+    if (!rlk_is_explored() || !place.object) return 0;
+    if (!is_default_actor(target) && !is_generic(target)) return 0;
+    Executor current = swift_task_getCurrentExecutor();
+    if (current.object == target.object) return 0;
+    return is_default_actor(target) || is_default_actor(current);
+}
+
+static __attribute__((swiftasynccall)) void go_on(__attribute__((swift_async_context)) void *context) {
+    Hop hop = *(Hop *)context;
+    swift_task_dealloc(context);
+    return real_switch()(hop.context, hop.continuation, hop.target);
+}
+
+/// Weak, because a program may have the runtime in itself; then calls of actors are no places.
+__attribute__((weak, swiftasynccall)) void swift_task_switch(
+    __attribute__((swift_async_context)) void *context, Continuation *continuation, Executor target) {
+    if (!can_be_overtaken(target)) return real_switch()(context, continuation, target);
+    Hop *hop = swift_task_alloc(sizeof *hop);
+    *hop = (Hop){context, continuation, target};
+    return real_switch()(hop, go_on, place);
+}
