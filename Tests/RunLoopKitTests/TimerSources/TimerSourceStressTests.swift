@@ -101,6 +101,9 @@ private final class Arena: Sendable {
         var items: [WorkItem?] = Array(repeating: nil, count: 32)
         var threads: [LoopThread]
         var pools: [LoopThreadPool]
+        /// Subjects that have lost their place and were not cancelled then. A few: those that are always due would take
+        /// the processor from everybody else.
+        var displaced: [Subject?] = Array(repeating: nil, count: 4)
         var all: [Subject] = []
 
         init() {
@@ -161,7 +164,10 @@ private final class Arena: Sendable {
             return exchange(&state.subjects[place], subject)
         }
         // Handlers hold their subject, and it its source: only a cancel breaks that.
-        if Bool.random(using: &generator) { old?.cancel() }
+        let isKept = Bool.random(using: &generator)
+        let number = Int.random(in: 0..<4, using: &generator)
+        let uncancelled = isKept ? state.withLock { exchange(&$0.displaced[number], old) } : old
+        uncancelled?.cancel()
     }
 
     private func post(at place: Int, _ delay: Duration, _ generator: inout SeededGenerator) {
@@ -220,6 +226,7 @@ private final class Arena: Sendable {
         state.withLock { state in
             state.subjects = []
             state.items = []
+            state.displaced = []
             state.all = []
         }
         return faults.sorted()
