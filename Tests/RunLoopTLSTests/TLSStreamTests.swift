@@ -238,7 +238,7 @@ struct TLSStreamTests {
         try withSimulation { simulation in
             let loop = simulation.loop
             let (one, other) = makeSockets()
-            let server = try Side.server(one, on: loop, Contexts().server, modes: .tracking)
+            let server = try Side.server(one, on: loop, Contexts(TLSOptions()).server, modes: .tracking)
             simulation.advance(by: .seconds(60))
             #expect(server.reason == nil)
             loop.run(in: .tracking, until: loop.now)

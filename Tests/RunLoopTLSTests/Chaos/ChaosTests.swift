@@ -23,7 +23,7 @@ struct ChaosTests {
             _ = Storm(seed: 0, conversations: Plan.Way.allCases.count, endsEarly: false).blow()
             repeat {
                 let seed = first ?? UInt64.random(in: 0...UInt64(UInt32.max))
-                alarm(100)
+                alarm(600)
                 let (descriptors, threads) = (openFiles().sorted(), directoryEntries("/proc/self/task").count)
                 let failures = Storm(seed: seed, conversations: 60, endsEarly: storms % 4 == 3).blow()
                 let isQuiet =
@@ -85,7 +85,7 @@ private struct Storm {
                 }
             }
         }
-        let limit = loop.now + .seconds(40)
+        let limit = loop.now + .seconds(300)
         while finished.value < (endsEarly ? plans.count / 2 : plans.count) || (program.open > 0 && !endsEarly) {
             loop.run(in: .default, until: loop.now + .milliseconds(10))
             guard loop.now < limit else {

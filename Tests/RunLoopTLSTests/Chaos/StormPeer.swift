@@ -149,7 +149,7 @@ final class StormPeer {
         if plan.manner == .brokenHandshake { return breakHandshake() }
         if let ssl { SSL_set_fd(ssl, input) }
         let clock = ContinuousClock()
-        let end = clock.now + .seconds(30)
+        let end = clock.now + .seconds(200)
         while true {
             guard clock.now < end else { return fail("it hangs") }
             var hasMoved = false

@@ -34,7 +34,7 @@ struct ConnectionLifeTests {
         let loop = RunLoop.current
         var random = SeededGenerator(seed: seed)
         let lives = (0..<livesAtATime).map { Life($0, SeededGenerator(seed: random.next()), contexts, on: loop) }
-        let limit = loop.now + .seconds(100)
+        let limit = loop.now + .seconds(300)
         while lives.contains(where: { !$0.isOver }) && loop.now < limit {
             loop.run(in: .default, until: min(limit, loop.now + .milliseconds(20)))
         }
