@@ -28,10 +28,12 @@ REAL(int, clock_nanosleep, clockid_t, int, const struct timespec *, struct times
 REAL(int, nanosleep, const struct timespec *, struct timespec *)
 REAL(int, usleep, useconds_t)
 REAL(unsigned, sleep, unsigned)
+REAL(int, pthread_cond_wait, pthread_cond_t *, pthread_mutex_t *)
 REAL(int, pthread_cond_timedwait, pthread_cond_t *, pthread_mutex_t *, const struct timespec *)
 REAL(int, pthread_cond_clockwait, pthread_cond_t *, pthread_mutex_t *, clockid_t, const struct timespec *)
 REAL(int, pthread_cond_signal, pthread_cond_t *)
 REAL(int, pthread_cond_broadcast, pthread_cond_t *)
+REAL(int, sem_wait, sem_t *)
 REAL(int, sem_timedwait, sem_t *, const struct timespec *)
 REAL(int, sem_clockwait, sem_t *, clockid_t, const struct timespec *)
 REAL(int, sem_post, sem_t *)
@@ -147,7 +149,11 @@ unsigned sleep(unsigned seconds) {
     return 0;
 }
 
-// MARK: Waits with a limit
+// MARK: Waits
+
+static void signal_simulated(const void *address, int all) {
+    if (atomic_load_explicit(&rlk_simulated_waits, memory_order_relaxed) > 0) rlk_simulated_calls.signal(address, all);
+}
 
 /// Takes the mutex. Another thread of the simulation that has it needs its turn in order to give it back.
 static int lock_again(pthread_mutex_t *mutex) {
@@ -160,13 +166,28 @@ static int lock_again(pthread_mutex_t *mutex) {
     return status;
 }
 
+static int begin_wait(pthread_cond_t *condition, pthread_mutex_t *mutex) {
+    // A thread outside may signal as soon as the mutex is free.
+    rlk_simulated_calls.begin_wait(condition);
+    int status = pthread_mutex_unlock(mutex);
+    if (status != 0) rlk_simulated_calls.call_off_wait();
+    return status;
+}
+
+int pthread_cond_wait(pthread_cond_t *restrict condition, pthread_mutex_t *restrict mutex) {
+    if (!rlk_is_simulated()) return real_pthread_cond_wait()(condition, mutex);
+    int status = begin_wait(condition, mutex);
+    if (status != 0) return status;
+    rlk_simulated_calls.wait(rlk_awaits_condition);
+    return lock_again(mutex);
+}
+
 static int wait_simulated(pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t id, const struct timespec *end) {
     enum rlk_clock clock;
     if (!is_valid(end) || !find_clock(id, &clock)) return EINVAL;
-    // No other thread of the simulation runs before the wait begins.
-    int status = pthread_mutex_unlock(mutex);
+    int status = begin_wait(condition, mutex);
     if (status != 0) return status;
-    int was_signalled = rlk_simulated_calls.wait(condition, clock, nanoseconds(end));
+    int was_signalled = rlk_simulated_calls.wait_until(clock, nanoseconds(end));
     status = lock_again(mutex);
     return status != 0 ? status : was_signalled ? 0 : ETIMEDOUT;
 }
@@ -188,10 +209,6 @@ int pthread_cond_clockwait(
     return wait_simulated(condition, mutex, clock, end);
 }
 
-static void signal_simulated(const void *address, int all) {
-    if (atomic_load_explicit(&rlk_simulated_waits, memory_order_relaxed) > 0) rlk_simulated_calls.signal(address, all);
-}
-
 int pthread_cond_signal(pthread_cond_t *condition) {
     signal_simulated(condition, 0);
     return real_pthread_cond_signal()(condition);
@@ -202,20 +219,35 @@ int pthread_cond_broadcast(pthread_cond_t *condition) {
     return real_pthread_cond_broadcast()(condition);
 }
 
+/// Takes the semaphore if it is free. Otherwise a wait has begun.
+static int take_or_begin_wait(sem_t *semaphore) {
+    if (sem_trywait(semaphore) == 0) return 1;
+    rlk_simulated_calls.begin_wait(semaphore);
+    // A thread outside may have posted it meanwhile.
+    if (sem_trywait(semaphore) != 0) return 0;
+    rlk_simulated_calls.call_off_wait();
+    return 1;
+}
+
 static int wait_for_semaphore(sem_t *semaphore, clockid_t id, const struct timespec *end) {
     enum rlk_clock clock;
-    while (sem_trywait(semaphore) != 0) {
-        if (errno == EINTR) continue;
-        if (errno != EAGAIN) return -1;
-        if (!is_valid(end) || !find_clock(id, &clock)) {
-            errno = EINVAL;
-            return -1;
-        }
-        if (!rlk_simulated_calls.wait(semaphore, clock, nanoseconds(end)) && sem_trywait(semaphore) != 0) {
-            errno = ETIMEDOUT;
-            return -1;
-        }
+    if (sem_trywait(semaphore) == 0) return 0;
+    if (!is_valid(end) || !find_clock(id, &clock)) {
+        errno = EINVAL;
+        return -1;
     }
+    while (!take_or_begin_wait(semaphore)) {
+        if (rlk_simulated_calls.wait_until(clock, nanoseconds(end))) continue;
+        if (sem_trywait(semaphore) == 0) return 0;
+        errno = ETIMEDOUT;
+        return -1;
+    }
+    return 0;
+}
+
+int sem_wait(sem_t *semaphore) {
+    if (!rlk_is_simulated()) return real_sem_wait()(semaphore);
+    while (!take_or_begin_wait(semaphore)) rlk_simulated_calls.wait(rlk_awaits_semaphore);
     return 0;
 }
 

@@ -12,9 +12,12 @@ enum SimulatedCalls {
         let calls = rlk_simulated_calls(
             time: { time(of: $0) },
             sleep: { clock, time in caller.timeline.work(caller.thread, until: instant(of: clock, time)) },
-            wait: { address, clock, time in
-                let address = UInt(bitPattern: address)
-                return caller.timeline.wait(caller.thread, at: address, until: instant(of: clock, time)) ? 1 : 0
+            begin_wait: { caller.timeline.beginWait(caller.thread, at: UInt(bitPattern: $0)) },
+            call_off_wait: { AddressWaits.end(of: caller.thread) },
+            wait_until: { caller.timeline.waitForSignal(caller.thread, until: instant(of: $0, $1)) ? 1 : 0 },
+            wait: { awaited in
+                let what: StaticString = awaited == rlk_awaits_semaphore ? "a semaphore" : "a condition"
+                caller.timeline.waitForSignal(caller.thread, of: what)
             },
             random: { caller.world.fill(UnsafeMutableRawBufferPointer(start: $0, count: $1)) },
             signal: { AddressWaits.signal(UInt(bitPattern: $0), all: $1 != 0) })

@@ -45,8 +45,7 @@ package final class SimulatedWorld: World {
 
     package func makeSeat(named name: String, isService: Bool) -> any Seat {
         VirtualSeat(
-            owner: self, thread: timeline.makeThread(named: prefix + name, in: process, isService: isService),
-            ended: {})
+            owner: self, thread: timeline.makeThread(named: prefix + name, in: process, isService: isService))
     }
 
     /// Starts the main thread of its process; when that has ended, the others end as at the end of a simulation.
@@ -56,12 +55,12 @@ package final class SimulatedWorld: World {
         ended: @escaping @Sendable () -> Void, setUp: @escaping @Sendable (RunLoop) -> Void
     ) -> LoopThread {
         let thread = timeline.makeThread(named: String(prefix.dropLast()), in: process)
-        let seat = VirtualSeat(owner: self, thread: thread) { [self] in
+        thread.ended = { [self] in
             timeline.close(process)
             clock.ends(in: process)
             ended()
         }
-        return LoopThread(name: "main", at: seat) { [self] loop in
+        return LoopThread(name: "main", at: VirtualSeat(owner: self, thread: thread)) { [self] loop in
             RunLoop.mainRemotes.set(loop.remote, in: self)
             setUp(loop)
         }
@@ -135,8 +134,6 @@ private struct VirtualLatch: Latch {
 private struct VirtualSeat: Seat {
     let owner: SimulatedWorld
     let thread: Timeline.Thread
-    /// Called when the thread ends.
-    let ended: @Sendable () -> Void
 
     var world: any World { owner }
 
@@ -152,7 +149,6 @@ private struct VirtualSeat: Seat {
     }
 
     func leave() {
-        ended()
         owner.timeline.leave(thread)
     }
 

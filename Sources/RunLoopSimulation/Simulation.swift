@@ -103,9 +103,33 @@ public final class Simulation: Sendable {
     /// library are answered by it. On a thread of the simulation.
     package var capturesExecutors: Bool { timeline.answersCalls.pointee != rlk_answers_nothing.rawValue }
 
-    package func captureCalls() {
+    /// The number of threads for the jobs of the default executor; `nil` if one is enough, because none blocks.
+    package var executorWidth: Int? { width.withLock(\.self) }
+    private let width = Locked<Int?>(nil)
+
+    package func captureCalls(executorWidth: Int?) {
+        width.withLock { $0 = executorWidth }
         let answers = timeline.schedule == nil ? rlk_answers_calls : rlk_answers_and_explores
         timeline.answersCalls.pointee = answers.rawValue
+    }
+
+    /// A job of the calling thread waits for one of several threads. If its task is new, the caller has started it.
+    package func jobWaits(_ job: UnownedJob) {
+        timeline.schedule?.lane(of: job, from: place.thread.number)
+    }
+
+    /// Has ``waits`` include others than those of threads.
+    ///
+    /// - Parameter waits: called while all threads rest.
+    package func addWaits(_ waits: @escaping @Sendable () -> [Wait]) {
+        timeline.furtherWaits.withLock { $0.append(waits) }
+    }
+
+    /// Has reports say where in the program a thread waits for a signal.
+    ///
+    /// - Parameter capture: notes the place where the calling thread is; the result describes it, if it can.
+    package static func setPlaces(_ capture: @escaping @Sendable () -> @Sendable () -> String?) {
+        AddressWaits.capturesPlaces.withLock { $0 = capture }
     }
 
     /// The seed of all chance in the simulation.

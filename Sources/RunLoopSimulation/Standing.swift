@@ -27,6 +27,16 @@ extension Simulation {
         /// that nothing can happen; otherwise the time when it last woke.
         public let since: RunLoop.Instant
 
+        /// Whether a task waits, and not a timer or a source, which may do so for ever.
+        package let isOfTask: Bool
+
+        package init(
+            thread: String, what: String, origin: RunLoop.Origin? = nil, since: RunLoop.Instant, isOfTask: Bool
+        ) {
+            (self.thread, self.what, self.origin, self.since) = (thread, what, origin, since)
+            self.isOfTask = isOfTask
+        }
+
         /// For example `main has waited since 2.500000000 for source (App/main.swift:6) in default`.
         public var description: String { "\(thread) has waited since \(since) for \(what)" }
     }
@@ -46,19 +56,27 @@ extension Simulation {
     /// were started; threads that only serve others, such as those of a pool, are left out. On a thread of the
     /// simulation; O(n log n).
     public var waits: [Wait] {
-        timeline.stands.filter { !$0.thread.isService }.flatMap { stand -> [Wait] in
-            func wait(for what: String, _ origin: RunLoop.Origin? = nil) -> Wait {
-                Wait(thread: stand.thread.name, what: what, origin: origin, since: stand.quietSince)
+        let stands = timeline.stands.filter { !$0.thread.isService || $0.thread.isBlocked }
+        return stands.flatMap { stand -> [Wait] in
+            func wait(for what: String, _ origin: RunLoop.Origin? = nil, isOfTask: Bool = false) -> Wait {
+                Wait(
+                    thread: stand.thread.name, what: what, origin: origin, since: stand.quietSince, isOfTask: isOfTask)
             }
-            let items = stand.items.map { wait(for: $0.description, $0.origin) }
+            let items =
+                stand.thread.isService
+                ? []
+                : stand.items.map {
+                    wait(for: $0.description, $0.origin, isOfTask: $0.kind == .task)
+                }
             return switch stand.rest {
             case .join(let other): items + [wait(for: "the end of \(other.object.name)")]
             case .latch(let latch) where latch.object.isOutside:
                 items + [wait(for: "a block on a thread outside of the simulation")]
             case .latch(let latch): items + [wait(for: "a block on \(latch.object.opener.name)")]
+            case .signal(of: let what): items + [wait(for: "\(what)\(stand.thread.blockedPlace)", isOfTask: true)]
             case .none, .until, .calm, .ended: items
             }
-        }
+        } + timeline.furtherWaits.withLock(\.self).flatMap { $0() }
     }
 
     /// The next event, if any.
@@ -96,7 +114,7 @@ extension Timeline.Stand {
         switch rest {
         case .none, .calm: return (now, "\(thread.name) has its turn")
         case .until(_, wakeable: true) where isWoken: return (now, "\(thread.name) has been woken")
-        case .until(.distantFuture, _), .join, .latch, .ended: return nil
+        case .until(.distantFuture, _), .join, .latch, .signal, .ended: return nil
         case .until(let date, wakeable: false): return (date, "\(thread.name) has done its work")
         case .until(let date, wakeable: true):
             let mode = dump?.runs.last

@@ -8,11 +8,14 @@ final class Capture: Sendable {
     private let world: any World
     /// The executor of the world's main loop.
     private let main: RunLoop.Executor
-    /// Runs the jobs of the default executor; made for the first job.
+    /// Runs the jobs of the default executor, or those of its jobs that wait for a time; made for the first one.
     private let executor = Locked<RunLoop.Executor?>(nil)
+    /// Runs the jobs if the default executor has a width.
+    private let pool: Pool?
 
     private init(_ simulation: Simulation, in world: any World, _ main: RunLoop.Executor) {
         (self.simulation, self.world, self.main) = (simulation, world, main)
+        pool = simulation.executorWidth.map { Pool(ofWidth: $0, in: world, simulation) }
     }
 
     private static let current = WorldLocal<Capture?> { _ in nil }
@@ -43,17 +46,16 @@ final class Capture: Sendable {
     /// Takes a job of the default executor.
     ///
     /// - Returns: `false` if the simulation is over.
-    func take(_ job: UnownedJob) -> Bool { standIn.standIn(for: job) }
+    func take(_ job: UnownedJob) -> Bool { pool?.take(job) ?? standIn.standIn(for: job) }
 
     /// Takes a job of the default executor that is to run after a delay, with which a task sleeps.
     ///
-    /// - Parameter elsewhere: takes the job if the simulation is over before.
     /// - Returns: `false` if the simulation is over.
-    func take(_ job: UnownedJob, after delay: Duration, elsewhere: @escaping @Sendable (UnownedJob) -> Void) -> Bool {
-        let (date, standIn) = (simulation.now + max(delay, .zero), standIn)
-        let sleeper = Sleeper(job, elsewhere)
-        let isTaken = standIn.remote.perform { loop in
-            loop.perform(at: date) { sleeper.wake(on: standIn) }
+    func take(_ job: UnownedJob, after delay: Duration) -> Bool {
+        let date = simulation.now + max(delay, .zero)
+        let sleeper = Sleeper(job)
+        let isTaken = standIn.remote.perform { [self] loop in
+            loop.perform(at: date) { sleeper.wake(on: self) }
         }
         if !isTaken { sleeper.keep() }
         return isTaken
@@ -71,21 +73,19 @@ final class Capture: Sendable {
 /// The job that ends a sleep. It is never lost: if its loop ends before it runs, another executor takes it.
 private final class Sleeper: Sendable {
     private let job: Locked<UnownedJob?>
-    private let elsewhere: @Sendable (UnownedJob) -> Void
 
-    init(_ job: UnownedJob, _ elsewhere: @escaping @Sendable (UnownedJob) -> Void) {
+    init(_ job: UnownedJob) {
         self.job = Locked(job)
-        self.elsewhere = elsewhere
     }
 
     deinit {
-        if let job = take() { elsewhere(job) }
+        if let job = take() { Router.runElsewhere(job) }
     }
 
     private func take() -> UnownedJob? { job.withLock { $0.take() } }
 
-    func wake(on executor: RunLoop.Executor) {
-        if let job = take(), !executor.standIn(for: job) { elsewhere(job) }
+    func wake(on executor: Capture) {
+        if let job = take(), !executor.take(job) { Router.runElsewhere(job) }
     }
 
     /// Leaves the job to the caller.

@@ -30,10 +30,16 @@ final class Router: TaskExecutor, SchedulingExecutor {
             Task.defaultExecutor as AnyObject === shared && MainActor.executor as AnyObject === MainRouter.shared,
             "this Swift runtime does not let its executors be replaced; RunLoopTesting was tried with Swift 6.3.1")
         Place.install()
+        Simulation.setPlaces(BlockedPlace.capture)
     }()
 
     static func install() {
         installation
+    }
+
+    /// Runs a job on the former executor: its simulation is over.
+    static func runElsewhere(_ job: UnownedJob) {
+        shared.platform.enqueue(ExecutorJob(job))
     }
 
     func enqueue(_ job: consuming ExecutorJob) {
@@ -64,7 +70,7 @@ final class Router: TaskExecutor, SchedulingExecutor {
     /// - Returns: `false` if the platform's executor has to do it, in real time.
     private func sleep<Delay>(_ job: UnownedJob, for delay: Delay) -> Bool {
         guard let capture = Capture.ofThread, let delay = delay as? Duration else { return false }
-        return capture.take(job, after: delay, elsewhere: { [platform] in platform.enqueue(ExecutorJob($0)) })
+        return capture.take(job, after: delay)
     }
 }
 

@@ -35,11 +35,24 @@ extension Simulation {
     /// is not public. It was tried with Swift 6.3.1 on Linux. If the runtime does not take the replacement, the call
     /// traps.
     ///
-    /// - Precondition: the calling thread is one of the simulation's.
-    public func captureExecutors() {
+    /// With a width, jobs run on so many threads as on a pool, the most urgent first. A job that blocks its thread, in a
+    /// `sleep`, a semaphore or a condition, holds it. If all threads are blocked and nobody will wake one, the jobs that
+    /// wait are among the ``waits`` of the simulation, and so are the tasks that block: an exploration reports a
+    /// deadlock. A thread that is still blocked at the end of the simulation is ended there, without running anything
+    /// more of the program.
+    ///
+    /// ```swift
+    /// simulation.captureExecutors(width: 3)  // As a CI machine with three processors has.
+    /// ```
+    ///
+    /// - Parameter width: the number of threads for the default executor, of the simulation and of each process of a
+    ///   host; `nil`, the default, for one on which an exploration tries any order of jobs.
+    /// - Precondition: the calling thread is one of the simulation's; the width is positive.
+    public func captureExecutors(width: Int? = nil) {
+        require(width.map { $0 > 0 } ?? true, "an executor needs a thread; choose a width of at least 1")
         Router.install()
         // Checks the thread.
         _ = loop
-        captureCalls()
+        captureCalls(executorWidth: width)
     }
 }

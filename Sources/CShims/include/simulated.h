@@ -1,6 +1,7 @@
 #ifndef CSHIMS_SIMULATED_H
 #define CSHIMS_SIMULATED_H
 
+#include <semaphore.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,13 +20,22 @@ enum rlk_clock {
     rlk_clock_processor
 };
 
+/// The objects of the C library at which threads wait.
+enum rlk_awaited { rlk_awaits_condition, rlk_awaits_semaphore };
+
 /// Called on threads of a simulation only. Times are in nanoseconds.
 struct rlk_simulated_calls {
     int64_t (*time)(enum rlk_clock clock);
     /// Sleeps until the clock shows a time.
     void (*sleep)(enum rlk_clock clock, int64_t time);
-    /// Waits until an address is signalled or the clock shows a time; returns whether it was signalled.
-    int (*wait)(const void *address, enum rlk_clock clock, int64_t time);
+    /// From now on a signal at the address counts, although the wait begins later.
+    void (*begin_wait)(const void *address);
+    /// There is nothing to wait for after all.
+    void (*call_off_wait)(void);
+    /// Waits until the address is signalled or the clock shows a time; returns whether it was signalled.
+    int (*wait_until)(enum rlk_clock clock, int64_t time);
+    /// Waits until the address is signalled.
+    void (*wait)(enum rlk_awaited awaited);
     void (*random)(void *bytes, size_t count);
     /// Ends the first wait at an address, or all of them. Called on any thread.
     void (*signal)(const void *address, int all);
@@ -38,6 +48,9 @@ void rlk_answer_calls(struct rlk_simulated_calls calls);
 
 /// Random bytes of the calling thread's simulation.
 void rlk_simulated_random(void *bytes, size_t count);
+
+/// Waits for a semaphore in real time, also on a thread of a simulation.
+void rlk_wait_really(sem_t *semaphore);
 
 /// How many waits at an address there are.
 extern _Atomic int rlk_simulated_waits;

@@ -138,4 +138,8 @@ extension RunLoop {
             return parts.isEmpty ? nil : parts.joined(separator: ", ")
         }
     }
+    /// The task whose job the loop runs, in words.
+    package var runningTask: String? {
+        jobItem.flatMap { UnownedReference<JobQueue>(address: $0.address).with { $0.running?.job.task } }
+    }
 }

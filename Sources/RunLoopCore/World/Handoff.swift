@@ -1,3 +1,4 @@
+internal import CShims
 internal import Glibc
 
 /// Makes one thread wait until another lets it continue: a semaphore of the C library.
@@ -20,6 +21,6 @@ package final class Handoff: Sendable {
     }
 
     package func wait() {
-        while sem_wait(semaphore) != 0 {}
+        rlk_wait_really(semaphore)
     }
 }

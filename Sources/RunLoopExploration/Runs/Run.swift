@@ -51,9 +51,10 @@ extension Fault {
         } else if let most = limits.latestFire, case let late = simulation.latestFire, late.lateness > most {
             self.init(.starvation, "\(late.item ?? "a timer") fired \(late.lateness) after it was due")
         } else if limits.reportsDeadlocks, case .stuck(let waits) = simulation.standing,
-            let wait = waits.first(where: { $0.what.hasPrefix("task ") })
+            case let tasks = waits.filter(\.isOfTask), !tasks.isEmpty
         {
-            self.init(.deadlock, "nothing can happen any more, and \(wait)")
+            let words = tasks.prefix(8).map { "\($0)" }.joined(separator: ", ")
+            self.init(.deadlock, "nothing can happen any more, and \(words)\(tasks.count > 8 ? ", …" : "")")
         } else {
             return nil
         }

@@ -186,13 +186,24 @@ package final class Schedule: @unchecked Sendable {
         if let place = waiting[thread]?.firstIndex(where: { $0.address == job.address }) {
             return waiting[thread]![place].isOnItsWay = false
         }
-        let running = tasks[sender].flatMap { $0.isRunning ? $0.lane : nil }
-        let known = if let task = job.taskNumber { laneOfTask[task] } else { running }
-        let lane = known ?? self.lane(of: job, startedBy: running ?? self.lane(ofThread: sender, "main"))
+        let running = running(on: sender)
+        let lane = lane(of: job, from: sender)
         // With a job of its own, or one of the runtime, the running task lets others go first, or enters an actor.
         if lane == running { letOthersGoFirst(lane) }
         waiting[thread, default: []].append(
             WaitingJob(address: job.address, lane: lane, isOnItsWay: sender != thread))
+    }
+
+    private func running(on thread: Int) -> Int? { tasks[thread].flatMap { $0.isRunning ? $0.lane : nil } }
+
+    /// The lane of a job that the calling thread has sent; made for the first one of a task.
+    ///
+    /// - Parameter sender: the calling thread.
+    @discardableResult
+    func lane(of job: UnownedJob, from sender: Int) -> Int {
+        let running = running(on: sender)
+        let known = if let task = job.taskNumber { laneOfTask[task] } else { running }
+        return known ?? lane(of: job, startedBy: running ?? lane(ofThread: sender, "main"))
     }
 
     /// - Returns: a new lane for a task; for a job of the runtime the lane of its starter.

@@ -1,7 +1,7 @@
 internal import CShims
 internal import RunLoopCore
 
-/// The waits of simulated threads for a signal at an address, with a limit: those of conditions and semaphores of the C
+/// The waits of simulated threads for a signal at an address: those of conditions and semaphores of the C
 /// library.
 enum AddressWaits {
     private struct Wait {
@@ -10,6 +10,9 @@ enum AddressWaits {
         /// Ends the wait before its limit.
         let end: @Sendable () -> Void
     }
+
+    /// Describes the place in the program where the calling thread is, later and if it can.
+    static let capturesPlaces = Locked<(@Sendable () -> @Sendable () -> String?)?>(nil)
 
     /// In the order in which they began.
     private static let all = Locked<[Wait]>([])

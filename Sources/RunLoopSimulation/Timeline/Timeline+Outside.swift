@@ -4,10 +4,13 @@ internal import RunLoopCore
 extension Timeline {
     /// Holds the time where it is.
     ///
+    /// - Parameter what: the awaited event; `nil` for a wait that may be for another thread of the simulation. Then
+    ///   nobody is told of it.
     /// - Returns: the number of the hold.
-    func hold(_ thread: Thread, for what: String, _ limit: Duration) -> Int {
+    func hold(_ thread: Thread, for what: String?, _ limit: Duration) -> Int {
         change { state in
             state.holdCount += 1
+            if what != nil { state.hasBeenHeld = true }
             state.outside = state.outside ?? OutsideWait()
             if !state.isClosing {
                 state.holds.append(HeldTime(number: state.holdCount, thread: thread, what: what, limit: limit))
@@ -24,9 +27,9 @@ extension Timeline {
     }
 
     /// The reasons of all holds.
-    var heldFor: [String] { state.withLock { $0.holds.map(\.what) } }
+    var heldFor: [String] { state.withLock { $0.holds.compactMap(\.what) } }
 
-    var isReproducible: Bool { state.withLock { $0.escapes.isEmpty && $0.holdCount == 0 } }
+    var isReproducible: Bool { state.withLock { $0.escapes.isEmpty && !$0.hasBeenHeld } }
 
     /// Waits in real time until one of the threads has an event from outside, or a hold has reached its limit.
     func waitOutside() {
@@ -35,18 +38,20 @@ extension Timeline {
                 if case .until(_, wakeable: true) = $0.rest { true } else { false }
             }
             let limits = state.holds.map { $0.limit - $0.waited }
-            return (state.outside, waiting.flatMap(\.requests), limits.min() ?? .zero)
+            return (state.outside, waiting.flatMap(\.requests), limits.min() ?? state.patience)
         }
         let waited = outside!.wait(for: requests, atMost: limit)
         let givenUp = state.withLock { state in
+            if state.holds.isEmpty { state.patience -= waited }
             for index in state.holds.indices { state.holds[index].waited += waited }
             let givenUp = state.holds.filter { $0.waited >= $0.limit }
             state.holds.removeAll { $0.waited >= $0.limit }
             return givenUp
         }
         for hold in givenUp {
+            guard let what = hold.what else { continue }
             noteEscape(to: hold.thread) {
-                "\($0) no longer waits for \(hold.what), after \(hold.limit) of real time, at \($1)"
+                "\($0) no longer waits for \(what), after \(hold.limit) of real time, at \($1)"
             }
         }
     }

@@ -7,7 +7,7 @@ extension Timeline {
         let number: Int
         /// The thread that holds it.
         let thread: Thread
-        let what: String
+        let what: String?
         let limit: Duration
         /// The length of the waits for it so far, in real time.
         var waited = Duration.zero
@@ -76,6 +76,11 @@ extension Timeline {
         var holds: [HeldTime] = []
         /// The number of holds ever taken.
         var holdCount = 0
+        /// The real time for which the simulation still waits outside if its first thread is blocked and nothing else
+        /// can happen.
+        var patience: Duration
+        /// Whether anybody has held the time for something outside.
+        var hasBeenHeld = false
         /// Whether the world, in its turn, waits for an event from outside.
         var isWaitingOutside = false
         /// The wait for events from outside, made for the first hold.
@@ -125,7 +130,7 @@ extension Timeline {
                 case .none: true
                 case .until(let deadline, let wakeable):
                     deadline <= clock.now || wakeable && thread.isRoused
-                case .calm, .join, .latch, .ended: false
+                case .calm, .join, .latch, .signal, .ended: false
                 }
             }
             // A thread that gives way would have continued.
@@ -166,7 +171,7 @@ extension Timeline {
                     if deadline < earliest { (earliest, first) = (deadline, thread) }
                 case .calm:
                     calm = calm ?? thread
-                case .join, .latch, .ended:
+                case .join, .latch, .signal, .ended:
                     continue
                 }
             }
@@ -187,6 +192,14 @@ extension Timeline {
             // Nothing can ever happen again. The first thread that can learn of it does: first threads that are no
             // service, then those that wait for another thread in vain, then any.
             let threads = livingThreads
+            if let blocked = threads.first(where: { $0.isBlocked && endBegan($0) != nil }) {
+                return begin(blocked, .starved)
+            }
+            // Nobody would learn of it. A thread outside may still end the wait.
+            if threads[0].isBlocked, patience > .zero {
+                isWaitingOutside = true
+                return .world
+            }
             let sleepers = threads.filter {
                 if case .until(_, wakeable: true) = $0.rest { true } else { false }
             }
@@ -232,6 +245,7 @@ extension Timeline {
                 return switch thread.rest {
                 case .join(let other): "\(name) waits for the end of \(quoted(other.object.name))"
                 case .latch(let latch): "\(name) waits for a block that \(quoted(latch.object.opener.name)) is running"
+                case .signal(of: let what): "\(name) waits for \(what)\(thread.blockedPlace)"
                 case .until: "\(name) works for ever"
                 case .none, .calm, .ended: nil
                 }

@@ -16,6 +16,8 @@ extension Timeline {
         case join(UnownedReference<Thread>)
         /// The moment when another thread opens the latch.
         case latch(UnownedReference<LatchState>)
+        /// The signal of a semaphore or condition of the C library, without a limit.
+        case signal(of: StaticString)
         case ended
     }
 
@@ -41,6 +43,12 @@ extension Timeline {
         @exclusivity(unchecked) var isWoken = false
         /// The reason for which its last rest ended.
         @exclusivity(unchecked) var outcome = WaitOutcome.woke
+        /// Counts the begins and ends of its waits for signals: a signal that comes after an end is ignored.
+        @exclusivity(unchecked) var signalWaits = 0
+        /// Where in the program it waits for a signal, if somebody can tell.
+        @exclusivity(unchecked) var blockedAt: (@Sendable () -> String?)?
+        /// Called when it ends, before the others have their turn.
+        var ended: @Sendable () -> Void = {}
         /// The time when it last came to rest.
         @exclusivity(unchecked) var lastRest = RunLoop.Instant(nanoseconds: 0)
         @exclusivity(unchecked) var watches: [SourceToken: (descriptor: Int32, events: DescriptorEvents)] = [:] {
@@ -75,6 +83,17 @@ extension Timeline {
         func begin(_ outcome: WaitOutcome) {
             rest = .none
             self.outcome = outcome
+        }
+
+        /// Whether it waits for a signal without a limit.
+        var isBlocked: Bool {
+            if case .signal = rest { true } else { false }
+        }
+
+        /// Where in the program it waits for a signal, and in which task, with a comma before each.
+        var blockedPlace: String {
+            let task = loop?.with { $0.runningTask }.map { ", in \($0)" } ?? ""
+            return task + (blockedAt?().map { ", in \($0)" } ?? "")
         }
 
         /// Whether it is the calling thread, in its own turn.

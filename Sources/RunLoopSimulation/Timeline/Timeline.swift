@@ -33,6 +33,8 @@ final class Timeline: Sendable {
     let schedule: Schedule?
     /// Events that may be chosen to happen between two handlers.
     let occasions = Locked<[Occasion]>([])
+    /// Waits of others than threads: of jobs for a thread that runs them.
+    let furtherWaits = Locked<[@Sendable () -> [Simulation.Wait]]>([])
     /// The lateness of the latest fire so far, and its item, over the loops whose events are recorded.
     let latestFire = Locked<(lateness: Duration, item: String)?>(nil)
 
@@ -47,7 +49,7 @@ final class Timeline: Sendable {
         state = Locked(
             State(
                 clock: clock, schedule: schedule, history: isTraced && schedule != nil ? history : nil,
-                isExplored: schedule != nil))
+                isExplored: schedule != nil, patience: schedule == nil ? .seconds(60) : .zero))
         main = Thread("main", number: 0, isService: false, of: test)
         main.system = pthread_self()
         change { enter(main, &$0) }
@@ -122,6 +124,9 @@ final class Timeline: Sendable {
 
     /// Called last on a thread.
     func leave(_ thread: Thread) {
+        let ended = thread.ended
+        thread.ended = {}
+        ended()
         let next = change { state in
             end(thread, &state)
             thread.park()
@@ -277,18 +282,52 @@ final class Timeline: Sendable {
         }
     }
 
-    /// Makes the thread wait until an address is signalled, but not beyond a date.
-    ///
-    /// - Returns: whether it was signalled.
-    func wait(_ thread: Thread, at address: UInt, until date: RunLoop.Instant) -> Bool {
+    /// A wait of the thread for a signal at an address begins: a signal counts from now on.
+    func beginWait(_ thread: Thread, at address: UInt) {
+        thread.signalWaits += 1
+        let number = thread.signalWaits
         AddressWaits.begin(of: thread, at: address) { [self] in
             change { state in
-                if case .until(_, wakeable: false) = thread.rest { thread.begin(.woke) }
+                guard thread.signalWaits == number else { return }
+                switch thread.rest {
+                case .until(_, wakeable: false), .signal: thread.begin(.woke)
+                default: break
+                }
                 state.endOutsideWait()
             }
         }
+    }
+
+    /// Makes the thread wait for its signal, but not beyond a date.
+    ///
+    /// - Returns: whether it came.
+    func waitForSignal(_ thread: Thread, until date: RunLoop.Instant) -> Bool {
         work(thread, until: date) { !AddressWaits.isWaiting(thread) }
+        change { _ in thread.signalWaits += 1 }
         return !AddressWaits.end(of: thread)
+    }
+
+    /// The real time for which virtual time waits for the signal of a thread outside, if no other thread has anything
+    /// to do at present.
+    private static let patience = Duration.milliseconds(50)
+
+    /// Makes the thread wait for its signal. If its simulation or process ends first, the thread ends where it waits,
+    /// and runs nothing more of the program.
+    ///
+    /// - Parameter what: the awaited object.
+    func waitForSignal(_ thread: Thread, of what: StaticString) {
+        thread.blockedAt = AddressWaits.capturesPlaces.withLock(\.self)?()
+        let hold = schedule == nil ? hold(thread, for: nil, Self.patience) : nil
+        let outcome = rest(thread) { state in
+            guard AddressWaits.isWaiting(thread) else { return false }
+            thread.rest = .signal(of: what)
+            return true
+        }.outcome
+        if let hold { releaseHold(hold) }
+        thread.blockedAt = nil
+        guard outcome == .starved else { return }
+        leave(thread)
+        rlk_end_thread()
     }
 
     /// Lets the other threads do their present work, without moving time.
