@@ -37,9 +37,8 @@ extension Simulation {
     ///
     /// With a width, jobs run on so many threads as on a pool, the most urgent first. A job that blocks its thread, in a
     /// `sleep`, a semaphore or a condition, holds it. If all threads are blocked and nobody will wake one, the jobs that
-    /// wait are among the ``waits`` of the simulation, and so are the tasks that block: an exploration reports a
-    /// deadlock. A thread that is still blocked at the end of the simulation is ended there, without running anything
-    /// more of the program.
+    /// wait are among the simulation's `waits`, and so are the tasks that block: an exploration reports a deadlock. A
+    /// thread that is still blocked at the end of the simulation is ended there, and runs nothing more of the program.
     ///
     /// ```swift
     /// simulation.captureExecutors(width: 3)  // As a CI machine with three processors has.
