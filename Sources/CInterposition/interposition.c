@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cinterposition.h"
 #include "real.h"
 #include <simulated.h>
 
@@ -43,6 +44,8 @@ REAL(uint32_t, arc4random, void)
 REAL(void, arc4random_buf, void *, size_t)
 REAL(uint32_t, arc4random_uniform, uint32_t)
 REAL(long, syscall, long, long, long, long, long, long, long)
+
+int rlk_calls_are_caught(void) { return dlsym(RTLD_DEFAULT, "clock_gettime") == (void *)clock_gettime; }
 
 // MARK: Times
 

@@ -379,6 +379,11 @@ public final class Simulation: Sendable {
     /// traced simulation has the same lines in its ``trace``.
     public var escapes: [String] { timeline.escapes }
 
+    /// Notes that the calling thread's code is not all in the simulation.
+    package func noteEscape(_ why: String) {
+        timeline.noteEscape(to: place.thread) { _, _ in why }
+    }
+
     /// Records an error thrown by the program of a host that may not fail.
     package func noteFailure(of host: String, _ error: any Error) {
         failures.withLock { $0.append(HostFailure(host: host, instant: now, error: error)) }

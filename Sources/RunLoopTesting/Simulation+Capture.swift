@@ -1,3 +1,4 @@
+internal import CInterposition
 internal import RunLoopCore
 public import RunLoopSimulation
 
@@ -26,7 +27,8 @@ extension Simulation {
     /// is resumed by a thread of the simulation continues inside, until it waits for something else from outside.
     ///
     /// From now on the simulation also answers its threads' calls to the C library for times, sleeps and random numbers,
-    /// and with them `ContinuousClock`, `Task.sleep`, `Date()`, `UUID()` and others: see <doc:UnmodifiedCode>.
+    /// and with them `ContinuousClock`, `Task.sleep`, `Date()`, `UUID()` and others: see <doc:UnmodifiedCode>. Where it cannot, an
+    /// escape says so.
     ///
     /// In an exploration, a task that calls an actor of the default executor, or returns from it, may be overtaken by
     /// others, as on several threads; elsewhere it continues at once if the actor is idle.
@@ -53,5 +55,8 @@ extension Simulation {
         // Checks the thread.
         _ = loop
         captureCalls(executorWidth: width)
+        if rlk_calls_are_caught() == 0 {
+            noteEscape("calls of the C library are not caught, because the program has another one in itself")
+        }
     }
 }

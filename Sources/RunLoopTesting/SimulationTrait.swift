@@ -1,3 +1,4 @@
+internal import Glibc
 internal import RunLoopCore
 internal import RunLoopSimulation
 public import Testing
@@ -50,10 +51,15 @@ extension Trait where Self == SimulationTrait {
 }
 
 extension Simulation {
+    /// Whether code in it that was not written for simulations may see sets and dictionaries in any order.
+    private var hasOpenOrder: Bool { capturesExecutors && getenv("SWIFT_DETERMINISTIC_HASHING") == nil }
+
     /// The text that an issue has about the simulation.
     fileprivate func explanation(isFirst: Bool) -> String {
         guard isFirst else { return "seed \(seed), at \(now)" }
+        let order = "the order of sets and dictionaries differs between processes; SWIFT_DETERMINISTIC_HASHING=1 fixes it"
         // In a handler the simulation does not rest yet, and a simulation that is over has no standing.
-        return Simulation.ofThread === self && loop.currentMode == nil ? "\(picture)\n\(standing)" : picture
+        let rest = Simulation.ofThread === self && loop.currentMode == nil ? "\n\(standing)" : ""
+        return picture + rest + (hasOpenOrder ? "\n" + order : "")
     }
 }

@@ -46,6 +46,14 @@ struct TraitTests {
         withSimulation { $0.noteFailure(of: "server", CancellationError()) }
     }
 
+    @Test("with captured executors it also says that the order of dictionaries is open", .intercepted, .simulated)
+    func order() {
+        withSimulation(seed: 44) { simulation in
+            simulation.captureExecutors()
+            Issue.record("in any order")
+        }
+    }
+
     @Test("the reports are exact")
     func said() {
         let file = "RunLoopTestingTests/TraitTests.swift"
@@ -70,6 +78,13 @@ struct TraitTests {
                 host "server" failed at 0.000000000: CancellationError()
                 seed 0, at 0.000000000
                 nothing has happened
+                """,
+                """
+                in any order
+                seed 44, at 0.000000000
+                nothing has happened
+                done
+                the order of sets and dictionaries differs between processes; SWIFT_DETERMINISTIC_HASHING=1 fixes it
                 """,
             ])
     }

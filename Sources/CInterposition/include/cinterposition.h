@@ -7,6 +7,9 @@
 // library's. A program that links this target has them in place of the library's, as have the shared libraries that it uses.
 // `swift_task_switch` of Swift's runtime is defined again likewise.
 
+/// Whether calls of shared libraries come to these functions: not in a program that has the C library in itself.
+int rlk_calls_are_caught(void);
+
 /// Sets the serial executor at which, in an exploration, a task waits that calls an actor of Swift's default executor.
 void rlk_set_place(const void *object, uintptr_t implementation);
 
