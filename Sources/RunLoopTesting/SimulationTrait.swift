@@ -57,7 +57,7 @@ extension Simulation {
     /// The text that an issue has about the simulation.
     fileprivate func explanation(isFirst: Bool) -> String {
         guard isFirst else { return "seed \(seed), at \(now)" }
-        let order = "the order of sets and dictionaries differs between processes; SWIFT_DETERMINISTIC_HASHING=1 fixes it"
+        let order = "dictionaries have another order in each process; SWIFT_DETERMINISTIC_HASHING=1 fixes it"
         // In a handler the simulation does not rest yet, and a simulation that is over has no standing.
         let rest = Simulation.ofThread === self && loop.currentMode == nil ? "\n\(standing)" : ""
         return picture + rest + (hasOpenOrder ? "\n" + order : "")

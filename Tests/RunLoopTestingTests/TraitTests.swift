@@ -84,7 +84,7 @@ struct TraitTests {
                 seed 44, at 0.000000000
                 nothing has happened
                 done
-                the order of sets and dictionaries differs between processes; SWIFT_DETERMINISTIC_HASHING=1 fixes it
+                dictionaries have another order in each process; SWIFT_DETERMINISTIC_HASHING=1 fixes it
                 """,
             ])
     }
