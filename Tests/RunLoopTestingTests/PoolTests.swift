@@ -11,6 +11,7 @@ import Testing
 
 private typealias RunLoop = RunLoopKit.RunLoop
 
+@inline(never)
 private func waitInFunction(for semaphore: DispatchSemaphore) { semaphore.wait() }
 
 @Suite("A default executor with several threads")
