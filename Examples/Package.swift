@@ -44,6 +44,7 @@ let package = Package(
         example("RollingEcho", "RunLoopUnix"),
         example("TLSEcho", "RunLoopUnix", "RunLoopTLS"),
         example("Proxy", "RunLoopUnix", "RunLoopTLS"),
+        example("DNSForwarder", "RunLoopUnix"),
         .executableTarget(
             name: "TTLStore",
             dependencies: [
@@ -118,6 +119,13 @@ let package = Package(
             name: "ProxyTests",
             dependencies: [
                 "Proxy", "ExampleTestSupport", library("RunLoopKit"), library("RunLoopUnix"), library("RunLoopTLS"),
+            ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "DNSForwarderTests",
+            dependencies: [
+                "DNSForwarder", "ExampleTestSupport", library("RunLoopKit"), library("RunLoopUnix"),
+                library("RunLoopSimulation"), library("RunLoopHosts"),
             ],
             swiftSettings: strict),
         .testTarget(

@@ -6,7 +6,12 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <errno.h>
+#include <linux/errqueue.h>
+#include <net/if.h>
 #include <netdb.h>
+#include <netinet/in.h>
+#include <string.h>
 
 int rlk_accept(int listener, struct sockaddr *address, socklen_t *length) {
     return accept4(listener, address, length, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -31,4 +36,70 @@ ssize_t rlk_splice_quietly(int from, int to, size_t count) {
 
 int rlk_is_unknown_host(int status) {
     return status == EAI_NONAME || status == EAI_NODATA || status == EAI_ADDRFAMILY;
+}
+
+static int fill(struct mmsghdr *messages, struct iovec *pieces, const struct rlk_datagram *datagrams, int count) {
+    if (count > RLK_MOST_DATAGRAMS) count = RLK_MOST_DATAGRAMS;
+    memset(messages, 0, sizeof *messages * count);
+    for (int index = 0; index < count; index++) {
+        const struct rlk_datagram *datagram = &datagrams[index];
+        pieces[index] = (struct iovec){datagram->bytes, datagram->count};
+        messages[index].msg_hdr = (struct msghdr){
+            .msg_name = datagram->address_length > 0 ? datagram->address : NULL,
+            .msg_namelen = datagram->address_length,
+            .msg_iov = &pieces[index],
+            .msg_iovlen = 1,
+        };
+    }
+    return count;
+}
+
+int rlk_receive_datagrams(int descriptor, struct rlk_datagram *datagrams, int count) {
+    struct mmsghdr messages[RLK_MOST_DATAGRAMS];
+    struct iovec pieces[RLK_MOST_DATAGRAMS];
+    count = fill(messages, pieces, datagrams, count);
+    int received = recvmmsg(descriptor, messages, count, MSG_DONTWAIT | MSG_TRUNC, NULL);
+    for (int index = 0; index < received; index++) {
+        datagrams[index].length = messages[index].msg_len;
+        datagrams[index].address_length = messages[index].msg_hdr.msg_namelen;
+    }
+    return received;
+}
+
+int rlk_send_datagrams(int descriptor, const struct rlk_datagram *datagrams, int count) {
+    struct mmsghdr messages[RLK_MOST_DATAGRAMS];
+    struct iovec pieces[RLK_MOST_DATAGRAMS];
+    count = fill(messages, pieces, datagrams, count);
+    return sendmmsg(descriptor, messages, count, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+int rlk_take_queued_error(int descriptor, int *error, int *is_local, struct sockaddr *address, socklen_t *length) {
+    _Alignas(struct cmsghdr) char control[512];
+    struct msghdr message = {
+        .msg_name = address, .msg_namelen = *length, .msg_control = control, .msg_controllen = sizeof control};
+    if (recvmsg(descriptor, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) return 0;
+    *length = message.msg_namelen;
+    *error = EIO;
+    *is_local = 0;
+    for (struct cmsghdr *part = CMSG_FIRSTHDR(&message); part != NULL; part = CMSG_NXTHDR(&message, part)) {
+        if (part->cmsg_len < CMSG_LEN(sizeof(struct sock_extended_err))) continue;
+        if (!(part->cmsg_level == IPPROTO_IP && part->cmsg_type == IP_RECVERR) &&
+            !(part->cmsg_level == IPPROTO_IPV6 && part->cmsg_type == IPV6_RECVERR))
+            continue;
+        struct sock_extended_err details;
+        memcpy(&details, CMSG_DATA(part), sizeof details);
+        *error = details.ee_errno;
+        *is_local = details.ee_origin == SO_EE_ORIGIN_LOCAL;
+    }
+    return 1;
+}
+
+int rlk_change_membership(
+    int descriptor, int joins, const struct sockaddr *group, socklen_t length, const char *interface) {
+    struct group_req request = {0};
+    if (interface != NULL && (request.gr_interface = if_nametoindex(interface)) == 0) return -1;
+    memcpy(&request.gr_group, group, length);
+    int level = group->sa_family == AF_INET6 ? IPPROTO_IPV6 : IPPROTO_IP;
+    return setsockopt(
+        descriptor, level, joins ? MCAST_JOIN_GROUP : MCAST_LEAVE_GROUP, &request, sizeof request);
 }

@@ -7,6 +7,7 @@ extension Connection.InputBudget: Opaque {}
 extension ConnectionAttempt: Opaque {}
 extension Daemon: Opaque {}
 extension Daemon.Remote: Opaque {}
+extension DatagramSocket: Opaque {}
 extension Disk: Opaque {}
 extension File: Opaque {}
 extension HostLookup: Opaque {}

@@ -1,6 +1,7 @@
 #ifndef RLK_SOCKETS_H
 #define RLK_SOCKETS_H
 
+#include <stddef.h>
 #include <sys/socket.h>
 
 /// Accepts a connection, non-blocking and closed on exec; -1 and errno on failure.
@@ -15,6 +16,33 @@ ssize_t rlk_splice(int from, int to, size_t count);
 
 /// The same from a pipe to a socket; a socket that nobody reads is an error and no signal.
 ssize_t rlk_splice_quietly(int from, int to, size_t count);
+
+/// A datagram that is received or sent.
+struct rlk_datagram {
+    void *bytes;
+    /// The room to receive it, or the number of bytes to send.
+    size_t count;
+    /// The sender or the receiver; nothing for the receiver that the socket is connected to.
+    void *address;
+    socklen_t address_length;
+    /// How long a received datagram was, which may be more than there is room for.
+    size_t length;
+};
+
+/// The most datagrams of a call.
+enum { RLK_MOST_DATAGRAMS = 16 };
+
+/// As `recvmmsg` and `sendmmsg`, without blocking and without a signal: how many, or -1 and errno.
+int rlk_receive_datagrams(int descriptor, struct rlk_datagram *datagrams, int count);
+int rlk_send_datagrams(int descriptor, const struct rlk_datagram *datagrams, int count);
+
+/// Takes the oldest error from the queue of a socket, with the receiver of the datagram that has failed. Returns whether
+/// there was one; `is_local` says that the call has reported it already.
+int rlk_take_queued_error(int descriptor, int *error, int *is_local, struct sockaddr *address, socklen_t *length);
+
+/// Joins or leaves a multicast group, at an interface or, without one, where the system chooses. 0, or -1 and errno.
+int rlk_change_membership(
+    int descriptor, int joins, const struct sockaddr *group, socklen_t length, const char *interface);
 
 /// Whether an error of `getaddrinfo` says that there is no such name, or no address of it.
 int rlk_is_unknown_host(int status);

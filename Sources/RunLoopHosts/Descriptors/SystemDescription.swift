@@ -1,7 +1,7 @@
 internal import RunLoopUnix
 
 /// The target of a descriptor of the real system, which simulated processes can use as well.
-final class SystemDescription: OpenDescription, SocketCalls {
+final class SystemDescription: OpenDescription, DatagramCalls {
     private let descriptor: Int32
     private let real = RealSystem.shared
 
@@ -24,6 +24,12 @@ final class SystemDescription: OpenDescription, SocketCalls {
     func connect(to address: Endpoint) -> Int32 { real.connect(descriptor, to: address) }
     func endWriting() { real.endWriting(descriptor) }
     func resetWhenClosed() { real.resetWhenClosed(descriptor) }
+    func receive(into slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int { real.receive(descriptor, into: slots) }
+    func send(_ slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int { real.send(descriptor, slots) }
+    func takeQueuedError() -> QueuedError? { real.takeQueuedError(descriptor) }
+    func changeMembership(joins: Bool, group: Endpoint, interface: String?) -> Int32 {
+        real.changeMembership(descriptor, joins: joins, group: group, interface: interface)
+    }
 }
 
 /// The calls of a socket, simulated or of the real system.
@@ -39,4 +45,12 @@ protocol SocketCalls: OpenDescription {
     func connect(to address: Endpoint) -> Int32
     func endWriting()
     func resetWhenClosed()
+}
+
+/// The calls of a datagram socket, besides those of any socket.
+protocol DatagramCalls: SocketCalls {
+    func receive(into slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int
+    func send(_ slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int
+    func takeQueuedError() -> QueuedError?
+    func changeMembership(joins: Bool, group: Endpoint, interface: String?) -> Int32
 }

@@ -25,7 +25,8 @@ extension Process {
     func accept(_ descriptor: Int32, peer: inout Endpoint) -> Int32 {
         guard let listener = socket(of: descriptor) else { return -1 }
         guard let listener = listener as? SimulatedSocket else {
-            return RealSystem.shared.accept(descriptor, peer: &peer)
+            return listener is SystemDescription
+                ? RealSystem.shared.accept(descriptor, peer: &peer) : failure(EOPNOTSUPP)
         }
         guard descriptors.hasRoom, let connection = listener.accept() else { return -1 }
         peer = connection.peerAddress
@@ -56,12 +57,37 @@ extension Process {
         }
     }
 
+    // MARK: Datagrams
+
+    private func datagrams(of descriptor: Int32) -> (any DatagramCalls)? {
+        guard let socket = socket(of: descriptor) else { return nil }
+        return socket as? any DatagramCalls ?? failure(EOPNOTSUPP)
+    }
+
+    func datagramSocket(_ family: Int32) -> Int32 {
+        descriptors.add(SimulatedDatagramSocket(family, in: machine.sockets))
+    }
+
+    func receive(_ descriptor: Int32, into slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int {
+        datagrams(of: descriptor)?.receive(into: slots) ?? -1
+    }
+
+    func send(_ descriptor: Int32, _ slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int {
+        datagrams(of: descriptor)?.send(slots) ?? -1
+    }
+
+    func takeQueuedError(_ descriptor: Int32) -> QueuedError? { datagrams(of: descriptor)?.takeQueuedError() }
+
+    func changeMembership(_ descriptor: Int32, joins: Bool, group: Endpoint, interface: String?) -> Int32 {
+        datagrams(of: descriptor)?.changeMembership(joins: joins, group: group, interface: interface) ?? -1
+    }
+
     // MARK: Paths
 
     func socketFile(at path: String) -> SocketFile? { machine.sockets.files[path] }
 
     func setPermissions(_ permissions: UInt32, of descriptor: Int32) -> Int32 {
-        descriptors[descriptor].map { $0 is SimulatedSocket ? 0 : failure(ENOTSOCK) } ?? -1
+        descriptors[descriptor].map { $0 is any SocketCalls ? 0 : failure(ENOTSOCK) } ?? -1
     }
 
     func setPermissions(_ permissions: UInt32, at path: String) -> Int32 {

@@ -142,6 +142,7 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     /// return.
     func vanish() {
         for socket in descriptors.targets(SimulatedSocket.self) { socket.vanish() }
+        for socket in descriptors.targets(SimulatedDatagramSocket.self) { socket.vanish() }
         descriptors.removeAll()
         status = .lost
         (view, thread, endHandler) = (nil, nil, nil)

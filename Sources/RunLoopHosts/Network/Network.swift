@@ -49,7 +49,7 @@ final class Network: @unchecked Sendable {
         address.isLoopback ? node : byAddress[address.hostText]
     }
 
-    private func link(_ path: NetworkPath) -> NetworkLink {
+    func link(_ path: NetworkPath) -> NetworkLink {
         links[path] ?? (path.isLoopback ? .loopback : usualLink)
     }
 
@@ -63,15 +63,7 @@ final class Network: @unchecked Sendable {
 
     /// The time that so many bytes take.
     func delay(of count: Int, on path: NetworkPath) -> Duration {
-        let link = link(path)
-        var delay = link.latency
-        if link.jitter > .zero {
-            let jitter = chance.outcome(
-                on: path.from.name, "is delayed on the way to \(path.to.name)", usual: 0,
-                in: 0...Int(clamping: link.jitter.saturatedNanoseconds))
-            delay += .nanoseconds(jitter)
-        }
-        if let bandwidth = link.bandwidth { delay += .seconds(1) / bandwidth * count }
+        let (link, delay) = (link(path), travelTime(of: count, on: path))
         guard link.lossRate > 0 else { return delay }
         // A lost piece is sent again, and later pieces wait: 200 ms, then twice as long, each time.
         var losses = 0
@@ -81,6 +73,20 @@ final class Network: @unchecked Sendable {
             losses, on: path.from.name, "loses on the way to \(path.to.name)", usual: fewest,
             in: fewest...Self.mostLosses)
         return delay + .milliseconds(200) * ((1 << losses) - 1)
+    }
+
+    /// The time that so many bytes take if nothing is lost.
+    func travelTime(of count: Int, on path: NetworkPath) -> Duration {
+        let link = link(path)
+        var delay = link.latency
+        if link.jitter > .zero {
+            let jitter = chance.outcome(
+                on: path.from.name, "is delayed on the way to \(path.to.name)", usual: 0,
+                in: 0...Int(clamping: link.jitter.saturatedNanoseconds))
+            delay += .nanoseconds(jitter)
+        }
+        if let bandwidth = link.bandwidth { delay += .seconds(1) / bandwidth * count }
+        return delay
     }
 
     /// Performs an action after the time that a message takes along a path.

@@ -10,9 +10,18 @@ public struct NetworkLink: Sendable, Hashable {
     /// The number of bytes that go through it each second; `nil`, the default, sets no limit. Each piece counts for
     /// itself, so that connections do not share the limit.
     public var bandwidth: Int?
-    /// The share of the pieces that is lost, from 0, the default, to 1. A lost piece is sent again, after 200 ms and
-    /// then after twice as long each time.
+    /// The share of the pieces that is lost, from 0, the default, to 1. A lost piece of a connection is sent again, after
+    /// 200 ms and then after twice as long each time. A lost datagram stays lost.
     public var lossRate = 0.0
+    /// The share of the datagrams that arrive twice, from 0, the default, to 1.
+    public var duplicationRate = 0.0
+    /// The share of the datagrams that later ones overtake, from 0, the default, to 1: it takes up to ten milliseconds
+    /// longer. ``jitter`` has datagrams overtake one another as well.
+    public var reorderingRate = 0.0
+    /// The largest packet in bytes, with its headers, at least 1,280; `nil`, the default, sets no limit. A longer
+    /// datagram is sent in pieces, and lost with any of them, or fails with `EMSGSIZE` if its socket does not allow
+    /// that.
+    public var mtu: Int?
 
     /// Creates a link with the default properties.
     public init() {}
@@ -28,5 +37,11 @@ public struct NetworkLink: Sendable, Hashable {
         require(jitter >= .zero, "a link's jitter is added to its latency, and is not negative")
         require(bandwidth ?? 1 > 0, "a link's bandwidth is more than zero; cut the link instead")
         require(lossRate >= 0 && lossRate <= 1, "a link's lossRate is from 0, for nothing, to 1, for all")
+        require(
+            duplicationRate >= 0 && duplicationRate <= 1,
+            "a link's duplicationRate is from 0, for nothing, to 1, for all")
+        require(
+            reorderingRate >= 0 && reorderingRate <= 1, "a link's reorderingRate is from 0, for nothing, to 1, for all")
+        require(mtu ?? 1_280 >= 1_280, "a link's mtu is at least 1,280 bytes, as IPv6 demands")
     }
 }

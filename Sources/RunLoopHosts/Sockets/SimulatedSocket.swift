@@ -4,7 +4,7 @@ internal import RunLoopSimulation
 internal import RunLoopUnix
 
 /// A socket of a simulated process. Its calls return the same results as the system's, with the reason in `errno`.
-final class SimulatedSocket: OpenDescription, SocketCalls {
+final class SimulatedSocket: OpenDescription, SocketCalls, BoundSocket {
     enum State {
         case new
         case listening(backlog: Int)
@@ -35,14 +35,14 @@ final class SimulatedSocket: OpenDescription, SocketCalls {
 
     init(_ family: Int32, in table: SocketTable) {
         (self.family, self.table) = (family, table)
-        localAddress =
-            family == AF_UNIX ? .unnamed : try! Endpoint(family == AF_INET6 ? "::" : "0.0.0.0", port: 0)
+        localAddress = .any(of: family)
         peerAddress = localAddress
     }
 
     var network: Network { table.network }
 
     var isSocket: Bool { true }
+    var isDatagram: Bool { false }
     var isOpen: Bool { if case .closed = state { false } else { true } }
     var isListening: Bool { if case .listening = state { true } else { false } }
 
@@ -62,13 +62,11 @@ final class SimulatedSocket: OpenDescription, SocketCalls {
             defer { error = 0 }
             return error
         case (SOL_SOCKET, SO_ACCEPTCONN): return isListening ? 1 : 0
+        case (SOL_SOCKET, SO_TYPE): return Int32(SOCK_STREAM.rawValue)
         case (Int32(IPPROTO_TCP), _) where family == AF_UNIX: return nil
         default: return options[Int64(level) << 32 | Int64(option)] ?? 0
         }
     }
-
-    var reusesPort: Bool { option(SOL_SOCKET, SO_REUSEPORT) == 1 }
-    var isSixOnly: Bool { option(Int32(IPPROTO_IPV6), IPV6_V6ONLY) == 1 }
 
     // MARK: Pairs
 

@@ -6,7 +6,7 @@ final class SocketTable: NetworkNode {
     let network: Network
     private let disk: SimulatedDisk
     /// The bound sockets, by place; several at one place if all of them allow it.
-    private var bound: [Place: [SimulatedSocket]] = [:]
+    private var bound: [Place: [any BoundSocket]] = [:]
     /// The paths at which sockets were bound: a path stays when its socket is closed.
     var files: [String: SocketFile] = [:]
     private var nextFile: UInt64 = 1
@@ -20,15 +20,19 @@ final class SocketTable: NetworkNode {
 
     /// The place at which a socket is bound.
     private enum Place: Hashable {
-        case port(UInt16)
+        case port(UInt16, isDatagram: Bool)
         case path(String)
 
-        init?(_ address: Endpoint) {
+        init?(_ address: Endpoint, isDatagram: Bool) {
             switch (address.path, address.port) {
             case (let path?, _) where !path.isEmpty: self = .path(path)
-            case (_, let port?): self = .port(port)
+            case (_, let port?): self = .port(port, isDatagram: isDatagram)
             default: return nil
             }
+        }
+
+        init?(_ socket: any BoundSocket) {
+            self.init(socket.localAddress, isDatagram: socket.isDatagram)
         }
     }
 
@@ -45,34 +49,39 @@ final class SocketTable: NetworkNode {
         return isOwn ? nil : EADDRNOTAVAIL
     }
 
+    /// The reason why a path cannot be bound to because a socket was bound there.
+    func reason(againstPath path: String) -> Int32? {
+        files[path] != nil && !path.hasPrefix("@") ? EADDRINUSE : nil
+    }
+
     /// Binds a socket to the place of its local address.
     ///
     /// - Returns: `false` if the place is taken.
-    func bind(_ socket: SimulatedSocket) -> Bool {
-        guard let place = Place(socket.localAddress) else { return false }
+    func bind(_ socket: any BoundSocket) -> Bool {
+        guard let place = Place(socket) else { return false }
         let others = bound[place, default: []]
         if case .path(let path) = place {
             guard files[path] == nil else { return false }
             files[path] = SocketFile(device: 1, inode: nextFile)
             nextFile += 1
-        } else if others.contains(where: { $0.overlaps(socket) && !($0.reusesPort && socket.reusesPort) }) {
+        } else if others.contains(where: { !$0.shares(with: socket) }) {
             return false
         }
         bound[place] = others + [socket]
         return true
     }
 
-    func unbind(_ socket: SimulatedSocket) {
-        guard let place = Place(socket.localAddress) else { return }
+    func unbind(_ socket: any BoundSocket) {
+        guard let place = Place(socket) else { return }
         bound[place]?.removeAll { $0 === socket }
         // A name in the abstract namespace is no file.
         if case .path(let path) = place, path.hasPrefix("@") { files[path] = nil }
     }
 
-    func choosePort() -> UInt16 {
+    func choosePort(forDatagrams isDatagram: Bool = false) -> UInt16 {
         repeat {
             nextPort = nextPort == .max ? 49_152 : nextPort + 1
-        } while bound[.port(nextPort)]?.isEmpty == false
+        } while bound[.port(nextPort, isDatagram: isDatagram)]?.isEmpty == false
         return nextPort
     }
 
@@ -89,33 +98,52 @@ final class SocketTable: NetworkNode {
 
     /// The socket that receives a connection to an address. Among several, chance decides.
     func listener(at address: Endpoint) -> SimulatedSocket? {
-        let listening = Place(address).flatMap { bound[$0] }?.filter { $0.isListening && $0.covers(address) } ?? []
+        let listening = sockets(at: address, SimulatedSocket.self).filter { $0.isListening }
         guard listening.count > 1 else { return listening.first }
         return listening[
             network.chance.outcome(on: name, "chooses a listener", usual: 0, in: 0...(listening.count - 1))]
     }
 
+    private func sockets<Socket: BoundSocket>(at address: Endpoint, _ kind: Socket.Type) -> [Socket] {
+        let place = Place(address, isDatagram: kind == SimulatedDatagramSocket.self)
+        return place.flatMap { bound[$0] }?.compactMap { $0 as? Socket }.filter { $0.covers(address) } ?? []
+    }
+
+    /// The socket of a path.
+    func datagramSocket(at path: Endpoint) -> SimulatedDatagramSocket? {
+        sockets(at: path, SimulatedDatagramSocket.self).first
+    }
+
+    /// The socket that receives a datagram: as on Linux one that is connected to the sender, or else one of just this
+    /// address, and among equal ones the last to be bound. Among those that share a port, chance decides.
+    func datagramSocket(at address: Endpoint, from sender: Endpoint) -> SimulatedDatagramSocket? {
+        let ranked = sockets(at: address, SimulatedDatagramSocket.self).map { ($0, $0.rank(for: sender)) }
+        guard let best = ranked.map(\.1).max(), best >= 0 else { return nil }
+        let receivers = ranked.filter { $0.1 == best }.map(\.0)
+        guard receivers.count > 1, receivers.allSatisfy({ $0.reusesPort }) else { return receivers.last }
+        return receivers[
+            network.chance.outcome(on: name, "chooses a socket", usual: 0, in: 0...(receivers.count - 1))]
+    }
+
+    /// The sockets that receive what is sent to a group, or to all hosts.
+    func datagramSockets(at address: Endpoint) -> [SimulatedDatagramSocket] {
+        sockets(at: address, SimulatedDatagramSocket.self).filter {
+            address.isBroadcast || $0.groups.contains(address.hostText)
+        }
+    }
+
     /// The reason why a connection to a path of no socket fails.
-    func reason(againstConnectionTo path: String) -> Int32? {
+    func reason(againstConnectionTo path: String, isDatagram: Bool = false) -> Int32? {
+        if let socket = bound[.path(path)]?.first, socket.isDatagram != isDatagram { return EPROTOTYPE }
         guard files[path] == nil, !path.hasPrefix("@") else { return nil }
         return disk.reason(againstUseOf: Directories.absolute(path, from: "/")) ?? ECONNREFUSED
     }
 }
 
-extension SimulatedSocket {
-    /// Whether both sockets would get the same connections.
-    fileprivate func overlaps(_ other: SimulatedSocket) -> Bool {
-        if family != other.family {
-            let six = family == AF_INET6 ? self : other
-            return !six.isSixOnly && six.localAddress.isWildcard
-        }
-        return localAddress.isWildcard || other.localAddress.isWildcard
-            || localAddress.hostText == other.localAddress.hostText
-    }
-
-    /// Whether it receives connections to an address.
-    fileprivate func covers(_ address: Endpoint) -> Bool {
-        if family != address.family { return family == AF_INET6 && !isSixOnly && localAddress.isWildcard }
-        return family == AF_UNIX || localAddress.isWildcard || localAddress.hostText == address.hostText
+extension SimulatedDatagramSocket {
+    /// How well it suits a datagram; negative if it does not receive it.
+    fileprivate func rank(for sender: Endpoint) -> Int {
+        if let peerAddress, !peerAddress.isSame(as: sender) { return -1 }
+        return (peerAddress == nil ? 0 : 4) + (localAddress.isWildcard ? 0 : 2) + (family == sender.family ? 1 : 0)
     }
 }

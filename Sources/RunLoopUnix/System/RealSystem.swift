@@ -39,7 +39,7 @@ package final class RealSystem: SystemCalls {
     // MARK: Sockets
 
     package func socket(_ family: Int32) -> Int32 {
-        Glibc.socket(family, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
+        socket(family, SOCK_STREAM)
     }
 
     package func setOption(_ descriptor: Int32, _ level: Int32, _ option: Int32, _ value: Int32) {

@@ -45,6 +45,19 @@ package protocol SystemCalls: AnyObject, Sendable {
     /// be equal.
     func spreadsConnections(of loop: RunLoop) -> Bool
 
+    // MARK: Datagrams
+
+    /// A non-blocking datagram socket.
+    func datagramSocket(_ family: Int32) -> Int32
+    /// Receives a datagram into each slot, as long as there are any.
+    func receive(_ descriptor: Int32, into slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int
+    /// Sends the datagram of each slot, up to the first that fails.
+    func send(_ descriptor: Int32, _ slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int
+    /// Takes the oldest error from the queue of a UDP socket, which ``RunLoopUnix/DatagramSocket`` asks the system to keep.
+    func takeQueuedError(_ descriptor: Int32) -> QueuedError?
+    /// Joins or leaves a multicast group.
+    func changeMembership(_ descriptor: Int32, joins: Bool, group: Endpoint, interface: String?) -> Int32
+
     // MARK: Paths of sockets
 
     /// The socket that a path leads to; `nil` if it leads to none.

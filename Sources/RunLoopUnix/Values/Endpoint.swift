@@ -63,8 +63,8 @@ public struct Endpoint: Sendable, CustomStringConvertible {
     /// An empty address, to be filled in.
     package init() {}
 
-    /// The address of an unnamed Unix socket.
-    package static let unnamed: Endpoint = {
+    /// The address of a Unix socket without a name.
+    public static let unnamed: Endpoint = {
         var endpoint = Endpoint()
         endpoint.storage.ss_family = sa_family_t(AF_UNIX)
         endpoint.length = socklen_t(MemoryLayout<sa_family_t>.size)
@@ -87,6 +87,11 @@ public struct Endpoint: Sendable, CustomStringConvertible {
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { call($0, &length) }
         }
         self.length = length
+    }
+
+    /// Completes an address whose bytes a system call has written; a call that writes none has met an unnamed socket.
+    mutating func wasFilled(to length: socklen_t) {
+        if length == 0 { self = .unnamed } else { self.length = length }
     }
 
     /// The same IPv4 or IPv6 address with another port; any other address unchanged.

@@ -1,0 +1,60 @@
+internal import Glibc
+internal import RunLoopCore
+internal import RunLoopSimulation
+internal import RunLoopUnix
+
+extension Network {
+    /// The longest additional delay of a datagram that others overtake.
+    private static let longestHold = Duration.milliseconds(10)
+
+    /// The bytes of the headers of a packet, without those of UDP.
+    private func headers(to target: Endpoint) -> Int { target.family == AF_INET6 ? 40 : 20 }
+
+    /// Whether a datagram of so many bytes goes in one packet.
+    func fitsInPacket(_ count: Int, to target: Endpoint, on path: NetworkPath) -> Bool {
+        packets(count, to: target, on: path) == 1
+    }
+
+    private func packets(_ count: Int, to target: Endpoint, on path: NetworkPath) -> Int {
+        guard let mtu = link(path).mtu else { return 1 }
+        let payload = mtu - headers(to: target)
+        return (count + 8 + payload - 1) / payload
+    }
+
+    /// Carries a datagram, which may be lost, arrive twice, or be overtaken.
+    func carry(_ count: Int, to target: Endpoint, on path: NetworkPath, _ arrive: @escaping () -> Void) {
+        let link = link(path)
+        let packets = packets(count, to: target, on: path)
+        let isLost = chooses("loses a datagram to \(path.to.name)", at: link.lossRate, on: path, tries: packets)
+        guard !isLost else { return note(.lost(count), on: path) }
+        let copies = chooses("doubles a datagram to \(path.to.name)", at: link.duplicationRate, on: path) ? 2 : 1
+        for _ in 0..<copies {
+            let delay = travelTime(of: count, on: path) + hold(on: path, link)
+            _ = simulation.schedule(
+                at: simulation.now + delay, "a datagram arrives", from: path.from.name, on: path.to.name
+            ) { [self] in
+                guard isOpen(path) else { return note(.lost(count), on: path) }
+                note(.bytes(count), on: path)
+                arrive()
+            }
+        }
+    }
+
+    private func note(_ message: HostMessage, on path: NetworkPath) {
+        simulation.note(message, from: path.from.name, to: path.to.name)
+    }
+
+    private func hold(on path: NetworkPath, _ link: NetworkLink) -> Duration {
+        guard chooses("holds a datagram to \(path.to.name)", at: link.reorderingRate, on: path) else { return .zero }
+        return .nanoseconds(chance.number(in: 1...Int(Self.longestHold.saturatedNanoseconds)))
+    }
+
+    /// Whether something happens in any of a number of tries.
+    private func chooses(_ what: String, at rate: Double, on path: NetworkPath, tries: Int = 1) -> Bool {
+        guard rate > 0 else { return false }
+        guard rate < 1 else { return true }
+        var happens = false
+        for _ in 0..<tries where chance.happens(at: rate) { happens = true }
+        return chance.outcome(happens ? 1 : 0, on: path.from.name, what, usual: 0, in: 0...1) == 1
+    }
+}

@@ -1,0 +1,153 @@
+internal import Glibc
+internal import RunLoopCore
+internal import RunLoopSimulation
+internal import RunLoopUnix
+
+extension SimulatedDatagramSocket {
+    /// The largest datagram of UDP: as long as a packet may be, with the headers.
+    private var mostBytes: Int { family == AF_INET6 ? 65_527 : 65_507 }
+
+    func bindInternet(to address: Endpoint) -> Int32 {
+        guard address.family == family else {
+            return failure(family == AF_INET6 && address.family == AF_INET ? EINVAL : EAFNOSUPPORT)
+        }
+        if !address.isMulticast, let reason = table.reason(against: address) { return failure(reason) }
+        guard !isBound else { return failure(EINVAL) }
+        return bindToPort(of: address) ? 0 : failure(EADDRINUSE)
+    }
+
+    private func bindToPort(of address: Endpoint) -> Bool {
+        let former = localAddress
+        localAddress = address.port == 0 ? address.with(port: table.choosePort(forDatagrams: true)) : address
+        isBound = table.bind(self)
+        if !isBound { localAddress = former }
+        return isBound
+    }
+
+    /// As on Linux, a socket has a port from its first use on.
+    private func bindUnlessBound() {
+        if !isBound { _ = bindToPort(of: localAddress) }
+    }
+
+    func connectInternet(to address: Endpoint) -> Int32 {
+        bindUnlessBound()
+        guard let target = target(address) else { return -1 }
+        guard !target.isBroadcast || option(SOL_SOCKET, SO_BROADCAST) == 1 else { return failure(EACCES) }
+        guard let source = source(for: target) else { return failure(ENETUNREACH) }
+        localAddress = source
+        peerAddress = target
+        return 0
+    }
+
+    /// The address that a datagram goes to.
+    private func target(_ address: Endpoint) -> Endpoint? {
+        guard address.family == family || (family == AF_INET6 && address.family == AF_INET) else {
+            return failure(EAFNOSUPPORT)
+        }
+        let address = address.withoutMapping
+        return address.isWildcard ? address.loopback : address
+    }
+
+    /// The address that a receiver sees; `nil` if there is no way to it.
+    private func source(for target: Endpoint) -> Endpoint? {
+        let isForMany = target.isMulticast || target.isBroadcast
+        guard let other = isForMany ? nil : table.table(at: target) else {
+            guard isForMany else { return nil }
+            return localAddress.isWildcard ? own(table.address(of: target.family)) : localAddress
+        }
+        guard localAddress.isWildcard else { return localAddress }
+        return own(other === table ? target.hostText : table.address(of: target.family))
+    }
+
+    private func own(_ host: String?) -> Endpoint? {
+        host.map { try! Endpoint($0, port: localAddress.port!) }
+    }
+
+    func sendInternet(_ bytes: UnsafeRawBufferPointer, to address: Endpoint?) -> Int {
+        bindUnlessBound()
+        guard bytes.count <= 0xffff || family == AF_INET6 else { return failure(EMSGSIZE) }
+        if address?.port == 0 { return failure(EINVAL) }
+        guard let address = address ?? peerAddress else { return failure(EDESTADDRREQ) }
+        guard let target = target(address) else { return -1 }
+        guard !target.isBroadcast || option(SOL_SOCKET, SO_BROADCAST) == 1 else { return failure(EACCES) }
+        guard let source = source(for: target) else { return failure(ENETUNREACH) }
+        guard bytes.count <= mostBytes else { return failure(EMSGSIZE) }
+        if let reason = reasonAgainstSending() { return failure(reason) }
+        let bytes = Array(bytes)
+        if target.isMulticast || target.isBroadcast {
+            sendToAll(bytes, to: target, from: source)
+            return bytes.count
+        }
+        let path = NetworkPath(from: table, to: table.table(at: target)!)
+        guard !refusesFragments || network.fitsInPacket(bytes.count, to: target, on: path) else {
+            return failure(EMSGSIZE)
+        }
+        network.carry(bytes.count, to: target, on: path) { [weak self, network] in
+            guard let other = path.to as? SocketTable else { return }
+            if let receiver = other.datagramSocket(at: target, from: source) {
+                return receiver.accept(bytes, from: source)
+            }
+            network.carry(0, to: source, on: path.back) { [weak self] in self?.wasRefused(by: target) }
+        }
+        return bytes.count
+    }
+
+    /// Sends to a group, or to all hosts. Nobody refuses that.
+    private func sendToAll(_ bytes: [UInt8], to target: Endpoint, from source: Endpoint) {
+        let isLocal = target.isMulticast && hops(of: target) == 0
+        for case let other as SocketTable in network.nodes {
+            let isOwn = other === table
+            guard isOwn ? !target.isMulticast || loops(target) : !isLocal else { continue }
+            network.carry(bytes.count, to: target, on: NetworkPath(from: table, to: other)) {
+                for receiver in other.datagramSockets(at: target) { receiver.accept(bytes, from: source) }
+            }
+        }
+    }
+
+    private func hops(of target: Endpoint) -> Int32 {
+        target.family == AF_INET6
+            ? option(Int32(IPPROTO_IPV6), IPV6_MULTICAST_HOPS)! : option(Int32(IPPROTO_IP), Int32(IP_MULTICAST_TTL))!
+    }
+
+    private func loops(_ target: Endpoint) -> Bool {
+        target.family == AF_INET6
+            ? option(Int32(IPPROTO_IPV6), IPV6_MULTICAST_LOOP) == 1
+            : option(Int32(IPPROTO_IP), Int32(IP_MULTICAST_LOOP)) == 1
+    }
+
+    private func accept(_ bytes: [UInt8], from source: Endpoint) {
+        accept(Arrival(bytes: bytes, sender: source.mapped(for: family), origin: nil))
+    }
+
+    /// A simulated machine has one network, whatever the name of the interface.
+    func changeMembership(joins: Bool, group: Endpoint, interface: String?) -> Int32 {
+        guard group.family == family else { return failure(ENOPROTOOPT) }
+        guard group.isMulticast else { return failure(EINVAL) }
+        if joins { return groups.insert(group.hostText).inserted ? 0 : failure(EADDRINUSE) }
+        return groups.remove(group.hostText) != nil ? 0 : failure(EADDRNOTAVAIL)
+    }
+}
+
+extension Endpoint {
+    /// Whether it stands for a group.
+    var isMulticast: Bool {
+        let host = hostText
+        if family == AF_INET6 { return host.hasPrefix("ff") && !host.hasPrefix("ff:") }
+        return (224...239).contains(host.prefix { $0 != "." }.reduce(0) { $0 * 10 + ($1.wholeNumberValue ?? 0) })
+    }
+
+    /// Whether it stands for all hosts of a network.
+    var isBroadcast: Bool { hostText == "255.255.255.255" }
+
+    /// An IPv4 address as an IPv6 socket sees it.
+    fileprivate func mapped(for family: Int32) -> Endpoint {
+        family == self.family ? self : try! Endpoint("::ffff:" + hostText, port: port!)
+    }
+
+    /// The IPv4 address, if it is one as an IPv6 socket sees it.
+    fileprivate var withoutMapping: Endpoint {
+        let host = hostText
+        guard host.hasPrefix("::ffff:"), host.contains(".") else { return self }
+        return try! Endpoint(String(host.dropFirst(7)), port: port!)
+    }
+}

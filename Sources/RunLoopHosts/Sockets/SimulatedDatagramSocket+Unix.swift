@@ -1,0 +1,76 @@
+internal import Glibc
+internal import RunLoopUnix
+
+extension SimulatedDatagramSocket {
+    /// As on Linux, one more fits in the queue of a receiver.
+    private static let mostArrivals = 11
+
+    func bindUnix(to address: Endpoint) -> Int32 {
+        guard let path = address.path, !path.isEmpty else { return failure(EINVAL) }
+        if let reason = table.reason(against: address) ?? table.reason(againstPath: path) { return failure(reason) }
+        guard !isBound else { return failure(EINVAL) }
+        localAddress = address
+        isBound = table.bind(self)
+        if isBound { return 0 }
+        localAddress = .unnamed
+        return failure(EADDRINUSE)
+    }
+
+    func connectUnix(to address: Endpoint) -> Int32 {
+        guard let other = find(address) else { return -1 }
+        let former = peer
+        (peer, peerAddress) = (other, address)
+        guard other !== former else { return 0 }
+        other.connected.append(self)
+        former?.connected.removeAll { $0 === self }
+        if let former { disconnected(from: former) }
+        tell()
+        return 0
+    }
+
+    /// Loses the datagrams of a former peer, which learns of it if it was connected to this one.
+    private func disconnected(from former: SimulatedDatagramSocket) {
+        guard hasInput else { return }
+        dropArrivals()
+        if former.isOpen, former.peer === self { former.fail(ECONNRESET) }
+        tell()
+    }
+
+    /// The socket at an address, if it receives from this one.
+    private func find(_ address: Endpoint) -> SimulatedDatagramSocket? {
+        guard let path = address.path, !path.isEmpty else { return failure(EINVAL) }
+        if let reason = table.reason(againstConnectionTo: path, isDatagram: true) { return failure(reason) }
+        guard let other = table.datagramSocket(at: address) else { return failure(ECONNREFUSED) }
+        return other.peer == nil || other.peer === self ? other : failure(EPERM)
+    }
+
+    /// Whether no further datagram of a sender fits. Two that are connected to each other only have their send buffers.
+    func isFull(for sender: SimulatedDatagramSocket) -> Bool {
+        isOpen && self !== sender && peer !== sender && arrivals.count >= Self.mostArrivals
+    }
+
+    func sendUnix(_ bytes: UnsafeRawBufferPointer, to address: Endpoint?) -> Int {
+        if let address, address.path?.isEmpty != false { return failure(EINVAL) }
+        guard bytes.count <= sendBuffer - 32 else { return failure(EMSGSIZE) }
+        if let reason = reasonAgainstSending() { return failure(reason) }
+        guard !hasTooMuchUnread else { return failure(EAGAIN) }
+        let other: SimulatedDatagramSocket
+        if let address {
+            guard let found = find(address) else { return -1 }
+            other = found
+        } else {
+            guard let peer else { return failure(ENOTCONN) }
+            other = peer
+            guard other.peer == nil || other.peer === self else { return failure(EPERM) }
+            guard other.isOpen else {
+                (self.peer, peerAddress) = (nil, nil)
+                disconnected(from: other)
+                return failure(ECONNREFUSED)
+            }
+        }
+        guard !other.isFull(for: self) else { return failure(EAGAIN) }
+        other.add(Arrival(bytes: Array(bytes), sender: localAddress, origin: self))
+        tell()
+        return bytes.count
+    }
+}

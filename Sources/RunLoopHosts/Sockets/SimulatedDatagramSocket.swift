@@ -1,0 +1,266 @@
+internal import Glibc
+internal import RunLoopCore
+internal import RunLoopSimulation
+internal import RunLoopUnix
+
+/// A datagram socket of a simulated process. Its calls return the same results as the system's, with the reason in
+/// `errno`.
+final class SimulatedDatagramSocket: OpenDescription, DatagramCalls, BoundSocket {
+    /// The size of the system's buffers, unless an option says otherwise, and its bookkeeping for each datagram.
+    private static let usualBuffer: Int32 = 212_992
+    private static let bookkeeping = 768
+
+    /// A datagram that was not received yet.
+    struct Arrival {
+        let bytes: [UInt8]
+        let sender: Endpoint
+        /// The sending Unix socket, in whose buffer the datagram counts.
+        let origin: SimulatedDatagramSocket?
+
+        var charge: Int { bytes.count + SimulatedDatagramSocket.bookkeeping }
+    }
+
+    /// The table of its machine.
+    let table: SocketTable
+    let family: Int32
+    private(set) var isOpen = true
+    var localAddress: Endpoint
+    var isBound = false
+    /// The peer of a connected socket.
+    var peerAddress: Endpoint?
+    /// The socket that a Unix socket is connected to, even if it was closed meanwhile.
+    var peer: SimulatedDatagramSocket?
+    /// The Unix sockets that are connected to this one.
+    var connected: [SimulatedDatagramSocket] = []
+    /// The groups that it has joined, as addresses without a port.
+    var groups: Set<String> = []
+    private(set) var hasEndedWriting = false
+    private var options: [Int64: Int32] = [:]
+
+    private(set) var arrivals: [Arrival] = []
+    private var arrivedCharge = 0
+    /// The bytes that receivers of a Unix socket's datagrams have not read.
+    private var unreadCharge = 0
+    /// The error of the next call.
+    private var error: Int32 = 0
+    private var errors: [QueuedError] = []
+
+    init(_ family: Int32, in table: SocketTable) {
+        (self.family, self.table) = (family, table)
+        localAddress = .any(of: family)
+        super.init()
+        // Unless set, as on Linux.
+        for option in [IP_MULTICAST_TTL, IP_MULTICAST_LOOP] { setOption(Int32(IPPROTO_IP), Int32(option), 1) }
+        for option in [IPV6_MULTICAST_HOPS, IPV6_MULTICAST_LOOP] { setOption(Int32(IPPROTO_IPV6), option, 1) }
+    }
+
+    var network: Network { table.network }
+    var isSocket: Bool { true }
+    var isDatagram: Bool { true }
+    var hasInput: Bool { !arrivals.isEmpty }
+    var unsentOutput: Int { 0 }
+    func listen(backlog: Int32) -> Int32 { failure(EOPNOTSUPP) }
+    func resetWhenClosed() {}
+
+    func note(_ text: String) {
+        network.simulation.note(text, of: table.name)
+    }
+
+    // MARK: Options
+
+    func setOption(_ level: Int32, _ option: Int32, _ value: Int32) {
+        // As on Linux, which counts its bookkeeping as well.
+        let isBuffer = level == SOL_SOCKET && (option == SO_RCVBUF || option == SO_SNDBUF)
+        options[Int64(level) << 32 | Int64(option)] = isBuffer ? max(2_304, 2 * min(max(0, value), .max / 2)) : value
+    }
+
+    func option(_ level: Int32, _ option: Int32) -> Int32? {
+        switch (level, option) {
+        case (SOL_SOCKET, SO_ERROR):
+            defer { tellIf(error != 0) { error = 0 } }
+            return error
+        case (SOL_SOCKET, SO_TYPE): return Int32(SOCK_DGRAM.rawValue)
+        case (SOL_SOCKET, SO_RCVBUF), (SOL_SOCKET, SO_SNDBUF):
+            return options[Int64(level) << 32 | Int64(option)] ?? Self.usualBuffer
+        case (Int32(IPPROTO_TCP), _): return nil
+        default: return options[Int64(level) << 32 | Int64(option)] ?? 0
+        }
+    }
+
+    private var receiveBuffer: Int { Int(option(SOL_SOCKET, SO_RCVBUF)!) }
+    var sendBuffer: Int { Int(option(SOL_SOCKET, SO_SNDBUF)!) }
+    /// Whether errors of its datagrams are queued.
+    private var queuesErrors: Bool {
+        family == AF_INET6
+            ? option(Int32(IPPROTO_IPV6), IPV6_RECVERR) == 1 : option(Int32(IPPROTO_IP), IP_RECVERR) == 1
+    }
+    /// Whether a datagram that does not fit in one packet fails.
+    var refusesFragments: Bool { option(Int32(IPPROTO_IP), IP_MTU_DISCOVER) == IP_PMTUDISC_DO }
+
+    func bind(to address: Endpoint) -> Int32 {
+        family == AF_UNIX ? bindUnix(to: address) : bindInternet(to: address)
+    }
+
+    func connect(to address: Endpoint) -> Int32 {
+        family == AF_UNIX ? connectUnix(to: address) : connectInternet(to: address)
+    }
+
+    // MARK: Receiving
+
+    /// Takes a datagram, or drops it if there is no room.
+    func accept(_ arrival: Arrival) {
+        guard isOpen, arrivedCharge <= receiveBuffer else {
+            network.simulation.note(.lost(arrival.bytes.count), from: table.name, to: table.name)
+            return
+        }
+        add(arrival)
+    }
+
+    func add(_ arrival: Arrival) {
+        arrivals.append(arrival)
+        arrivedCharge += arrival.charge
+        arrival.origin?.unreadCharge += arrival.charge
+        tell()
+    }
+
+    override func read(into room: UnsafeMutableRawBufferPointer) -> Int {
+        receive(into: room).map { min($0.bytes.count, room.count) } ?? -1
+    }
+
+    func receive(into slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int {
+        var count = 0
+        while count < slots.count, count == 0 || (error == 0 && hasInput),
+            let arrival = receive(into: slots[count].bytes)
+        {
+            slots[count].length = arrival.bytes.count
+            slots[count].address = arrival.sender
+            count += 1
+        }
+        return count > 0 ? count : -1
+    }
+
+    private func receive(into room: UnsafeMutableRawBufferPointer) -> Arrival? {
+        if let reason = takeError() { return failure(reason) }
+        guard hasInput else { return failure(EAGAIN) }
+        let arrival = arrivals.removeFirst()
+        release(arrival)
+        arrival.bytes.withUnsafeBytes {
+            room.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0.prefix(room.count)))
+        }
+        tell()
+        for socket in connected { socket.tell() }
+        return arrival
+    }
+
+    private func release(_ arrival: Arrival) {
+        arrivedCharge -= arrival.charge
+        guard let origin = arrival.origin else { return }
+        origin.unreadCharge -= arrival.charge
+        origin.tell()
+    }
+
+    /// Loses the datagrams that have arrived.
+    func dropArrivals() {
+        let dropped = arrivals
+        arrivals = []
+        for arrival in dropped { release(arrival) }
+    }
+
+    // MARK: Sending
+
+    override func write(_ bytes: UnsafeRawBufferPointer) -> Int { send(bytes, to: nil) }
+
+    func send(_ slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int {
+        var count = 0
+        for slot in slots {
+            let address = slot.address.family == 0 ? nil : slot.address
+            guard send(UnsafeRawBufferPointer(slot.bytes), to: address) >= 0 else { break }
+            count += 1
+        }
+        return count > 0 ? count : -1
+    }
+
+    private func send(_ bytes: UnsafeRawBufferPointer, to address: Endpoint?) -> Int {
+        family == AF_UNIX ? sendUnix(bytes, to: address) : sendInternet(bytes, to: address)
+    }
+
+    func endWriting() {
+        hasEndedWriting = true
+    }
+
+    /// The reason why it sends nothing, whatever and wherever.
+    func reasonAgainstSending() -> Int32? { takeError() ?? (hasEndedWriting ? EPIPE : nil) }
+
+    // MARK: Errors
+
+    private func takeError() -> Int32? {
+        guard error != 0 else { return nil }
+        defer { tellIf(true) { error = 0 } }
+        return error
+    }
+
+    private func tellIf(_ changes: Bool, _ body: () -> Void) {
+        guard changes else { return }
+        body()
+        tell()
+    }
+
+    func fail(_ reason: Int32) {
+        tellIf(true) { error = reason }
+    }
+
+    /// Learns that the machine of a peer has refused a datagram.
+    func wasRefused(by address: Endpoint) {
+        guard isOpen, peerAddress.map({ $0.isSame(as: address) }) ?? queuesErrors else { return }
+        if queuesErrors { errors.append(QueuedError(errno: ECONNREFUSED, peer: address, isLocal: false)) }
+        fail(ECONNREFUSED)
+    }
+
+    func takeQueuedError() -> QueuedError? {
+        guard !errors.isEmpty else { return failure(EAGAIN) }
+        defer { fail(errors.first?.errno ?? 0) }
+        return errors.removeFirst()
+    }
+
+    // MARK: The end
+
+    override func close() {
+        isOpen = false
+        if isBound { table.unbind(self) }
+        peer?.connected.removeAll { $0 === self }
+        peer = nil
+        dropArrivals()
+        let senders = connected
+        connected = []
+        for socket in senders { socket.tell() }
+    }
+
+    /// Drops the socket because its machine has stopped, and notifies nobody.
+    func vanish() {
+        isOpen = false
+        (peer, connected, arrivals) = (nil, [], [])
+        forgetWatches()
+    }
+
+    // MARK: Readiness
+
+    override var readiness: DescriptorEvents? {
+        guard isOpen else { return [] }
+        guard error == 0, errors.isEmpty else { return [.readable, .writable] }
+        var events: DescriptorEvents = hasInput ? .readable : []
+        if unreadCharge * 4 <= sendBuffer, peer.map({ !$0.isFull(for: self) }) ?? true { events.insert(.writable) }
+        return events
+    }
+
+    /// Whether its receivers have read too little to send more.
+    var hasTooMuchUnread: Bool { unreadCharge >= sendBuffer }
+}
+
+extension Endpoint {
+    /// The address that stands for all of a machine; a Unix socket has no name.
+    static func any(of family: Int32) -> Endpoint {
+        family == AF_UNIX ? .unnamed : try! Endpoint(family == AF_INET6 ? "::" : "0.0.0.0", port: 0)
+    }
+
+    func isSame(as other: Endpoint) -> Bool { description == other.description }
+}

@@ -1,0 +1,492 @@
+internal import Glibc
+public import RunLoopKit
+
+/// Sends and receives datagrams: of UDP, or of Unix sockets.
+///
+/// ```swift
+/// let socket = try DatagramSocket(address: Endpoint("0.0.0.0", port: 8125), on: loop) { socket, bytes, header in
+///     socket.send(bytes, to: header.sender)  // an echo
+/// }
+/// ```
+///
+/// A pass receives up to ``Options/budget`` datagrams, in batches of one system call. What the receive handler sends is
+/// sent in batches when the handler has had the datagrams of the pass; see ``sendTogether(_:)``. If the system does not
+/// accept a datagram at once, it waits in a bounded queue, and ``send(_:to:)-(Span<UInt8>,_)`` refuses more when the
+/// queue is full.
+///
+/// A datagram can be lost, arrive twice or out of order. The failure of one does not close the socket: the error handler
+/// gets it, with the peer that was unreachable or has refused it.
+///
+/// The handler of its source keeps a socket until it is closed; you need not keep it. The end of its loop closes it. A
+/// datagram socket belongs to the loop's thread and is not `Sendable`.
+public final class DatagramSocket {
+    /// Called with the bytes of a datagram, which are valid during the call, and with its header.
+    public typealias ReceiveHandler = (DatagramSocket, Span<UInt8>, Header) -> Void
+
+    /// The place where the socket was made.
+    public let origin: RunLoop.Origin
+    /// The modes in which the socket receives and sends.
+    public let modes: RunLoop.Modes
+    /// The descriptor, which the socket owns and closes.
+    public let fileDescriptor: Int32
+    /// Called with an error of the system, and with the peer that it concerns, if that is known: a datagram could not be
+    /// sent, or a peer's system has refused it. The socket stays open.
+    public var errorHandler: ((DatagramSocket, SystemError, Endpoint?) -> Void)?
+    /// Called after a datagram was refused because too many wait, when at most half of ``Options/maximumOutput`` is
+    /// taken.
+    public var drainHandler: ((DatagramSocket) -> Void)?
+    /// The number of received datagrams.
+    public private(set) var received = 0
+    /// The number of datagrams that the system has accepted.
+    public private(set) var sent = 0
+    /// The number of bytes that wait to be sent, as ``Options/maximumOutput`` counts them.
+    public var pendingOutput: Int { machine.waiting }
+    /// Whether the socket is not closed yet.
+    public var isOpen: Bool { !machine.isClosed }
+
+    let loop: RunLoop
+    let system: any SystemCalls
+    private let options: Options
+    private let pool: DatagramPool
+    private let isUnix: Bool
+    private var machine: DatagramMachine
+    private var handler: ReceiveHandler?
+    private var source: DescriptorSource?
+    private var retry: Timer?
+    /// Received datagrams that were not passed on yet.
+    private var area: DatagramArea?
+    private var queue: DatagramQueue
+    /// The number of reasons for which datagrams wait to be sent together.
+    private var gatherings = 0
+    private var hasToldOfIgnoredSend = false
+    /// The path to remove when the socket closes, if it still leads to the socket.
+    private let path: (text: String, file: SocketFile)?
+    /// The task that waits for a datagram, if the socket is for tasks.
+    let reception: TaskWait?
+    /// The tasks that wait to send.
+    private var senders: [TaskWait] = []
+    private(set) var hasLostLoop = false
+
+    /// A socket that is bound to an address, and perhaps connected. Call it on the loop's thread.
+    ///
+    /// - Parameters:
+    ///   - address: the address at which it receives. With port 0 the system chooses a port; see ``address``. A Unix
+    ///     socket that is ``Endpoint/unnamed`` gets no answers.
+    ///   - peer: the only peer; `nil`, the default, for a socket that receives from all. A Unix socket needs a peer that
+    ///     is there.
+    ///   - loop: the loop that serves it.
+    ///   - modes: the modes in which it is served.
+    ///   - options: its options.
+    ///   - receive: called with each datagram; kept until the socket is closed. Without it, tasks ``receive()``.
+    /// - Throws: ``SystemError``, for example with `EADDRINUSE`, `EACCES` or `EADDRNOTAVAIL`. A path is in use unless
+    ///   it leads to nothing, or to a socket on which no process answers.
+    public convenience init(
+        address: Endpoint, peer: Endpoint? = nil, on loop: RunLoop, modes: RunLoop.Modes = .common,
+        options: Options = Options(), receive: ReceiveHandler? = nil, file: StaticString = #fileID, line: UInt32 = #line
+    ) throws {
+        let system = WorldSystem.of(loop)
+        let descriptor = try OpenedDatagramSocket(system: system).open(address, to: peer, options)
+        try self.init(
+            descriptor, path: address.filePath, on: loop, modes, options, receive,
+            RunLoop.Origin(file: file, line: line))
+    }
+
+    /// A socket that is connected to a peer, at an address that the system chooses; a Unix socket is unnamed. Call it on
+    /// the loop's thread. See ``init(address:peer:on:modes:options:receive:file:line:)``.
+    public convenience init(
+        peer: Endpoint, on loop: RunLoop, modes: RunLoop.Modes = .common, options: Options = Options(),
+        receive: ReceiveHandler? = nil, file: StaticString = #fileID, line: UInt32 = #line
+    ) throws {
+        let descriptor = try OpenedDatagramSocket(system: WorldSystem.of(loop)).open(nil, to: peer, options)
+        try self.init(
+            descriptor, path: nil, on: loop, modes, options, receive, RunLoop.Origin(file: file, line: line))
+    }
+
+    /// A socket on a descriptor, for example one from a service manager, which it makes non-blocking and owns from now
+    /// on. The options of the system's socket stay as they are.
+    ///
+    /// - Throws: ``SystemError`` with `EINVAL` if the descriptor has no datagrams; ``/RunLoopKit/DescriptorError`` if it
+    ///   cannot be watched.
+    public convenience init(
+        adopting descriptor: Int32, on loop: RunLoop, modes: RunLoop.Modes = .common, options: Options = Options(),
+        receive: ReceiveHandler? = nil, file: StaticString = #fileID, line: UInt32 = #line
+    ) throws {
+        let system = WorldSystem.of(loop)
+        try OpenedDatagramSocket(system: system).check(descriptor)
+        system.prepare(descriptor)
+        try self.init(
+            descriptor, path: nil, on: loop, modes, options, receive, RunLoop.Origin(file: file, line: line))
+    }
+
+    private init(
+        _ descriptor: Int32, path: String?, on loop: RunLoop, _ modes: RunLoop.Modes, _ options: Options,
+        _ receive: ReceiveHandler?, _ origin: RunLoop.Origin
+    ) throws {
+        require(options.maximumSize > 0, "a datagram socket receives at least one byte, not \(options.maximumSize)")
+        require(options.budget > 0, "a pass receives at least one datagram, not \(options.budget)")
+        (fileDescriptor, self.loop, self.modes, self.options) = (descriptor, loop, modes, options)
+        (self.origin, handler) = (origin, receive)
+        let system = WorldSystem.of(loop)
+        self.system = system
+        self.path = path.flatMap { path in system.socketFile(at: path).map { (path, $0) } }
+        pool = .shared(of: loop)
+        isUnix = system.localAddress(of: descriptor).family == AF_UNIX
+        queue = DatagramQueue(.shared(of: loop))
+        machine = DatagramMachine(mostWaiting: options.maximumOutput, isForTasks: receive == nil)
+        reception = receive == nil ? TaskWait(loop.remote) : nil
+        let source = DescriptorSource(fileDescriptor: descriptor, events: machine.interest, origin: origin) {
+            [self] _, events in serve(events)
+        }
+        source.name = "datagram socket \(address)"
+        self.source = source
+        // The end of the loop invalidates the source.
+        source.invalidationHandler = { [unowned self] in
+            hasLostLoop = isOpen
+            close()
+        }
+        do {
+            try loop.add(source, forMode: modes)
+        } catch {
+            source.invalidationHandler = nil
+            system.close(descriptor)
+            throw error
+        }
+    }
+
+    private var description: String { "the datagram socket on descriptor \(fileDescriptor) (\(origin))" }
+
+    /// The address at which it receives, with the port that the system chose.
+    public var address: Endpoint { system.localAddress(of: fileDescriptor) }
+
+    /// Connects to another peer: datagrams without a receiver go there, and those of others are no longer received. On
+    /// the loop's thread.
+    ///
+    /// - Throws: ``SystemError``, for example with `ECONNREFUSED` for a Unix socket that nobody has open.
+    public func connect(to peer: Endpoint) throws(SystemError) {
+        guard isOpen, system.connect(fileDescriptor, to: peer) == 0 else {
+            throw isOpen ? .last("connect to \(peer)") : closeError
+        }
+    }
+
+    private func serve(_ events: DescriptorEvents) {
+        gatherings += 1
+        if events.contains(.readable) && machine.wantsInput { receiveSome() }
+        if events.contains(.writable) && machine.isBlocked { machine.unblock() }
+        gatherings -= 1
+        flush()
+    }
+
+    private func watch() {
+        source?.events = machine.interest
+    }
+
+    // MARK: Receiving
+
+    /// Receives up to the budget of a pass; a task receives one batch.
+    private func receiveSome() {
+        deliver()
+        var budget = options.budget
+        var isFirst = true
+        while budget > 0, area == nil, machine.wantsInput {
+            let most = min(budget, DatagramSlot.mostPerCall)
+            let area = pool.take(room: options.maximumSize)
+            let count = area.receive(atMost: most, from: fileDescriptor, system)
+            guard count > 0 else {
+                let reason = errno
+                pool.put(area)
+                budget -= 1
+                guard receptionFailed(reason, isFirst: isFirst) else { return }
+                isFirst = false
+                continue
+            }
+            self.area = area
+            received += count
+            budget -= count
+            isFirst = false
+            deliver()
+            if count < most { return }
+        }
+    }
+
+    /// - Returns: whether there may be more datagrams.
+    private func receptionFailed(_ reason: Int32, isFirst: Bool) -> Bool {
+        switch reason {
+        case EINTR: return true
+        case EAGAIN:
+            // A descriptor is ready without a datagram if there are errors in its queue.
+            if isFirst { takeQueuedErrors() }
+            return false
+        default:
+            if !takeQueuedErrors() { report(SystemError("receive a datagram", errno: reason), nil) }
+            return true
+        }
+    }
+
+    /// Passes the received datagrams on; to tasks, one when each waits.
+    private func deliver() {
+        guard let area else { return }
+        guard let handler else {
+            reception?.end()
+            return
+        }
+        while machine.wantsInput, let slot = area.next() {
+            handler(self, Span(_unsafeBytes: slot.content), Header(slot))
+        }
+        letGo(area)
+    }
+
+    private func letGo(_ area: DatagramArea) {
+        guard area.isEmpty else { return }
+        self.area = nil
+        pool.put(area)
+    }
+
+    /// Stops receiving until ``resumeReceiving()`` has been called as often as this. Datagrams wait in the system, which
+    /// drops those of UDP for which it has no room. On the loop's thread.
+    public func pauseReceiving() {
+        machine.pause()
+        watch()
+    }
+
+    /// Takes back one ``pauseReceiving()``; without one it does nothing, and `RunLoop.trace` tells. On the loop's thread.
+    public func resumeReceiving() {
+        guard machine.resume() else {
+            loop.trace?(.ignored("\(description) was to resume receiving, which was not paused"))
+            return
+        }
+        watch()
+        // The descriptor does not report datagrams that were received before the pause.
+        guard machine.wantsInput, area != nil else { return }
+        loop.perform(inModes: modes) { [weak self] in self?.sendTogether { self?.deliver() } }
+    }
+
+    // MARK: Sending
+
+    /// Sends a datagram, at once or, if the system does not accept it yet, when it does. Never blocks. On the loop's
+    /// thread, O(bytes).
+    ///
+    /// - Parameters:
+    ///   - bytes: its bytes; there may be none.
+    ///   - peer: the receiver; `nil`, the default, for the peer that the socket is connected to.
+    /// - Returns: whether it was accepted. `false` if too many bytes wait already: the datagram is not sent, and the
+    ///   drain handler is called when there is room. `false` also on a closed socket; `RunLoop.trace` tells once. An
+    ///   accepted datagram that cannot be sent is reported to the error handler, for example with `EMSGSIZE`.
+    @discardableResult
+    public func send(_ bytes: Span<UInt8>, to peer: Endpoint? = nil) -> Bool {
+        bytes.withUnsafeBytes { send($0, to: peer) }
+    }
+
+    /// Sends a datagram; see ``send(_:to:)-(Span<UInt8>,_)``.
+    @discardableResult
+    public func send(_ bytes: [UInt8], to peer: Endpoint? = nil) -> Bool {
+        bytes.withUnsafeBytes { send($0, to: peer) }
+    }
+
+    /// Sends a text as UTF-8; see ``send(_:to:)-(Span<UInt8>,_)``.
+    @discardableResult
+    public func send(_ text: String, to peer: Endpoint? = nil) -> Bool {
+        var text = text
+        return text.withUTF8 { send(UnsafeRawBufferPointer($0), to: peer) }
+    }
+
+    private func send(_ bytes: UnsafeRawBufferPointer, to peer: Endpoint?) -> Bool {
+        guard isOpen else {
+            if !hasToldOfIgnoredSend { loop.trace?(.ignored("\(description) was to send after it had been closed")) }
+            hasToldOfIgnoredSend = true
+            return false
+        }
+        guard machine.admits(DatagramQueue.size(of: bytes)) else { return false }
+        queue.append(bytes, to: peer ?? Endpoint())
+        flush()
+        return true
+    }
+
+    /// Sends the datagrams of a block in batches, when the block returns: up to 16 with one system call. On the loop's
+    /// thread.
+    public func sendTogether(_ body: () -> Void) {
+        gatherings += 1
+        body()
+        gatherings -= 1
+        flush()
+    }
+
+    /// The outcome of sending a batch.
+    private enum Outcome {
+        case sent(Int)
+        case blocked
+        case failed(SystemError)
+    }
+
+    /// Sends datagrams. An error that the system kept from earlier ones is reported, and does not stop them.
+    private func transmit(_ slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Outcome {
+        for _ in 0..<Self.mostTries {
+            let count = system.send(fileDescriptor, slots)
+            guard count < 0 else {
+                sent += count
+                return .sent(count)
+            }
+            let reason = errno
+            switch reason {
+            case EINTR: continue
+            case EAGAIN:
+                // The system does not report room in the queue of a Unix socket that this one is not connected to.
+                let isReported = !isUnix || slots[0].address.family != AF_UNIX
+                machine.block(reportsEnd: isReported)
+                if !isReported { tryAgainLater() }
+                return .blocked
+            default:
+                if reason != EMSGSIZE, takeQueuedErrors(), isOpen { continue }
+                return .failed(SystemError("send a datagram", errno: reason))
+            }
+        }
+        // Errors of earlier datagrams come faster than this one goes.
+        machine.block(reportsEnd: true)
+        return .blocked
+    }
+
+    private static let mostTries = 16
+    private static let pause = Duration.milliseconds(5)
+
+    private func tryAgainLater() {
+        let timer = Timer(at: loop.now + Self.pause, origin: origin) { [unowned self] _ in
+            retry = nil
+            machine.unblock()
+            flush()
+        }
+        retry = timer
+        loop.add(timer, forMode: modes)
+    }
+
+    /// Sends the waiting datagrams, up to the budget of a pass; unless they wait to be sent together.
+    private func flush() {
+        guard gatherings == 0, isOpen else { return }
+        gatherings += 1
+        var budget = options.budget
+        while budget > 0, !machine.isBlocked, isOpen {
+            let count = queue.fill(UnsafeMutableBufferPointer(rebasing: pool.outgoing.prefix(budget)))
+            guard count > 0 else { break }
+            switch transmit(UnsafeMutableBufferPointer(rebasing: pool.outgoing.prefix(count))) {
+            case .sent(let count):
+                budget -= count
+                machine.left(queue.removeFirst(count))
+            case .failed(let error):
+                budget -= 1
+                let peer = pool.outgoing[0].address
+                machine.left(queue.removeFirst(1))
+                report(error, peer.family == 0 ? nil : peer)
+            case .blocked: break
+            }
+        }
+        if machine.drains() { drainHandler?(self) }
+        gatherings -= 1
+        // The rest has its turn in the next pass.
+        if isOpen && !queue.isEmpty && !machine.isBlocked { machine.block(reportsEnd: true) }
+        if machine.isIdle && !senders.isEmpty { endWaitsOfSenders() }
+        watch()
+    }
+
+    // MARK: Errors
+
+    /// Reports the errors that the system kept of datagrams that were sent before.
+    ///
+    /// - Returns: whether there were any.
+    @discardableResult
+    private func takeQueuedErrors() -> Bool {
+        // A Unix socket has no such queue: Linux would take a datagram.
+        guard !isUnix else { return false }
+        var hasAny = false
+        while isOpen, let error = system.takeQueuedError(fileDescriptor) {
+            // Sending has failed with a local one already.
+            guard !error.isLocal else { continue }
+            hasAny = true
+            report(SystemError("deliver a datagram", errno: error.errno), error.peer)
+        }
+        return hasAny
+    }
+
+    private func report(_ error: SystemError, _ peer: Endpoint?) {
+        guard isOpen else { return }
+        errorHandler?(self, error, peer)
+    }
+
+    // MARK: For tasks
+
+    /// The next received datagram for a task.
+    func takeDatagram() -> Datagram? {
+        guard let area, let slot = area.next() else { return nil }
+        defer { letGo(area) }
+        return Datagram(bytes: Array(slot.content), header: Header(slot))
+    }
+
+    func awaitBegins() {
+        machine.awaitBegins()
+        watch()
+    }
+
+    func awaitEnds() {
+        machine.awaitEnds()
+        watch()
+    }
+
+    /// Sends a datagram if nothing waits.
+    ///
+    /// - Returns: whether it was sent.
+    func sendNow(_ bytes: [UInt8], to peer: Endpoint?) throws -> Bool {
+        guard isOpen else { throw closeError }
+        guard machine.isIdle else { return false }
+        let outcome = bytes.withUnsafeBytes { bytes in
+            pool.outgoing[0].address = peer ?? Endpoint()
+            pool.outgoing[0].bytes = UnsafeMutableRawBufferPointer(mutating: bytes)
+            return transmit(UnsafeMutableBufferPointer(rebasing: pool.outgoing.prefix(1)))
+        }
+        switch outcome {
+        case .sent: return true
+        case .failed(let error): throw error
+        case .blocked:
+            watch()
+            return false
+        }
+    }
+
+    func makeSender() -> TaskWait {
+        senders.append(TaskWait(loop.remote))
+        return senders.last!
+    }
+
+    func letGo(_ sender: TaskWait) {
+        senders.removeAll { $0 === sender }
+    }
+
+    private func endWaitsOfSenders() {
+        let waits = senders
+        senders = []
+        for wait in waits { wait.end() }
+    }
+
+    var closeError: SystemError { SystemError("use a datagram socket that was closed", errno: EBADF) }
+
+    // MARK: Closing
+
+    /// Closes the descriptor, and removes the path of a Unix socket, unless another socket has taken its place. Waiting
+    /// datagrams are lost. On the loop's thread; harmless when repeated.
+    public func close() {
+        guard isOpen else { return }
+        machine.close()
+        source?.invalidate()
+        retry?.invalidate()
+        (source, retry) = (nil, nil)
+        queue.removeAll()
+        // A handler may be using a datagram in it.
+        area = nil
+        if let path { system.remove(path.file, at: path.text) }
+        system.close(fileDescriptor)
+        reception?.end()
+        endWaitsOfSenders()
+        let handlers = (handler, errorHandler, drainHandler)
+        (handler, errorHandler, drainHandler) = (nil, nil, nil)
+        withExtendedLifetime(handlers) {}
+    }
+}
+
+@available(*, unavailable, message: "a datagram socket belongs to its loop's thread")
+extension DatagramSocket: Sendable {}

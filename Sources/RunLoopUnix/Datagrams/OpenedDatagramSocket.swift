@@ -1,0 +1,75 @@
+internal import Glibc
+
+/// Opens and checks datagram sockets.
+struct OpenedDatagramSocket {
+    let system: any SystemCalls
+
+    /// - Parameters:
+    ///   - address: the address to bind to; `nil` if the system chooses one.
+    ///   - peer: the peer to connect to, if any.
+    func open(
+        _ address: Endpoint?, to peer: Endpoint?, _ options: DatagramSocket.Options
+    ) throws(SystemError) -> Int32 {
+        let family = (address ?? peer)!.family
+        let descriptor = system.datagramSocket(family)
+        guard descriptor >= 0 else { throw .last("open a datagram socket") }
+        do throws(SystemError) {
+            set(options, of: descriptor, family)
+            if let address { try bind(descriptor, to: address, options) }
+            if let peer, system.connect(descriptor, to: peer) != 0 { throw .last("connect to \(peer)") }
+            return descriptor
+        } catch {
+            system.close(descriptor)
+            throw error
+        }
+    }
+
+    private func bind(
+        _ descriptor: Int32, to address: Endpoint, _ options: DatagramSocket.Options
+    ) throws(SystemError) {
+        guard address.path != "" else { return }
+        if let path = address.filePath {
+            let name = SocketPath(path, of: address, replacesStale: options.replacesStalePath, system)
+            try name.bind(descriptor, permissions: options.permissions, probe: system.datagramSocket)
+        } else {
+            guard system.bind(descriptor, to: address) == 0 else { throw .last("bind to \(address)") }
+        }
+    }
+
+    private func set(_ options: DatagramSocket.Options, of descriptor: Int32, _ family: Int32) {
+        func set(_ level: Int32, _ option: Int32, _ value: Int32) {
+            system.setOption(descriptor, level, option, value)
+        }
+        if let size = options.receiveBufferSize { set(SOL_SOCKET, SO_RCVBUF, size) }
+        if let size = options.sendBufferSize { set(SOL_SOCKET, SO_SNDBUF, size) }
+        guard family != AF_UNIX else { return }
+        let (four, six) = (Int32(IPPROTO_IP), Int32(IPPROTO_IPV6))
+        if options.reusesAddress { set(SOL_SOCKET, SO_REUSEADDR, 1) }
+        if options.reusesPort { set(SOL_SOCKET, SO_REUSEPORT, 1) }
+        if options.allowsBroadcast { set(SOL_SOCKET, SO_BROADCAST, 1) }
+        // The queue of errors says which peer has refused a datagram. An IPv6 socket has IPv4 peers as well.
+        set(four, IP_RECVERR, 1)
+        let discovery = options.allowsFragments ? IP_PMTUDISC_WANT : IP_PMTUDISC_DO
+        set(four, IP_MTU_DISCOVER, discovery)
+        // Or a socket would receive what any other one of the machine has joined.
+        set(four, Int32(IP_MULTICAST_ALL), 0)
+        set(four, Int32(IP_MULTICAST_TTL), options.multicastHops)
+        set(four, Int32(IP_MULTICAST_LOOP), options.multicastLoops ? 1 : 0)
+        guard family == AF_INET6 else { return }
+        set(six, IPV6_V6ONLY, options.isDualStack ? 0 : 1)
+        set(six, IPV6_RECVERR, 1)
+        set(six, IPV6_MTU_DISCOVER, discovery)
+        set(six, IPV6_MULTICAST_ALL, 0)
+        set(six, IPV6_MULTICAST_HOPS, options.multicastHops)
+        set(six, IPV6_MULTICAST_LOOP, options.multicastLoops ? 1 : 0)
+    }
+
+    func check(_ descriptor: Int32) throws(SystemError) {
+        guard let type = system.option(descriptor, SOL_SOCKET, SO_TYPE) else {
+            throw .last("use descriptor \(descriptor) as a datagram socket")
+        }
+        guard type == Int32(SOCK_DGRAM.rawValue) else {
+            throw SystemError("descriptor \(descriptor) is a socket that has no datagrams", errno: EINVAL)
+        }
+    }
+}

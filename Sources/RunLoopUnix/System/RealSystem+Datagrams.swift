@@ -1,0 +1,60 @@
+internal import CShims
+internal import Glibc
+
+extension RealSystem {
+    package func datagramSocket(_ family: Int32) -> Int32 {
+        socket(family, SOCK_DGRAM)
+    }
+
+    func socket(_ family: Int32, _ type: __socket_type) -> Int32 {
+        Glibc.socket(family, Int32(type.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
+    }
+
+    package func receive(_ descriptor: Int32, into slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int {
+        let room = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        return withSystemDatagrams(slots, addressLength: { _ in room }) { datagrams in
+            let count = Int(rlk_receive_datagrams(descriptor, datagrams, Int32(slots.count)))
+            for index in 0..<max(0, count) {
+                slots[index].length = datagrams[index].length
+                slots[index].address.wasFilled(to: datagrams[index].address_length)
+            }
+            return count
+        }
+    }
+
+    package func send(_ descriptor: Int32, _ slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int {
+        withSystemDatagrams(slots, addressLength: { $0.address.length }) {
+            Int(rlk_send_datagrams(descriptor, $0, Int32(slots.count)))
+        }
+    }
+
+    /// Describes datagrams to the system. Allocates nothing on the heap.
+    private func withSystemDatagrams(
+        _ slots: UnsafeMutableBufferPointer<DatagramSlot>, addressLength: (DatagramSlot) -> socklen_t,
+        _ body: (UnsafeMutablePointer<rlk_datagram>) -> Int
+    ) -> Int {
+        withUnsafeTemporaryAllocation(of: rlk_datagram.self, capacity: slots.count) { datagrams in
+            for index in slots.indices {
+                let slot = slots.baseAddress! + index
+                datagrams[index] = rlk_datagram(
+                    bytes: slot.pointee.bytes.baseAddress, count: slot.pointee.bytes.count, address: slot,
+                    address_length: addressLength(slot.pointee), length: 0)
+            }
+            return body(datagrams.baseAddress!)
+        }
+    }
+
+    package func takeQueuedError(_ descriptor: Int32) -> QueuedError? {
+        var (errno, isLocal, isThere) = (Int32(0), Int32(0), Int32(0))
+        let peer = Endpoint { address, length in
+            isThere = rlk_take_queued_error(descriptor, &errno, &isLocal, address, &length)
+        }
+        return isThere == 0 ? nil : QueuedError(errno: errno, peer: peer, isLocal: isLocal != 0)
+    }
+
+    package func changeMembership(
+        _ descriptor: Int32, joins: Bool, group: Endpoint, interface: String?
+    ) -> Int32 {
+        group.withSystemAddress { rlk_change_membership(descriptor, joins ? 1 : 0, $0, $1, interface) }
+    }
+}

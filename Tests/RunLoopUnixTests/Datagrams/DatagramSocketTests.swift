@@ -1,0 +1,294 @@
+import Glibc
+import RunLoopKit
+import RunLoopSimulation
+import TestSupport
+import Testing
+
+@testable import RunLoopUnix
+
+/// Datagrams that a socket has received, as text, and its errors.
+final class DatagramLog {
+    var texts: [String] = []
+    var headers: [DatagramSocket.Header] = []
+    var errors: [String] = []
+
+    func receive(_ bytes: Span<UInt8>, _ header: DatagramSocket.Header) {
+        texts.append(bytes.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) })
+        headers.append(header)
+    }
+
+    func note(errorsOf socket: DatagramSocket) {
+        socket.errorHandler = { [unowned self] _, error, peer in
+            errors.append("\(peer.map { "\($0)" } ?? "unknown") \(error.errno)")
+        }
+    }
+}
+
+@Suite("Datagram sockets")
+struct DatagramSocketTests {
+    static func anyPort() throws -> Endpoint { try Endpoint("127.0.0.1", port: 0) }
+
+    /// Binds a socket to an address, and returns the answer of its echo to another socket.
+    private func echo(_ address: Endpoint, from own: Endpoint, _ simulation: Simulation) throws -> [String] {
+        let (loop, log) = (simulation.loop, DatagramLog())
+        let server = try DatagramSocket(address: address, on: loop) { socket, bytes, header in
+            socket.send(bytes, to: header.sender)
+        }
+        let client = try DatagramSocket(address: own, on: loop) { log.receive($1, $2) }
+        defer { for socket in [server, client] { socket.close() } }
+        for text in ["one", "", "three"] { #expect(client.send(text, to: server.address)) }
+        simulation.settle { log.texts.count == 3 }
+        #expect(log.headers.allSatisfy { "\($0.sender)" == "\(server.address)" && !$0.isTruncated })
+        #expect(server.received == 3 && server.sent == 3 && client.sent == 3 && client.received == 3)
+        return log.texts
+    }
+
+    @Test("datagrams come and go on IPv4, IPv6, a path, and an abstract name")
+    func families() throws {
+        try withSimulation { simulation in
+            let path = "/tmp/rlk-datagrams-\(getpid())"
+            for (address, own) in [
+                (try Self.anyPort(), try Self.anyPort()),
+                (try Endpoint("::1", port: 0), try Endpoint("::1", port: 0)),
+                (try Endpoint(path: path), try Endpoint(path: path + ".own")),
+                (try Endpoint(path: "@rlk-d-\(getpid())"), try Endpoint(path: "@rlk-d-own-\(getpid())")),
+            ] {
+                #expect(try echo(address, from: own, simulation) == ["one", "", "three"])
+            }
+            #expect(access(path, F_OK) != 0 && access(path + ".own", F_OK) != 0, "the paths are removed at the end")
+        }
+    }
+
+    @Test("an unnamed Unix socket sends without a name, and a stale path is replaced")
+    func unnamed() throws {
+        try withSimulation { simulation in
+            let (loop, log) = (simulation.loop, DatagramLog())
+            let address = try Endpoint(path: "/tmp/rlk-datagrams-stale-\(getpid())")
+            let stale = RealSystem.shared.datagramSocket(AF_UNIX)
+            #expect(RealSystem.shared.bind(stale, to: address) == 0)
+            #expect(throws: SystemError.self) { try DatagramSocket(address: address, on: loop) { _, _, _ in } }
+            close(stale)
+            let server = try DatagramSocket(address: address, on: loop) { log.receive($1, $2) }
+            let clients = [
+                try DatagramSocket(peer: address, on: loop), try DatagramSocket(address: .unnamed, on: loop),
+            ]
+            clients[0].send("connected")
+            clients[1].send("not connected", to: address)
+            simulation.settle { log.texts.count == 2 }
+            #expect(log.texts == ["connected", "not connected"])
+            #expect(log.headers.allSatisfy { $0.sender.path == "" })
+            for socket in clients + [server] { socket.close() }
+        }
+    }
+
+    @Test("a datagram longer than the limit says so, with its length, and the next one is whole")
+    func truncation() throws {
+        try withSimulation { simulation in
+            let (loop, log) = (simulation.loop, DatagramLog())
+            var options = DatagramSocket.Options()
+            options.maximumSize = 4
+            let server = try DatagramSocket(address: Self.anyPort(), on: loop, options: options) { log.receive($1, $2) }
+            let client = try DatagramSocket(peer: server.address, on: loop) { _, _, _ in }
+            for text in ["truncated", "four", "5"] { client.send(text) }
+            simulation.settle { log.texts.count == 3 }
+            #expect(log.texts == ["trun", "four", "5"])
+            #expect(log.headers.map(\.length) == [9, 4, 1])
+            #expect(log.headers.map(\.isTruncated) == [true, false, false])
+            for socket in [server, client] { socket.close() }
+        }
+    }
+
+    @Test("a datagram that is too long is an error, and those around it are sent")
+    func tooLong() throws {
+        try withSimulation { simulation in
+            let (loop, log, errors) = (simulation.loop, DatagramLog(), DatagramLog())
+            let server = try DatagramSocket(address: Self.anyPort(), on: loop) { log.receive($1, $2) }
+            let client = try DatagramSocket(address: Self.anyPort(), on: loop) { _, _, _ in }
+            errors.note(errorsOf: client)
+            client.sendTogether {
+                client.send("before", to: server.address)
+                client.send([UInt8](repeating: 0, count: 65_508), to: server.address)
+                client.send("after", to: server.address)
+            }
+            simulation.settle { log.texts.count == 2 }
+            #expect(log.texts == ["before", "after"])
+            #expect(errors.errors == ["\(server.address) \(EMSGSIZE)"])
+            for socket in [server, client] { socket.close() }
+        }
+    }
+
+    @Test("a refusal names the peer, connected or not, and the socket goes on", arguments: [false, true])
+    func refusals(isConnected: Bool) throws {
+        try withSimulation { simulation in
+            let (loop, log, errors) = (simulation.loop, DatagramLog(), DatagramLog())
+            let gone = try DatagramSocket(address: Self.anyPort(), on: loop) { _, _, _ in }
+            let address = gone.address
+            gone.close()
+            let server = try DatagramSocket(address: Self.anyPort(), on: loop) { log.receive($1, $2) }
+            let client = try DatagramSocket(
+                address: Self.anyPort(), peer: isConnected ? address : nil, on: loop
+            ) { _, _, _ in }
+            errors.note(errorsOf: client)
+            client.send("refused", to: isConnected ? nil : address)
+            simulation.settle { !errors.errors.isEmpty }
+            #expect(errors.errors == ["\(address) \(ECONNREFUSED)"])
+            // The second refusal meets a datagram that is on its way to somebody else.
+            client.send("refused", to: isConnected ? nil : address)
+            usleep(1_000)
+            client.send("hello", to: server.address)
+            simulation.settle { log.texts == ["hello"] && errors.errors.count == 2 }
+            for socket in [server, client] { socket.close() }
+        }
+    }
+
+    @Test("a full queue refuses, and the drain handler tells when there is room; nothing is lost")
+    func backPressure() throws {
+        try withSimulation { simulation in
+            let (loop, log) = (simulation.loop, DatagramLog())
+            let address = try Endpoint(path: "@rlk-datagrams-full-\(getpid())")
+            let server = try DatagramSocket(address: address, on: loop) { log.receive($1, $2) }
+            server.pauseReceiving()
+            for isConnected in [true, false] {
+                var options = DatagramSocket.Options()
+                options.maximumOutput = 1_000
+                log.texts = []
+                let client =
+                    try isConnected
+                    ? DatagramSocket(peer: address, on: loop, options: options) { _, _, _ in }
+                    : DatagramSocket(address: .unnamed, on: loop, options: options) { _, _, _ in }
+                var drains = 0
+                client.drainHandler = { _ in drains += 1 }
+                var accepted = 0
+                while client.send("\(accepted)", to: isConnected ? nil : address) { accepted += 1 }
+                #expect(accepted > 10 && client.pendingOutput > 0 && client.pendingOutput <= 1_000)
+                simulation.advance(by: .milliseconds(50))
+                #expect(log.texts.isEmpty && drains == 0)
+                server.resumeReceiving()
+                for _ in 0..<100 where log.texts.count < accepted { simulation.advance(by: .milliseconds(5)) }
+                #expect(log.texts == (0..<accepted).map { "\($0)" } && drains == 1)
+                server.pauseReceiving()
+                client.close()
+            }
+            server.close()
+        }
+    }
+
+    @Test("a paused handler loses nothing of its batch, and a mode that does not run waits")
+    func pauses() throws {
+        try withSimulation { simulation in
+            let (loop, log) = (simulation.loop, DatagramLog())
+            let server = try DatagramSocket(address: Self.anyPort(), on: loop, modes: .tracking) {
+                socket, bytes, header in
+                log.receive(bytes, header)
+                if log.texts.count == 3 { socket.pauseReceiving() }
+            }
+            let client = try DatagramSocket(peer: server.address, on: loop) { _, _, _ in }
+            client.sendTogether { for number in 0..<10 { client.send("\(number)") } }
+            simulation.advance(by: .milliseconds(1))
+            #expect(log.texts.isEmpty)
+            #expect(
+                eventually {
+                    loop.run(in: .tracking, until: loop.now)
+                    return log.texts.count >= 3
+                })
+            #expect(log.texts.count == 3)
+            server.resumeReceiving()
+            simulation.advance(by: .milliseconds(1))
+            #expect(log.texts.count == 3)
+            loop.run(in: .tracking, until: loop.now)
+            #expect(log.texts == (0..<10).map { "\($0)" })
+            server.resumeReceiving()
+            for socket in [server, client] { socket.close() }
+        }
+    }
+
+    @Test("a pass receives no more than the budget")
+    func budget() throws {
+        try withSimulation { simulation in
+            let (loop, log) = (simulation.loop, DatagramLog())
+            var options = DatagramSocket.Options()
+            options.budget = 20
+            let server = try DatagramSocket(address: Self.anyPort(), on: loop, options: options) { log.receive($1, $2) }
+            let client = try DatagramSocket(peer: server.address, on: loop) { _, _, _ in }
+            for number in 0..<50 { client.send("\(number)") }
+            var turns: [Int] = []
+            while log.texts.count < 50, turns.count < 10_000 {
+                let before = log.texts.count
+                _ = loop.run(mode: .default, before: loop.now)
+                if log.texts.count > before { turns.append(log.texts.count - before) }
+            }
+            #expect(turns.allSatisfy { $0 <= 20 } && log.texts == (0..<50).map { "\($0)" })
+            for socket in [server, client] { socket.close() }
+        }
+    }
+
+    @Test("a socket that is closed by its handler, or by the end of its loop, drops the rest")
+    func closing() throws {
+        let log = DatagramLog()
+        try withSimulation { simulation in
+            let loop = simulation.loop
+            let server = try DatagramSocket(address: Self.anyPort(), on: loop) { socket, bytes, header in
+                socket.close()
+                log.receive(bytes, header)
+            }
+            let client = try DatagramSocket(peer: server.address, on: loop) { _, _, _ in }
+            client.sendTogether { for number in 0..<5 { client.send("\(number)") } }
+            simulation.settle { !server.isOpen }
+            #expect(log.texts == ["0"] && !server.send("late"))
+            #expect(throws: SystemError.self) { try server.connect(to: client.address) }
+        }
+    }
+
+    @Test("a descriptor of a stream is not adopted, one with datagrams is")
+    func adopting() throws {
+        try withSimulation { simulation in
+            let (loop, log) = (simulation.loop, DatagramLog())
+            let (one, other) = makeSockets()
+            #expect(throws: SystemError.self) { try DatagramSocket(adopting: one, on: loop) { _, _, _ in } }
+            for descriptor in [one, other] { close(descriptor) }
+            let descriptor = RealSystem.shared.datagramSocket(AF_INET)
+            #expect(RealSystem.shared.bind(descriptor, to: try Self.anyPort()) == 0)
+            let server = try DatagramSocket(adopting: descriptor, on: loop) { log.receive($1, $2) }
+            let client = try DatagramSocket(peer: server.address, on: loop) { _, _, _ in }
+            client.send("hello")
+            simulation.settle { log.texts == ["hello"] }
+            for socket in [server, client] { socket.close() }
+        }
+    }
+
+    @Test("the members of a group receive what is sent to it, until they leave", arguments: [false, true])
+    func groups(isSix: Bool) throws {
+        try withSimulation { simulation in
+            let loop = simulation.loop
+            let logs = [DatagramLog(), DatagramLog()]
+            var options = DatagramSocket.Options()
+            options.reusesAddress = true
+            let group = try isSix ? Endpoint("ff02::1234", port: 0) : Endpoint("239.1.2.3", port: 0)
+            var address = try isSix ? Endpoint("::", port: 0) : Endpoint("0.0.0.0", port: 0)
+            var members: [DatagramSocket] = []
+            for log in logs {
+                let member = try DatagramSocket(address: address, on: loop, options: options) { log.receive($1, $2) }
+                address = member.address
+                try member.join(group, at: "lo")
+                members.append(member)
+            }
+            #expect(throws: SystemError.self) { try members[0].join(group, at: "lo") }
+            #expect(throws: SystemError.self) { try members[0].join(group, at: "nowhere") }
+            #expect(throws: SystemError.self) { try members[0].join(try Self.anyPort()) }
+            // Linux sends no groups of IPv6 over the loopback interface.
+            guard !isSix else {
+                for member in members {
+                    try member.leave(group, at: "lo")
+                    member.close()
+                }
+                return
+            }
+            let sender = try DatagramSocket(address: Self.anyPort(), on: loop, options: options) { _, _, _ in }
+            sender.send("both", to: group.with(port: address.port!))
+            simulation.settle { logs.allSatisfy { $0.texts == ["both"] } }
+            try members[0].leave(group, at: "lo")
+            #expect(throws: SystemError.self) { try members[0].leave(group, at: "lo") }
+            for socket in members + [sender] { socket.close() }
+        }
+    }
+}
