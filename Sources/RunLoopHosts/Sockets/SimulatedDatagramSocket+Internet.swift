@@ -11,6 +11,7 @@ extension SimulatedDatagramSocket {
         guard address.family == family else {
             return failure(family == AF_INET6 && address.family == AF_INET ? EINVAL : EAFNOSUPPORT)
         }
+        if isBound && family == AF_INET6 { return failure(EINVAL) }
         if !address.isMulticast, let reason = table.reason(against: address) { return failure(reason) }
         guard !isBound else { return failure(EINVAL) }
         return bindToPort(of: address) ? 0 : failure(EADDRINUSE)
@@ -71,7 +72,7 @@ extension SimulatedDatagramSocket {
         guard let target = target(address) else { return -1 }
         guard !target.isBroadcast || option(SOL_SOCKET, SO_BROADCAST) == 1 else { return failure(EACCES) }
         guard let source = source(for: target) else { return failure(ENETUNREACH) }
-        guard bytes.count <= mostBytes else { return failure(EMSGSIZE) }
+        guard bytes.count <= mostBytes else { return tooLong(for: target) }
         if let reason = reasonAgainstSending() { return failure(reason) }
         let bytes = Array(bytes)
         if target.isMulticast || target.isBroadcast {
@@ -80,7 +81,7 @@ extension SimulatedDatagramSocket {
         }
         let path = NetworkPath(from: table, to: table.table(at: target)!)
         guard !refusesFragments || network.fitsInPacket(bytes.count, to: target, on: path) else {
-            return failure(EMSGSIZE)
+            return tooLong(for: target)
         }
         network.carry(bytes.count, to: target, on: path) { [weak self, network] in
             guard let other = path.to as? SocketTable else { return }
@@ -90,6 +91,13 @@ extension SimulatedDatagramSocket {
             network.carry(0, to: source, on: path.back) { [weak self] in self?.wasRefused(by: target) }
         }
         return bytes.count
+    }
+
+    private func tooLong(for target: Endpoint) -> Int {
+        // As on Linux, an IPv4 socket notes only the port that it is connected to.
+        let port = target.family == AF_INET ? peerAddress?.port ?? 0 : target.port!
+        note(QueuedError(errno: EMSGSIZE, peer: target.with(port: port), isLocal: true))
+        return failure(EMSGSIZE)
     }
 
     /// Sends to a group, or to all hosts. Nobody refuses that.
@@ -116,7 +124,7 @@ extension SimulatedDatagramSocket {
     }
 
     private func accept(_ bytes: [UInt8], from source: Endpoint) {
-        accept(Arrival(bytes: bytes, sender: source.mapped(for: family), origin: nil))
+        accept(Arrival(bytes, from: source.mapped(for: family)))
     }
 
     /// A simulated machine has one network, whatever the name of the interface.

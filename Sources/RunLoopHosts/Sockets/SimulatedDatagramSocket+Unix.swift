@@ -69,7 +69,7 @@ extension SimulatedDatagramSocket {
             }
         }
         guard !other.isFull(for: self) else { return failure(EAGAIN) }
-        other.add(Arrival(bytes: Array(bytes), sender: localAddress, origin: self))
+        other.add(Arrival(Array(bytes), from: localAddress, self))
         tell()
         return bytes.count
     }

@@ -13,10 +13,16 @@ final class SimulatedDatagramSocket: OpenDescription, DatagramCalls, BoundSocket
     /// A datagram that was not received yet.
     struct Arrival {
         let bytes: [UInt8]
-        let sender: Endpoint
+        /// The sender's address when it has sent; of a Unix socket one sees the present name.
+        private let source: Endpoint
         /// The sending Unix socket, in whose buffer the datagram counts.
         let origin: SimulatedDatagramSocket?
 
+        init(_ bytes: [UInt8], from source: Endpoint, _ origin: SimulatedDatagramSocket? = nil) {
+            (self.bytes, self.source, self.origin) = (bytes, source, origin)
+        }
+
+        var sender: Endpoint { origin?.localAddress ?? source }
         var charge: Int { bytes.count + SimulatedDatagramSocket.bookkeeping }
     }
 
@@ -212,14 +218,23 @@ final class SimulatedDatagramSocket: OpenDescription, DatagramCalls, BoundSocket
     /// Learns that the machine of a peer has refused a datagram.
     func wasRefused(by address: Endpoint) {
         guard isOpen, peerAddress.map({ $0.isSame(as: address) }) ?? queuesErrors else { return }
-        if queuesErrors { errors.append(QueuedError(errno: ECONNREFUSED, peer: address, isLocal: false)) }
+        note(QueuedError(errno: ECONNREFUSED, peer: address, isLocal: false))
         fail(ECONNREFUSED)
+    }
+
+    func note(_ error: QueuedError) {
+        guard queuesErrors else { return }
+        errors.append(error)
+        tell()
     }
 
     func takeQueuedError() -> QueuedError? {
         guard !errors.isEmpty else { return failure(EAGAIN) }
-        defer { fail(errors.first?.errno ?? 0) }
-        return errors.removeFirst()
+        let taken = errors.removeFirst()
+        // As on Linux, errors of the network are those of the next call as well.
+        if let next = errors.first, !next.isLocal { error = next.errno } else if !taken.isLocal { error = 0 }
+        tell()
+        return taken
     }
 
     // MARK: The end
