@@ -106,7 +106,7 @@ struct DNSForwarderTests {
         try withSimulation { simulation in
             let scene = try Scene(simulation)
             scene.client.ask(1, "a")
-            scene.advance(.seconds(100))
+            scene.advance(.milliseconds(100_500))
             scene.client.ask(2, "A")
             scene.advance(.seconds(1))
             #expect(scene.queries.text == "1" && scene.forwarder.hits == 1)

@@ -171,7 +171,7 @@ public final class DatagramSocket {
     private func serve(_ events: DescriptorEvents) {
         gatherings += 1
         if events.contains(.readable) && machine.wantsInput { receiveSome() }
-        if events.contains(.writable) && machine.isBlocked { machine.unblock() }
+        if events.contains(.writable) && machine.interest.contains(.writable) { machine.unblock() }
         gatherings -= 1
         flush()
     }
