@@ -14,7 +14,7 @@ import Testing
     }
 }
 
-/// A socket of the test, and what has come to it.
+/// A socket of the test, with its datagrams and errors.
 private final class Caller {
     let socket: DatagramSocket
     private(set) var numbers: [Int] = []

@@ -129,7 +129,7 @@ struct DNSForwarderTests {
             #expect(scene.client.answers.isEmpty)
             scene.advance(.milliseconds(5))
             #expect(scene.client.answers[1]?.last == 2)
-            // From now on the one that has answered is asked first.
+            // From now on the server that has answered is asked first.
             scene.client.ask(2, "b", tries: 1)
             scene.advance(.milliseconds(5))
             #expect(scene.client.answers[2]?.last == 2)
@@ -143,7 +143,7 @@ struct DNSForwarderTests {
         }
     }
 
-    @Test("without any server the client is told after all tries, and equal questions are asked once")
+    @Test("without any server the client learns it after all tries, and equal questions are asked once")
     func failure() throws {
         try withSimulation { simulation in
             let scene = try Scene(simulation)

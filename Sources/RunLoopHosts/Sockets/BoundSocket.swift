@@ -30,7 +30,7 @@ extension BoundSocket {
             || localAddress.hostText == other.localAddress.hostText
     }
 
-    /// Whether it receives what is sent to an address.
+    /// Whether an address is one of its own.
     func covers(_ address: Endpoint) -> Bool {
         if family != address.family { return family == AF_INET6 && !isSixOnly && localAddress.isWildcard }
         return family == AF_UNIX || localAddress.isWildcard || localAddress.hostText == address.hostText

@@ -18,7 +18,7 @@ struct DatagramQueue {
 
     var isEmpty: Bool { buffer == nil }
 
-    /// - Parameter peer: the receiver; an empty address for the one that the socket is connected to.
+    /// - Parameter peer: the receiver; an empty address stands for the connected peer.
     mutating func append(_ bytes: UnsafeRawBufferPointer, to peer: Endpoint) {
         let buffer = buffer ?? pool.take()
         self.buffer = buffer

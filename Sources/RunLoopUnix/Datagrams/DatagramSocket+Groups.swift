@@ -1,9 +1,9 @@
 extension DatagramSocket {
-    /// Receives what is sent to a multicast group, at the socket's port. On the loop's thread.
+    /// Receives the datagrams to a multicast group, at the socket's port. On the loop's thread.
     ///
     /// - Parameters:
     ///   - group: the address of the group; its port does not matter.
-    ///   - interface: the name of a network interface; `nil`, the default, for the system's choice.
+    ///   - interface: the name of a network interface; by default the system chooses one.
     /// - Throws: ``SystemError``, for example with `EINVAL` for an address of no group, `EADDRINUSE` for a group that it
     ///   has joined already, and `ENODEV` for an interface that is not there.
     public func join(_ group: Endpoint, at interface: String? = nil) throws(SystemError) {

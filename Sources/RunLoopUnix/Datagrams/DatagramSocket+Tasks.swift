@@ -58,7 +58,7 @@ extension DatagramSocket {
     ///
     /// - Parameters:
     ///   - bytes: its bytes; there may be none.
-    ///   - peer: the receiver; `nil`, the default, for the peer that the socket is connected to.
+    ///   - peer: the receiver; by default the peer that the socket is connected to.
     /// - Throws: ``SystemError`` if the system does not send it, for example with `EMSGSIZE`, and with `EBADF` on a
     ///   closed socket; `CancellationError`, which sends nothing; `RunLoop.WaitError` if the loop has ended.
     public nonisolated(nonsending) func send(_ bytes: [UInt8], to peer: Endpoint? = nil) async throws {

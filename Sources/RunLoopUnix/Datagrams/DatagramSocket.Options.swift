@@ -23,12 +23,12 @@ extension DatagramSocket {
         public var allowsFragments = true
         /// The number of hops that a datagram to a group may make; 1 unless set: it stays in the local network.
         public var multicastHops: Int32 = 1
-        /// Whether members of a group on this machine receive what it sends to the group.
+        /// Whether members of a group on this machine receive its datagrams to the group.
         public var multicastLoops = true
-        /// The bytes that the system keeps until they are received, with its own bookkeeping; `nil`, the default, for
-        /// the system's choice. More datagrams are lost without a report.
+        /// The bytes that the system keeps until they are received, with its own bookkeeping; by default the
+        /// system chooses. More datagrams are lost without a report.
         public var receiveBufferSize: Int32?
-        /// The bytes that the system keeps until they are sent; `nil`, the default, for the system's choice.
+        /// The bytes that the system keeps until they are sent; by default the system chooses.
         public var sendBufferSize: Int32?
         /// Whether to replace the path of a Unix socket on which no process answers. A file that is no socket is never
         /// replaced.

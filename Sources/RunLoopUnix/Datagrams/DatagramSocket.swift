@@ -9,8 +9,8 @@ public import RunLoopKit
 /// }
 /// ```
 ///
-/// A pass receives up to ``Options/budget`` datagrams, in batches of one system call. What the receive handler sends is
-/// sent in batches when the handler has had the datagrams of the pass; see ``sendTogether(_:)``. If the system does not
+/// A pass receives up to ``Options/budget`` datagrams, in batches of one system call. The datagrams that the receive
+/// handler sends go out in batches when it has had those of the pass; see ``sendTogether(_:)``. If the system does not
 /// accept a datagram at once, it waits in a bounded queue, and ``send(_:to:)-(Span<UInt8>,_)`` refuses more when the
 /// queue is full.
 ///
@@ -72,8 +72,8 @@ public final class DatagramSocket {
     /// - Parameters:
     ///   - address: the address at which it receives. With port 0 the system chooses a port; see ``address``. A Unix
     ///     socket that is ``Endpoint/unnamed`` gets no answers.
-    ///   - peer: the only peer; `nil`, the default, for a socket that receives from all. A Unix socket needs a peer that
-    ///     is there.
+    ///   - peer: the only peer; by default the socket receives from all. The peer of a Unix socket must be
+    ///     there.
     ///   - loop: the loop that serves it.
     ///   - modes: the modes in which it is served.
     ///   - options: its options.
@@ -267,7 +267,7 @@ public final class DatagramSocket {
     ///
     /// - Parameters:
     ///   - bytes: its bytes; there may be none.
-    ///   - peer: the receiver; `nil`, the default, for the peer that the socket is connected to.
+    ///   - peer: the receiver; by default the peer that the socket is connected to.
     /// - Returns: whether it was accepted. `false` if too many bytes wait already: the datagram is not sent, and the
     ///   drain handler is called when there is room. `false` also on a closed socket; `RunLoop.trace` tells once. An
     ///   accepted datagram that cannot be sent is reported to the error handler, for example with `EMSGSIZE`.

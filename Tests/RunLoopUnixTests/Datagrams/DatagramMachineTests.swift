@@ -70,7 +70,7 @@ struct DatagramMachineTests {
         #expect(machine.interest == [] && !machine.isIdle && !machine.wantsInput && !machine.drains(), "seed \(seed)")
     }
 
-    @Test("the queue gives back what was put in, in batches of any size", arguments: 0..<20)
+    @Test("the queue returns its datagrams in their order, in batches of any size", arguments: 0..<20)
     func queue(round: UInt64) throws {
         let seed = UInt64.random(in: 0...UInt64(UInt32.max)) << 8 | round
         var random = SeededGenerator(seed: seed)

@@ -43,7 +43,7 @@ struct DatagramSocketTests {
         return log.texts
     }
 
-    @Test("datagrams come and go on IPv4, IPv6, a path, and an abstract name")
+    @Test("datagrams are sent and received on IPv4, IPv6, a path, and an abstract name")
     func families() throws {
         try withSimulation { simulation in
             let path = "/tmp/rlk-datagrams-\(getpid())"
@@ -117,13 +117,14 @@ struct DatagramSocketTests {
         }
     }
 
-    @Test("a refusal names the peer, connected or not, and the socket goes on", arguments: [false, true])
+    @Test("a refusal names the peer, connected or not, and the socket continues", arguments: [false, true])
     func refusals(isConnected: Bool) throws {
         try withSimulation { simulation in
             let (loop, log, errors) = (simulation.loop, DatagramLog(), DatagramLog())
-            let gone = try DatagramSocket(address: Self.anyPort(), on: loop) { _, _, _ in }
-            let address = gone.address
-            gone.close()
+            // A socket that receives from itself alone keeps its port, and the system refuses all others.
+            let refuser = try DatagramSocket(address: Self.anyPort(), on: loop) { _, _, _ in }
+            let address = refuser.address
+            try refuser.connect(to: address)
             let server = try DatagramSocket(address: Self.anyPort(), on: loop) { log.receive($1, $2) }
             let client = try DatagramSocket(
                 address: Self.anyPort(), peer: isConnected ? address : nil, on: loop
@@ -137,7 +138,7 @@ struct DatagramSocketTests {
             usleep(1_000)
             client.send("hello", to: server.address)
             simulation.settle { log.texts == ["hello"] && errors.errors.count == 2 }
-            for socket in [server, client] { socket.close() }
+            for socket in [server, client, refuser] { socket.close() }
         }
     }
 
@@ -225,8 +226,10 @@ struct DatagramSocketTests {
     @Test("a socket that is closed by its handler, or by the end of its loop, drops the rest")
     func closing() throws {
         let log = DatagramLog()
+        var left: DatagramSocket?
         try withSimulation { simulation in
             let loop = simulation.loop
+            left = try DatagramSocket(address: Self.anyPort(), on: loop) { _, _, _ in }
             let server = try DatagramSocket(address: Self.anyPort(), on: loop) { socket, bytes, header in
                 socket.close()
                 log.receive(bytes, header)
@@ -236,7 +239,9 @@ struct DatagramSocketTests {
             simulation.settle { !server.isOpen }
             #expect(log.texts == ["0"] && !server.send("late"))
             #expect(throws: SystemError.self) { try server.connect(to: client.address) }
+            #expect(left?.isOpen == true)
         }
+        #expect(left?.isOpen == false && left?.hasLostLoop == true)
     }
 
     @Test("a descriptor of a stream is not adopted, one with datagrams is")
@@ -256,7 +261,7 @@ struct DatagramSocketTests {
         }
     }
 
-    @Test("the members of a group receive what is sent to it, until they leave", arguments: [false, true])
+    @Test("the members of a group receive its datagrams, until they leave", arguments: [false, true])
     func groups(isSix: Bool) throws {
         try withSimulation { simulation in
             let loop = simulation.loop
