@@ -217,7 +217,7 @@ final class SimulatedDatagramSocket: OpenDescription, DatagramCalls, BoundSocket
 
     /// Learns that the machine of a peer has refused a datagram.
     func wasRefused(by address: Endpoint) {
-        guard isOpen, peerAddress.map({ $0.isSame(as: address) }) ?? queuesErrors else { return }
+        guard isOpen, peerAddress.map({ $0 == address }) ?? queuesErrors else { return }
         note(QueuedError(errno: ECONNREFUSED, peer: address, isLocal: false))
         fail(ECONNREFUSED)
     }
@@ -276,6 +276,4 @@ extension Endpoint {
     static func any(of family: Int32) -> Endpoint {
         family == AF_UNIX ? .unnamed : try! Endpoint(family == AF_INET6 ? "::" : "0.0.0.0", port: 0)
     }
-
-    func isSame(as other: Endpoint) -> Bool { description == other.description }
 }

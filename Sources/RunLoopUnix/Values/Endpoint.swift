@@ -4,8 +4,9 @@ internal import RunLoopKit
 
 /// The address of a socket: an IPv4 or IPv6 address with a port, or the path of a Unix socket.
 ///
-/// A host name is not an address; ``HostResolver`` finds the addresses of a name without blocking the loop.
-public struct Endpoint: Sendable, CustomStringConvertible {
+/// A host name is not an address; ``HostResolver`` finds the addresses of a name without blocking the loop. Two endpoints
+/// are equal if the system cannot tell them apart: to it an IPv4 address is another one than its form for IPv6 sockets.
+public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
     private var storage = sockaddr_storage()
     private(set) var length: socklen_t = 0
 
@@ -92,6 +93,21 @@ public struct Endpoint: Sendable, CustomStringConvertible {
     /// Completes an address whose bytes a system call has written; a call that writes none has met an unnamed socket.
     mutating func wasFilled(to length: socklen_t) {
         if length == 0 { self = .unnamed } else { self.length = length }
+    }
+
+    /// The bytes that make the difference between addresses.
+    private func withIdentity<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        // The rest of an IPv4 address only fills it up.
+        let rest = family == AF_INET ? MemoryLayout<sockaddr_in>.offset(of: \.sin_zero)! : Int(length)
+        return withUnsafeBytes(of: storage) { body(UnsafeRawBufferPointer(rebasing: $0.prefix(rest))) }
+    }
+
+    public static func == (one: Endpoint, other: Endpoint) -> Bool {
+        one.withIdentity { bytes in other.withIdentity { bytes.elementsEqual($0) } }
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        withIdentity { hasher.combine(bytes: $0) }
     }
 
     /// The same IPv4 or IPv6 address with another port; any other address unchanged.
