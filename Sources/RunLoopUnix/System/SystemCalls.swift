@@ -53,7 +53,7 @@ package protocol SystemCalls: AnyObject, Sendable {
     func receive(_ descriptor: Int32, into slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int
     /// Sends the datagram of each slot, up to the first that fails.
     func send(_ descriptor: Int32, _ slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int
-    /// Takes the oldest error from the queue of a UDP socket, which ``RunLoopUnix/DatagramSocket`` asks the system to keep.
+    /// Takes the oldest error from the queue of a UDP socket that has one (`IP_RECVERR`).
     func takeQueuedError(_ descriptor: Int32) -> QueuedError?
     /// Joins or leaves a multicast group.
     func changeMembership(_ descriptor: Int32, joins: Bool, group: Endpoint, interface: String?) -> Int32
