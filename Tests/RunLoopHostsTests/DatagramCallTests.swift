@@ -206,12 +206,12 @@ struct DatagramCallTests {
             for _ in 0..<Self.callsPerRound {
                 let isSame: Bool
                 let index = open.randomElement(using: &random)
-                switch (Int.random(in: 0..<16, using: &random), index) {
+                switch (Int.random(in: 0..<17, using: &random), index) {
                 case (0, _), (_, nil):
                     guard open.count < 5 else { continue }
                     open.append(benches[0].sockets.count)
                     isSame = both("open") { $0.open(family) }
-                case (1, let index?):
+                case (1, let index?), (16, let index?):
                     let place = place(family, open, &random, binds: true)
                     isSame = both("bind \(index) to \(place)") { $0.bind(index, to: place, family) }
                 case (2, let index?):
@@ -223,7 +223,10 @@ struct DatagramCallTests {
                 case (3..<8, let index?):
                     guard unread < 40 else { continue }
                     let place = Bool.random(using: &random) ? nil : place(family, open, &random)
-                    let most = refusable.contains(index) && family != AF_UNIX ? 1 : 3
+                    // The queue of a Unix socket has room for eleven.
+                    let most =
+                        family == AF_UNIX
+                        ? [3, 3, 14].randomElement(using: &random)! : refusable.contains(index) ? 1 : 3
                     let counts = (0..<Int.random(in: 1...most, using: &random)).map { _ in
                         Int.random(in: 0..<100, using: &random)
                     }
@@ -274,7 +277,9 @@ struct DatagramCallTests {
         let index = open.randomElement(using: &random)!
         let number = Int.random(in: 0..<3, using: &random)
         guard family != AF_UNIX else {
-            return [.path(number), .path(number), .abstract(number), .file].randomElement(using: &random)!
+            let new: [DatagramPlace] = [.path(number), .path(number), .abstract(number), .file]
+            let isNew = binds || Int.random(in: 0..<4, using: &random) == 0
+            return isNew ? new.randomElement(using: &random)! : .socket(index)
         }
         if binds { return [.any, .loopback, .loopback, .foreign, .socket(index)].randomElement(using: &random)! }
         return [.socket(index), .socket(index), .socket(index), .refuser].randomElement(using: &random)!
