@@ -5,8 +5,9 @@ final class DatagramArea {
     private var memory: UnsafeMutableRawPointer
     private var capacity: Int
     private let slots = UnsafeMutableBufferPointer<DatagramSlot>.allocate(capacity: DatagramSlot.mostPerCall)
-    /// The received datagrams that were not passed on yet.
-    private var rest = 0..<0
+    /// The first received datagram that was not passed on yet, and the end of them.
+    private var first = 0
+    private var end = 0
 
     init(room: Int) {
         capacity = room
@@ -29,7 +30,7 @@ final class DatagramArea {
         for index in slots.indices {
             slots[index].bytes = UnsafeMutableRawBufferPointer(start: memory + index * capacity, count: room)
         }
-        rest = 0..<0
+        (first, end) = (0, 0)
     }
 
     /// Receives up to so many datagrams.
@@ -38,14 +39,18 @@ final class DatagramArea {
     func receive(atMost count: Int, from descriptor: Int32, _ system: any SystemCalls) -> Int {
         let count = min(count, slots.count)
         let received = system.receive(descriptor, into: UnsafeMutableBufferPointer(rebasing: slots[..<count]))
-        rest = 0..<max(0, received)
+        (first, end) = (0, max(0, received))
         return received
     }
 
-    var isEmpty: Bool { rest.isEmpty }
+    var isEmpty: Bool { first == end }
 
     /// The next datagram, whose bytes are valid until the next batch.
-    func next() -> DatagramSlot? { rest.popFirst().map { slots[$0] } }
+    func next() -> DatagramSlot? {
+        guard first < end else { return nil }
+        defer { first += 1 }
+        return slots[first]
+    }
 }
 
 /// The memory that the datagram sockets of a loop share: a socket holds an area only while it has datagrams that were
