@@ -162,6 +162,36 @@ struct SocketCallTests {
         }
     }
 
+    @Test("a removed path leads to nothing, and bound again to the new listener alone")
+    func removedPath() throws {
+        let directory = TemporaryDirectory()
+        try withSimulation { simulation in
+            let network = SimulatedNetwork(simulation)
+            let both: [any SystemCalls] = [RealSystem.shared, network.system]
+            for (system, path) in zip(both, [directory.path + "/s", "/s"]) {
+                let address = try Endpoint(path: path)
+                func listen() -> Int32 {
+                    let listener = system.socket(AF_UNIX)
+                    #expect(system.bind(listener, to: address) == 0 && system.listen(listener, backlog: 20) == 0)
+                    return listener
+                }
+                let old = listen()
+                #expect(system.removeFile(at: path) == 0)
+                let early = system.socket(AF_UNIX)
+                #expect(system.connect(early, to: address) < 0 && errno == ENOENT)
+                let new = listen()
+                let clients = (0..<10).map { _ in system.socket(AF_UNIX) }
+                for client in clients { #expect(system.connect(client, to: address) == 0) }
+                simulation.advance(by: .milliseconds(1))
+                var peer = Endpoint.unnamed
+                #expect(system.accept(old, peer: &peer) < 0 && errno == EAGAIN)
+                let accepted = clients.map { _ in system.accept(new, peer: &peer) }
+                #expect(accepted.allSatisfy { $0 >= 0 })
+                for descriptor in [old, new, early] + clients + accepted { system.close(descriptor) }
+            }
+        }
+    }
+
     @Test("descriptors of the real system can be used beside those of a simulated process")
     func descriptorsOfTheSystem() throws {
         try withSimulation { simulation in

@@ -61,7 +61,7 @@ extension Process {
     func rename(_ path: String, to newPath: String) -> Int32 { disk.rename(absolute(path), to: absolute(newPath)) }
 
     func removeFile(at path: String) -> Int32 {
-        machine.sockets.files.removeValue(forKey: path) == nil ? disk.remove(absolute(path)) : 0
+        machine.sockets.removePath(path) ? 0 : disk.remove(absolute(path))
     }
 
     func syncDirectory(_ path: String) -> Int32 { disk.syncDirectory(absolute(path)) }

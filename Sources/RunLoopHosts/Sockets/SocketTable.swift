@@ -8,7 +8,7 @@ final class SocketTable: NetworkNode {
     /// The bound sockets, by place; several at one place if all of them allow it.
     private var bound: [Place: [any BoundSocket]] = [:]
     /// The paths at which sockets were bound: a path stays when its socket is closed.
-    var files: [String: SocketFile] = [:]
+    private(set) var files: [String: SocketFile] = [:]
     private var nextFile: UInt64 = 1
     private var nextPort: UInt16 = 49_152
 
@@ -76,6 +76,15 @@ final class SocketTable: NetworkNode {
         bound[place]?.removeAll { $0 === socket }
         // A name in the abstract namespace is no file.
         if case .path(let path) = place, path.hasPrefix("@") { files[path] = nil }
+    }
+
+    /// Removes a path: its socket stays open, and nobody finds it there any more.
+    ///
+    /// - Returns: `false` if no socket was bound there.
+    func removePath(_ path: String) -> Bool {
+        guard !path.hasPrefix("@"), files.removeValue(forKey: path) != nil else { return false }
+        bound[.path(path)] = nil
+        return true
     }
 
     func choosePort(forDatagrams isDatagram: Bool = false) -> UInt16 {
