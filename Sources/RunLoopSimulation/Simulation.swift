@@ -98,6 +98,8 @@ public final class Simulation: Sendable {
     /// The worlds of hosts, in the order in which they were made.
     private let otherWorlds = Locked<[SimulatedWorld]>([])
     private let failures = Locked<[HostFailure]>([])
+    /// Waits of others than threads: of jobs for a thread that runs them.
+    let furtherWaits = Locked<[@Sendable () -> [Wait]]>([])
 
     /// Whether Swift's default executor and the main actor are parts of the simulation, and its threads' calls to the C
     /// library are answered by it. On a thread of the simulation.
@@ -122,7 +124,7 @@ public final class Simulation: Sendable {
     ///
     /// - Parameter waits: called while all threads rest.
     package func addWaits(_ waits: @escaping @Sendable () -> [Wait]) {
-        timeline.furtherWaits.withLock { $0.append(waits) }
+        furtherWaits.withLock { $0.append(waits) }
     }
 
     /// Has reports say where in the program a thread waits for a signal.

@@ -76,7 +76,7 @@ extension Simulation {
             case .signal(of: let what): items + [wait(for: "\(what)\(stand.thread.blockedPlace)", isOfTask: true)]
             case .none, .until, .calm, .ended: items
             }
-        } + timeline.furtherWaits.withLock(\.self).flatMap { $0() }
+        } + furtherWaits.withLock(\.self).flatMap { $0() }
     }
 
     /// The next event, if any.

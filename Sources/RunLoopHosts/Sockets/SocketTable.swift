@@ -107,38 +107,16 @@ final class SocketTable: NetworkNode {
 
     /// The socket that receives a connection to an address. Among several, chance decides.
     func listener(at address: Endpoint) -> SimulatedSocket? {
-        let listening = sockets(at: address, SimulatedSocket.self).filter { $0.isListening }
+        let listening = sockets(at: address, SimulatedSocket.self, isDatagram: false).filter { $0.isListening }
         guard listening.count > 1 else { return listening.first }
         return listening[
             network.chance.outcome(on: name, "chooses a listener", usual: 0, in: 0...(listening.count - 1))]
     }
 
-    private func sockets<Socket: BoundSocket>(at address: Endpoint, _ kind: Socket.Type) -> [Socket] {
-        let place = Place(address, isDatagram: kind == SimulatedDatagramSocket.self)
+    /// The bound sockets that receive what is sent to an address.
+    func sockets<Socket: BoundSocket>(at address: Endpoint, _ kind: Socket.Type, isDatagram: Bool) -> [Socket] {
+        let place = Place(address, isDatagram: isDatagram)
         return place.flatMap { bound[$0] }?.compactMap { $0 as? Socket }.filter { $0.covers(address) } ?? []
-    }
-
-    /// The socket of a path.
-    func datagramSocket(at path: Endpoint) -> SimulatedDatagramSocket? {
-        sockets(at: path, SimulatedDatagramSocket.self).first
-    }
-
-    /// The socket that receives a datagram: as on Linux one that is connected to the sender, or else one of just this
-    /// address, and among equal ones the last to be bound. Among those that share a port, chance decides.
-    func datagramSocket(at address: Endpoint, from sender: Endpoint) -> SimulatedDatagramSocket? {
-        let ranked = sockets(at: address, SimulatedDatagramSocket.self).map { ($0, $0.rank(for: sender)) }
-        guard let best = ranked.map(\.1).max(), best >= 0 else { return nil }
-        let receivers = ranked.filter { $0.1 == best }.map(\.0)
-        guard receivers.count > 1, receivers.allSatisfy({ $0.reusesPort }) else { return receivers.last }
-        return receivers[
-            network.chance.outcome(on: name, "chooses a socket", usual: 0, in: 0...(receivers.count - 1))]
-    }
-
-    /// The sockets that receive what is sent to a group, or to all hosts.
-    func datagramSockets(at address: Endpoint) -> [SimulatedDatagramSocket] {
-        sockets(at: address, SimulatedDatagramSocket.self).filter {
-            address.isBroadcast || $0.groups.contains(address.hostText)
-        }
     }
 
     /// The reason why a connection to a path of no socket fails.
@@ -146,13 +124,5 @@ final class SocketTable: NetworkNode {
         if let socket = bound[.path(path)]?.first, socket.isDatagram != isDatagram { return EPROTOTYPE }
         guard files[path] == nil, !path.hasPrefix("@") else { return nil }
         return disk.reason(againstUseOf: Directories.absolute(path, from: "/")) ?? ECONNREFUSED
-    }
-}
-
-extension SimulatedDatagramSocket {
-    /// How well it suits a datagram; negative if it does not receive it.
-    fileprivate func rank(for sender: Endpoint) -> Int {
-        if let peerAddress, peerAddress != sender { return -1 }
-        return (peerAddress == nil ? 0 : 4) + (localAddress.isWildcard ? 0 : 2) + (family == sender.family ? 1 : 0)
     }
 }

@@ -33,8 +33,6 @@ final class Timeline: Sendable {
     let schedule: Schedule?
     /// Events that may be chosen to happen between two handlers.
     let occasions = Locked<[Occasion]>([])
-    /// Waits of others than threads: of jobs for a thread that runs them.
-    let furtherWaits = Locked<[@Sendable () -> [Simulation.Wait]]>([])
     /// The lateness of the latest fire so far, and its item, over the loops whose events are recorded.
     let latestFire = Locked<(lateness: Duration, item: String)?>(nil)
 
