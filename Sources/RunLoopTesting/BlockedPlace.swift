@@ -13,7 +13,9 @@ enum BlockedPlace {
         let (name, backtrace) = (Task.name, try? Backtrace.capture(limit: 32, images: images))
         return {
             let function = backtrace?.symbolicated(with: images).flatMap { backtrace in
-                backtrace.frames.lazy.filter { !$0.isSwiftThunk }.compactMap(\.symbol).first(where: isOfProgram)
+                // This library's own functions and thunks come first, down to the function of C that it replaces.
+                backtrace.frames.lazy.filter { !$0.isSwiftThunk }.compactMap(\.symbol)
+                    .drop { $0.rawName.hasPrefix("$s") }.first(where: isOfProgram)
             }
             let words = [name.map { "the task \(quoted($0))" }, function.map(describe)].compactMap(\.self)
             return words.isEmpty ? nil : words.joined(separator: ", in ")

@@ -11,8 +11,12 @@ import Testing
 
 private typealias RunLoop = RunLoopKit.RunLoop
 
+/// Something follows the wait, so that the frame of the function stays on the stack in a release build.
 @inline(never)
-private func waitInFunction(for semaphore: DispatchSemaphore) { semaphore.wait() }
+private func waitInFunction(for semaphore: DispatchSemaphore, then log: Log<String>) {
+    semaphore.wait()
+    log("never")
+}
 
 @Suite("A default executor with several threads")
 struct PoolTests {
@@ -77,8 +81,7 @@ struct PoolTests {
             let semaphore = DispatchSemaphore(value: 0)
             for number in 1...2 {
                 Task(name: "reader \(number)") {
-                    waitInFunction(for: semaphore)
-                    log("never")
+                    waitInFunction(for: semaphore, then: log)
                 }
             }
             Task(name: "writer") { for _ in 1...2 { semaphore.signal() } }
@@ -91,7 +94,7 @@ struct PoolTests {
                 let words = "\(waits[number])"
                 #expect(words.contains("default executor \(number + 1) has waited since 0.000000000 for a semaphore"))
                 #expect(words.contains("in the task \"reader \(number + 1)\""))
-                #expect(words.contains("waitInFunction(for:)"))
+                #expect(words.contains("waitInFunction(for:then:)"))
             }
             #expect(
                 "\(waits[2])".hasSuffix(
