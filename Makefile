@@ -44,6 +44,8 @@ help:
 	@echo "make bench   RunLoopKit beside other event loops; QUICK=1 PEERS=… WORKLOADS=… REPETITIONS=…"
 	@echo "make docs    the reference of all products, to .build/docs    make docs-serve  shows it"
 	@echo "make beside-checks  programs beside SwiftNIO and async-http-client, and what a way between threads costs"
+	@echo "make others-checks  tests of swift-async-algorithms and swift-service-lifecycle, and SwiftNIO's idle handler, on"
+	@echo "             simulated hosts; RUNS=… SEED=…"
 	@echo "make check-api    compares the public interface with the folder API    make record-api  records it"
 	@echo "make check-costs  counts instructions, allocations and system calls   make record-costs  records them"
 	@echo "make bench-ttlstore  TTLStore beside redis-server; CPUS=0 has them share a processor; ROUNDS=…"
@@ -150,6 +152,11 @@ dependent-checks:
 .PHONY: beside-checks
 beside-checks:
 	Tests/beside-checks
+
+# Code of other packages on simulated hosts: the same bytes in each of RUNS processes.
+.PHONY: others-checks
+others-checks:
+	Tests/others-checks
 
 # The tests of the programs; every example runs to its end; HelloTimer is as light as promised.
 .PHONY: examples

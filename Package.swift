@@ -71,7 +71,7 @@ let package = Package(
         .target(name: "CInterposition", dependencies: ["CShims"]),
         .target(
             name: "RunLoopTesting",
-            dependencies: ["CInterposition", "RunLoopCore", "RunLoopSimulation", "RunLoopExploration"],
+            dependencies: ["CInterposition", "CShims", "RunLoopCore", "RunLoopSimulation", "RunLoopExploration"],
             swiftSettings: strict),
 
         // Beside it, for those who use these packages: nobody else depends on them.

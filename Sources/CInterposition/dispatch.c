@@ -29,7 +29,7 @@ static dispatch_time_t real_date(dispatch_time_t when) {
     // Two below zero is the present of the wall clock.
     int64_t date = when & wall ? -(int64_t)when : (int64_t)(when & ~boot);
     int64_t delta = when == forever - 1 ? 0 : date - rlk_simulated_calls.time(clock);
-    const unsigned *flag = rlk_set_simulated(0);
+    unsigned *flag = rlk_set_simulated(0);
     dispatch_time_t result = when & wall ? dispatch_walltime(0, delta) : dispatch_time(0, delta);
     rlk_set_simulated(flag);
     return result;
@@ -37,7 +37,7 @@ static dispatch_time_t real_date(dispatch_time_t when) {
 
 #define ON_REAL_TIME(call)                                                                                                     \
     do {                                                                                                                       \
-        const unsigned *flag = rlk_set_simulated(0);                                                                              \
+        unsigned *flag = rlk_set_simulated(0);                                                                              \
         call;                                                                                                                  \
         rlk_set_simulated(flag);                                                                                      \
     } while (0)

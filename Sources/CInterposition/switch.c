@@ -10,14 +10,10 @@
 
 // A task that calls an idle actor of Swift's default executor goes on at once, on the same thread, and so it does when it
 // returns. On several threads others may come before it. In an exploration, the task first waits at the place, which is an
-// executor of the simulation, where others may be chosen to go first.
+// executor of the simulation, where others may be chosen to go first. In every simulation, a task that has gone on for many steps
+// rests, because another thread's task or the time would end its loop on a real machine.
 
-/// The runtime's reference of a serial executor.
-typedef struct {
-    void *object;
-    /// The conformance of the object; 0 for an actor of the default executor.
-    uintptr_t implementation;
-} Executor;
+typedef struct rlk_executor Executor;
 
 typedef __attribute__((swiftasynccall)) void Continuation(__attribute__((swift_async_context)) void *context);
 
@@ -46,9 +42,9 @@ static Switch *real_switch(void) {
     return (Switch *)function;
 }
 
-static Executor place;
+static Executor place, rest;
 
-void rlk_set_place(const void *object, uintptr_t implementation) { place = (Executor){(void *)object, implementation}; }
+void rlk_set_places(struct rlk_executor new_place, struct rlk_executor new_rest) { place = new_place, rest = new_rest; }
 
 static int is_default_actor(Executor executor) { return executor.object && executor.implementation == 0; }
 
@@ -56,7 +52,7 @@ static int is_generic(Executor executor) { return !executor.object; }
 
 /// Whether others may come before a task that goes to this executor.
 static int can_be_overtaken(Executor target) {
-    if (!rlk_is_explored() || !place.object) return 0;
+    if (!rlk_is_explored()) return 0;
     if (!is_default_actor(target) && !is_generic(target)) return 0;
     Executor current = swift_task_getCurrentExecutor();
     if (current.object == target.object) return 0;
@@ -72,8 +68,9 @@ static __attribute__((swiftasynccall)) void go_on(__attribute__((swift_async_con
 /// Weak, because a program may have the runtime in itself; then calls of actors are no places.
 __attribute__((weak, swiftasynccall)) void swift_task_switch(
     __attribute__((swift_async_context)) void *context, Continuation *continuation, Executor target) {
-    if (!can_be_overtaken(target)) return real_switch()(context, continuation, target);
+    int rests = rlk_take_step() && rest.object;
+    if (!rests && !(place.object && can_be_overtaken(target))) return real_switch()(context, continuation, target);
     Hop *hop = swift_task_alloc(sizeof *hop);
     *hop = (Hop){context, continuation, target};
-    return real_switch()(hop, go_on, place);
+    return real_switch()(hop, go_on, rests ? rest : place);
 }

@@ -10,20 +10,27 @@ void rlk_simulated_random(void *bytes, size_t count) { rlk_simulated_calls.rando
 void rlk_answer_calls(struct rlk_simulated_calls calls) { rlk_simulated_calls = calls; }
 
 // It is set and read on threads of one simulation, of which one runs at a time.
-static _Thread_local const unsigned *simulated_answers __attribute__((tls_model("initial-exec")));
+static _Thread_local unsigned *simulated_answers __attribute__((tls_model("initial-exec")));
 
 int rlk_is_simulated(void) { return simulated_answers && *simulated_answers != rlk_answers_nothing; }
 
 int rlk_is_explored(void) { return simulated_answers && *simulated_answers == rlk_answers_and_explores; }
 
-const unsigned *rlk_set_simulated(const unsigned *answers) {
-    const unsigned *former = simulated_answers;
+int rlk_take_step(void) {
+    const unsigned many = 100000;
+    if (!rlk_is_simulated() || ++simulated_answers[1] < many) return 0;
+    simulated_answers[1] = 0;
+    return 1;
+}
+
+unsigned *rlk_set_simulated(unsigned *answers) {
+    unsigned *former = simulated_answers;
     simulated_answers = answers;
     return former;
 }
 
 void rlk_wait_really(sem_t *semaphore) {
-    const unsigned *answers = rlk_set_simulated(NULL);
+    unsigned *answers = rlk_set_simulated(NULL);
     while (sem_wait(semaphore) != 0) {}
     rlk_set_simulated(answers);
 }

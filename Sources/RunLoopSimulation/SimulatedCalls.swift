@@ -32,7 +32,10 @@ enum SimulatedCalls {
     }
 
     private static func time(of clock: rlk_clock) -> Int64 {
-        let (world, timeline, _) = caller
+        let (world, timeline, thread) = caller
+        if rlk_take_step() != 0, let rest = (timeline.owner as? Simulation)?.restAfterSteps() {
+            timeline.work(thread, until: timeline.now + rest)
+        }
         return switch clock {
         case rlk_clock_wall: world.wallTime.nanoseconds
         case rlk_clock_processor: timeline.now.nanoseconds

@@ -37,7 +37,7 @@ package final class SimulatedWorld: World {
 
     package var isVirtual: Bool { true }
 
-    package var answersCalls: UnsafePointer<UInt32>? { UnsafePointer(timeline.answersCalls) }
+    package var answersCalls: UnsafeMutablePointer<UInt32>? { timeline.answersCalls }
 
     package func holdTime(for what: String) -> (any TimeHold)? {
         Simulation.Hold(RunLoop.installed?.virtualDriver?.thread ?? timeline.main, what, on: timeline)

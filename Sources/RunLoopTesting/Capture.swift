@@ -1,3 +1,4 @@
+internal import CShims
 internal import RunLoopCore
 internal import RunLoopSimulation
 
@@ -46,25 +47,35 @@ final class Capture: Sendable {
     /// Takes a job of the default executor.
     ///
     /// - Returns: `false` if the simulation is over.
-    func take(_ job: UnownedJob) -> Bool { pool?.take(job) ?? standIn.standIn(for: job) }
-
-    /// Takes a job of the default executor that is to run after a delay, with which a task sleeps.
-    ///
-    /// - Returns: `false` if the simulation is over.
-    func take(_ job: UnownedJob, after delay: Duration) -> Bool {
-        let date = simulation.now + max(delay, .zero)
-        let sleeper = Sleeper(job)
-        let isTaken = standIn.remote.perform { [self] loop in
-            loop.perform(at: date) { sleeper.wake(on: self) }
-        }
-        if !isTaken { sleeper.keep() }
-        return isTaken
+    func take(_ job: UnownedJob) -> Bool {
+        if rlk_take_step() != 0, let rest = simulation.restAfterSteps() { return take(job, after: rest) }
+        return pool?.take(job) ?? standIn.standIn(for: job)
     }
 
     /// Takes a job of the main actor.
     ///
     /// - Returns: `false` if the simulation is over.
-    func takeForMainActor(_ job: UnownedJob) -> Bool { main.standInForMainActor(for: job) }
+    func takeForMainActor(_ job: UnownedJob) -> Bool {
+        if rlk_take_step() != 0, let rest = simulation.restAfterSteps() {
+            return postpone(job, by: rest) { [self] in takeForMainActor($0) }
+        }
+        return main.standInForMainActor(for: job)
+    }
+
+    /// Takes a job of the default executor that is to run after a delay, with which a task sleeps.
+    ///
+    /// - Returns: `false` if the simulation is over.
+    func take(_ job: UnownedJob, after delay: Duration) -> Bool { postpone(job, by: delay) { [self] in take($0) } }
+
+    private func postpone(
+        _ job: UnownedJob, by delay: Duration, to take: @escaping @Sendable (UnownedJob) -> Bool
+    ) -> Bool {
+        let date = simulation.now + max(delay, .zero)
+        let sleeper = Sleeper(job)
+        let isTaken = standIn.remote.perform { loop in loop.perform(at: date) { sleeper.wake(take) } }
+        if !isTaken { sleeper.keep() }
+        return isTaken
+    }
 
     /// Whether the calling thread is the main actor's.
     var isOnMainThread: Bool { main.remote.isCurrent }
@@ -84,8 +95,8 @@ private final class Sleeper: Sendable {
 
     private func take() -> UnownedJob? { job.withLock { $0.take() } }
 
-    func wake(on executor: Capture) {
-        if let job = take(), !executor.take(job) { Router.runElsewhere(job) }
+    func wake(_ executor: (UnownedJob) -> Bool) {
+        if let job = take(), !executor(job) { Router.runElsewhere(job) }
     }
 
     /// Leaves the job to the caller.

@@ -190,7 +190,7 @@ struct DatagramCallTests {
             var random = SeededGenerator(seed: seed)
             var log: [String] = []
             var open: [Int] = []
-            // Datagrams that were not received, at most: the buffers of both systems differ.
+            // Datagrams that were not received, at most: the receivers' buffers of both systems differ.
             var unread = 0
             // Sockets that can be refused: of a batch to a closed port the system may have sent any part before.
             var refusable: Set<Int> = []
@@ -238,9 +238,10 @@ struct DatagramCallTests {
                         $0.send(counts, on: index, to: place, family)
                     }
                 case (8, let index?):
-                    guard unread < 40 else { continue }
+                    guard unread < 40 || family == AF_UNIX else { continue }
                     unread += 1
-                    let count = [10, 10, 65_508, 65_528, 300_000].randomElement(using: &random)!
+                    let long = [65_508, 65_528, 300_000, Int.random(in: 0..<213_000, using: &random)]
+                    let count = Bool.random(using: &random) ? 10 : long.randomElement(using: &random)!
                     isSame = both("write \(count) on \(index)") { $0.write(count, on: index) }
                 case (9..<13, let index?):
                     let count = Int.random(in: 1...4, using: &random)

@@ -10,7 +10,15 @@
 /// Whether calls of shared libraries come to these functions: not in a program that has the C library in itself.
 int rlk_calls_are_caught(void);
 
-/// Sets the serial executor at which, in an exploration, a task waits that calls an actor of Swift's default executor.
-void rlk_set_place(const void *object, uintptr_t implementation);
+/// A serial executor of Swift, as the runtime refers to it.
+struct rlk_executor {
+    const void *object;
+    /// The conformance of the object; 0 for an actor of the default executor.
+    uintptr_t implementation;
+};
+
+/// Sets the executor at which, in an exploration, a task waits that calls an actor of Swift's default executor, and the one at
+/// which, in any simulation, a task rests that may go on for ever.
+void rlk_set_places(struct rlk_executor place, struct rlk_executor rest);
 
 #endif

@@ -70,8 +70,13 @@ int rlk_is_simulated(void);
 /// Whether an exploration does.
 int rlk_is_explored(void);
 
-/// Has a simulation answer the calls of the calling thread as an `rlk_answers` says, from now on; NULL for the C library. Returns
-/// the former pointer.
-const unsigned *rlk_set_simulated(const unsigned *answers);
+/// Counts a step on a thread of a simulation that answers calls: a job of a task, a change of its executor, a look at a clock.
+/// Returns whether so many have been taken that somebody may go on for ever.
+int rlk_take_step(void);
+
+/// Has a simulation answer the calls of the calling thread from now on; NULL for the C library. Returns the former pointer.
+///
+/// - answers: an `rlk_answers`, and behind it the number of steps that the simulation has taken.
+unsigned *rlk_set_simulated(unsigned *answers);
 
 #endif

@@ -25,15 +25,15 @@ package protocol World: AnyObject, Sendable {
     func holdTime(for what: String) -> (any TimeHold)?
 
     /// How the world answers its threads' calls to the C library for times and random numbers: an `rlk_answers` of the
-    /// shims; `nil` in the real one.
-    var answersCalls: UnsafePointer<UInt32>? { get }
+    /// shims, and behind it the number of steps that its tasks have taken; `nil` in the real one.
+    var answersCalls: UnsafeMutablePointer<UInt32>? { get }
 
     /// The values shared by the threads of this world.
     var shared: SharedLocals { get }
 }
 
 extension World {
-    package var answersCalls: UnsafePointer<UInt32>? { nil }
+    package var answersCalls: UnsafeMutablePointer<UInt32>? { nil }
 }
 
 /// Makes the thread that made it wait until another thread opens it.

@@ -5,6 +5,17 @@ extension SimulatedDatagramSocket {
     /// As on Linux, one more fits in the queue of a receiver.
     private static let mostArrivals = 11
 
+    /// As much as so many bytes count in the sender's buffer. Linux counts the memory that it takes for them: one piece whose
+    /// size is a power of two, pages for the rest of a long datagram, and what it notes about each.
+    static func chargeOfUnix(_ count: Int) -> Int {
+        let (page, mostPages, mostWithoutPages, notes, header) = (4_096, 17, 16_064, 320, 256)
+        let rest = max(count - mostWithoutPages, 0)
+        let pages = min((rest + page - 1) / page, mostPages) * page
+        let needed = max(count - pages + notes, 512)
+        let piece = 1 << (Int.bitWidth - (needed - 1).leadingZeroBitCount)
+        return piece + pages + header
+    }
+
     func bindUnix(to address: Endpoint) -> Int32 {
         guard let path = address.path, !path.isEmpty else { return failure(EINVAL) }
         if let reason = table.reason(against: address) ?? table.reason(againstPath: path) { return failure(reason) }

@@ -17,13 +17,15 @@ final class SimulatedDatagramSocket: OpenDescription, DatagramCalls, BoundSocket
         private let source: Endpoint
         /// The sending Unix socket, in whose buffer the datagram counts.
         let origin: SimulatedDatagramSocket?
+        /// As much as it counts.
+        let charge: Int
 
         init(_ bytes: [UInt8], from source: Endpoint, _ origin: SimulatedDatagramSocket? = nil) {
             (self.bytes, self.source, self.origin) = (bytes, source, origin)
+            charge = origin == nil ? bytes.count + bookkeeping : chargeOfUnix(bytes.count)
         }
 
         var sender: Endpoint { origin?.localAddress ?? source }
-        var charge: Int { bytes.count + SimulatedDatagramSocket.bookkeeping }
     }
 
     /// The table of its machine.

@@ -26,9 +26,10 @@ final class Timeline: Sendable {
     /// The process of the test's own threads, and the first of these.
     let test = Process(on: nil, isTest: true)
     let main: Thread
-    /// Whether the simulation answers its threads' calls to the C library: an `rlk_answers`.
+    /// Whether the simulation answers its threads' calls to the C library, an `rlk_answers`, and behind it the number of
+    /// steps that its tasks have taken.
     // Unsafe, because C reads it at this address: on the thread whose turn it is, as it is changed.
-    nonisolated(unsafe) let answersCalls = UnsafeMutablePointer<UInt32>.allocate(capacity: 1)
+    nonisolated(unsafe) let answersCalls = UnsafeMutablePointer<UInt32>.allocate(capacity: 2)
     /// The schedule, if the simulation is explored.
     let schedule: Schedule?
     /// Events that may be chosen to happen between two handlers.
@@ -42,7 +43,7 @@ final class Timeline: Sendable {
         self.isTraced = isTraced
         self.recordsLoops = isTraced || recordsLoops
         self.schedule = schedule
-        answersCalls.initialize(to: 0)
+        answersCalls.initialize(repeating: 0, count: 2)
         history = History(listener)
         state = Locked(
             State(
