@@ -1,0 +1,157 @@
+internal import RunLoopCore
+public import RunLoopSimulation
+
+/// The operations of clients, each with its begin and its end, and the question whether one order explains them all.
+///
+/// Clients record their operations, and ``check()`` throws an ``IllegalHistory`` if the system under test was not
+/// *linearizable*: if no order of the operations gives each its outcome in a ``SequentialModel``, and leaves those that did
+/// not overlap in the order in which they were. A simulation throws it on as its fault, and so does an exploration, which
+/// looks for the shortest schedule that leads to it.
+///
+/// ```swift
+/// let history = History(of: Register(), in: simulation)
+/// network.addHost("client 1") { loop in
+///     let store = try await Store.connect(…)
+///     try await history.record(.write(1), by: "client 1") { try await store.write(1) }
+/// }
+/// simulation.advance(by: .seconds(60))
+/// try history.check()
+/// ```
+///
+/// An operation that throws, or that never returns because its host has crashed, may have happened, at any time after its
+/// begin, or not. One that has returned has happened: so a store that loses an acknowledged write at a crash has an illegal
+/// history.
+///
+/// Any thread of the simulation; it is `Sendable`. The order of calls is that of the simulation, also at one instant.
+public final class History<Model: SequentialModel>: Sendable {
+    /// An operation that has begun.
+    struct Entry: Sendable {
+        let operation: Model.Operation
+        let client: String
+        let begin: Moment
+        var end: (moment: Moment, outcome: Model.Outcome)?
+        /// Whether it is certain that it has not happened.
+        var isRefused = false
+    }
+
+    /// A time, and the number of the moment among all of the history.
+    struct Moment: Sendable {
+        let date: RunLoop.Instant
+        let number: Int
+    }
+
+    private struct State {
+        var entries: [Entry] = []
+        var moments = 0
+    }
+
+    private let model: Model
+    private let simulation: Simulation
+    private let state = Locked(State())
+
+    /// Creates an empty history.
+    ///
+    /// - Parameters:
+    ///   - model: the state in which the system under test begins.
+    ///   - simulation: the simulation that the clients live in.
+    public init(of model: Model, in simulation: Simulation) {
+        (self.model, self.simulation) = (model, simulation)
+    }
+
+    /// The number of operations that have begun.
+    public var count: Int { state.withLock(\.entries.count) }
+
+    // MARK: Recording
+
+    /// Performs an operation of a client, and records it.
+    ///
+    /// - Parameters:
+    ///   - operation: the operation, as the model knows it.
+    ///   - client: the name of the client.
+    ///   - hasNotHappened: whether an error makes certain that the operation did not and will not happen, as a refused
+    ///     connection does; otherwise it may have.
+    ///   - body: performs the operation.
+    /// - Returns: the outcome of `body`.
+    @discardableResult
+    public func record<Failure: Error>(
+        _ operation: Model.Operation, by client: String, refusedIf hasNotHappened: (Failure) -> Bool = { _ in false },
+        isolation: isolated (any Actor)? = #isolation, _ body: () async throws(Failure) -> Model.Outcome
+    ) async throws(Failure) -> Model.Outcome {
+        let record = begin(operation, by: client)
+        do {
+            let outcome = try await body()
+            end(record, with: outcome)
+            return outcome
+        } catch {
+            if hasNotHappened(error) { refuse(record) }
+            throw error
+        }
+    }
+
+    /// An operation that has begun.
+    public struct Record: Sendable {
+        let index: Int
+    }
+
+    /// Records the begin of an operation, for clients with handlers. As long as its end is not recorded, it may have
+    /// happened or not.
+    public func begin(_ operation: Model.Operation, by client: String) -> Record {
+        state.withLock { state in
+            let begin = moment(&state)
+            state.entries.append(Entry(operation: operation, client: client, begin: begin))
+            return Record(index: state.entries.count - 1)
+        }
+    }
+
+    /// Records the outcome of an operation.
+    ///
+    /// - Precondition: no end of it was recorded.
+    public func end(_ record: Record, with outcome: Model.Outcome) {
+        state.withLock { state in
+            require(isOpen(record, state), "an operation ends once; record the begin of the next one")
+            state.entries[record.index].end = (moment(&state), outcome)
+        }
+    }
+
+    /// Records that an operation has not happened, and will not.
+    ///
+    /// - Precondition: no end of it was recorded.
+    public func refuse(_ record: Record) {
+        state.withLock { state in
+            require(isOpen(record, state), "an operation ends once; record the begin of the next one")
+            state.entries[record.index].isRefused = true
+        }
+    }
+
+    private func isOpen(_ record: Record, _ state: State) -> Bool {
+        let entry = state.entries[record.index]
+        return entry.end == nil && !entry.isRefused
+    }
+
+    private func moment(_ state: inout State) -> Moment {
+        state.moments += 1
+        return Moment(date: simulation.now, number: state.moments)
+    }
+
+    // MARK: Checking
+
+    /// Throws an ``IllegalHistory`` unless one order explains all operations so far.
+    ///
+    /// The search is that of Wing and Gong, with the memory of Lowe, for each part by itself. It is linear in the number of
+    /// operations as long as few overlap, and exponential in the number of those that overlap in one part.
+    public func check() throws(IllegalHistory) {
+        let entries = state.withLock(\.entries).filter { !$0.isRefused }
+        let parts = Dictionary(grouping: entries) { Model.part(of: $0.operation) }
+        for (part, entries) in parts.sorted(by: { ($0.key ?? "") < ($1.key ?? "") }) {
+            if let failure = Linearization(of: entries, from: model).failure {
+                throw IllegalHistory(entries, failure, in: part)
+            }
+        }
+    }
+
+    /// Whether one order explains all operations so far.
+    public var isLinearizable: Bool {
+        do { try check() } catch { return false }
+        return true
+    }
+}
