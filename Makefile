@@ -105,7 +105,7 @@ check: deps costs-deps
 # What uses the build of the library or of the programs; one after the other, because two would wait for each other.
 .PHONY: checks
 checks:
-	@set -e; for check in check-claims "docs check-api" dependent-checks examples; do \
+	@set -e; for check in check-claims "docs check-api" dependent-checks fuzzers examples; do \
 	  $(MAKE) --no-print-directory $$check; done
 
 compile-checks:
@@ -233,13 +233,11 @@ bench-threads: deps
 
 # Four minutes of libFuzzer: a minute each for TTLStore's parser, the loaders of its snapshots and logs, framings, and
 # what reads PEM. The framings need nothing of RunLoopKit but what traps.
-FUZZ = swiftc -O -parse-as-library -package-name RunLoopKit -sanitize=fuzzer,address -I .build/fuzzing -I COpenSSL
-fuzz:
+FUZZ = swiftc -O -use-ld=lld -parse-as-library -package-name RunLoopKit -sanitize=fuzzer,address -I .build/fuzzing -I COpenSSL
+# Compiled in `make check`, so that they follow the code.
+.PHONY: fuzzers
+fuzzers:
 	@mkdir -p .build/fuzzing/inputs
-	@openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1 -subj /CN=localhost \
-	  -keyout .build/fuzzing/inputs/key.pem -out .build/fuzzing/inputs/chain.pem 2> /dev/null
-	@openssl x509 -in .build/fuzzing/inputs/chain.pem -outform der -out .build/fuzzing/inputs/chain.der
-	@openssl pkey -in .build/fuzzing/inputs/key.pem -outform der -out .build/fuzzing/inputs/key.der
 	$(FUZZ) -o .build/fuzzing/parser \
 	  Examples/TTLStore/Protocol/RequestParser.swift Examples/Tests/Fuzzing/RequestParserFuzzer.swift
 	$(FUZZ) -o .build/fuzzing/frames \
@@ -249,6 +247,12 @@ fuzz:
 	$(FUZZ) -o .build/fuzzing/framing Sources/RunLoopUnix/Connections/Framing.swift Tests/Fuzzing/FramingFuzzer.swift
 	$(FUZZ) -o .build/fuzzing/pem \
 	  Sources/RunLoopTLS/{PEM,TLSContext,TLSError,TLSError+OpenSSL}.swift Tests/Fuzzing/PEMFuzzer.swift
+
+fuzz: fuzzers
+	@openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1 -subj /CN=localhost \
+	  -keyout .build/fuzzing/inputs/key.pem -out .build/fuzzing/inputs/chain.pem 2> /dev/null
+	@openssl x509 -in .build/fuzzing/inputs/chain.pem -outform der -out .build/fuzzing/inputs/chain.der
+	@openssl pkey -in .build/fuzzing/inputs/key.pem -outform der -out .build/fuzzing/inputs/key.der
 	@set -e; for fuzzer in parser frames framing pem; do \
 	  .build/fuzzing/$$fuzzer -max_total_time=60 -max_len=1024 -print_final_stats=1 \
 	    $$([ $$fuzzer != pem ] || echo .build/fuzzing/inputs); done

@@ -5,11 +5,15 @@ public final class Connection {
     public typealias ReceiveHandler = (Connection, Span<UInt8>) -> Int
 
     fileprivate(set) var isOpen = true
-    fileprivate(set) var mayReceiveMore = true
+    fileprivate(set) var machine = Machine()
     fileprivate(set) var error: FramingError?
 
+    struct Machine {
+        fileprivate(set) var mayOfferMore = true
+    }
+
     func receiveAgain() {
-        precondition(!mayReceiveMore, "what is left unused is to be offered again though nothing keeps it")
+        precondition(!machine.mayOfferMore, "what is left unused is to be offered again though nothing keeps it")
     }
 
     func fail(_ error: any Error & Hashable & Sendable) {
@@ -51,14 +55,14 @@ private struct Choice {
         var outcome = Outcome()
         var (end, offers) = (0, 0)
         let receive = framing { connection, message in
-            precondition(connection.isOpen && connection.mayReceiveMore, "a message that nobody may have")
+            precondition(connection.isOpen && connection.machine.mayOfferMore, "a message that nobody may have")
             precondition(message.count <= limit, "a message beyond the limit")
             outcome.messages.append(message.withUnsafeBytes { Array($0) })
-            connection.mayReceiveMore = pieces(offers + outcome.messages.count) > 0
+            connection.machine.mayOfferMore = pieces(offers + outcome.messages.count) > 0
         }
-        while connection.isOpen && (end < bytes.count || !connection.mayReceiveMore) {
-            if connection.mayReceiveMore { end = min(bytes.count, end + max(1, pieces(offers))) }
-            connection.mayReceiveMore = true
+        while connection.isOpen && (end < bytes.count || !connection.machine.mayOfferMore) {
+            if connection.machine.mayOfferMore { end = min(bytes.count, end + max(1, pieces(offers))) }
+            connection.machine.mayOfferMore = true
             offers += 1
             // In memory of its own, so that a read beyond its end is found.
             let offered = UnsafeMutableRawBufferPointer.allocate(byteCount: end - outcome.used, alignment: 1)
