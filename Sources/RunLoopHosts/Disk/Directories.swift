@@ -1,27 +1,11 @@
-/// The directories of a simulated disk, by their paths from the root. A crash removes none.
-struct Directories {
-    private var paths: Set<String> = ["/"]
-
+/// The paths of directories.
+enum Directories {
     /// The directories of a new machine.
     static let usual = [
         "/bin", "/data", "/dev", "/etc", "/home", "/opt", "/proc", "/root", "/run", "/srv", "/state", "/sys", "/tmp",
         "/usr/bin", "/usr/lib", "/usr/local/bin", "/usr/share", "/var/cache", "/var/lib", "/var/log", "/var/run",
         "/var/spool", "/var/tmp",
     ]
-
-    init() {
-        for path in Self.usual { add(path) }
-    }
-
-    /// Adds a directory and its ancestors.
-    mutating func add(_ path: String) {
-        var path = Self.name(path)
-        while paths.insert(path).inserted { path = Self.parent(of: path) }
-    }
-
-    func contains(_ path: String) -> Bool { paths.contains(Self.name(path)) }
-
-    // MARK: Paths
 
     /// The canonical path from the root, of all that lead to the same place.
     static func name(_ path: String) -> String {
