@@ -57,7 +57,7 @@ public final class SimulatedNetwork: Sendable {
         Self.ofWorld.set(self, in: world)
         simulation.add(system, for: loop)
         WorldSystem.set(system, for: loop)
-        HostResolver.finder.set({ [unowned network] in network.find($0) }, in: world)
+        HostResolver.finder.set({ [unowned testProcess] in testProcess.machine.find($0) }, in: world)
     }
 
     deinit {
@@ -183,7 +183,7 @@ public final class SimulatedNetwork: Sendable {
     // MARK: Names
 
     /// Sets the answer for a name from now on. Without it, a host's name leads to its addresses, and others are not
-    /// found.
+    /// found. A host that has the name in the `/etc/hosts` of its disk does not ask the network.
     public func setAnswer(_ answer: NetworkAnswer, for name: String) {
         network.names[name] = answer
     }

@@ -60,7 +60,8 @@ private final class FileBench {
         return log.events.map { event in
             if event.cookie != 0, !log.cookies.contains(event.cookie) { log.cookies.append(event.cookie) }
             let pair = log.cookies.firstIndex(of: event.cookie).map { " pair \($0)" } ?? ""
-            return "\(event.kind)\(event.isDirectory ? " of a directory" : "") \((event.path ?? "").replacing(root, with: ""))\(pair)"
+            let path = (event.path ?? "").replacing(root, with: "")
+            return "\(event.kind)\(event.isDirectory ? " of a directory" : "") \(path)\(pair)"
         }
     }
 

@@ -32,6 +32,12 @@ final class Machine {
         network.simulation.note(text, of: name)
     }
 
+    /// Finds the addresses of a name: in `/etc/hosts`, or else on the network.
+    func find(_ name: String) -> Result<[Endpoint], HostResolver.Failure> {
+        let known = disk.contents(of: "/etc/hosts").map { HostsFile($0).addresses(of: name) } ?? []
+        return known.isEmpty ? network.find(name) : .success(known)
+    }
+
     // MARK: Processes
 
     func newProcessIdentifier() -> Int32 {

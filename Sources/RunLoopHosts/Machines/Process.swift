@@ -75,7 +75,7 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
         let world = network.simulation.makeWorld(
             named: name, on: machine.name, life: life, clock: machine.clock, descriptors: self)
         WorldSystem.calls.set(self, in: world)
-        HostResolver.finder.set({ [unowned network] in network.find($0) }, in: world)
+        HostResolver.finder.set({ [unowned self] in machine.find($0) }, in: world)
         self.world = world
         machine.processes.append(self)
         thread = world.startMain(ended: { [self] in hasEnded(.exited(view?.exitCode ?? 0)) }, setUp: program)
