@@ -79,21 +79,27 @@ public final class SimulatedNetwork: Sendable {
     ///   - name: its name, which other hosts can look up; unique in the network.
     ///   - addresses: its addresses, in digits; one of `10.0.0.0/8` and one of `fd00::/8` unless given.
     ///   - service: the care of a service manager for its process; `nil`, the default, for none.
+    ///   - environment: the variables of its process, besides those of the service manager; none unless given. In a test
+    ///     program that links RunLoopTesting, `getenv` finds them as well, once executors are captured.
     ///   - mayFail: whether its program may throw an error, for example when it has to refuse its configuration;
     ///     `false` unless given.
     ///   - program: the program; called once more each time the host starts again.
     @discardableResult
     public func addHost(
-        _ name: String, addresses: [String]? = nil, service: SimulatedHost.Service? = nil, mayFail: Bool = false,
+        _ name: String, addresses: [String]? = nil, service: SimulatedHost.Service? = nil,
+        environment: [String: String] = [:], mayFail: Bool = false,
         program: @escaping @Sendable (RunLoop) throws -> Void
     ) -> SimulatedHost {
         let number = machines.count + 1
         require(machines.allSatisfy { $0.name != name }, "two hosts have the name \(name); give each one its own")
+        require(
+            environment.keys.allSatisfy { !$0.isEmpty && !$0.contains("=") },
+            "the name of a variable is not empty and has no =; give the value behind the colon")
         require(number < 1 << 16, "a network has at most 65,535 hosts")
         let machine = Machine(
             name, addresses: addresses ?? Self.usualAddresses(number), network.simulation.makeClock(), on: network)
         machines.append(machine)
-        let host = SimulatedHost(machine, service, mayFail: mayFail, program)
+        let host = SimulatedHost(machine, service, environment: environment, mayFail: mayFail, program)
         host.start()
         return host
     }

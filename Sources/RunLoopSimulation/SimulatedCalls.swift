@@ -20,6 +20,13 @@ enum SimulatedCalls {
                 caller.timeline.waitForSignal(caller.thread, of: what)
             },
             random: { caller.world.fill(UnsafeMutableRawBufferPointer(start: $0, count: $1)) },
+            is_on_host: { surroundings == nil ? 0 : 1 },
+            variable: { name in name.flatMap { surroundings!.value(ofVariable: $0) } },
+            set_variable: { surroundings!.setVariable($0!, $1) },
+            put_variable: { surroundings!.putVariable($0!) },
+            clear_variables: { surroundings!.removeAllVariables() },
+            environment: { surroundings!.environmentTable },
+            host_name: { surroundings!.hostName },
             signal: { AddressWaits.signal(UInt(bitPattern: $0), all: $1 != 0) })
         rlk_answer_calls(calls)
     }()
@@ -29,6 +36,11 @@ enum SimulatedCalls {
         else { fatalError("a thread that has no simulated loop asks a simulation") }
         loop.callTakesTime()
         return (world, driver.timeline, driver.thread)
+    }
+
+    /// The surroundings of the calling thread; `nil` for the real ones.
+    private static var surroundings: (any SimulatedSurroundings)? {
+        (RunLoop.installed?.world as? SimulatedWorld)?.surroundings
     }
 
     private static func time(of clock: rlk_clock) -> Int64 {

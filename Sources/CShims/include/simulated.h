@@ -37,6 +37,19 @@ struct rlk_simulated_calls {
     /// Waits until the address is signalled.
     void (*wait)(enum rlk_awaited awaited);
     void (*random)(void *bytes, size_t count);
+    /// Whether the calling thread is one of a host's process, which has surroundings of its own. The calls below are for those.
+    int (*is_on_host)(void);
+    /// The value of a variable of the environment, which stays for ever; NULL if there is none.
+    char *(*variable)(const char *name);
+    /// Sets a variable; with NULL, removes it.
+    void (*set_variable)(const char *name, const char *value);
+    /// Makes the caller's line a part of the environment.
+    void (*put_variable)(char *line);
+    void (*clear_variables)(void);
+    /// The lines of the environment, and NULL, until the next call.
+    char **(*environment)(void);
+    /// Stays for ever.
+    const char *(*host_name)(void);
     /// Ends the first wait at an address, or all of them. Called on any thread.
     void (*signal)(const void *address, int all);
 };

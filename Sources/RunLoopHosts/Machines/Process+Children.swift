@@ -43,7 +43,7 @@ extension Process {
         let process = Process(
             on: machine, parent: self, command: [path] + child.arguments.dropFirst(),
             group: child.group == .inherit ? group : nil, workingDirectory: directory,
-            environment: Self.variables(child.environment), streams: streams,
+            environment: Environment(child.environment), streams: streams,
             mostDescriptors: child.limits[.openFiles].map { Int(clamping: $0) } ?? 1_024)
         // Like a service manager that listens to the main process alone.
         if manager != nil { process.manager = { _ in } }
@@ -51,17 +51,6 @@ extension Process {
         let name = "\(machine.name)/\(path.split(separator: "/").last!)-\(process.processIdentifier)"
         process.start(named: name, life: 1) { process.run(program, $0) }
         return process
-    }
-
-    private static func variables(_ lines: [[CChar]]) -> [String: String] {
-        var variables: [String: String] = [:]
-        for line in lines {
-            let bytes = line.dropLast().map(UInt8.init(bitPattern:))
-            let parts = bytes.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
-            let texts = parts.map { String(decoding: $0, as: UTF8.self) }
-            if texts.count == 2 { variables[texts[0]] = texts[1] }
-        }
-        return variables
     }
 
     // MARK: The end of a child

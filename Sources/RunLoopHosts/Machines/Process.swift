@@ -27,7 +27,7 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     let hasStandardStreams: Bool
     /// The target of descriptors of the process itself.
     private(set) lazy var description = ProcessDescription(self)
-    var variables: [String: String]
+    let variables: Environment
     var ignoredSignals: Set<Signal> = []
     /// Receives its messages to its service manager.
     var manager: ((String) -> Void)?
@@ -46,7 +46,7 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     ///   - streams: the standard streams.
     init(
         _ identifier: Int32? = nil, on machine: Machine, parent: Process? = nil, command: [String] = [],
-        group: Int32? = nil, workingDirectory: String = "/", environment: [String: String] = [:],
+        group: Int32? = nil, workingDirectory: String = "/", environment: Environment = Environment([:]),
         streams: [OpenDescription] = [], mostDescriptors: Int = 1_024
     ) {
         processIdentifier = identifier ?? machine.newProcessIdentifier()
@@ -73,7 +73,8 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     func start(named name: String, life: Int, program: @escaping @Sendable (RunLoop) -> Void) {
         let network = machine.network
         let world = network.simulation.makeWorld(
-            named: name, on: machine.name, life: life, clock: machine.clock, descriptors: self)
+            named: name, on: machine.name, life: life, clock: machine.clock, descriptors: self,
+            surroundings: self)
         WorldSystem.calls.set(self, in: world)
         HostResolver.finder.set({ [unowned self] in machine.find($0) }, in: world)
         self.world = world
@@ -84,7 +85,7 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     /// Runs a program on the main thread.
     func run(_ program: SimulatedProcess.Program, _ loop: RunLoop) {
         let streams = (0..<3).map { PipeEnd(owning: DescriptorTable.first + $0, of: self) }
-        let view = SimulatedProcess(self, environment: variables, loop: loop, streams: streams)
+        let view = SimulatedProcess(self, environment: variables.variables, loop: loop, streams: streams)
         self.view = view
         do {
             try program(view)
@@ -153,12 +154,9 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
 // MARK: - The environment and the time
 
 extension Process {
-    var environment: [[CChar]] {
-        variables.sorted { $0.key < $1.key }.map { Array("\($0.key)=\($0.value)".utf8CString) }
-    }
-
-    func variable(_ name: String) -> String? { variables[name] }
-    func removeVariable(_ name: String) { variables[name] = nil }
+    var environment: [[CChar]] { variables.copies }
+    func variable(_ name: String) -> String? { variables.value(of: name).map { String(cString: $0) } }
+    func removeVariable(_ name: String) { variables.set(name, nil) }
     func openNotifySocket() -> Int32 { descriptors.add(OpenDescription()) }
 
     func notify(_ descriptor: Int32, at address: [UInt8], _ message: [UInt8]) -> Int {
