@@ -14,6 +14,7 @@ public final class SimulatedHost: Sendable {
     private let program: (@Sendable (RunLoop) throws -> Void)?
     let service: Service?
     private let environment: [String: String]
+    private let user: ChildProcess.User
     private let mayFail: Bool
     /// The test itself, on its own host.
     private let test: Process?
@@ -32,11 +33,13 @@ public final class SimulatedHost: Sendable {
     ///   - test: the process of the test, on its own host.
     ///   - program: the program on other hosts.
     init(
-        _ machine: Machine, _ service: Service? = nil, environment: [String: String] = [:], mayFail: Bool = false,
-        test: Process? = nil, _ program: (@Sendable (RunLoop) throws -> Void)? = nil
+        _ machine: Machine, _ service: Service? = nil, user: ChildProcess.User = .root,
+        environment: [String: String] = [:],
+        mayFail: Bool = false, test: Process? = nil, _ program: (@Sendable (RunLoop) throws -> Void)? = nil
     ) {
         (name, self.machine, self.service, self.mayFail) = (machine.name, machine, service, mayFail)
-        (self.environment, self.test, self.program) = (environment, test, program)
+        (self.user, self.environment) = (user, environment)
+        (self.test, self.program) = (test, program)
     }
 
     /// Its addresses, in digits.
@@ -81,7 +84,7 @@ public final class SimulatedHost: Sendable {
         let console = StandardStream { [machine] in machine.note("wrote \($0)") }
         let variables = environment.merging(service?.environment ?? [:]) { $1 }
         let process = Process(
-            on: machine, environment: Environment(variables), streams: [StandardStream(), console, console])
+            on: machine, user: user, environment: Environment(variables), streams: [StandardStream(), console, console])
         if service != nil { process.manager = { [weak self] in self?.take($0) } }
         machine.note("started")
         state.process = process

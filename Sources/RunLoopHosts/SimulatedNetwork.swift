@@ -1,7 +1,7 @@
 internal import Glibc
 public import RunLoopKit
 public import RunLoopSimulation
-package import RunLoopUnix
+public import RunLoopUnix
 
 /// Hosts with addresses and names, and the links between them, in a simulation.
 ///
@@ -79,6 +79,7 @@ public final class SimulatedNetwork: Sendable {
     ///   - name: its name, which other hosts can look up; unique in the network.
     ///   - addresses: its addresses, in digits; one of `10.0.0.0/8` and one of `fd00::/8` unless given.
     ///   - service: the care of a service manager for its process; `nil`, the default, for none.
+    ///   - user: the user that its process runs as; root, as for a service without `User=`, unless given.
     ///   - environment: the variables of its process, besides those of the service manager; none unless given. In a test
     ///     program that links RunLoopTesting, `getenv` finds them as well, once executors are captured.
     ///   - mayFail: whether its program may throw an error, for example when it has to refuse its configuration;
@@ -87,7 +88,7 @@ public final class SimulatedNetwork: Sendable {
     @discardableResult
     public func addHost(
         _ name: String, addresses: [String]? = nil, service: SimulatedHost.Service? = nil,
-        environment: [String: String] = [:], mayFail: Bool = false,
+        user: ChildProcess.User? = nil, environment: [String: String] = [:], mayFail: Bool = false,
         program: @escaping @Sendable (RunLoop) throws -> Void
     ) -> SimulatedHost {
         let number = machines.count + 1
@@ -99,7 +100,8 @@ public final class SimulatedNetwork: Sendable {
         let machine = Machine(
             name, addresses: addresses ?? Self.usualAddresses(number), network.simulation.makeClock(), on: network)
         machines.append(machine)
-        let host = SimulatedHost(machine, service, environment: environment, mayFail: mayFail, program)
+        let host = SimulatedHost(
+            machine, service, user: user ?? .root, environment: environment, mayFail: mayFail, program)
         host.start()
         return host
     }
@@ -110,6 +112,11 @@ public final class SimulatedNetwork: Sendable {
 
     /// Makes two connected descriptors on the test's host.
     package func makeSocketPair() -> (Int32, Int32) { testProcess.makePair() }
+
+    /// A process of the test's host that runs as another user.
+    package func makeSystem(as user: ChildProcess.User) -> any SystemCalls {
+        Process(on: testProcess.machine, user: user, mostDescriptors: .max)
+    }
 
     // MARK: Links
 

@@ -1,3 +1,6 @@
+internal import Glibc
+internal import RunLoopUnix
+
 /// A file or a directory of a simulated disk, independent of its name.
 class DiskNode {
     /// Its present or last name; empty for the root.
@@ -9,8 +12,16 @@ class DiskNode {
     /// The number of times that it is open. A removed node that is open counts as one opening of its directory.
     final var openings = 0
 
-    init(_ name: String, in directory: DirectoryNode?) {
-        (self.name, self.directory) = (name, directory)
+    /// Kept in a crash from the moment at which it changes.
+    final var ownership: Ownership
+
+    init(_ name: String, in directory: DirectoryNode?, _ ownership: Ownership) {
+        (self.name, self.directory, self.ownership) = (name, directory, ownership)
+    }
+
+    /// Throws unless a user may use it.
+    final func check(_ use: Ownership.Use, _ user: ChildProcess.User) throws(Refusal) {
+        if !ownership.allows(use, to: user) { throw Refusal(EACCES) }
     }
 
     /// Whether its name leads to it.

@@ -24,9 +24,12 @@ final class FileEventQueue: OpenDescription {
 
     // MARK: Watches
 
-    func watch(_ path: String, for mask: UInt32) -> Int32 {
+    func watch(_ path: String, for mask: UInt32, as user: ChildProcess.User) -> Int32 {
         let node: DiskNode
-        do throws(Refusal) { node = try disk.node(at: path) } catch { return failure(error.reason) }
+        do throws(Refusal) {
+            node = try disk.node(at: path, as: user)
+            try node.check(.read, user)
+        } catch { return failure(error.reason) }
         if watches.contains(where: { $0.node === node }) { return failure(EEXIST) }
         if watches.isEmpty { disk.state.queues.append(self) }
         lastNumber += 1

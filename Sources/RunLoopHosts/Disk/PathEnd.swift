@@ -1,13 +1,5 @@
 internal import Glibc
-
-/// The reason why a call of a disk fails.
-struct Refusal: Error {
-    let reason: Int32
-
-    init(_ reason: Int32) {
-        self.reason = reason
-    }
-}
+internal import RunLoopUnix
 
 /// The last step of a path: a name in a directory, which may lead to a node.
 struct PathEnd {
@@ -19,18 +11,20 @@ struct PathEnd {
 
     private static let longestName = 255
 
-    /// Follows a path from the root up to its last step.
-    init(of path: String, from root: DirectoryNode) throws(Refusal) {
+    /// Follows a path from the root up to its last step, through directories that the user may search.
+    init(of path: String, from root: DirectoryNode, as user: ChildProcess.User) throws(Refusal) {
         if path.isEmpty { throw Refusal(ENOENT) }
         var directory = root
         let parts = path.split(separator: "/")
         for part in parts.dropLast() {
+            try directory.check(.search, user)
             switch try Self(directory, part, hasSlash: true).node {
             case let next as DirectoryNode: directory = next
             case nil: throw Refusal(ENOENT)
             default: throw Refusal(ENOTDIR)
             }
         }
+        if !parts.isEmpty { try directory.check(.search, user) }
         self.init(directory, parts.last ?? "", hasSlash: path.hasSuffix("/"))
     }
 

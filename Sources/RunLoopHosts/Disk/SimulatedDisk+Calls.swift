@@ -1,5 +1,6 @@
 internal import Glibc
 internal import RunLoopSimulation
+internal import RunLoopUnix
 
 extension SimulatedDisk {
     func begin(_ operation: Operation) throws(Refusal) {
@@ -7,41 +8,84 @@ extension SimulatedDisk {
         if let reason = state.failures[operation] { throw Refusal(reason) }
     }
 
-    /// The reason why no file can be made at a path.
-    func reason(againstNewFileAt path: String) -> Int32? {
+    /// The reason why a user cannot make a file at a path.
+    func reason(againstNewFileAt path: String, as user: ChildProcess.User = .root) -> Int32? {
         do throws(Refusal) {
-            return try end(of: path).node == nil ? nil : EEXIST
-        } catch { return error.reason }
-    }
-
-    /// The reason why a process cannot use the file at a path.
-    func reason(againstUseOf path: String) -> Int32? {
-        do throws(Refusal) {
-            _ = try node(at: path)
+            let end = try end(of: path, as: user)
+            if try end.node != nil { return EEXIST }
+            try end.directory.check(.changeNames, user)
             return nil
         } catch { return error.reason }
     }
 
-    func exists(_ path: String) -> Bool { reason(againstUseOf: path) == nil }
-    func isDirectory(_ path: String) -> Bool { (try? node(at: path)) is DirectoryNode }
-    func node(at path: String) throws(Refusal) -> DiskNode { try end(of: path).found }
-    func end(of path: String) throws(Refusal) -> PathEnd { try PathEnd(of: path, from: root) }
+    /// The reason why a user does not find the file at a path.
+    func reason(againstUseOf path: String, as user: ChildProcess.User = .root) -> Int32? {
+        do throws(Refusal) {
+            _ = try node(at: path, as: user)
+            return nil
+        } catch { return error.reason }
+    }
+
+    func exists(_ path: String, as user: ChildProcess.User = .root) -> Bool {
+        reason(againstUseOf: path, as: user) == nil
+    }
+
+    func node(at path: String, as user: ChildProcess.User = .root) throws(Refusal) -> DiskNode {
+        try end(of: path, as: user).found
+    }
+
+    func end(of path: String, as user: ChildProcess.User) throws(Refusal) -> PathEnd {
+        try PathEnd(of: path, from: root, as: user)
+    }
+
+    /// A directory that a user may read.
+    func directory(at path: String, as user: ChildProcess.User) throws(Refusal) -> DirectoryNode {
+        guard let directory = try node(at: path, as: user) as? DirectoryNode else { throw Refusal(ENOTDIR) }
+        try directory.check(.read, user)
+        return directory
+    }
+
+    /// The reason why a user cannot make a directory that of a process.
+    func reason(againstWorkingIn path: String, as user: ChildProcess.User) -> Int32? {
+        do throws(Refusal) {
+            guard let directory = try node(at: path, as: user) as? DirectoryNode else { return ENOTDIR }
+            try directory.check(.search, user)
+            return nil
+        } catch { return error.reason }
+    }
+
+    func setPermissions(_ permissions: UInt32, of node: DiskNode, as user: ChildProcess.User) throws(Refusal) {
+        guard node.ownership.belongs(to: user) else { throw Refusal(EPERM) }
+        node.ownership.permissions = permissions & 0o7777
+        tell(IN_ATTRIB, node)
+    }
 
     // MARK: Files
 
     /// - Parameter flags: the flags of the system call.
-    func open(_ path: String, flags: Int32) throws(Refusal) -> DiskNode {
+    func open(_ path: String, flags: Int32, as user: ChildProcess.User) throws(Refusal) -> DiskNode {
         try begin(.open)
-        let end = try end(of: path)
+        let end = try end(of: path, as: user)
+        let use: Ownership.Use =
+            switch flags & O_ACCMODE {
+            case O_RDONLY: .read
+            case O_WRONLY: .write
+            default: [.read, .write]
+            }
         guard flags & O_CREAT != 0 else {
             let node = try end.found
             if node is DirectoryNode, flags & O_ACCMODE != O_RDONLY { throw Refusal(EISDIR) }
+            try node.check(use, user)
             return node
         }
         if end.isName, end.hasSlash { throw Refusal(EISDIR) }
-        guard let node = try end.node else { return create(FileNode(end.name, in: end.directory)) }
+        guard let node = try end.node else {
+            try end.directory.check(.changeNames, user)
+            return create(FileNode(end.name, in: end.directory, Ownership(user, 0o600)))
+        }
         if flags & O_EXCL != 0 { throw Refusal(EEXIST) }
         if node is DirectoryNode { throw Refusal(EISDIR) }
+        try node.check(use, user)
         return node
     }
 
@@ -86,9 +130,8 @@ extension SimulatedDisk {
         return file.content
     }
 
-    func syncDirectory(_ path: String) throws(Refusal) {
-        guard let directory = try node(at: path) as? DirectoryNode else { throw Refusal(ENOTDIR) }
-        try syncDirectory(directory)
+    func syncDirectory(_ path: String, as user: ChildProcess.User) throws(Refusal) {
+        try syncDirectory(directory(at: path, as: user))
     }
 
     private func syncDirectory(_ directory: DirectoryNode) throws(Refusal) {

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import RunLoopUnix
 
 // The errors, and which of several comes first, are those of Linux.
 extension SimulatedDisk {
@@ -15,39 +16,50 @@ extension SimulatedDisk {
         return node
     }
 
-    func createDirectory(_ path: String) throws(Refusal) {
+    func createDirectory(_ path: String, as user: ChildProcess.User) throws(Refusal) {
         try begin(.createDirectory)
-        let end = try end(of: path)
+        let end = try end(of: path, as: user)
         guard try end.node == nil else { throw Refusal(EEXIST) }
-        _ = create(DirectoryNode(end.name, in: end.directory))
+        try end.directory.check(.changeNames, user)
+        _ = create(DirectoryNode(end.name, in: end.directory, Ownership(user, 0o700)))
     }
 
-    func contentsOfDirectory(_ path: String) throws(Refusal) -> [String] {
+    func contentsOfDirectory(_ path: String, as user: ChildProcess.User) throws(Refusal) -> [String] {
         try begin(.list)
-        guard let directory = try node(at: path) as? DirectoryNode else { throw Refusal(ENOTDIR) }
-        return directory.sortedNames
+        return try directory(at: path, as: user).sortedNames
     }
 
     // MARK: Removing
 
-    func remove(_ path: String) throws(Refusal) {
+    func remove(_ path: String, as user: ChildProcess.User) throws(Refusal) {
         try begin(.remove)
-        let end = try end(of: path)
+        let end = try end(of: path, as: user)
         guard end.isName else { throw Refusal(EISDIR) }
         guard let node = try end.node else { throw Refusal(ENOENT) }
+        if end.hasSlash { throw Refusal(node is DirectoryNode ? EISDIR : ENOTDIR) }
+        try check(user, mayTake: node, from: end.directory)
         if node is DirectoryNode { throw Refusal(EISDIR) }
-        if end.hasSlash { throw Refusal(ENOTDIR) }
         remove(node, at: end.place)
     }
 
-    func removeDirectory(_ path: String) throws(Refusal) {
+    func removeDirectory(_ path: String, as user: ChildProcess.User) throws(Refusal) {
         try begin(.remove)
-        let end = try end(of: path)
+        let end = try end(of: path, as: user)
         guard end.isName else { throw Refusal(end.name == ".." ? ENOTEMPTY : end.name == "." ? EINVAL : EBUSY) }
         guard let node = try end.node else { throw Refusal(ENOENT) }
+        try check(user, mayTake: node, from: end.directory)
         guard let directory = node as? DirectoryNode else { throw Refusal(ENOTDIR) }
         guard directory.names.isEmpty else { throw Refusal(ENOTEMPTY) }
         remove(directory, at: end.place)
+    }
+
+    /// Throws unless a user may take a name from a node.
+    private func check(
+        _ user: ChildProcess.User, mayTake node: DiskNode, from directory: DirectoryNode
+    ) throws(Refusal) {
+        try directory.check(.changeNames, user)
+        let owns = node.ownership.belongs(to: user) || directory.ownership.belongs(to: user)
+        if directory.ownership.isSticky, !owns { throw Refusal(EPERM) }
     }
 
     func remove(_ node: DiskNode, at place: NameChange.Place) {
@@ -57,9 +69,9 @@ extension SimulatedDisk {
 
     // MARK: Renaming
 
-    func rename(_ path: String, to newPath: String) throws(Refusal) {
+    func rename(_ path: String, to newPath: String, as user: ChildProcess.User) throws(Refusal) {
         try begin(.rename)
-        let (old, new) = (try end(of: path), try end(of: newPath))
+        let (old, new) = (try end(of: path, as: user), try end(of: newPath, as: user))
         guard old.isName, new.isName else { throw Refusal(EBUSY) }
         guard let node = try old.node else { throw Refusal(ENOENT) }
         if !(node is DirectoryNode), old.hasSlash || new.hasSlash { throw Refusal(ENOTDIR) }
@@ -67,15 +79,23 @@ extension SimulatedDisk {
         let replaced = try new.node
         if let replaced, replaced.contains(old.directory) { throw Refusal(ENOTEMPTY) }
         guard replaced !== node else { return }
-        if let replaced { try check(replaced, madeRoomFor: node) }
+        try check(user, mayTake: node, from: old.directory)
+        if let replaced {
+            try check(user, mayTake: replaced, from: new.directory)
+            try check(replaced, isOfTheKindOf: node)
+        } else {
+            try new.directory.check(.changeNames, user)
+        }
+        // Its `..` changes.
+        if node is DirectoryNode, old.directory !== new.directory { try node.check(.write, user) }
+        if let directory = replaced as? DirectoryNode, !directory.names.isEmpty { throw Refusal(ENOTEMPTY) }
         move(node, from: old.place, to: new.place)
     }
 
-    private func check(_ replaced: DiskNode, madeRoomFor node: DiskNode) throws(Refusal) {
-        switch (node is DirectoryNode, replaced as? DirectoryNode) {
-        case (true, nil): throw Refusal(ENOTDIR)
-        case (false, _?): throw Refusal(EISDIR)
-        case (_, let directory?) where !directory.names.isEmpty: throw Refusal(ENOTEMPTY)
+    private func check(_ replaced: DiskNode, isOfTheKindOf node: DiskNode) throws(Refusal) {
+        switch (node is DirectoryNode, replaced is DirectoryNode) {
+        case (true, false): throw Refusal(ENOTDIR)
+        case (false, true): throw Refusal(EISDIR)
         default: return
         }
     }

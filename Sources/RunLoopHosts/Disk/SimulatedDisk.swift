@@ -1,7 +1,7 @@
 internal import Glibc
 internal import RunLoopCore
 internal import RunLoopSimulation
-internal import RunLoopUnix
+public import RunLoopUnix
 
 /// The disk of a ``SimulatedHost``. A crash of the host may lose or tear bytes that were written and not synced, and lose
 /// names that were changed and not synced, as the simulation's seed decides; synced ones stay. The disk can be full, slow
@@ -30,7 +30,7 @@ public final class SimulatedDisk: Sendable {
 
     // Unsafe, but only the thread whose turn it is uses them.
     nonisolated(unsafe) var state = State()
-    nonisolated(unsafe) let root = DirectoryNode("", in: nil)
+    nonisolated(unsafe) let root = DirectoryNode("", in: nil, Ownership(.root, 0o755))
     let simulation: Simulation
     nonisolated(unsafe) let chance: Chance
 
@@ -40,6 +40,7 @@ public final class SimulatedDisk: Sendable {
     init(of machine: String, _ simulation: Simulation, _ chance: Chance) {
         (self.machine, self.simulation, self.chance) = (machine, simulation, chance)
         for path in Directories.usual { installDirectory(at: path) }
+        for (path, permissions) in Directories.permissions { installDirectory(at: path, permissions: permissions) }
     }
 
     // MARK: For tests
@@ -72,17 +73,25 @@ public final class SimulatedDisk: Sendable {
         (try? node(at: path) as? DirectoryNode)?.sortedNames
     }
 
-    /// Makes a directory and its ancestors, durably. Does nothing if it exists.
+    /// Makes a directory and its ancestors, durably. If it exists, its contents stay.
     ///
+    /// - Parameters:
+    ///   - owner: the owner; the present one, or root, unless given.
+    ///   - permissions: the permissions, for example `0o700`; the present ones, or `0o755`, unless given.
     /// - Precondition: no file is in the way.
-    public func installDirectory(at path: String) {
-        _ = installedDirectory(at: path)
+    public func installDirectory(at path: String, owner: ChildProcess.User? = nil, permissions: UInt32? = nil) {
+        own(installedDirectory(at: path), owner, permissions)
+    }
+
+    private func own(_ node: DiskNode, _ owner: ChildProcess.User?, _ permissions: UInt32?) {
+        if let owner { (node.ownership.owner, node.ownership.group) = (owner.identifier, owner.group) }
+        if let permissions { node.ownership.permissions = permissions & 0o7777 }
     }
 
     private func installedDirectory(at path: String) -> DirectoryNode {
         var directory = root
         for name in Directories.name(path).split(separator: "/").map(String.init) {
-            let node = directory.names[name] ?? create(DirectoryNode(name, in: directory))
+            let node = directory.names[name] ?? create(DirectoryNode(name, in: directory, Ownership(.root, 0o755)))
             guard let next = node as? DirectoryNode else {
                 fatalError("\(node.path) is a file, and nothing can be installed below it; remove it first")
             }
@@ -106,13 +115,22 @@ public final class SimulatedDisk: Sendable {
 
     /// Writes a file, durably, like a person at the keyboard, and makes its missing directories.
     ///
+    /// - Parameters:
+    ///   - contents: the bytes.
+    ///   - path: the path from the root.
+    ///   - owner: the owner; the present one, or root, unless given.
+    ///   - permissions: the permissions, for example `0o600`; the present ones, or `0o644`, unless given.
     /// - Precondition: no directory has the path.
-    public func install(_ contents: [UInt8], at path: String) {
+    public func install(
+        _ contents: [UInt8], at path: String, owner: ChildProcess.User? = nil, permissions: UInt32? = nil
+    ) {
         let directory = installedDirectory(at: Directories.parent(of: path))
         let present = file(at: path)
         require(present != nil || !exists(path), "\(path) is a directory; install a file at another path")
-        let node = present ?? create(FileNode(String(path.split(separator: "/").last ?? ""), in: directory))
+        let name = String(Directories.name(path).split(separator: "/").last ?? "")
+        let node = present ?? create(FileNode(name, in: directory, Ownership(.root, 0o644)))
         node.install(contents)
+        own(node, owner, permissions)
         makeNamesDurable(of: node)
         if present != nil || !contents.isEmpty { tell(IN_MODIFY, node) }
         tell(IN_CLOSE_WRITE, node)
@@ -135,7 +153,8 @@ public final class SimulatedDisk: Sendable {
             NameChange.Place(directory: old, name: node.name), NameChange.Place(directory: directory, name: newName)
         )
         guard places.0 != places.1 else { return }
-        require(!isDirectory(newPath), "\(newPath) is a directory; move the file to another path")
+        require(
+            !(directory.names[newName] is DirectoryNode), "\(newPath) is a directory; move the file to another path")
         move(node, from: places.0, to: places.1)
         makeNamesDurable(of: node)
     }

@@ -24,7 +24,7 @@ extension Process {
 
     func open(_ path: String, flags: Int32) -> Int32 {
         answer { () throws(Refusal) in
-            let node = try disk.open(absolute(path), flags: flags)
+            let node = try disk.open(absolute(path), flags: flags, as: user)
             return descriptors.add(OpenFile(node, on: disk, access: flags & O_ACCMODE))
         }
     }
@@ -33,7 +33,7 @@ extension Process {
     func unlock(_ descriptor: Int32) { file(descriptor)?.unlock() }
 
     func leads(_ path: String, to descriptor: Int32) -> Bool {
-        file(descriptor).map { (try? disk.node(at: absolute(path))) === $0.node } ?? false
+        file(descriptor).map { (try? disk.node(at: absolute(path), as: user)) === $0.node } ?? false
     }
 
     func read(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer, at offset: Int) -> Int {
@@ -79,38 +79,46 @@ extension Process {
 
     // MARK: Names
 
-    func exists(_ path: String) -> Bool { machine.sockets.files[path] != nil || disk.exists(absolute(path)) }
+    func exists(_ path: String) -> Bool { machine.sockets.files[path] != nil || disk.exists(absolute(path), as: user) }
 
     func rename(_ path: String, to newPath: String) -> Int32 {
         perform { () throws(Refusal) in
             // The sockets of a machine lie beside its disk.
             if !sockets(below: path).isEmpty { throw Refusal(EBUSY) }
-            try disk.rename(absolute(path), to: absolute(newPath))
+            try disk.rename(absolute(path), to: absolute(newPath), as: user)
         }
     }
 
     func removeFile(at path: String) -> Int32 {
-        machine.sockets.removePath(path) ? 0 : perform { () throws(Refusal) in try disk.remove(absolute(path)) }
+        perform { () throws(Refusal) in
+            guard machine.sockets.files[path] != nil, !path.hasPrefix("@") else {
+                return try disk.remove(absolute(path), as: user)
+            }
+            if let reason = disk.reason(againstNewFileAt: Directories.absolute(path, from: "/"), as: user) {
+                throw Refusal(reason)
+            }
+            _ = machine.sockets.removePath(path)
+        }
     }
 
     func createDirectory(_ path: String) -> Int32 {
         perform { () throws(Refusal) in
             if machine.sockets.files[path] != nil { throw Refusal(EEXIST) }
-            try disk.createDirectory(absolute(path))
+            try disk.createDirectory(absolute(path), as: user)
         }
     }
 
     func removeDirectory(_ path: String) -> Int32 {
         perform { () throws(Refusal) in
             if !sockets(below: path).isEmpty { throw Refusal(ENOTEMPTY) }
-            try disk.removeDirectory(absolute(path))
+            try disk.removeDirectory(absolute(path), as: user)
         }
     }
 
     func contentsOfDirectory(_ path: String) -> [String]? {
         do throws(Refusal) {
             let sockets = sockets(below: path).filter { !$0.contains("/") }
-            return try disk.contentsOfDirectory(absolute(path)) + sockets.map(String.init)
+            return try disk.contentsOfDirectory(absolute(path), as: user) + sockets.map(String.init)
         } catch { return failure(error.reason) }
     }
 
@@ -123,7 +131,20 @@ extension Process {
     }
 
     func syncDirectory(_ path: String) -> Int32 {
-        perform { () throws(Refusal) in try disk.syncDirectory(absolute(path)) }
+        perform { () throws(Refusal) in try disk.syncDirectory(absolute(path), as: user) }
+    }
+
+    func setPermissions(_ permissions: UInt32, of descriptor: Int32) -> Int32 {
+        guard let target = descriptors[descriptor] else { return -1 }
+        guard let file = target as? OpenFile else { return target is any SocketCalls ? 0 : failure(EINVAL) }
+        return perform { () throws(Refusal) in try disk.setPermissions(permissions, of: file.node, as: user) }
+    }
+
+    func setPermissions(_ permissions: UInt32, at path: String) -> Int32 {
+        if machine.sockets.files[path] != nil { return 0 }
+        return perform { () throws(Refusal) in
+            try disk.setPermissions(permissions, of: disk.node(at: absolute(path), as: user), as: user)
+        }
     }
 
     // MARK: File events
@@ -131,7 +152,7 @@ extension Process {
     func openFileWatcher() -> Int32 { descriptors.add(FileEventQueue(on: disk)) }
 
     func watch(_ path: String, with descriptor: Int32, for mask: UInt32) -> Int32 {
-        (descriptors[descriptor] as? FileEventQueue)?.watch(absolute(path), for: mask) ?? -1
+        (descriptors[descriptor] as? FileEventQueue)?.watch(absolute(path), for: mask, as: user) ?? -1
     }
 
     func unwatch(_ number: Int32, with descriptor: Int32) {

@@ -14,6 +14,8 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     /// The group, whose processes can all be signalled together.
     let group: Int32
     let workingDirectory: String
+    /// The user that it runs as, from its start to its end.
+    let user: ChildProcess.User
     /// The path of its program, and the arguments; empty for a main process.
     let command: [String]
     /// Its exit status; `nil` while it runs.
@@ -43,15 +45,18 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     /// - Parameters:
     ///   - identifier: its number; `nil` for the next one of its machine.
     ///   - group: the group; `nil` for a new one.
+    ///   - user: the user; root, as for a service without `User=`, unless given.
     ///   - streams: the standard streams.
     init(
         _ identifier: Int32? = nil, on machine: Machine, parent: Process? = nil, command: [String] = [],
-        group: Int32? = nil, workingDirectory: String = "/", environment: Environment = Environment([:]),
+        group: Int32? = nil, user: ChildProcess.User = .root, workingDirectory: String = "/",
+        environment: Environment = Environment([:]),
         streams: [OpenDescription] = [], mostDescriptors: Int = 1_024
     ) {
         processIdentifier = identifier ?? machine.newProcessIdentifier()
         (self.machine, self.parent, self.command) = (machine, parent, command)
         (self.group, self.workingDirectory) = (group ?? processIdentifier, workingDirectory)
+        self.user = user
         (variables, hasStandardStreams) = (environment, !streams.isEmpty)
         descriptors = DescriptorTable(streams, limit: mostDescriptors)
         parent?.children.append(self)
