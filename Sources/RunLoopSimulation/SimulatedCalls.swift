@@ -1,4 +1,5 @@
 internal import CShims
+internal import Glibc
 internal import RunLoopCore
 
 /// The answers of a simulation to calls of the C library by its threads. They come here in programs that link
@@ -27,6 +28,20 @@ enum SimulatedCalls {
             clear_variables: { surroundings!.removeAllVariables() },
             environment: { surroundings!.environmentTable },
             host_name: { surroundings!.hostName },
+            user: { surroundings!.userNumber },
+            group: { surroundings!.groupNumber },
+            groups: { room, count in
+                let groups = surroundings!.furtherGroups
+                for (index, group) in groups.prefix(Int(max(0, count))).enumerated() { room?[index] = group }
+                return Int32(groups.count)
+            },
+            users: { length in
+                let users = surroundings!.users
+                length?.pointee = users.count
+                let copy = UnsafeMutableRawBufferPointer(start: malloc(users.count), count: users.count)
+                copy.copyBytes(from: users)
+                return copy.baseAddress?.assumingMemoryBound(to: CChar.self)
+            },
             signal: { AddressWaits.signal(UInt(bitPattern: $0), all: $1 != 0) })
         rlk_answer_calls(calls)
     }()

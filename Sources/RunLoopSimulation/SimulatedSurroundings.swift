@@ -2,6 +2,11 @@
 package protocol SimulatedSurroundings: AnyObject, Sendable {
     /// Stays for ever.
     var hostName: UnsafePointer<CChar> { get }
+    var userNumber: UInt32 { get }
+    var groupNumber: UInt32 { get }
+    var furtherGroups: [UInt32] { get }
+    /// The contents of `/etc/passwd`.
+    var users: [UInt8] { get }
     /// The environment: lines such as `HOME=/root`, and a null pointer, which stay until the next call.
     var environmentTable: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?> { get }
     /// The value of a variable, which stays for ever; `nil` if there is none.

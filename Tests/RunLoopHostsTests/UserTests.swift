@@ -107,6 +107,22 @@ struct UserTests {
         }
     }
 
+    @Test("a host finds users by name in its own files, and has only root without them")
+    func names() {
+        withSimulation { simulation in
+            let network = SimulatedNetwork(simulation)
+            #expect(try! ChildProcess.User(named: "root") == ChildProcess.User(0, group: 0, supplementaryGroups: [0]))
+            #expect(Self.errno { _ = try ChildProcess.User(named: "www") } == ENOENT)
+            let users = "root:x:0:0:root:/root:/bin/sh\nbroken:x:1\nwww:x:33:34:web:/var/www:/bin/false\n"
+            let groups = "www:x:34:\nlogs:x:50:other,www\nmail:x:51:other\n"
+            network.test.disk.install(Array(users.utf8), at: "/etc/passwd")
+            network.test.disk.install(Array(groups.utf8), at: "/etc/group")
+            #expect(
+                try! ChildProcess.User(named: "www") == ChildProcess.User(33, group: 34, supplementaryGroups: [34, 50]))
+            #expect(Self.errno { _ = try ChildProcess.User(named: "broken") } == ENOENT)
+        }
+    }
+
     @Test("a user signals the processes of the user only, and root all")
     func signals() throws {
         try withSimulation { simulation in

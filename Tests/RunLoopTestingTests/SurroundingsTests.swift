@@ -124,6 +124,52 @@ struct SurroundingsTests {
         #expect(ProcessInfo.processInfo.environment["WHO"] == nil && ProcessInfo.processInfo.environment["PATH"] != nil)
     }
 
+    /// The user that a call finds, as a line of text.
+    private static func line(_ user: UnsafePointer<passwd>?) -> String {
+        guard let user = user?.pointee else { return "-" }
+        return "\(String(cString: user.pw_name)) \(user.pw_uid) \(user.pw_gid) \(String(cString: user.pw_dir))"
+    }
+
+    @Test("the user is that of the host's process, and users are those of its files")
+    func users() {
+        let user = ChildProcess.User(900, group: 901, supplementaryGroups: [50, 51])
+        let real = [getuid(), geteuid(), getgid(), getegid()]
+        withSimulation { simulation in
+            simulation.captureExecutors()
+            let log = Log<[UInt32]>()
+            let found = Log<String>()
+            let network = SimulatedNetwork(simulation)
+            let host = network.addHost("server", user: user) { loop in
+                loop.perform(afterDelay: .seconds(1)) {
+                    log.append([getuid(), geteuid(), getgid(), getegid()])
+                    var groups: [gid_t] = [0, 0, 0]
+                    #expect(getgroups(0, nil) == 2 && getgroups(3, &groups) == 2 && groups == [50, 51, 0])
+                    #expect(getgroups(1, &groups) == -1 && errno == EINVAL)
+                    for name in ["root", "daemon", "nobody"] { found(Self.line(getpwnam(name))) }
+                    for number: uid_t in [0, 900, 7] { found(Self.line(getpwuid(number))) }
+                    var (user, room, result) = (
+                        passwd(), [CChar](repeating: 0, count: 200), UnsafeMutablePointer<passwd>?.none
+                    )
+                    #expect(getpwuid_r(900, &user, &room, 200, &result) == 0)
+                    found(Self.line(result))
+                    #expect(getpwnam_r("nobody", &user, &room, 200, &result) == 0 && result == nil)
+                    #expect(getpwnam_r("daemon", &user, &room, 5, &result) == ERANGE && result == nil)
+                }
+            }
+            let users = "root:x:0:0::/root:/bin/sh\ndaemon:x:900:901:A daemon:/srv/daemon:/bin/false\n"
+            host.disk.install(Array(users.utf8), at: "/etc/passwd")
+            network.addHost("bare") { _ in
+                log.append([getuid(), geteuid(), getgid(), getegid()])
+                found("\(Self.line(getpwnam("root"))); \(Self.line(getpwuid(900)))")
+            }
+            simulation.advance(by: .seconds(2))
+            #expect(log.entries == [[0, 0, 0, 0], [900, 900, 901, 901]])
+            let (root, daemon) = ("root 0 0 /root", "daemon 900 901 /srv/daemon")
+            #expect(found.entries == ["\(root); -", root, daemon, "-", root, daemon, "-", daemon])
+            #expect([getuid(), geteuid(), getgid(), getegid()] == real)
+        }
+    }
+
     @Test("a child has the environment that its starter gives it, with the variables that other code has set")
     func children() {
         let log = Log<String>()

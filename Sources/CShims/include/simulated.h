@@ -50,6 +50,13 @@ struct rlk_simulated_calls {
     char **(*environment)(void);
     /// Stays for ever.
     const char *(*host_name)(void);
+    /// The numbers of the user, and of the user's group.
+    unsigned (*user)(void);
+    unsigned (*group)(void);
+    /// Writes the numbers of the further groups, as far as there is room, and returns how many there are.
+    int (*groups)(unsigned *groups, int room);
+    /// The text of `/etc/passwd`, which the caller frees.
+    char *(*users)(size_t *length);
     /// Ends the first wait at an address, or all of them. Called on any thread.
     void (*signal)(const void *address, int all);
 };

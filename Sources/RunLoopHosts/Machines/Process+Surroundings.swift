@@ -1,7 +1,19 @@
+internal import Glibc
 internal import RunLoopSimulation
+internal import RunLoopUnix
 
 extension Process: SimulatedSurroundings {
     var hostName: UnsafePointer<CChar> { UnsafePointer(machine.cName) }
+
+    var userNumber: UInt32 { user.identifier }
+    var groupNumber: UInt32 { user.group }
+    var furtherGroups: [UInt32] { user.supplementaryGroups }
+    func user(named name: String) throws(SystemError) -> ChildProcess.User {
+        if let user = Accounts(on: machine.disk).user(named: name) { return user }
+        throw SystemError("find the user \(name)", errno: ENOENT)
+    }
+
+    var users: [UInt8] { Accounts(on: machine.disk).users }
 
     var environmentTable: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?> { variables.makeTable() }
 

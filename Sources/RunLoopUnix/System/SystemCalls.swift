@@ -138,6 +138,8 @@ package protocol SystemCalls: AnyObject, Sendable {
     /// A variable of the environment.
     func variable(_ name: String) -> String?
     func removeVariable(_ name: String)
+    /// A user of the system, with all groups.
+    func user(named name: String) throws(SystemError) -> ChildProcess.User
     /// Begins to count a signal, which then has no other effect.
     func count(signal: Int32) throws(SystemError) -> any SignalCounter
     /// Ignores a signal from now on.
