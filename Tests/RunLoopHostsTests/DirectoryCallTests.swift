@@ -209,7 +209,7 @@ struct DirectoryCallTests {
             let real = Self.realAnswers(in: directory.path + "/", seed: seed)
             let simulated = withSimulation(seed: seed) { simulation in
                 let network = SimulatedNetwork(simulation)
-                network.test.disk.installDirectory(at: "/data", permissions: 0o777)
+                network.test.disk.installDirectory(at: "/data", owner: users[0], permissions: 0o777)
                 let systems = users.map { network.makeSystem(as: $0) }
                 var bench = DirectoryBench(network.system, in: "/data/", seed: seed) { systems[$0] }
                 let answers = (0..<200).map { _ in bench.step() }
