@@ -10,6 +10,7 @@ import Testing
 /// Files of one disk, and a watcher's events for them, as text.
 private final class FileBench {
     private let disk = Disk.current
+    private let system: any SystemCalls
     private let loop: RunLoop
     private let root: String
     private let watcher: FileWatcher
@@ -22,8 +23,8 @@ private final class FileBench {
         var cookies: [UInt32] = []
     }
 
-    init(on loop: RunLoop, root: String) throws {
-        (self.loop, self.root) = (loop, root)
+    init(_ system: any SystemCalls, on loop: RunLoop, root: String) throws {
+        (self.system, self.loop, self.root) = (system, loop, root)
         let log = Log()
         self.log = log
         watcher = try FileWatcher { _, events in log.events += events }
@@ -69,7 +70,7 @@ private final class FileBench {
         let name = Self.name(&random)
         let path = "\(root)/\(name)"
         let what: String
-        switch Int.random(in: 0..<12, using: &random) {
+        switch Int.random(in: 0..<13, using: &random) {
         case 0:
             what = "create \(name): " + word { open.append((name, try disk.open(path, .creating))) }
         case 1:
@@ -102,6 +103,7 @@ private final class FileBench {
             what = "unwatch"
         case 9...10: what = "make directory \(name): " + word { try disk.createDirectory(path) }
         case 11: what = "remove directory \(name): " + word { try disk.removeDirectory(path) }
+        case 12: what = "allow \(name): \(system.setPermissions(0o700, at: path))"
         default: what = "nothing"
         }
         return [what] + events(count)
@@ -119,9 +121,9 @@ private final class FileBench {
 struct FileEventTests {
     /// - Parameter expected: the events of the other disk.
     private static func steps(
-        on loop: RunLoop, root: String, seed: UInt64, expected: [[String]]? = nil
+        _ system: any SystemCalls, on loop: RunLoop, root: String, seed: UInt64, expected: [[String]]? = nil
     ) throws -> [[String]] {
-        let bench = try FileBench(on: loop, root: root)
+        let bench = try FileBench(system, on: loop, root: root)
         defer { bench.end() }
         var random = SeededGenerator(seed: seed)
         return (0..<120).map { step in bench.step(&random, events: (expected?[step].count ?? 1) - 1) }
@@ -136,9 +138,10 @@ struct FileEventTests {
             let simulated = try withSimulation(seed: seed) { simulation in
                 let network = SimulatedNetwork(simulation)
                 network.test.disk.install([], at: "/dir/kept")
-                return try Self.steps(on: simulation.loop, root: "/dir", seed: seed)
+                return try Self.steps(network.system, on: simulation.loop, root: "/dir", seed: seed)
             }
-            let real = try Self.steps(on: .current, root: directory.path, seed: seed, expected: simulated)
+            let real = try Self.steps(
+                RealSystem.shared, on: .current, root: directory.path, seed: seed, expected: simulated)
             for (step, (one, other)) in zip(real, simulated).enumerated() {
                 #expect(one == other, "seed \(seed), step \(step)")
                 if one != other { return }

@@ -8,7 +8,9 @@ enum Directories {
     ]
 
     /// The permissions of those that not all users may read, or in which all may write.
-    static let permissions: [(path: String, permissions: UInt32)] = [("/root", 0o700), ("/tmp", 0o1777), ("/var/tmp", 0o1777)]
+    static let permissions: [(path: String, permissions: UInt32)] = [
+        ("/root", 0o700), ("/tmp", 0o1777), ("/var/tmp", 0o1777),
+    ]
 
     /// The canonical path from the root, of all that lead to the same place.
     static func name(_ path: String) -> String {

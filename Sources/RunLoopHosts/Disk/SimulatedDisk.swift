@@ -76,6 +76,7 @@ public final class SimulatedDisk: Sendable {
     /// Makes a directory and its ancestors, durably. If it exists, its contents stay.
     ///
     /// - Parameters:
+    ///   - path: the path from the root.
     ///   - owner: the owner; the present one, or root, unless given.
     ///   - permissions: the permissions, for example `0o700`; the present ones, or `0o755`, unless given.
     /// - Precondition: no file is in the way.
