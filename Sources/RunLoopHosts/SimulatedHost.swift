@@ -34,8 +34,8 @@ public final class SimulatedHost: Sendable {
     ///   - program: the program on other hosts.
     init(
         _ machine: Machine, _ service: Service? = nil, user: ChildProcess.User = .root,
-        environment: [String: String] = [:],
-        mayFail: Bool = false, test: Process? = nil, _ program: (@Sendable (RunLoop) throws -> Void)? = nil
+        environment: [String: String] = [:], mayFail: Bool = false, test: Process? = nil,
+        _ program: (@Sendable (RunLoop) throws -> Void)? = nil
     ) {
         (name, self.machine, self.service, self.mayFail) = (machine.name, machine, service, mayFail)
         (self.user, self.environment) = (user, environment)

@@ -263,6 +263,10 @@ struct DirectoryCallTests {
             #expect(system.createDirectory("/run/daemon/socket") == -1 && errno == EEXIST)
             #expect(system.removeFile(at: "/run/daemon/socket") == 0 && system.removeDirectory("/run/daemon") == 0)
             system.close(socket)
+            let other = system.socket(AF_UNIX)
+            #expect(system.bind(other, to: try! Endpoint(path: "/socket")) == 0)
+            #expect(system.contentsOfDirectory("/")?.contains("socket") == true)
+            system.close(other)
         }
     }
 }

@@ -267,6 +267,22 @@ struct DiskTests {
         #expect(outcomes == [[], ["/data/one/", "/data/one/file: []"]])
     }
 
+    @Test("a process with too many open files makes no further one")
+    func descriptors() {
+        withSimulation { simulation in
+            let log = Log<Int32>()
+            let host = SimulatedNetwork(simulation).addHost("host") { _ in
+                var files: [File] = []
+                do throws(SystemError) {
+                    while true { files.append(try Disk.current.open("/data/\(files.count)", .creating)) }
+                } catch { log.append(error.errno) }
+                log.append(Int32(files.count))
+            }
+            simulation.advance(by: .seconds(1))
+            #expect(log.entries.first == EMFILE && log.entries.last == Int32(host.disk.paths.count))
+        }
+    }
+
     @Test("a disk can be full, slow and broken")
     func trouble() {
         withSimulation { simulation in

@@ -23,7 +23,9 @@ extension Process {
     }
 
     func open(_ path: String, flags: Int32) -> Int32 {
-        answer { () throws(Refusal) in
+        // As on Linux, nothing is made without a descriptor.
+        guard descriptors.hasRoom else { return -1 }
+        return answer { () throws(Refusal) in
             let node = try disk.open(absolute(path), flags: flags, as: user)
             return descriptors.add(OpenFile(node, on: disk, access: flags & O_ACCMODE))
         }
@@ -124,7 +126,8 @@ extension Process {
 
     /// The paths of sockets below a directory, without that of the directory.
     private func sockets(below directory: String) -> [Substring] {
-        let start = Directories.name(absolute(directory)) + "/"
+        let name = Directories.name(absolute(directory))
+        let start = name.hasSuffix("/") ? name : name + "/"
         return machine.sockets.files.keys.filter { !$0.hasPrefix("@") }
             .map { Directories.name(Directories.absolute($0, from: "/")) }
             .filter { $0.hasPrefix(start) }.map { $0.dropFirst(start.count) }
