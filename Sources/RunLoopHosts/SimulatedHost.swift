@@ -13,6 +13,8 @@ public final class SimulatedHost: Sendable {
     /// The program of its process; `nil` on the host of the test's own threads.
     private let program: (@Sendable (RunLoop) throws -> Void)?
     let service: Service?
+    private let environment: [String: String]
+    private let user: ChildProcess.User
     private let mayFail: Bool
     /// The test itself, on its own host.
     private let test: Process?
@@ -31,10 +33,12 @@ public final class SimulatedHost: Sendable {
     ///   - test: the process of the test, on its own host.
     ///   - program: the program on other hosts.
     init(
-        _ machine: Machine, _ service: Service? = nil, mayFail: Bool = false, test: Process? = nil,
+        _ machine: Machine, _ service: Service? = nil, user: ChildProcess.User = .root,
+        environment: [String: String] = [:], mayFail: Bool = false, test: Process? = nil,
         _ program: (@Sendable (RunLoop) throws -> Void)? = nil
     ) {
         (name, self.machine, self.service, self.mayFail) = (machine.name, machine, service, mayFail)
+        (self.user, self.environment) = (user, environment)
         (self.test, self.program) = (test, program)
     }
 
@@ -78,8 +82,9 @@ public final class SimulatedHost: Sendable {
         state.lives += 1
         state.ending = nil
         let console = StandardStream { [machine] in machine.note("wrote \($0)") }
+        let variables = environment.merging(service?.environment ?? [:]) { $1 }
         let process = Process(
-            on: machine, environment: service?.environment ?? [:], streams: [StandardStream(), console, console])
+            on: machine, user: user, environment: Environment(variables), streams: [StandardStream(), console, console])
         if service != nil { process.manager = { [weak self] in self?.take($0) } }
         machine.note("started")
         state.process = process

@@ -1,7 +1,7 @@
 internal import Glibc
 public import RunLoopKit
 public import RunLoopSimulation
-package import RunLoopUnix
+public import RunLoopUnix
 
 /// Hosts with addresses and names, and the links between them, in a simulation.
 ///
@@ -57,7 +57,7 @@ public final class SimulatedNetwork: Sendable {
         Self.ofWorld.set(self, in: world)
         simulation.add(system, for: loop)
         WorldSystem.set(system, for: loop)
-        HostResolver.finder.set({ [unowned network] in network.find($0) }, in: world)
+        HostResolver.finder.set({ [unowned testProcess] in testProcess.machine.find($0) }, in: world)
     }
 
     deinit {
@@ -79,21 +79,29 @@ public final class SimulatedNetwork: Sendable {
     ///   - name: its name, which other hosts can look up; unique in the network.
     ///   - addresses: its addresses, in digits; one of `10.0.0.0/8` and one of `fd00::/8` unless given.
     ///   - service: the care of a service manager for its process; `nil`, the default, for none.
+    ///   - user: the user that its process runs as; root, as for a service without `User=`, unless given.
+    ///   - environment: the variables of its process, besides those of the service manager; none unless given. In a test
+    ///     program that links RunLoopTesting, `getenv` finds them as well, once executors are captured.
     ///   - mayFail: whether its program may throw an error, for example when it has to refuse its configuration;
     ///     `false` unless given.
     ///   - program: the program; called once more each time the host starts again.
     @discardableResult
     public func addHost(
-        _ name: String, addresses: [String]? = nil, service: SimulatedHost.Service? = nil, mayFail: Bool = false,
+        _ name: String, addresses: [String]? = nil, service: SimulatedHost.Service? = nil,
+        user: ChildProcess.User? = nil, environment: [String: String] = [:], mayFail: Bool = false,
         program: @escaping @Sendable (RunLoop) throws -> Void
     ) -> SimulatedHost {
         let number = machines.count + 1
         require(machines.allSatisfy { $0.name != name }, "two hosts have the name \(name); give each one its own")
+        require(
+            environment.keys.allSatisfy { !$0.isEmpty && !$0.contains("=") },
+            "the name of a variable is not empty and has no =; give the value behind the colon")
         require(number < 1 << 16, "a network has at most 65,535 hosts")
         let machine = Machine(
             name, addresses: addresses ?? Self.usualAddresses(number), network.simulation.makeClock(), on: network)
         machines.append(machine)
-        let host = SimulatedHost(machine, service, mayFail: mayFail, program)
+        let host = SimulatedHost(
+            machine, service, user: user ?? .root, environment: environment, mayFail: mayFail, program)
         host.start()
         return host
     }
@@ -104,6 +112,11 @@ public final class SimulatedNetwork: Sendable {
 
     /// Makes two connected descriptors on the test's host.
     package func makeSocketPair() -> (Int32, Int32) { testProcess.makePair() }
+
+    /// A process of the test's host that runs as another user.
+    package func makeSystem(as user: ChildProcess.User) -> any SystemCalls {
+        Process(on: testProcess.machine, user: user, mostDescriptors: .max)
+    }
 
     // MARK: Links
 
@@ -183,7 +196,7 @@ public final class SimulatedNetwork: Sendable {
     // MARK: Names
 
     /// Sets the answer for a name from now on. Without it, a host's name leads to its addresses, and others are not
-    /// found.
+    /// found. A host that has the name in the `/etc/hosts` of its disk does not ask the network.
     public func setAnswer(_ answer: NetworkAnswer, for name: String) {
         network.names[name] = answer
     }

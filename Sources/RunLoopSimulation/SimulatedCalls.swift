@@ -1,4 +1,5 @@
 internal import CShims
+internal import Glibc
 internal import RunLoopCore
 
 /// The answers of a simulation to calls of the C library by its threads. They come here in programs that link
@@ -20,6 +21,27 @@ enum SimulatedCalls {
                 caller.timeline.waitForSignal(caller.thread, of: what)
             },
             random: { caller.world.fill(UnsafeMutableRawBufferPointer(start: $0, count: $1)) },
+            is_on_host: { surroundings == nil ? 0 : 1 },
+            variable: { name in name.flatMap { surroundings!.value(ofVariable: $0) } },
+            set_variable: { surroundings!.setVariable($0!, $1) },
+            put_variable: { surroundings!.putVariable($0!) },
+            clear_variables: { surroundings!.removeAllVariables() },
+            environment: { surroundings!.environmentTable },
+            host_name: { surroundings!.hostName },
+            user: { surroundings!.userNumber },
+            group: { surroundings!.groupNumber },
+            groups: { room, count in
+                let groups = surroundings!.furtherGroups
+                for (index, group) in groups.prefix(Int(max(0, count))).enumerated() { room?[index] = group }
+                return Int32(groups.count)
+            },
+            users: { length in
+                let users = surroundings!.users
+                length?.pointee = users.count
+                let copy = UnsafeMutableRawBufferPointer(start: malloc(users.count), count: users.count)
+                copy.copyBytes(from: users)
+                return copy.baseAddress?.assumingMemoryBound(to: CChar.self)
+            },
             signal: { AddressWaits.signal(UInt(bitPattern: $0), all: $1 != 0) })
         rlk_answer_calls(calls)
     }()
@@ -29,6 +51,11 @@ enum SimulatedCalls {
         else { fatalError("a thread that has no simulated loop asks a simulation") }
         loop.callTakesTime()
         return (world, driver.timeline, driver.thread)
+    }
+
+    /// The surroundings of the calling thread; `nil` for the real ones.
+    private static var surroundings: (any SimulatedSurroundings)? {
+        (RunLoop.installed?.world as? SimulatedWorld)?.surroundings
     }
 
     private static func time(of clock: rlk_clock) -> Int64 {

@@ -15,17 +15,21 @@ package final class SimulatedWorld: World {
     /// The numbers of the system's own random generators.
     private let systemNumbers: Locked<SeededNumbers>
     private let knownDescriptors: Locked<(any SimulatedDescriptors)?>
+    /// The surroundings of its process; `nil` for those of the test.
+    var surroundings: (any SimulatedSurroundings)? { knownSurroundings.withLock(\.self) }
+    private let knownSurroundings: Locked<(any SimulatedSurroundings)?>
 
     /// - Parameters:
     ///   - numbers: the random numbers of the world.
     init(
         timeline: Timeline, numbers: SeededNumbers, clock: MachineClock, process: Timeline.Process, prefix: String = "",
-        descriptors: (any SimulatedDescriptors)? = nil
+        descriptors: (any SimulatedDescriptors)? = nil, surroundings: (any SimulatedSurroundings)? = nil
     ) {
         self.timeline = timeline
         self.process = process
         self.prefix = prefix
         knownDescriptors = Locked(descriptors)
+        knownSurroundings = Locked(surroundings)
         self.clock = clock
         clock.begins(in: process)
         var other = numbers
@@ -85,6 +89,7 @@ package final class SimulatedWorld: World {
     func letGo() {
         shared.removeAll()
         knownDescriptors.withLock { $0 = nil }
+        knownSurroundings.withLock { $0 = nil }
     }
 
     private let hasBeenKilled = Atomic(false)

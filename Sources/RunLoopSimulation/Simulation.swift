@@ -334,11 +334,12 @@ public final class Simulation: Sendable {
     ///   - life: the number of earlier worlds of this host.
     package func makeWorld(
         named name: String, on machine: String, life: Int, clock: MachineClock,
-        descriptors: any SimulatedDescriptors
+        descriptors: any SimulatedDescriptors, surroundings: any SimulatedSurroundings
     ) -> SimulatedWorld {
         let world = SimulatedWorld(
             timeline: timeline, numbers: SeededNumbers(seed: seed, for: "\(name) \(life)"), clock: clock,
-            process: Timeline.Process(on: machine, isTest: false), prefix: "\(name)/", descriptors: descriptors)
+            process: Timeline.Process(on: machine, isTest: false), prefix: "\(name)/", descriptors: descriptors,
+            surroundings: surroundings)
         otherWorlds.withLock { $0.append(world) }
         return world
     }

@@ -167,6 +167,122 @@ struct DiskTests {
         #expect(crash(seed: 5).log == crash(seed: 5).log)
     }
 
+    /// What is on the disk of a host after it has crashed.
+    ///
+    /// - Parameter work: the work of its program, before the crash.
+    private func disk(afterCrashOf seed: UInt64, _ work: @escaping @Sendable (Disk) throws -> Void) -> [String] {
+        withSimulation(seed: seed) { simulation in
+            let host = SimulatedNetwork(simulation).addHost("host") { loop in
+                loop.add(CustomSource(), forMode: .default)
+                try work(.current)
+            }
+            simulation.advance(by: .seconds(1))
+            host.crash()
+            func tree(_ directory: String) -> [String] {
+                host.disk.contentsOfDirectory(at: directory)!.flatMap { name in
+                    let path = "\(directory)/\(name)"
+                    let bytes = host.disk.contents(of: path)
+                    return ["\(path)\(bytes.map { ": \($0)" } ?? "/")"] + (bytes == nil ? tree(path) : [])
+                }
+            }
+            return tree("/data")
+        }
+    }
+
+    private static let seeds = 0..<60 as Range<UInt64>
+
+    /// Everything that may be on the disk after a crash.
+    private func outcomes(_ work: @escaping @Sendable (Disk) throws -> Void) -> Set<[String]> {
+        Set(Self.seeds.map { disk(afterCrashOf: $0, work) })
+    }
+
+    @Test("a file that was synced is lost with its directory, which is safe once it and its parent were synced")
+    func lostDirectories() {
+        @Sendable func makeFile(_ disk: Disk) throws {
+            try disk.createDirectory("/data/new")
+            let file = try disk.open("/data/new/file", .creating)
+            try file.write([1], at: 0)
+            try file.sync()
+        }
+        #expect(outcomes(makeFile) == [[], ["/data/new/"], ["/data/new/", "/data/new/file: [1]"]])
+        let withDirectory = outcomes { disk in
+            try makeFile(disk)
+            try disk.syncDirectory(of: "/data/new/file")
+        }
+        #expect(withDirectory == [[], ["/data/new/", "/data/new/file: [1]"]])
+        let withParent = outcomes { disk in
+            try makeFile(disk)
+            try disk.syncDirectory(of: "/data/new")
+        }
+        #expect(withParent == [["/data/new/"], ["/data/new/", "/data/new/file: [1]"]])
+        let withBoth = outcomes { disk in
+            try makeFile(disk)
+            try disk.syncDirectory(of: "/data/new/file")
+            try disk.syncDirectory(of: "/data/new")
+        }
+        #expect(withBoth == [["/data/new/", "/data/new/file: [1]"]])
+    }
+
+    @Test("after a crash a moved file or directory is at its old place or at its new one, never at both or at none")
+    func moves() {
+        let work: @Sendable (Disk) throws -> Void = { disk in
+            for name in ["one", "other"] { try disk.createDirectory("/data/\(name)") }
+            let file = try disk.open("/data/one/file", .creating)
+            try file.write([1], at: 0)
+            try file.sync()
+            try disk.syncDirectory(of: "/data/one/file")
+            try disk.syncDirectory(of: "/data/one")
+            try disk.rename("/data/one/file", to: "/data/other/file")
+            try disk.rename("/data/other", to: "/data/one/other")
+        }
+        let (first, last) = (["/data/one/", "/data/one/file: [1]", "/data/other/"], ["/data/one/other/file: [1]"])
+        let moved = ["/data/one/", "/data/one/other/"] + last
+        #expect(outcomes(work) == [first, ["/data/one/", "/data/other/", "/data/other/file: [1]"], moved])
+        for directory in ["/data/one", "/data/one/other"] {
+            // The move of a directory is safe with the names of either parent, and all earlier changes with it.
+            let synced = outcomes { disk in
+                try work(disk)
+                try disk.syncDirectory(of: directory)
+            }
+            #expect(synced == [moved])
+        }
+        let removed = outcomes { disk in
+            try work(disk)
+            try disk.rename("/data/one/other/file", to: "/data/file")
+            try disk.removeDirectory("/data/one/other")
+            try disk.syncDirectory(of: "/data/one/other")
+        }
+        #expect(removed == [["/data/file: [1]", "/data/one/"]])
+    }
+
+    @Test("a name that was synced does not come back at an earlier place")
+    func order() {
+        let outcomes = outcomes { disk in
+            try disk.createDirectory("/data/one")
+            _ = try disk.open("/data/new", .creating)
+            try disk.rename("/data/new", to: "/data/one/file")
+            // Follows the file's creation, and not that of its directory.
+            try disk.syncDirectory(of: "/data/one/file")
+        }
+        #expect(outcomes == [[], ["/data/one/", "/data/one/file: []"]])
+    }
+
+    @Test("a process with too many open files makes no further one")
+    func descriptors() {
+        withSimulation { simulation in
+            let log = Log<Int32>()
+            let host = SimulatedNetwork(simulation).addHost("host") { _ in
+                var files: [File] = []
+                do throws(SystemError) {
+                    while true { files.append(try Disk.current.open("/data/\(files.count)", .creating)) }
+                } catch { log.append(error.errno) }
+                log.append(Int32(files.count))
+            }
+            simulation.advance(by: .seconds(1))
+            #expect(log.entries.first == EMFILE && log.entries.last == Int32(host.disk.paths.count))
+        }
+    }
+
     @Test("a disk can be full, slow and broken")
     func trouble() {
         withSimulation { simulation in

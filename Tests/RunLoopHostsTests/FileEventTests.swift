@@ -10,6 +10,7 @@ import Testing
 /// Files of one disk, and a watcher's events for them, as text.
 private final class FileBench {
     private let disk = Disk.current
+    private let system: any SystemCalls
     private let loop: RunLoop
     private let root: String
     private let watcher: FileWatcher
@@ -22,8 +23,8 @@ private final class FileBench {
         var cookies: [UInt32] = []
     }
 
-    init(on loop: RunLoop, root: String) throws {
-        (self.loop, self.root) = (loop, root)
+    init(_ system: any SystemCalls, on loop: RunLoop, root: String) throws {
+        (self.system, self.loop, self.root) = (system, loop, root)
         let log = Log()
         self.log = log
         watcher = try FileWatcher { _, events in log.events += events }
@@ -60,16 +61,16 @@ private final class FileBench {
         return log.events.map { event in
             if event.cookie != 0, !log.cookies.contains(event.cookie) { log.cookies.append(event.cookie) }
             let pair = log.cookies.firstIndex(of: event.cookie).map { " pair \($0)" } ?? ""
-            return "\(event.kind) \((event.path ?? "").replacing(root, with: ""))\(pair)"
+            let path = (event.path ?? "").replacing(root, with: "")
+            return "\(event.kind)\(event.isDirectory ? " of a directory" : "") \(path)\(pair)"
         }
     }
 
     func step(_ random: inout SeededGenerator, events count: Int = 0) -> [String] {
-        let names = ["a", "b", "c"]
-        let name = names.randomElement(using: &random)!
+        let name = Self.name(&random)
         let path = "\(root)/\(name)"
         let what: String
-        switch Int.random(in: 0..<9, using: &random) {
+        switch Int.random(in: 0..<13, using: &random) {
         case 0:
             what = "create \(name): " + word { open.append((name, try disk.open(path, .creating))) }
         case 1:
@@ -88,7 +89,7 @@ private final class FileBench {
         case 5:
             what = "remove \(name): " + word { try disk.remove(path) }
         case 6:
-            let other = names.randomElement(using: &random)!
+            let other = Self.name(&random)
             what = "rename \(name) to \(other): " + word { try disk.rename(path, to: "\(root)/\(other)") }
         case 7:
             let target = ["\(root)/", root, path].randomElement(using: &random)!
@@ -100,9 +101,19 @@ private final class FileBench {
         case 8 where !watches.isEmpty:
             watcher.unwatch(watches.remove(at: Int.random(in: 0..<watches.count, using: &random)).watch)
             what = "unwatch"
+        case 9...10: what = "make directory \(name): " + word { try disk.createDirectory(path) }
+        case 11: what = "remove directory \(name): " + word { try disk.removeDirectory(path) }
+        case 12: what = "allow \(name): \(system.setPermissions(0o700, at: path))"
         default: what = "nothing"
         }
         return [what] + events(count)
+    }
+
+    /// A name in the watched directory, or in a directory there.
+    private static func name(_ random: inout SeededGenerator) -> String {
+        let (names, isDeep) = (["a", "b", "c"], Int.random(in: 0..<3, using: &random) == 0)
+        let name = names.randomElement(using: &random)!
+        return isDeep ? "\(name)/\(names.randomElement(using: &random)!)" : name
     }
 }
 
@@ -110,12 +121,12 @@ private final class FileBench {
 struct FileEventTests {
     /// - Parameter expected: the events of the other disk.
     private static func steps(
-        on loop: RunLoop, root: String, seed: UInt64, expected: [[String]]? = nil
+        _ system: any SystemCalls, on loop: RunLoop, root: String, seed: UInt64, expected: [[String]]? = nil
     ) throws -> [[String]] {
-        let bench = try FileBench(on: loop, root: root)
+        let bench = try FileBench(system, on: loop, root: root)
         defer { bench.end() }
         var random = SeededGenerator(seed: seed)
-        return (0..<80).map { step in bench.step(&random, events: (expected?[step].count ?? 1) - 1) }
+        return (0..<120).map { step in bench.step(&random, events: (expected?[step].count ?? 1) - 1) }
     }
 
     @Test("random changes of files are reported in the same words")
@@ -127,14 +138,54 @@ struct FileEventTests {
             let simulated = try withSimulation(seed: seed) { simulation in
                 let network = SimulatedNetwork(simulation)
                 network.test.disk.install([], at: "/dir/kept")
-                return try Self.steps(on: simulation.loop, root: "/dir", seed: seed)
+                return try Self.steps(network.system, on: simulation.loop, root: "/dir", seed: seed)
             }
-            let real = try Self.steps(on: .current, root: directory.path, seed: seed, expected: simulated)
+            let real = try Self.steps(
+                RealSystem.shared, on: .current, root: directory.path, seed: seed, expected: simulated)
             for (step, (one, other)) in zip(real, simulated).enumerated() {
                 #expect(one == other, "seed \(seed), step \(step)")
                 if one != other { return }
             }
         }
+    }
+
+    /// The events of a directory that is removed, with a file in it, while a process has the file open.
+    private static func endOfDirectory(on loop: RunLoop, root: String, isSimulated: Bool) throws -> [[String]] {
+        var events: [String] = []
+        let watcher = try FileWatcher { _, new in events += new.map { "\($0.kind) \($0.name ?? "-")" } }
+        try loop.add(watcher, forMode: .default)
+        defer { watcher.invalidate() }
+        let disk = Disk.current
+        try disk.createDirectory("\(root)/a")
+        try disk.createDirectory("\(root)/a/b")
+        for path in ["a", "a/b"] { try watcher.watch("\(root)/\(path)") }
+        var file: File? = try disk.open("\(root)/a/b/file", .creating)
+        try disk.remove("\(root)/a/b/file")
+        func told(_ count: Int, _ body: () throws -> Void) rethrows -> [String] {
+            try body()
+            _ = eventually {
+                loop.run(in: .default, until: loop.now)
+                return isSimulated || events.count >= count
+            }
+            defer { events = [] }
+            return events
+        }
+        return [
+            told(2) {}, try told(1) { try disk.removeDirectory("\(root)/a/b") },
+            try told(0) { try disk.removeDirectory("\(root)/a") },
+            try told(1) { try file?.write([1], at: 0) }, told(5) { file = nil },
+        ]
+    }
+
+    @Test("a removed directory ends when the removed files in it have closed")
+    func endOfDirectory() throws {
+        let directory = TemporaryDirectory()
+        let real = try Self.endOfDirectory(on: .current, root: directory.path, isSimulated: false)
+        let simulated = try withSimulation { simulation in
+            _ = SimulatedNetwork(simulation)
+            return try Self.endOfDirectory(on: simulation.loop, root: "/data", isSimulated: true)
+        }
+        #expect(simulated == real && real.last!.count == 5, "\(real)")
     }
 
     @Test("a test's changes to the files of a host are reported there; a full queue reports its overflow")

@@ -37,6 +37,26 @@ struct rlk_simulated_calls {
     /// Waits until the address is signalled.
     void (*wait)(enum rlk_awaited awaited);
     void (*random)(void *bytes, size_t count);
+    /// Whether the calling thread is one of a host's process, which has surroundings of its own. The calls below are for those.
+    int (*is_on_host)(void);
+    /// The value of a variable of the environment, which stays for ever; NULL if there is none.
+    char *(*variable)(const char *name);
+    /// Sets a variable; with NULL, removes it.
+    void (*set_variable)(const char *name, const char *value);
+    /// Makes the caller's line a part of the environment.
+    void (*put_variable)(char *line);
+    void (*clear_variables)(void);
+    /// The lines of the environment, and NULL, until the next call.
+    char **(*environment)(void);
+    /// Stays for ever.
+    const char *(*host_name)(void);
+    /// The numbers of the user, and of the user's group.
+    unsigned (*user)(void);
+    unsigned (*group)(void);
+    /// Writes the numbers of the further groups, as far as there is room, and returns how many there are.
+    int (*groups)(unsigned *groups, int room);
+    /// The text of `/etc/passwd`, which the caller frees.
+    char *(*users)(size_t *length);
     /// Ends the first wait at an address, or all of them. Called on any thread.
     void (*signal)(const void *address, int all);
 };

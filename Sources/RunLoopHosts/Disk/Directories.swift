@@ -1,7 +1,5 @@
-/// The directories of a simulated disk, by their paths from the root. A crash removes none.
-struct Directories {
-    private var paths: Set<String> = ["/"]
-
+/// The paths of directories.
+enum Directories {
     /// The directories of a new machine.
     static let usual = [
         "/bin", "/data", "/dev", "/etc", "/home", "/opt", "/proc", "/root", "/run", "/srv", "/state", "/sys", "/tmp",
@@ -9,19 +7,10 @@ struct Directories {
         "/var/spool", "/var/tmp",
     ]
 
-    init() {
-        for path in Self.usual { add(path) }
-    }
-
-    /// Adds a directory and its ancestors.
-    mutating func add(_ path: String) {
-        var path = Self.name(path)
-        while paths.insert(path).inserted { path = Self.parent(of: path) }
-    }
-
-    func contains(_ path: String) -> Bool { paths.contains(Self.name(path)) }
-
-    // MARK: Paths
+    /// The permissions of those that not all users may read, or in which all may write.
+    static let permissions: [(path: String, permissions: UInt32)] = [
+        ("/root", 0o700), ("/tmp", 0o1777), ("/var/tmp", 0o1777),
+    ]
 
     /// The canonical path from the root, of all that lead to the same place.
     static func name(_ path: String) -> String {

@@ -4,11 +4,10 @@ internal import RunLoopUnix
 
 /// The watches of a file watcher of a simulated process, and their pending events: the kernel's inotify instance.
 final class FileEventQueue: OpenDescription {
-    /// The interest in a file, or in the names of a directory.
+    /// The interest in a file, or in a directory and its names.
     private struct Watch {
         let number: Int32
-        let file: FileNode?
-        let directory: String?
+        let node: DiskNode
         let mask: UInt32
     }
 
@@ -25,14 +24,16 @@ final class FileEventQueue: OpenDescription {
 
     // MARK: Watches
 
-    func watch(_ path: String, for mask: UInt32) -> Int32 {
-        if let reason = disk.reason(againstUseOf: path) { return failure(reason) }
-        let file = disk.node(at: path)
-        let directory = file == nil ? Directories.name(path) : nil
-        if watches.contains(where: { $0.file === file && $0.directory == directory }) { return failure(EEXIST) }
+    func watch(_ path: String, for mask: UInt32, as user: ChildProcess.User) -> Int32 {
+        let node: DiskNode
+        do throws(Refusal) {
+            node = try disk.node(at: path, as: user)
+            try node.check(.read, user)
+        } catch { return failure(error.reason) }
+        if watches.contains(where: { $0.node === node }) { return failure(EEXIST) }
         if watches.isEmpty { disk.state.queues.append(self) }
         lastNumber += 1
-        watches.append(Watch(number: lastNumber, file: file, directory: directory, mask: mask))
+        watches.append(Watch(number: lastNumber, node: node, mask: mask))
         return lastNumber
     }
 
@@ -48,22 +49,29 @@ final class FileEventQueue: OpenDescription {
 
     // MARK: Events
 
-    /// Takes an event of a name in a directory.
+    /// Takes an event of a node's name in a directory.
     ///
-    /// - Parameter kind: one of the kinds of `inotify`.
-    func take(_ kind: Int32, in directory: String, name: String, cookie: UInt32) {
-        for watch in watches where watch.directory == directory && watch.mask & UInt32(kind) != 0 {
-            append(kind, of: watch.number, cookie: cookie, name: Array(name.utf8))
+    /// - Parameters:
+    ///   - kind: one of the kinds of `inotify`.
+    ///   - name: its name there, if that is not the present one.
+    func take(_ kind: Int32, of node: DiskNode, in directory: DirectoryNode, named name: String? = nil, cookie: UInt32)
+    {
+        for watch in watches where watch.node === directory && watch.mask & UInt32(kind) != 0 {
+            append(kind | Self.flag(of: node), of: watch.number, cookie: cookie, name: Array((name ?? node.name).utf8))
         }
     }
 
-    /// Takes an event of a file, by whatever name.
-    func take(_ kind: Int32, of file: FileNode) {
-        for watch in watches where watch.file === file {
-            if watch.mask & UInt32(kind) != 0 { append(kind, of: watch.number) }
+    /// Takes an event of a node, by whatever name.
+    func take(_ kind: Int32, of node: DiskNode) {
+        // As in the kernel, the end and the moves of a directory do not say that it is one.
+        let flag = [IN_DELETE_SELF, IN_MOVE_SELF].contains(kind) ? 0 : Self.flag(of: node)
+        for watch in watches where watch.node === node {
+            if watch.mask & UInt32(kind) != 0 { append(kind | flag, of: watch.number) }
             if kind == IN_DELETE_SELF { unwatch(watch.number) }
         }
     }
+
+    private static func flag(of node: DiskNode) -> Int32 { node is DirectoryNode ? IN_ISDIR : 0 }
 
     private func append(_ kind: Int32, of watch: Int32, cookie: UInt32 = 0, name: [UInt8] = []) {
         let record = InotifyRecord(watch: watch, mask: UInt32(kind), cookie: cookie, name: name)

@@ -1,5 +1,5 @@
-/// A file of a simulated disk, independent of its name.
-final class FileNode {
+/// A file of a simulated disk.
+final class FileNode: DiskNode {
     /// A change of the content.
     enum Change {
         case write([UInt8], at: Int)
@@ -22,18 +22,6 @@ final class FileNode {
     private var durable: [UInt8] = []
     /// The changes since the last sync.
     private(set) var changes: [Change] = []
-    /// The open file that has the lock.
-    weak var lock: AnyObject?
-    /// The number of times that it is open.
-    var openings = 0
-    /// Its present or last name.
-    var path: String
-    /// Whether it is a directory, which a process has opened.
-    let isDirectory: Bool
-
-    init(_ path: String, isDirectory: Bool = false) {
-        (self.path, self.isDirectory) = (path, isDirectory)
-    }
 
     func change(_ change: Change) {
         change.apply(to: &content)
@@ -55,23 +43,7 @@ final class FileNode {
     func crash(keeping kept: some Sequence<Change>) {
         for change in kept { change.apply(to: &durable) }
         changes.removeAll()
-        (content, lock, openings) = (durable, nil, 0)
-    }
-}
-
-/// A change of the names on a simulated disk.
-enum NameChange {
-    case set(String, FileNode)
-    case move(String, to: String, FileNode)
-    case remove(String)
-
-    func apply(to names: inout [String: FileNode]) {
-        switch self {
-        case .set(let path, let node): names[path] = node
-        case .move(let path, let newPath, let node):
-            names[path] = nil
-            names[newPath] = node
-        case .remove(let path): names[path] = nil
-        }
+        content = durable
+        crash()
     }
 }

@@ -1,18 +1,21 @@
 internal import Glibc
 
-/// A file that a simulated process has opened.
+/// A file or a directory that a simulated process has opened.
 final class OpenFile: OpenDescription {
-    let node: FileNode
+    let node: DiskNode
     let isReadable: Bool
     let isWritable: Bool
     private let disk: SimulatedDisk
 
     /// - Parameter access: `O_RDONLY`, `O_WRONLY` or `O_RDWR`.
-    init(_ node: FileNode, on disk: SimulatedDisk, access: Int32) {
+    init(_ node: DiskNode, on disk: SimulatedDisk, access: Int32) {
         (self.node, self.disk) = (node, disk)
         (isReadable, isWritable) = (access != O_WRONLY, access != O_RDONLY)
         node.openings += 1
     }
+
+    /// The file that can be written; `nil`, with `EBADF`, if it was opened for reading.
+    var writable: FileNode? { isWritable ? node as? FileNode : failure(EBADF) }
 
     /// Takes the lock of the file, unless another open file has it.
     func lock() -> Int32 {
@@ -27,8 +30,7 @@ final class OpenFile: OpenDescription {
 
     override func close() {
         unlock()
-        node.openings -= 1
         if isWritable { disk.tell(IN_CLOSE_WRITE, node) }
-        disk.tellIfGone(node)
+        disk.hasClosed(node)
     }
 }

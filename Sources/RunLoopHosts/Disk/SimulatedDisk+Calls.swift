@@ -1,149 +1,141 @@
 internal import Glibc
 internal import RunLoopSimulation
+internal import RunLoopUnix
 
 extension SimulatedDisk {
-    private func begin(_ operation: Operation) -> Int32? {
+    func begin(_ operation: Operation) throws(Refusal) {
         if let duration = state.durations[operation] { simulation.spend(duration) }
-        return state.failures[operation]
+        if let reason = state.failures[operation] { throw Refusal(reason) }
     }
 
-    /// The reason why no file can be at a path; `nil` if its parents are directories.
-    private func reason(against path: String) -> Int32? {
-        if path.isEmpty { return ENOENT }
-        var directory = "/"
-        for part in path.split(separator: "/").dropLast() {
-            directory = Directories.name("\(directory)/\(part)")
-            guard !state.directories.contains(directory) else { continue }
-            return state.names[directory] == nil ? ENOENT : ENOTDIR
-        }
-        return nil
+    /// The reason why a user cannot make a file at a path.
+    func reason(againstNewFileAt path: String, as user: ChildProcess.User = .root) -> Int32? {
+        do throws(Refusal) {
+            let end = try end(of: path, as: user)
+            if try end.node != nil { return EEXIST }
+            try end.directory.check(.changeNames, user)
+            return nil
+        } catch { return error.reason }
     }
 
-    /// The reason why no file can be made at a path.
-    func reason(againstNewFileAt path: String) -> Int32? { reason(against: path) ?? (exists(path) ? EEXIST : nil) }
-
-    /// The reason why a process cannot use the file at a path.
-    ///
-    /// - Parameter ifDirectory: the reason if it is a directory.
-    func reason(againstUseOf path: String, ifDirectory: Int32? = nil) -> Int32? {
-        if let reason = reason(against: path) { return reason }
-        if isDirectory(path) { return ifDirectory }
-        guard node(at: path) != nil else { return ENOENT }
-        return path.hasSuffix("/") ? ENOTDIR : nil
+    /// The reason why a user does not find the file at a path.
+    func reason(againstUseOf path: String, as user: ChildProcess.User = .root) -> Int32? {
+        do throws(Refusal) {
+            _ = try node(at: path, as: user)
+            return nil
+        } catch { return error.reason }
     }
 
-    func exists(_ path: String) -> Bool { reason(againstUseOf: path) == nil }
+    func exists(_ path: String, as user: ChildProcess.User = .root) -> Bool {
+        reason(againstUseOf: path, as: user) == nil
+    }
+
+    func node(at path: String, as user: ChildProcess.User = .root) throws(Refusal) -> DiskNode {
+        try end(of: path, as: user).found
+    }
+
+    func end(of path: String, as user: ChildProcess.User) throws(Refusal) -> PathEnd {
+        try PathEnd(of: path, from: root, as: user)
+    }
+
+    /// A directory that a user may read.
+    func directory(at path: String, as user: ChildProcess.User) throws(Refusal) -> DirectoryNode {
+        guard let directory = try node(at: path, as: user) as? DirectoryNode else { throw Refusal(ENOTDIR) }
+        try directory.check(.read, user)
+        return directory
+    }
+
+    /// The reason why a user cannot make a directory that of a process.
+    func reason(againstWorkingIn path: String, as user: ChildProcess.User) -> Int32? {
+        do throws(Refusal) {
+            guard let directory = try node(at: path, as: user) as? DirectoryNode else { return ENOTDIR }
+            try directory.check(.search, user)
+            return nil
+        } catch { return error.reason }
+    }
+
+    func setPermissions(_ permissions: UInt32, of node: DiskNode, as user: ChildProcess.User) throws(Refusal) {
+        guard node.ownership.belongs(to: user) else { throw Refusal(EPERM) }
+        node.ownership.permissions = permissions & 0o7777
+        tell(IN_ATTRIB, node)
+    }
+
+    // MARK: Files
 
     /// - Parameter flags: the flags of the system call.
-    func open(_ path: String, flags: Int32) -> FileNode? {
-        if let reason = begin(.open) ?? reason(againstOpening: path, flags) { return failure(reason) }
-        let name = Directories.name(path)
-        return isDirectory(name) ? FileNode(name, isDirectory: true) : state.names[name] ?? create(name)
-    }
-
-    private func reason(againstOpening path: String, _ flags: Int32) -> Int32? {
+    func open(_ path: String, flags: Int32, as user: ChildProcess.User) throws(Refusal) -> DiskNode {
+        try begin(.open)
+        let end = try end(of: path, as: user)
+        let use: Ownership.Use =
+            switch flags & O_ACCMODE {
+            case O_RDONLY: .read
+            case O_WRONLY: .write
+            default: [.read, .write]
+            }
         guard flags & O_CREAT != 0 else {
-            return reason(againstUseOf: path, ifDirectory: flags & O_ACCMODE == O_RDONLY ? nil : EISDIR)
+            let node = try end.found
+            if node is DirectoryNode, flags & O_ACCMODE != O_RDONLY { throw Refusal(EISDIR) }
+            try node.check(use, user)
+            return node
         }
-        if let reason = reason(against: path) { return reason }
-        if path.hasSuffix("/") { return EISDIR }
-        if flags & O_EXCL != 0 && exists(path) { return EEXIST }
-        return isDirectory(path) ? EISDIR : nil
-    }
-
-    func isDirectory(_ path: String) -> Bool { state.directories.contains(path) }
-
-    func node(at path: String) -> FileNode? { state.names[Directories.name(path)] }
-
-    private func change(_ change: NameChange, in directory: String) {
-        change.apply(to: &state.names)
-        state.changes.append((directory, change))
-    }
-
-    private func create(_ path: String) -> FileNode {
-        let node = FileNode(path)
-        change(.set(path, node), in: Directories.parent(of: path))
-        tell(IN_CREATE, at: path)
+        if end.isName, end.hasSlash { throw Refusal(EISDIR) }
+        guard let node = try end.node else {
+            try end.directory.check(.changeNames, user)
+            return create(FileNode(end.name, in: end.directory, Ownership(user, 0o600)))
+        }
+        if flags & O_EXCL != 0 { throw Refusal(EEXIST) }
+        if node is DirectoryNode { throw Refusal(EISDIR) }
+        try node.check(use, user)
         return node
     }
 
-    private var size: Int {
-        var seen: Set<ObjectIdentifier> = []
-        return state.names.values.reduce(0) { seen.insert(ObjectIdentifier($1)).inserted ? $0 + $1.content.count : $0 }
-    }
+    private var size: Int { root.files.reduce(0) { $0 + $1.content.count } }
 
     /// The largest size of a file, as in ext4.
     private static let mostBytes = 1 << 44
 
-    func write(_ bytes: UnsafeRawBufferPointer, to node: FileNode, at offset: Int) -> Int {
-        guard offset >= 0 else { return failure(EINVAL) }
-        guard offset <= Self.mostBytes - bytes.count else { return failure(EFBIG) }
-        if let reason = begin(.write) { return failure(reason) }
+    func write(_ bytes: UnsafeRawBufferPointer, to node: FileNode, at offset: Int) throws(Refusal) -> Int {
+        guard offset >= 0 else { throw Refusal(EINVAL) }
+        guard offset <= Self.mostBytes - bytes.count else { throw Refusal(EFBIG) }
+        try begin(.write)
         var count = bytes.count
         if let capacity = state.capacity {
             let growth = max(0, offset + count - node.content.count)
             count -= max(0, size + growth - capacity)
-            guard count > 0 else { return failure(ENOSPC) }
+            guard count > 0 else { throw Refusal(ENOSPC) }
         }
         node.change(.write(Array(bytes.prefix(count)), at: offset))
         tell(IN_MODIFY, node)
         return count
     }
 
-    func truncate(_ node: FileNode, to length: Int) -> Int32 {
-        guard length >= 0 else { return failure(EINVAL) }
-        guard length <= Self.mostBytes else { return failure(EFBIG) }
-        if let reason = begin(.truncate) { return failure(reason) }
+    func truncate(_ node: FileNode, to length: Int) throws(Refusal) {
+        guard length >= 0 else { throw Refusal(EINVAL) }
+        guard length <= Self.mostBytes else { throw Refusal(EFBIG) }
+        try begin(.truncate)
         node.change(.truncate(length))
         tell(IN_MODIFY, node)
-        return 0
     }
 
-    func sync(_ node: FileNode) -> Int32 {
+    func sync(_ node: DiskNode) throws(Refusal) {
+        if let directory = node as? DirectoryNode { return try syncDirectory(directory) }
         // A slow sync is complete only at its end.
-        if let reason = begin(.sync) { return failure(reason) }
-        node.sync()
-        return 0
+        try begin(.sync)
+        (node as? FileNode)?.sync()
     }
 
-    func read(_ node: FileNode) -> [UInt8]? {
-        if let reason = begin(.read) ?? (node.isDirectory ? EISDIR : nil) { return failure(reason) }
-        return node.content
+    func read(_ node: DiskNode) throws(Refusal) -> [UInt8] {
+        try begin(.read)
+        guard let file = node as? FileNode else { throw Refusal(EISDIR) }
+        return file.content
     }
 
-    func rename(_ path: String, to newPath: String) -> Int32 {
-        // Directories stay where they are, as if they were in use. None can move into itself.
-        let isWithin = Directories.name(newPath).hasPrefix(Directories.name(path) + "/")
-        let reason =
-            begin(.rename) ?? reason(againstUseOf: path, ifDirectory: isWithin ? EINVAL : EBUSY)
-            ?? reason(against: newPath)
-        if let reason { return failure(reason) }
-        guard !isDirectory(newPath) else { return failure(EISDIR) }
-        guard !newPath.hasSuffix("/") else { return failure(ENOTDIR) }
-        let (path, newPath) = (Directories.name(path), Directories.name(newPath))
-        guard path != newPath else { return 0 }
-        let (node, replaced) = (state.names[path]!, state.names[newPath])
-        change(.move(path, to: newPath, node), in: Directories.parent(of: newPath))
-        tellOfMove(of: node, from: path, to: newPath, replacing: replaced)
-        return 0
+    func syncDirectory(_ path: String, as user: ChildProcess.User) throws(Refusal) {
+        try syncDirectory(directory(at: path, as: user))
     }
 
-    func remove(_ path: String) -> Int32 {
-        let reason = begin(.remove) ?? reason(againstUseOf: path, ifDirectory: EISDIR)
-        if let reason { return failure(reason) }
-        let path = Directories.name(path)
-        let node = state.names[path]!
-        change(.remove(path), in: Directories.parent(of: path))
-        tellOfRemoval(of: node, at: path)
-        return 0
-    }
-
-    func syncDirectory(_ path: String) -> Int32 {
-        if let reason = begin(.syncDirectory) ?? reason(against: path) { return failure(reason) }
-        guard isDirectory(path) else { return failure(node(at: path) == nil ? ENOENT : ENOTDIR) }
-        let name = Directories.name(path)
-        for (directory, change) in state.changes where directory == name { change.apply(to: &state.durableNames) }
-        state.changes.removeAll { $0.directory == name }
-        return 0
+    private func syncDirectory(_ directory: DirectoryNode) throws(Refusal) {
+        try begin(.syncDirectory)
+        state.journal.sync { $0.directory === directory }
     }
 }

@@ -1,45 +1,51 @@
 internal import Glibc
 
 extension SimulatedDisk {
-    /// Reports an event of a name.
-    func tell(_ kind: Int32, at path: String, cookie: UInt32 = 0) {
+    /// Reports an event of a node: to those who watch it, and to those who watch its directory.
+    func tell(_ kind: Int32, _ node: DiskNode) {
         guard !state.queues.isEmpty else { return }
-        let name = String(path.split(separator: "/").last!)
-        let directory = Directories.parent(of: path)
-        for queue in state.queues { queue.take(kind, in: directory, name: name, cookie: cookie) }
+        tellDirectory(kind, node)
+        tellItself(kind, node)
     }
 
-    /// Reports an event of the content of a file.
-    func tell(_ kind: Int32, _ node: FileNode) {
-        guard !state.queues.isEmpty else { return }
-        tell(kind, at: node.path)
-        tellFile(kind, node)
+    /// Reports an event of a node's name to those who watch its directory.
+    func tellDirectory(_ kind: Int32, _ node: DiskNode, cookie: UInt32 = 0) {
+        guard let directory = node.directory else { return }
+        for queue in state.queues { queue.take(kind, of: node, in: directory, cookie: cookie) }
     }
 
-    private func tellFile(_ kind: Int32, _ node: FileNode) {
+    private func tellItself(_ kind: Int32, _ node: DiskNode) {
         for queue in state.queues { queue.take(kind, of: node) }
     }
 
-    func tellOfMove(of node: FileNode, from path: String, to newPath: String, replacing replaced: FileNode?) {
-        node.path = newPath
+    /// Reports that a node has moved to its present place, where another may have been.
+    func tellOfMove(of node: DiskNode, from place: NameChange.Place, replacing replaced: DiskNode?) {
         state.lastCookie += 1
-        tell(IN_MOVED_FROM, at: path, cookie: state.lastCookie)
-        tell(IN_MOVED_TO, at: newPath, cookie: state.lastCookie)
-        let replaced = replaced === node ? nil : replaced
-        if let replaced { tellFile(IN_ATTRIB, replaced) }
-        tellFile(IN_MOVE_SELF, node)
-        if let replaced { tellIfGone(replaced) }
+        for queue in state.queues {
+            queue.take(IN_MOVED_FROM, of: node, in: place.directory, named: place.name, cookie: state.lastCookie)
+        }
+        tellDirectory(IN_MOVED_TO, node, cookie: state.lastCookie)
+        if let replaced { tellItself(IN_ATTRIB, replaced) }
+        tellItself(IN_MOVE_SELF, node)
+        if let replaced { hasLostName(replaced) }
     }
 
-    func tellOfRemoval(of node: FileNode, at path: String) {
-        tellFile(IN_ATTRIB, node)
-        tellIfGone(node)
-        tell(IN_DELETE, at: path)
+    func tellOfRemoval(of node: DiskNode) {
+        // The number of a directory's links is no attribute of it.
+        if !(node is DirectoryNode) { tellItself(IN_ATTRIB, node) }
+        hasLostName(node)
+        tellDirectory(IN_DELETE, node)
     }
 
-    /// Reports the end of a file, if it has no name any more and is not open.
-    func tellIfGone(_ node: FileNode) {
-        guard node.openings == 0, state.names[node.path] !== node else { return }
-        tellFile(IN_DELETE_SELF, node)
+    private func hasLostName(_ node: DiskNode) {
+        if node.openings > 0 { node.directory?.openings += 1 } else { tellItself(IN_DELETE_SELF, node) }
+    }
+
+    /// Called when a node is open once less. Reports its end, if it has no name any more and is not open.
+    func hasClosed(_ node: DiskNode) {
+        node.openings -= 1
+        guard node.openings == 0, !node.isNamed else { return }
+        tellItself(IN_DELETE_SELF, node)
+        if let directory = node.directory { hasClosed(directory) }
     }
 }

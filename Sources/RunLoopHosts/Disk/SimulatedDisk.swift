@@ -1,26 +1,25 @@
 internal import Glibc
+internal import RunLoopCore
 internal import RunLoopSimulation
-internal import RunLoopUnix
+public import RunLoopUnix
 
-/// The disk of a ``SimulatedHost``. A crash of the host may lose or tear bytes that were written and not synced, as the
-/// simulation's seed decides; synced bytes stay. The disk can be full, slow and broken.
+/// The disk of a ``SimulatedHost``. A crash of the host may lose or tear bytes that were written and not synced, and lose
+/// names that were changed and not synced, as the simulation's seed decides; synced ones stay. The disk can be full, slow
+/// and broken.
 ///
-/// It has the usual directories of a Linux system, `/data` and `/state`, and those in which a test has installed
-/// something. Files cannot be opened elsewhere, as on a real disk. ``/RunLoopUnix/Disk`` leads to it in the programs of
-/// its host. Files that are opened otherwise are the real ones. It outlives processes and crashes. Use it from the
-/// simulation's threads; it is `Sendable`.
+/// It has the usual directories of a Linux system, `/data` and `/state`, those in which a test has installed something,
+/// and those that the programs of its host create. Files cannot be opened elsewhere, as on a real disk.
+/// ``/RunLoopUnix/Disk`` leads to it in the programs of its host. Files that are opened otherwise are the real ones. It
+/// outlives processes and crashes. Use it from the simulation's threads; it is `Sendable`.
 public final class SimulatedDisk: Sendable {
     /// An operation of a disk.
     public enum Operation: Sendable, Hashable, CaseIterable {
-        case open, write, truncate, sync, read, rename, remove, syncDirectory
+        case open, write, truncate, sync, read, rename, remove, createDirectory, list, syncDirectory
     }
 
     struct State {
-        var directories = Directories()
-        var names: [String: FileNode] = [:]
-        var durableNames: [String: FileNode] = [:]
-        /// The changes of names that were not synced, each with its directory.
-        var changes: [(directory: String, change: NameChange)] = []
+        /// The changes of names that were not synced.
+        var journal = NameJournal()
         var capacity: Int?
         var failures: [Operation: Int32] = [:]
         var durations: [Operation: Duration] = [:]
@@ -31,6 +30,7 @@ public final class SimulatedDisk: Sendable {
 
     // Unsafe, but only the thread whose turn it is uses them.
     nonisolated(unsafe) var state = State()
+    nonisolated(unsafe) let root = DirectoryNode("", in: nil, Ownership(.root, 0o755))
     let simulation: Simulation
     nonisolated(unsafe) let chance: Chance
 
@@ -39,6 +39,8 @@ public final class SimulatedDisk: Sendable {
 
     init(of machine: String, _ simulation: Simulation, _ chance: Chance) {
         (self.machine, self.simulation, self.chance) = (machine, simulation, chance)
+        for path in Directories.usual { installDirectory(at: path) }
+        for (path, permissions) in Directories.permissions { installDirectory(at: path, permissions: permissions) }
     }
 
     // MARK: For tests
@@ -61,47 +63,101 @@ public final class SimulatedDisk: Sendable {
     }
 
     /// The paths of all files, sorted.
-    public var paths: [String] { state.names.keys.sorted() }
+    public var paths: [String] { root.files.map(\.path).sorted() }
 
     /// The bytes that a process would read in a file; `nil` if there is no such file.
-    public func contents(of path: String) -> [UInt8]? { node(at: path)?.content }
+    public func contents(of path: String) -> [UInt8]? { file(at: path)?.content }
 
-    /// Makes a directory and its ancestors, durably. Does nothing if it exists.
-    public func installDirectory(at path: String) {
-        state.directories.add(path)
+    /// The names in a directory, sorted; `nil` if there is no such directory.
+    public func contentsOfDirectory(at path: String) -> [String]? {
+        (try? node(at: path) as? DirectoryNode)?.sortedNames
     }
 
+    /// Makes a directory and its ancestors, durably. If it exists, its contents stay.
+    ///
+    /// - Parameters:
+    ///   - path: the path from the root.
+    ///   - owner: the owner; the present one, or root, unless given.
+    ///   - permissions: the permissions, for example `0o700`; the present ones, or `0o755`, unless given.
+    /// - Precondition: no file is in the way.
+    public func installDirectory(at path: String, owner: ChildProcess.User? = nil, permissions: UInt32? = nil) {
+        own(installedDirectory(at: path), owner, permissions)
+    }
+
+    private func own(_ node: DiskNode, _ owner: ChildProcess.User?, _ permissions: UInt32?) {
+        if let owner { (node.ownership.owner, node.ownership.group) = (owner.identifier, owner.group) }
+        if let permissions { node.ownership.permissions = permissions & 0o7777 }
+    }
+
+    private func installedDirectory(at path: String) -> DirectoryNode {
+        var directory = root
+        for name in Directories.name(path).split(separator: "/").map(String.init) {
+            let node = directory.names[name] ?? create(DirectoryNode(name, in: directory, Ownership(.root, 0o755)))
+            guard let next = node as? DirectoryNode else {
+                fatalError("\(node.path) is a file, and nothing can be installed below it; remove it first")
+            }
+            directory = next
+        }
+        makeNamesDurable(of: directory)
+        return directory
+    }
+
+    /// Makes the path of a node durable.
+    private func makeNamesDurable(of node: DiskNode) {
+        var next: DiskNode? = node
+        while let node = next, let directory = node.directory {
+            let place = NameChange.Place(directory: directory, name: node.name)
+            state.journal.sync { $0 == place }
+            next = directory
+        }
+    }
+
+    private func file(at path: String) -> FileNode? { try? node(at: Directories.name(path)) as? FileNode }
+
     /// Writes a file, durably, like a person at the keyboard, and makes its missing directories.
-    public func install(_ contents: [UInt8], at path: String) {
-        let path = Directories.name(path)
-        state.directories.add(Directories.parent(of: path))
-        let node = state.names[path] ?? FileNode(path)
+    ///
+    /// - Parameters:
+    ///   - contents: the bytes.
+    ///   - path: the path from the root.
+    ///   - owner: the owner; the present one, or root, unless given.
+    ///   - permissions: the permissions, for example `0o600`; the present ones, or `0o644`, unless given.
+    /// - Precondition: no directory has the path.
+    public func install(
+        _ contents: [UInt8], at path: String, owner: ChildProcess.User? = nil, permissions: UInt32? = nil
+    ) {
+        let directory = installedDirectory(at: Directories.parent(of: path))
+        let present = file(at: path)
+        require(present != nil || !exists(path), "\(path) is a directory; install a file at another path")
+        let name = String(Directories.name(path).split(separator: "/").last ?? "")
+        let node = present ?? create(FileNode(name, in: directory, Ownership(.root, 0o644)))
         node.install(contents)
-        let isNew = state.names[path] == nil
-        (state.names[path], state.durableNames[path]) = (node, node)
-        if isNew { tell(IN_CREATE, at: path) }
-        if !isNew || !contents.isEmpty { tell(IN_MODIFY, node) }
+        own(node, owner, permissions)
+        makeNamesDurable(of: node)
+        if present != nil || !contents.isEmpty { tell(IN_MODIFY, node) }
         tell(IN_CLOSE_WRITE, node)
     }
 
     /// Removes a file, durably. Does nothing if there is none.
     public func removeFile(at path: String) {
-        let path = Directories.name(path)
-        guard let node = state.names[path] else { return }
-        (state.names[path], state.durableNames[path]) = (nil, nil)
-        tellOfRemoval(of: node, at: path)
+        guard let node = file(at: path), let directory = node.directory else { return }
+        let place = NameChange.Place(directory: directory, name: node.name)
+        remove(node, at: place)
+        state.journal.sync { $0 == place }
     }
 
     /// Renames a file, durably, and replaces a file that had the new name. Does nothing if there is no such file.
     public func moveFile(at path: String, to newPath: String) {
-        let (path, newPath) = (Directories.name(path), Directories.name(newPath))
-        state.directories.add(Directories.parent(of: newPath))
-        guard let node = state.names[path], path != newPath else { return }
-        let replaced = state.names[newPath]
-        let move = NameChange.move(path, to: newPath, node)
-        move.apply(to: &state.names)
-        move.apply(to: &state.durableNames)
-        tellOfMove(of: node, from: path, to: newPath, replacing: replaced)
+        guard let node = file(at: path), let old = node.directory else { return }
+        let directory = installedDirectory(at: Directories.parent(of: newPath))
+        let newName = Directories.name(newPath).split(separator: "/").last.map(String.init) ?? ""
+        let places = (
+            NameChange.Place(directory: old, name: node.name), NameChange.Place(directory: directory, name: newName)
+        )
+        guard places.0 != places.1 else { return }
+        require(
+            !(directory.names[newName] is DirectoryNode), "\(newPath) is a directory; move the file to another path")
+        move(node, from: places.0, to: places.1)
+        makeNamesDurable(of: node)
     }
 
     /// The largest number of events that wait for a file watcher of the host; 16,384 unless set. Later events are lost,
@@ -116,19 +172,11 @@ public final class SimulatedDisk: Sendable {
     /// Loses the host's power: of the unsynced changes some stay, some are lost, and some stay in part.
     func crash() {
         // Names change in the order of the journal.
-        let count = state.changes.count
-        let kept = chance.outcome(on: machine, "keeps names", usual: count, in: 0...count)
-        for (_, change) in state.changes.prefix(kept) { change.apply(to: &state.durableNames) }
-        state.changes.removeAll()
+        let count = state.journal.count
+        state.journal.crash(keeping: chance.outcome(on: machine, "keeps names", usual: count, in: 0...count))
         state.queues.removeAll()
-        state.names = state.durableNames
-        var seen: Set<ObjectIdentifier> = []
-        for path in state.names.keys.sorted() {
-            let node = state.names[path]!
-            node.path = path
-            guard seen.insert(ObjectIdentifier(node)).inserted else { continue }
-            settle(node)
-        }
+        root.crash()
+        for file in root.files { settle(file) }
     }
 
     private func settle(_ node: FileNode) {

@@ -24,12 +24,20 @@ final class Machine {
     }
 
     var name: String { sockets.name }
+    /// The name for C programs, which stays for ever.
+    private(set) lazy var cName = Environment.keep(Array(name.utf8CString))
 
     /// The path on the network to another machine.
     func path(to other: Machine) -> NetworkPath { NetworkPath(from: sockets, to: other.sockets) }
 
     func note(_ text: String) {
         network.simulation.note(text, of: name)
+    }
+
+    /// Finds the addresses of a name: in `/etc/hosts`, or else on the network.
+    func find(_ name: String) -> Result<[Endpoint], HostResolver.Failure> {
+        let known = disk.contents(of: "/etc/hosts").map { HostsFile($0).addresses(of: name) } ?? []
+        return known.isEmpty ? network.find(name) : .success(known)
     }
 
     // MARK: Processes

@@ -12,14 +12,18 @@ extension Process {
                 streams.append(try target(of: stream, number))
             }
         }
+        // Only root may choose, even the same one.
+        if child.user != nil, !user.isRoot { throw .init(.user, errno: EPERM) }
+        let user = child.user ?? self.user
         let directory = child.workingDirectory.map { Directories.absolute($0, from: workingDirectory) }
-        if let directory, !machine.disk.isDirectory(directory) {
-            throw .init(.directory, errno: machine.disk.reason(againstUseOf: directory) ?? ENOTDIR)
+        if let directory, let reason = machine.disk.reason(againstWorkingIn: directory, as: user) {
+            throw .init(.directory, errno: reason)
         }
         let files = child.files.map { Directories.absolute($0, from: directory ?? workingDirectory) }
         for file in files {
             guard let program = machine.programs[file] else { continue }
-            return start(program, at: file, child, in: directory ?? workingDirectory, streams).processIdentifier
+            return start(program, at: file, child, as: user, in: directory ?? workingDirectory, streams)
+                .processIdentifier
         }
         throw .init(.execute, errno: files.contains { machine.disk.exists($0) } ? EACCES : ENOENT)
     }
@@ -37,13 +41,13 @@ extension Process {
     }
 
     private func start(
-        _ program: @escaping SimulatedProcess.Program, at path: String, _ child: ChildStart, in directory: String,
-        _ streams: [OpenDescription]
+        _ program: @escaping SimulatedProcess.Program, at path: String, _ child: ChildStart, as user: ChildProcess.User,
+        in directory: String, _ streams: [OpenDescription]
     ) -> Process {
         let process = Process(
             on: machine, parent: self, command: [path] + child.arguments.dropFirst(),
-            group: child.group == .inherit ? group : nil, workingDirectory: directory,
-            environment: Self.variables(child.environment), streams: streams,
+            group: child.group == .inherit ? group : nil, user: user, workingDirectory: directory,
+            environment: Environment(child.environment), streams: streams,
             mostDescriptors: child.limits[.openFiles].map { Int(clamping: $0) } ?? 1_024)
         // Like a service manager that listens to the main process alone.
         if manager != nil { process.manager = { _ in } }
@@ -51,17 +55,6 @@ extension Process {
         let name = "\(machine.name)/\(path.split(separator: "/").last!)-\(process.processIdentifier)"
         process.start(named: name, life: 1) { process.run(program, $0) }
         return process
-    }
-
-    private static func variables(_ lines: [[CChar]]) -> [String: String] {
-        var variables: [String: String] = [:]
-        for line in lines {
-            let bytes = line.dropLast().map(UInt8.init(bitPattern:))
-            let parts = bytes.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
-            let texts = parts.map { String(decoding: $0, as: UTF8.self) }
-            if texts.count == 2 { variables[texts[0]] = texts[1] }
-        }
-        return variables
     }
 
     // MARK: The end of a child

@@ -10,68 +10,152 @@ extension Process {
     private var disk: SimulatedDisk { machine.disk }
     private func file(_ descriptor: Int32) -> OpenFile? { descriptors[descriptor] as? OpenFile ?? failure(EBADF) }
 
+    /// The answer of a system call: -1, with the reason in `errno`, if the disk refuses.
+    private func answer<Number: SignedInteger>(_ body: () throws(Refusal) -> Number) -> Number {
+        do { return try body() } catch { return failure(error.reason) }
+    }
+
+    private func perform(_ body: () throws(Refusal) -> Void) -> Int32 {
+        answer { () throws(Refusal) in
+            try body()
+            return 0
+        }
+    }
+
     func open(_ path: String, flags: Int32) -> Int32 {
-        guard let node = disk.open(absolute(path), flags: flags) else { return -1 }
-        return descriptors.add(OpenFile(node, on: disk, access: flags & O_ACCMODE))
+        // As on Linux, nothing is made without a descriptor.
+        guard descriptors.hasRoom else { return -1 }
+        return answer { () throws(Refusal) in
+            let node = try disk.open(absolute(path), flags: flags, as: user)
+            return descriptors.add(OpenFile(node, on: disk, access: flags & O_ACCMODE))
+        }
     }
 
     func lock(_ descriptor: Int32) -> Int32 { file(descriptor)?.lock() ?? -1 }
     func unlock(_ descriptor: Int32) { file(descriptor)?.unlock() }
 
     func leads(_ path: String, to descriptor: Int32) -> Bool {
-        file(descriptor).map { disk.node(at: path) === $0.node } ?? false
+        file(descriptor).map { (try? disk.node(at: absolute(path), as: user)) === $0.node } ?? false
     }
 
     func read(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer, at offset: Int) -> Int {
         guard let file = file(descriptor) else { return -1 }
         guard offset >= 0 else { return failure(EINVAL) }
         guard file.isReadable else { return failure(EBADF) }
-        guard let content = disk.read(file.node) else { return -1 }
-        let rest = content.dropFirst(offset).prefix(room.count)
-        room.copyBytes(from: rest)
-        return rest.count
+        return answer { () throws(Refusal) in
+            let rest = try disk.read(file.node).dropFirst(offset).prefix(room.count)
+            room.copyBytes(from: rest)
+            return rest.count
+        }
     }
 
     func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int) -> Int {
-        guard let file = file(descriptor) else { return -1 }
-        guard file.isWritable else { return failure(EBADF) }
-        return disk.write(bytes, to: file.node, at: offset)
+        guard let file = file(descriptor)?.writable else { return -1 }
+        return answer { () throws(Refusal) in try disk.write(bytes, to: file, at: offset) }
     }
 
     func truncate(_ descriptor: Int32, to length: Int) -> Int32 {
         guard let file = file(descriptor) else { return -1 }
-        return file.isWritable ? disk.truncate(file.node, to: length) : failure(EINVAL)
+        guard let node = file.writable else { return failure(EINVAL) }
+        return perform { () throws(Refusal) in try disk.truncate(node, to: length) }
     }
 
-    func sync(_ descriptor: Int32) -> Int32 { file(descriptor).map { disk.sync($0.node) } ?? -1 }
+    func sync(_ descriptor: Int32) -> Int32 {
+        guard let file = file(descriptor) else { return -1 }
+        return perform { () throws(Refusal) in try disk.sync(file.node) }
+    }
 
     func map(_ descriptor: Int32) -> UnsafeRawBufferPointer? {
         guard let file = file(descriptor) else { return nil }
-        guard file.isReadable, !file.node.isDirectory else {
-            return failure(file.node.isDirectory ? EINVAL : EACCES)
-        }
-        guard let content = disk.read(file.node) else { return nil }
-        let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: content.count, alignment: 1)
-        copy.copyBytes(from: content)
-        return UnsafeRawBufferPointer(copy)
+        guard file.node is FileNode else { return failure(EINVAL) }
+        guard file.isReadable else { return failure(EACCES) }
+        do throws(Refusal) {
+            let content = try disk.read(file.node)
+            let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: content.count, alignment: 1)
+            copy.copyBytes(from: content)
+            return UnsafeRawBufferPointer(copy)
+        } catch { return failure(error.reason) }
     }
 
     func unmap(_ contents: UnsafeRawBufferPointer) { contents.deallocate() }
-    func exists(_ path: String) -> Bool { machine.sockets.files[path] != nil || disk.exists(absolute(path)) }
-    func rename(_ path: String, to newPath: String) -> Int32 { disk.rename(absolute(path), to: absolute(newPath)) }
 
-    func removeFile(at path: String) -> Int32 {
-        machine.sockets.removePath(path) ? 0 : disk.remove(absolute(path))
+    // MARK: Names
+
+    func exists(_ path: String) -> Bool { machine.sockets.files[path] != nil || disk.exists(absolute(path), as: user) }
+
+    func rename(_ path: String, to newPath: String) -> Int32 {
+        perform { () throws(Refusal) in
+            // The sockets of a machine lie beside its disk.
+            if !sockets(below: path).isEmpty { throw Refusal(EBUSY) }
+            try disk.rename(absolute(path), to: absolute(newPath), as: user)
+        }
     }
 
-    func syncDirectory(_ path: String) -> Int32 { disk.syncDirectory(absolute(path)) }
+    func removeFile(at path: String) -> Int32 {
+        perform { () throws(Refusal) in
+            guard machine.sockets.files[path] != nil, !path.hasPrefix("@") else {
+                return try disk.remove(absolute(path), as: user)
+            }
+            if let reason = disk.reason(againstNewFileAt: Directories.absolute(path, from: "/"), as: user) {
+                throw Refusal(reason)
+            }
+            _ = machine.sockets.removePath(path)
+        }
+    }
+
+    func createDirectory(_ path: String) -> Int32 {
+        perform { () throws(Refusal) in
+            if machine.sockets.files[path] != nil { throw Refusal(EEXIST) }
+            try disk.createDirectory(absolute(path), as: user)
+        }
+    }
+
+    func removeDirectory(_ path: String) -> Int32 {
+        perform { () throws(Refusal) in
+            if !sockets(below: path).isEmpty { throw Refusal(ENOTEMPTY) }
+            try disk.removeDirectory(absolute(path), as: user)
+        }
+    }
+
+    func contentsOfDirectory(_ path: String) -> [String]? {
+        do throws(Refusal) {
+            let sockets = sockets(below: path).filter { !$0.contains("/") }
+            return try disk.contentsOfDirectory(absolute(path), as: user) + sockets.map(String.init)
+        } catch { return failure(error.reason) }
+    }
+
+    /// The paths of sockets below a directory, without that of the directory.
+    private func sockets(below directory: String) -> [Substring] {
+        let name = Directories.name(absolute(directory))
+        let start = name.hasSuffix("/") ? name : name + "/"
+        return machine.sockets.files.keys.filter { !$0.hasPrefix("@") }
+            .map { Directories.name(Directories.absolute($0, from: "/")) }
+            .filter { $0.hasPrefix(start) }.map { $0.dropFirst(start.count) }
+    }
+
+    func syncDirectory(_ path: String) -> Int32 {
+        perform { () throws(Refusal) in try disk.syncDirectory(absolute(path), as: user) }
+    }
+
+    func setPermissions(_ permissions: UInt32, of descriptor: Int32) -> Int32 {
+        guard let target = descriptors[descriptor] else { return -1 }
+        guard let file = target as? OpenFile else { return target is any SocketCalls ? 0 : failure(EINVAL) }
+        return perform { () throws(Refusal) in try disk.setPermissions(permissions, of: file.node, as: user) }
+    }
+
+    func setPermissions(_ permissions: UInt32, at path: String) -> Int32 {
+        if machine.sockets.files[path] != nil { return 0 }
+        return perform { () throws(Refusal) in
+            try disk.setPermissions(permissions, of: disk.node(at: absolute(path), as: user), as: user)
+        }
+    }
 
     // MARK: File events
 
     func openFileWatcher() -> Int32 { descriptors.add(FileEventQueue(on: disk)) }
 
     func watch(_ path: String, with descriptor: Int32, for mask: UInt32) -> Int32 {
-        (descriptors[descriptor] as? FileEventQueue)?.watch(absolute(path), for: mask) ?? -1
+        (descriptors[descriptor] as? FileEventQueue)?.watch(absolute(path), for: mask, as: user) ?? -1
     }
 
     func unwatch(_ number: Int32, with descriptor: Int32) {

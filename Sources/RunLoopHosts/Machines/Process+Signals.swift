@@ -52,6 +52,7 @@ extension Process {
         guard let process = (descriptors[descriptor] as? ProcessDescription)?.process, !process.isReaped else {
             return failure(ESRCH)
         }
+        guard maySignal(process) else { return failure(EPERM) }
         process.take(signal)
         return 0
     }
@@ -60,7 +61,10 @@ extension Process {
         let targets = machine.processes.filter {
             identifier < 0 ? $0.group == -identifier : $0.processIdentifier == identifier
         }
-        for target in targets { target.take(signal) }
-        return targets.isEmpty ? failure(ESRCH) : 0
+        let allowed = targets.filter(maySignal)
+        for target in allowed { target.take(signal) }
+        return targets.isEmpty ? failure(ESRCH) : allowed.isEmpty ? failure(EPERM) : 0
     }
+
+    private func maySignal(_ target: Process) -> Bool { user.isRoot || user.identifier == target.user.identifier }
 }

@@ -19,7 +19,24 @@ extension Process {
         socket(of: descriptor)?.option(level, option)
     }
 
-    func bind(_ descriptor: Int32, to address: Endpoint) -> Int32 { socket(of: descriptor)?.bind(to: address) ?? -1 }
+    func bind(_ descriptor: Int32, to address: Endpoint) -> Int32 {
+        guard let socket = socket(of: descriptor) else { return -1 }
+        if socket is any BoundSocket, let reason = reason(againstBindingTo: address) { return failure(reason) }
+        return socket.bind(to: address)
+    }
+
+    /// The reason why its user may not bind a socket to an address that others may bind to.
+    private func reason(againstBindingTo address: Endpoint) -> Int32? {
+        guard !user.isRoot, machine.sockets.reason(against: address) == nil else { return nil }
+        if let path = filePath(of: address) { return machine.disk.reason(againstNewFileAt: path, as: user) }
+        return address.port.map { 1..<1_024 ~= $0 } == true ? EACCES : nil
+    }
+
+    /// The path of a socket's file, from the root; `nil` for other addresses.
+    private func filePath(of address: Endpoint) -> String? {
+        guard let path = address.path, !path.isEmpty, !path.hasPrefix("@") else { return nil }
+        return Directories.absolute(path, from: "/")
+    }
     func listen(_ descriptor: Int32, backlog: Int32) -> Int32 { socket(of: descriptor)?.listen(backlog: backlog) ?? -1 }
 
     func accept(_ descriptor: Int32, peer: inout Endpoint) -> Int32 {
@@ -34,7 +51,11 @@ extension Process {
     }
 
     func connect(_ descriptor: Int32, to address: Endpoint) -> Int32 {
-        socket(of: descriptor)?.connect(to: address) ?? -1
+        guard let socket = socket(of: descriptor) else { return -1 }
+        if let path = filePath(of: address), machine.disk.reason(againstUseOf: path, as: user) == EACCES {
+            return failure(EACCES)
+        }
+        return socket.connect(to: address)
     }
 
     func localAddress(of descriptor: Int32) -> Endpoint { socket(of: descriptor)?.localAddress ?? Endpoint() }
@@ -85,12 +106,4 @@ extension Process {
     // MARK: Paths
 
     func socketFile(at path: String) -> SocketFile? { machine.sockets.files[path] }
-
-    func setPermissions(_ permissions: UInt32, of descriptor: Int32) -> Int32 {
-        descriptors[descriptor].map { $0 is any SocketCalls ? 0 : failure(ENOTSOCK) } ?? -1
-    }
-
-    func setPermissions(_ permissions: UInt32, at path: String) -> Int32 {
-        machine.sockets.files[path] == nil ? failure(ENOENT) : 0
-    }
 }

@@ -14,6 +14,8 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     /// The group, whose processes can all be signalled together.
     let group: Int32
     let workingDirectory: String
+    /// The user that it runs as, from its start to its end.
+    let user: ChildProcess.User
     /// The path of its program, and the arguments; empty for a main process.
     let command: [String]
     /// Its exit status; `nil` while it runs.
@@ -27,7 +29,7 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     let hasStandardStreams: Bool
     /// The target of descriptors of the process itself.
     private(set) lazy var description = ProcessDescription(self)
-    var variables: [String: String]
+    let variables: Environment
     var ignoredSignals: Set<Signal> = []
     /// Receives its messages to its service manager.
     var manager: ((String) -> Void)?
@@ -43,15 +45,18 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     /// - Parameters:
     ///   - identifier: its number; `nil` for the next one of its machine.
     ///   - group: the group; `nil` for a new one.
+    ///   - user: the user; root, as for a service without `User=`, unless given.
     ///   - streams: the standard streams.
     init(
         _ identifier: Int32? = nil, on machine: Machine, parent: Process? = nil, command: [String] = [],
-        group: Int32? = nil, workingDirectory: String = "/", environment: [String: String] = [:],
+        group: Int32? = nil, user: ChildProcess.User = .root, workingDirectory: String = "/",
+        environment: Environment = Environment([:]),
         streams: [OpenDescription] = [], mostDescriptors: Int = 1_024
     ) {
         processIdentifier = identifier ?? machine.newProcessIdentifier()
         (self.machine, self.parent, self.command) = (machine, parent, command)
         (self.group, self.workingDirectory) = (group ?? processIdentifier, workingDirectory)
+        self.user = user
         (variables, hasStandardStreams) = (environment, !streams.isEmpty)
         descriptors = DescriptorTable(streams, limit: mostDescriptors)
         parent?.children.append(self)
@@ -73,9 +78,10 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     func start(named name: String, life: Int, program: @escaping @Sendable (RunLoop) -> Void) {
         let network = machine.network
         let world = network.simulation.makeWorld(
-            named: name, on: machine.name, life: life, clock: machine.clock, descriptors: self)
+            named: name, on: machine.name, life: life, clock: machine.clock, descriptors: self,
+            surroundings: self)
         WorldSystem.calls.set(self, in: world)
-        HostResolver.finder.set({ [unowned network] in network.find($0) }, in: world)
+        HostResolver.finder.set({ [unowned self] in machine.find($0) }, in: world)
         self.world = world
         machine.processes.append(self)
         thread = world.startMain(ended: { [self] in hasEnded(.exited(view?.exitCode ?? 0)) }, setUp: program)
@@ -84,7 +90,7 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     /// Runs a program on the main thread.
     func run(_ program: SimulatedProcess.Program, _ loop: RunLoop) {
         let streams = (0..<3).map { PipeEnd(owning: DescriptorTable.first + $0, of: self) }
-        let view = SimulatedProcess(self, environment: variables, loop: loop, streams: streams)
+        let view = SimulatedProcess(self, environment: variables.variables, loop: loop, streams: streams)
         self.view = view
         do {
             try program(view)
@@ -153,12 +159,9 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
 // MARK: - The environment and the time
 
 extension Process {
-    var environment: [[CChar]] {
-        variables.sorted { $0.key < $1.key }.map { Array("\($0.key)=\($0.value)".utf8CString) }
-    }
-
-    func variable(_ name: String) -> String? { variables[name] }
-    func removeVariable(_ name: String) { variables[name] = nil }
+    var environment: [[CChar]] { variables.copies }
+    func variable(_ name: String) -> String? { variables.value(of: name).map { String(cString: $0) } }
+    func removeVariable(_ name: String) { variables.set(name, nil) }
     func openNotifySocket() -> Int32 { descriptors.add(OpenDescription()) }
 
     func notify(_ descriptor: Int32, at address: [UInt8], _ message: [UInt8]) -> Int {

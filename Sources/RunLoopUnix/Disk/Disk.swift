@@ -3,7 +3,7 @@ internal import Glibc
 /// The disk of a world: the system's, or that of a simulated host, which may lose unsynced data.
 ///
 /// A daemon that must not lose data writes a ``File``, and waits with ``File/sync()`` until it is on the disk. A new
-/// file or file name is safe once its directory was synced as well.
+/// file, directory or name is safe once its directory was synced as well.
 ///
 /// ```swift
 /// let disk = Disk.current
@@ -48,15 +48,44 @@ public struct Disk: Sendable {
     /// Whether there is a file or a directory at the path.
     public func exists(_ path: String) -> Bool { system.exists(path) }
 
-    /// Renames a file in the same file system, atomically replacing any file of that name. At any time the name leads
-    /// to one file or the other.
+    /// Renames a file or a directory in the same file system, atomically replacing any file, or empty directory, of that
+    /// name. At any time the name leads to one or the other.
+    ///
+    /// - Throws: ``SystemError``, for example with `EISDIR`, `ENOTDIR` or `ENOTEMPTY` if the new name is taken by
+    ///   something that cannot be replaced, and with `EINVAL` if a directory would lie in itself.
     public func rename(_ path: String, to newPath: String) throws(SystemError) {
         guard system.rename(path, to: newPath) == 0 else { throw .last("rename \(path) to \(newPath)") }
     }
 
     /// Removes a file's name; the file itself is removed when no process has it open.
+    ///
+    /// - Throws: ``SystemError``, for example with `EISDIR` for a directory.
     public func remove(_ path: String) throws(SystemError) {
         guard system.removeFile(at: path) == 0 else { throw .last("remove \(path)") }
+    }
+
+    /// Creates a directory in one that exists. Only its owner has access to it. It is safe once its parent was synced,
+    /// with ``syncDirectory(of:)`` and the same path.
+    ///
+    /// - Throws: ``SystemError``, for example with `EEXIST` if the name is taken, or `ENOENT` without a parent.
+    public func createDirectory(_ path: String) throws(SystemError) {
+        guard system.createDirectory(path) == 0 else { throw .last("create the directory \(path)") }
+    }
+
+    /// The names in a directory, sorted, without `.` and `..`. In a name that is not UTF-8, U+FFFD stands for invalid
+    /// bytes. O(*n* log *n*) for *n* names.
+    ///
+    /// - Throws: ``SystemError``, for example with `ENOENT`, or `ENOTDIR` for a file.
+    public func contentsOfDirectory(_ path: String) throws(SystemError) -> [String] {
+        guard let names = system.contentsOfDirectory(path) else { throw .last("list the directory \(path)") }
+        return names.sorted()
+    }
+
+    /// Removes an empty directory.
+    ///
+    /// - Throws: ``SystemError``, for example with `ENOTEMPTY`, or `ENOTDIR` for a file.
+    public func removeDirectory(_ path: String) throws(SystemError) {
+        guard system.removeDirectory(path) == 0 else { throw .last("remove the directory \(path)") }
     }
 
     /// Waits until the names in the directory of a path are on the disk.

@@ -19,6 +19,18 @@ extension RealSystem {
         return lines
     }
 
+    package func user(named name: String) throws(SystemError) -> ChildProcess.User {
+        var user: uid_t = 0
+        var group: gid_t = 0
+        var groups: UnsafeMutablePointer<gid_t>?
+        var count: Int32 = 0
+        let error = rlk_find_user(name, &user, &group, &groups, &count)
+        guard error == 0 else { throw SystemError("find the user \(name)", errno: error) }
+        defer { free(groups) }
+        return ChildProcess.User(
+            user, group: group, supplementaryGroups: Array(UnsafeBufferPointer(start: groups, count: Int(count))))
+    }
+
     // MARK: Starting
 
     package func start(_ child: ChildStart) throws(ChildStart.Failure) -> Int32 {

@@ -85,6 +85,11 @@ package protocol SystemCalls: AnyObject, Sendable {
     func exists(_ path: String) -> Bool
     func rename(_ path: String, to newPath: String) -> Int32
     func removeFile(at path: String) -> Int32
+    /// Makes a directory that only its owner has access to.
+    func createDirectory(_ path: String) -> Int32
+    func removeDirectory(_ path: String) -> Int32
+    /// The names in a directory, in any order; `nil` for a failure.
+    func contentsOfDirectory(_ path: String) -> [String]?
     func syncDirectory(_ path: String) -> Int32
 
     // MARK: File events
@@ -133,6 +138,8 @@ package protocol SystemCalls: AnyObject, Sendable {
     /// A variable of the environment.
     func variable(_ name: String) -> String?
     func removeVariable(_ name: String)
+    /// A user of the system, with all groups.
+    func user(named name: String) throws(SystemError) -> ChildProcess.User
     /// Begins to count a signal, which then has no other effect.
     func count(signal: Int32) throws(SystemError) -> any SignalCounter
     /// Ignores a signal from now on.

@@ -1,4 +1,3 @@
-internal import CShims
 internal import Glibc
 
 extension ChildProcess {
@@ -66,25 +65,6 @@ extension ChildProcess {
         public init(_ identifier: UInt32, group: UInt32, supplementaryGroups: [UInt32] = []) {
             (self.identifier, self.group) = (identifier, group)
             self.supplementaryGroups = supplementaryGroups
-        }
-
-        /// A user of the system's database, with all the user's groups. If the database is on another machine, this
-        /// blocks until it answers: call it before the loop runs. Any thread.
-        ///
-        /// - Throws: ``SystemError`` with `ENOENT` if there is no such user.
-        public init(named name: String) throws(SystemError) {
-            guard !name.utf8.contains(0) else {
-                throw SystemError("find a user whose name has a zero byte", errno: EINVAL)
-            }
-            var user: uid_t = 0
-            var group: gid_t = 0
-            var groups: UnsafeMutablePointer<gid_t>?
-            var count: Int32 = 0
-            let error = rlk_find_user(name, &user, &group, &groups, &count)
-            guard error == 0 else { throw SystemError("find the user \(name)", errno: error) }
-            defer { free(groups) }
-            self.init(
-                user, group: group, supplementaryGroups: Array(UnsafeBufferPointer(start: groups, count: Int(count))))
         }
 
         public var description: String { "user \(identifier), group \(group)" }

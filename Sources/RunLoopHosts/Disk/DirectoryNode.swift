@@ -1,0 +1,39 @@
+/// A directory of a simulated disk.
+final class DirectoryNode: DiskNode {
+    /// Its entries, as a process finds them.
+    private(set) var names: [String: DiskNode] = [:]
+    /// The entries that survive every crash.
+    private var durableNames: [String: DiskNode] = [:]
+
+    /// Gives a name to a node, or to none.
+    func set(_ name: String, to node: DiskNode?) {
+        names[name] = node
+    }
+
+    func setDurably(_ name: String, to node: DiskNode?) {
+        durableNames[name] = node
+    }
+
+    var sortedNames: [String] { names.keys.sorted() }
+
+    /// All files in it and in its directories, by path.
+    var files: [FileNode] {
+        sortedNames.flatMap { name in
+            switch names[name] {
+            case let directory as DirectoryNode: directory.files
+            case let file as FileNode: [file]
+            default: [FileNode]()
+            }
+        }
+    }
+
+    /// Loses the entries that are not durable, here and in the remaining directories.
+    override func crash() {
+        super.crash()
+        names = durableNames
+        for (name, node) in names {
+            (node.name, node.directory) = (name, self)
+            if let directory = node as? DirectoryNode { directory.crash() }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+/// A change of names on a simulated disk, which a crash keeps or loses as a whole.
+struct NameChange {
+    /// A name in a directory.
+    struct Place: Hashable {
+        let directory: DirectoryNode
+        let name: String
+
+        static func == (one: Place, other: Place) -> Bool {
+            one.directory === other.directory && one.name == other.name
+        }
+
+        func hash(into hasher: inout Hasher) {
+            hasher.combine(ObjectIdentifier(directory))
+            hasher.combine(name)
+        }
+    }
+
+    /// The changed names, each with what it leads to from now on.
+    let entries: [(place: Place, node: DiskNode?)]
+    /// Whether a directory leaves its place. Such a change follows all earlier ones: what was moved out of the
+    /// directory before is not lost with it, and no directory is ever in itself.
+    let takesDirectory: Bool
+
+    func apply() {
+        for (place, node) in entries { place.directory.set(place.name, to: node) }
+    }
+
+    func applyDurably() {
+        for (place, node) in entries { place.directory.setDurably(place.name, to: node) }
+    }
+}
+
+/// The changes of names that are not on the disk yet, in order.
+struct NameJournal {
+    private var changes: [NameChange] = []
+
+    var count: Int { changes.count }
+
+    mutating func append(_ change: NameChange) {
+        changes.append(change)
+    }
+
+    /// Makes changes durable, with the earlier ones that they follow: those of the same names.
+    mutating func sync(where isChosen: (NameChange.Place) -> Bool) {
+        var (left, synced): ([NameChange], [NameChange]) = ([], [])
+        var followed: Set<NameChange.Place> = []
+        var followsAll = false
+        for change in changes.reversed() {
+            let places = change.entries.map(\.place)
+            guard followsAll || places.contains(where: { isChosen($0) || followed.contains($0) }) else {
+                left.append(change)
+                continue
+            }
+            followed.formUnion(places)
+            followsAll = followsAll || change.takesDirectory
+            synced.append(change)
+        }
+        for change in synced.reversed() { change.applyDurably() }
+        changes = left.reversed()
+    }
+
+    /// Makes so many changes durable, and forgets the others.
+    mutating func crash(keeping count: Int) {
+        for change in changes.prefix(count) { change.applyDurably() }
+        changes.removeAll()
+    }
+}

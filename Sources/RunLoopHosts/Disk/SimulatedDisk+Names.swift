@@ -1,0 +1,119 @@
+internal import Glibc
+internal import RunLoopUnix
+
+// The errors, and which of several comes first, are those of Linux.
+extension SimulatedDisk {
+    private func change(_ change: NameChange) {
+        change.apply()
+        state.journal.append(change)
+    }
+
+    /// Gives a new node its name.
+    func create<Node: DiskNode>(_ node: Node) -> Node {
+        let place = NameChange.Place(directory: node.directory!, name: node.name)
+        change(NameChange(entries: [(place, node)], takesDirectory: false))
+        tellDirectory(IN_CREATE, node)
+        return node
+    }
+
+    func createDirectory(_ path: String, as user: ChildProcess.User) throws(Refusal) {
+        try begin(.createDirectory)
+        let end = try end(of: path, as: user)
+        guard try end.node == nil else { throw Refusal(EEXIST) }
+        try end.directory.check(.changeNames, user)
+        _ = create(DirectoryNode(end.name, in: end.directory, Ownership(user, 0o700)))
+    }
+
+    func contentsOfDirectory(_ path: String, as user: ChildProcess.User) throws(Refusal) -> [String] {
+        try begin(.list)
+        return try directory(at: path, as: user).sortedNames
+    }
+
+    // MARK: Removing
+
+    func remove(_ path: String, as user: ChildProcess.User) throws(Refusal) {
+        try begin(.remove)
+        let end = try end(of: path, as: user)
+        guard end.isName else { throw Refusal(EISDIR) }
+        guard let node = try end.node else { throw Refusal(ENOENT) }
+        if end.hasSlash { throw Refusal(node is DirectoryNode ? EISDIR : ENOTDIR) }
+        try check(user, mayTake: node, from: end.directory)
+        if node is DirectoryNode { throw Refusal(EISDIR) }
+        remove(node, at: end.place)
+    }
+
+    func removeDirectory(_ path: String, as user: ChildProcess.User) throws(Refusal) {
+        try begin(.remove)
+        let end = try end(of: path, as: user)
+        guard end.isName else { throw Refusal(end.name == ".." ? ENOTEMPTY : end.name == "." ? EINVAL : EBUSY) }
+        guard let node = try end.node else { throw Refusal(ENOENT) }
+        try check(user, mayTake: node, from: end.directory)
+        guard let directory = node as? DirectoryNode else { throw Refusal(ENOTDIR) }
+        guard directory.names.isEmpty else { throw Refusal(ENOTEMPTY) }
+        remove(directory, at: end.place)
+    }
+
+    /// Throws unless a user may take a name from a node.
+    private func check(
+        _ user: ChildProcess.User, mayTake node: DiskNode, from directory: DirectoryNode
+    ) throws(Refusal) {
+        try directory.check(.changeNames, user)
+        let owns = node.ownership.belongs(to: user) || directory.ownership.belongs(to: user)
+        if directory.ownership.isSticky, !owns { throw Refusal(EPERM) }
+    }
+
+    func remove(_ node: DiskNode, at place: NameChange.Place) {
+        change(NameChange(entries: [(place, nil)], takesDirectory: node is DirectoryNode))
+        tellOfRemoval(of: node)
+    }
+
+    // MARK: Renaming
+
+    func rename(_ path: String, to newPath: String, as user: ChildProcess.User) throws(Refusal) {
+        try begin(.rename)
+        let (old, new) = (try end(of: path, as: user), try end(of: newPath, as: user))
+        guard old.isName, new.isName else { throw Refusal(EBUSY) }
+        guard let node = try old.node else { throw Refusal(ENOENT) }
+        if !(node is DirectoryNode), old.hasSlash || new.hasSlash { throw Refusal(ENOTDIR) }
+        if node.contains(new.directory) { throw Refusal(EINVAL) }
+        let replaced = try new.node
+        if let replaced, replaced.contains(old.directory) { throw Refusal(ENOTEMPTY) }
+        guard replaced !== node else { return }
+        try check(user, mayTake: node, from: old.directory)
+        if let replaced {
+            try check(user, mayTake: replaced, from: new.directory)
+            try check(replaced, isOfTheKindOf: node)
+        } else {
+            try new.directory.check(.changeNames, user)
+        }
+        // Its `..` changes.
+        if node is DirectoryNode, old.directory !== new.directory { try node.check(.write, user) }
+        if let directory = replaced as? DirectoryNode, !directory.names.isEmpty { throw Refusal(ENOTEMPTY) }
+        move(node, from: old.place, to: new.place)
+    }
+
+    private func check(_ replaced: DiskNode, isOfTheKindOf node: DiskNode) throws(Refusal) {
+        switch (node is DirectoryNode, replaced is DirectoryNode) {
+        case (true, false): throw Refusal(ENOTDIR)
+        case (false, true): throw Refusal(EISDIR)
+        default: return
+        }
+    }
+
+    /// Moves a node to another place, where there is none, or one that makes room for it.
+    func move(_ node: DiskNode, from old: NameChange.Place, to new: NameChange.Place) {
+        let replaced = new.directory.names[new.name]
+        change(NameChange(entries: [(old, nil), (new, node)], takesDirectory: node is DirectoryNode))
+        (node.name, node.directory) = (new.name, new.directory)
+        tellOfMove(of: node, from: old, replacing: replaced)
+    }
+}
+
+extension DiskNode {
+    /// Whether a directory is this one, or lies in it.
+    fileprivate func contains(_ directory: DirectoryNode) -> Bool {
+        var next: DirectoryNode? = directory
+        while let present = next, present !== self { next = present.directory }
+        return next != nil
+    }
+}

@@ -1,0 +1,113 @@
+internal import Glibc
+
+extension RealSystem {
+    // MARK: Paths of sockets
+
+    package func socketFile(at path: String) -> SocketFile? {
+        var status = stat()
+        guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else { return nil }
+        return SocketFile(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
+    }
+
+    package func setPermissions(_ permissions: UInt32, of descriptor: Int32) -> Int32 {
+        fchmod(descriptor, permissions)
+    }
+
+    package func setPermissions(_ permissions: UInt32, at path: String) -> Int32 {
+        fchmodat(AT_FDCWD, path, permissions, AT_SYMLINK_NOFOLLOW)
+    }
+
+    // MARK: Files
+
+    package func open(_ path: String, flags: Int32) -> Int32 {
+        Glibc.open(path, flags | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    }
+
+    package func lock(_ descriptor: Int32) -> Int32 { flock(descriptor, LOCK_EX | LOCK_NB) }
+
+    package func unlock(_ descriptor: Int32) {
+        _ = flock(descriptor, LOCK_UN)
+    }
+
+    package func leads(_ path: String, to descriptor: Int32) -> Bool {
+        var (named, opened) = (stat(), stat())
+        return lstat(path, &named) == 0 && fstat(descriptor, &opened) == 0 && named.st_dev == opened.st_dev
+            && named.st_ino == opened.st_ino
+    }
+
+    package func read(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer, at offset: Int) -> Int {
+        pread(descriptor, room.baseAddress, room.count, off_t(offset))
+    }
+
+    package func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int) -> Int {
+        pwrite(descriptor, bytes.baseAddress, bytes.count, off_t(offset))
+    }
+
+    package func truncate(_ descriptor: Int32, to length: Int) -> Int32 { ftruncate(descriptor, off_t(length)) }
+
+    package func sync(_ descriptor: Int32) -> Int32 { fdatasync(descriptor) }
+
+    package func map(_ descriptor: Int32) -> UnsafeRawBufferPointer? {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { return nil }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            errno = EINVAL
+            return nil
+        }
+        let size = Int(status.st_size)
+        guard size > 0 else { return UnsafeRawBufferPointer(start: nil, count: 0) }
+        let memory = mmap(nil, size, PROT_READ, MAP_PRIVATE, descriptor, 0)
+        return memory == MAP_FAILED ? nil : UnsafeRawBufferPointer(start: memory, count: size)
+    }
+
+    package func unmap(_ contents: UnsafeRawBufferPointer) {
+        if let memory = contents.baseAddress { munmap(UnsafeMutableRawPointer(mutating: memory), contents.count) }
+    }
+
+    package func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+
+    package func rename(_ path: String, to newPath: String) -> Int32 { Glibc.rename(path, newPath) }
+
+    package func removeFile(at path: String) -> Int32 { unlink(path) }
+
+    package func createDirectory(_ path: String) -> Int32 { mkdir(path, 0o700) }
+
+    package func removeDirectory(_ path: String) -> Int32 { rmdir(path) }
+
+    package func contentsOfDirectory(_ path: String) -> [String]? {
+        guard let directory = opendir(path) else { return nil }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while true {
+            errno = 0
+            guard let entry = readdir(directory) else { return errno == 0 ? names : nil }
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+    }
+
+    package func syncDirectory(_ path: String) -> Int32 {
+        let descriptor = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { return -1 }
+        let status = fsync(descriptor)
+        let reason = errno
+        close(descriptor)
+        errno = reason
+        return status
+    }
+
+    // MARK: File events
+
+    package func openFileWatcher() -> Int32 { inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC)) }
+
+    package func watch(_ path: String, with descriptor: Int32, for mask: UInt32) -> Int32 {
+        // Without the last bit, a second watch of the same file would silently replace the first.
+        inotify_add_watch(descriptor, path, mask | UInt32(IN_MASK_CREATE))
+    }
+
+    package func unwatch(_ number: Int32, with descriptor: Int32) {
+        inotify_rm_watch(descriptor, number)
+    }
+}
