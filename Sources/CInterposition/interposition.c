@@ -7,7 +7,9 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -43,6 +45,7 @@ REAL(int, getentropy, void *, size_t)
 REAL(uint32_t, arc4random, void)
 REAL(void, arc4random_buf, void *, size_t)
 REAL(uint32_t, arc4random_uniform, uint32_t)
+REAL(unsigned long, getauxval, unsigned long)
 REAL(long, syscall, long, long, long, long, long, long, long)
 
 int rlk_calls_are_caught(void) { return dlsym(RTLD_DEFAULT, "clock_gettime") == (void *)clock_gettime; }
@@ -332,4 +335,19 @@ long syscall(long number, ...) {
         }
     }
     return real_syscall()(number, a, b, c, d, e, f);
+}
+
+// MARK: The kernel's shared object
+
+/// Whoever looks for it will read the clocks in it without the C library.
+unsigned long getauxval(unsigned long type) {
+    if (type == AT_SYSINFO_EHDR && rlk_is_simulated()) {
+        Dl_info caller = {0};
+        int is_found = dladdr(__builtin_return_address(0), &caller);
+        const char *name = is_found && caller.dli_sname ? caller.dli_sname : is_found ? caller.dli_fname : "a function";
+        char why[256];
+        snprintf(why, sizeof why, "%s looks for the clocks of the vDSO, which are real", name);
+        rlk_simulated_calls.escape(why);
+    }
+    return real_getauxval()(type);
 }

@@ -42,6 +42,10 @@ enum SimulatedCalls {
                 copy.copyBytes(from: users)
                 return copy.baseAddress?.assumingMemoryBound(to: CChar.self)
             },
+            escape: { why in
+                let words = String(cString: why!)
+                caller.timeline.noteEscape(to: caller.thread) { _, _ in words }
+            },
             signal: { AddressWaits.signal(UInt(bitPattern: $0), all: $1 != 0) })
         rlk_answer_calls(calls)
     }()

@@ -21,6 +21,22 @@ private func seconds(of clock: clockid_t) -> Double {
 /// Code that was not written for simulations asks the C library for times, sleeps and random numbers.
 @Suite("Calls of the C library on simulated threads")
 struct SystemCallTests {
+    @Test("who looks for the vDSO is told")
+    func vDSO() throws {
+        typealias Find = @convention(c) (UInt) -> UInt
+        let find = unsafeBitCast(try #require(dlsym(nil, "getauxval")), to: Find.self)
+        let (pageSize, sharedObject) = (6 as UInt, 33 as UInt)
+        withSimulation { simulation in
+            simulation.captureExecutors()
+            #expect(find(pageSize) == sysconf(Int32(_SC_PAGESIZE)))
+            #expect(simulation.isReproducible)
+            _ = find(sharedObject)
+            #expect(simulation.escapes.count == 1)
+            #expect(simulation.escapes[0].contains("looks for the clocks of the vDSO, which are real"))
+            #expect(!simulation.isReproducible)
+        }
+    }
+
     @Test("every clock shows the simulation's time")
     func clocks() {
         withSimulation(startingAt: .init(secondsSince1970: 1_000_000_000)) { simulation in

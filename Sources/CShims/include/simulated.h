@@ -57,6 +57,8 @@ struct rlk_simulated_calls {
     int (*groups)(unsigned *groups, int room);
     /// The text of `/etc/passwd`, which the caller frees.
     char *(*users)(size_t *length);
+    /// Notes that something has left the simulation.
+    void (*escape)(const char *why);
     /// Ends the first wait at an address, or all of them. Called on any thread.
     void (*signal)(const void *address, int all);
 };
