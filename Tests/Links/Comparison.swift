@@ -3,77 +3,81 @@
 /// The results and errors of every run are the expected ones, in their order. Each time, and each number that chance
 /// decides, is compared by its median over the runs, because chance and the other work of the machine make some runs late.
 struct Comparison: CustomStringConvertible {
-    private let conversation: Conversation
-    private let real: [[Event]]
-    private let simulated: [[Event]]
-    private(set) var differences: [String] = []
+    private let name: String
+    private var quantities: [Quantity] = []
+    /// The sides of runs whose results or errors are not the expected ones.
+    private let others: [String]
 
     init(of conversation: Conversation, real: [[Event]], simulated: [[Event]]) {
-        (self.conversation, self.real, self.simulated) = (conversation, real, simulated)
-        compareTexts(of: real, "real")
-        compareTexts(of: simulated, "simulated")
-        if differences.isEmpty { compareNumbers() }
-    }
-
-    private mutating func compareTexts(of runs: [[Event]], _ kind: String) {
+        name = conversation.name
+        let runs = real.map { ("real", $0) } + simulated.map { ("simulated", $0) }
+        others = runs.flatMap { kind, run in
+            Side.Name.allCases.compactMap { side in
+                let texts = run.filter { $0.side == side }.map(\.text)
+                return texts == conversation.expected[side] ? nil : "in a \(kind) run, \(side): \(texts)"
+            }
+        }
+        guard others.isEmpty else { return }
         for side in Side.Name.allCases {
-            for (number, run) in runs.enumerated() {
-                let texts = Self.events(of: side, in: run).map(\.text)
-                guard texts != conversation.expected[side] else { continue }
-                differences.append("\(kind) run \(number + 1), \(side): \(texts)")
+            for (index, text) in conversation.expected[side]!.enumerated() {
+                func event(of run: [Event]) -> Event { run.filter { $0.side == side }[index] }
+                let pair = (real: real.map(event), simulated: simulated.map(event))
+                quantities += Quantity.times(of: "\(side): \(text)", pair.real, pair.simulated, conversation.tolerance)
+                quantities += Quantity.counts(of: text, pair.real, pair.simulated, conversation.countTolerance)
             }
         }
     }
 
-    private mutating func compareNumbers() {
-        for (event, one, other) in events {
-            let (here, there) = (Self.median(one.map(\.time)), Self.median(other.map(\.time)))
-            if max(here - there, there - here) > conversation.tolerance.allowed(for: here) {
-                differences.append("\(event): real \(Self.range(one)), simulated \(Self.range(other))")
-            }
-            guard one.allSatisfy({ $0.count != nil }) else { continue }
-            let counts = (Self.median(one.map { $0.count! }), Self.median(other.map { $0.count! }))
-            if abs(counts.0 - counts.1) > conversation.countTolerance {
-                differences.append("\(event): real \(one.map { $0.count! }), simulated \(other.map { $0.count! })")
-            }
-        }
-    }
+    /// Whether all is the same, within the tolerances.
+    var isSame: Bool { others.isEmpty && quantities.allSatisfy(\.isSame) }
 
-    /// Each event by its name, with those of the real runs and those of the simulated ones.
-    private var events: [(name: String, real: [Event], simulated: [Event])] {
-        Side.Name.allCases.flatMap { side in
-            conversation.expected[side]!.enumerated().map { index, text in
-                func event(of run: [Event]) -> Event { Self.events(of: side, in: run)[index] }
-                return ("\(side) \(text)", real.map(event), simulated.map(event))
-            }
-        }
-    }
-
-    private static func events(of side: Side.Name, in run: [Event]) -> [Event] { run.filter { $0.side == side } }
-
-    private static func median<Value: Comparable>(_ values: [Value]) -> Value { values.sorted()[values.count / 2] }
-
-    /// For example `0.210 s (0.205 to 0.231)`.
-    private static func range(_ events: [Event]) -> String {
-        let times = events.map(\.time)
-        return "\(text(median(times))) s (\(text(times.min()!)) to \(text(times.max()!)))"
-    }
-
-    private static func text(_ time: Duration) -> String {
-        let milliseconds = time / .milliseconds(1)
-        let digits = "\(Int(milliseconds.rounded()) % 1_000 + 1_000)".dropFirst()
-        return "\(Int(milliseconds.rounded()) / 1_000).\(digits)"
-    }
-
-    /// The conversation and its last event, and the differences, each on a line of its own.
+    /// The conversation, and below it its last event, its numbers, and all that differs.
     var description: String {
-        var lines = ["\(differences.isEmpty ? "same  " : "OTHER ") \(conversation.name)"]
-        if Set((real + simulated).map(\.count)).count == 1 {
-            for (name, one, other) in events {
-                let counts = one[0].count == nil ? "" : " \(one.map { $0.count! }), \(other.map { $0.count! })"
-                lines.append("         \(name): real \(Self.range(one)), simulated \(Self.range(other))\(counts)")
-            }
-        }
-        return (lines + differences.map { "    differs: \($0)" }).joined(separator: "\n")
+        let last = quantities.filter { $0.unit == "s" }.max { $0.middle.real < $1.middle.real }
+        let shown = quantities.filter { !$0.isSame || $0.unit.isEmpty || $0.name == last?.name }
+        return (["\(isSame ? "same " : "OTHER") \(name)"] + others + shown.map(\.description))
+            .joined(separator: "\n      ")
+    }
+}
+
+/// A time or a number, in all runs.
+private struct Quantity: CustomStringConvertible {
+    let name: String
+    let real: [Double]
+    let simulated: [Double]
+    /// The most by which the medians may differ.
+    let tolerance: Double
+    let unit: String
+
+    static func times(
+        of name: String, _ real: [Event], _ simulated: [Event], _ tolerance: Conversation.Tolerance
+    ) -> [Quantity] {
+        let (real, simulated) = (real.map { $0.time / .seconds(1) }, simulated.map { $0.time / .seconds(1) })
+        let allowed = tolerance.time / .seconds(1) + tolerance.share * median(real)
+        return [Quantity(name: name, real: real, simulated: simulated, tolerance: allowed, unit: "s")]
+    }
+
+    /// Nothing for an event without a number.
+    static func counts(of name: String, _ real: [Event], _ simulated: [Event], _ tolerance: Int) -> [Quantity] {
+        let (real, simulated) = (real.compactMap(\.count), simulated.compactMap(\.count))
+        guard !real.isEmpty else { return [] }
+        return [
+            Quantity(
+                name: name, real: real.map(Double.init), simulated: simulated.map(Double.init),
+                tolerance: Double(tolerance), unit: "")
+        ]
+    }
+
+    var middle: (real: Double, simulated: Double) { (Self.median(real), Self.median(simulated)) }
+    var isSame: Bool { abs(middle.real - middle.simulated) <= tolerance }
+
+    private static func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
+
+    /// For example `client: end: real 0.215 s (0.210 to 0.217), simulated 0.2 s (0.2 to 0.2), tolerance 0.04 s`.
+    var description: String {
+        func text(_ value: Double) -> String { "\((value * 1_000).rounded() / 1_000)\(unit.isEmpty ? "" : " \(unit)")" }
+        func range(_ values: [Double]) -> String { "(\(text(values.min()!)) to \(text(values.max()!)))" }
+        return "\(name): real \(text(middle.real)) \(range(real)), simulated \(text(middle.simulated)) "
+            + "\(range(simulated)), tolerance \(text(tolerance))\(isSame ? "" : ": DIFFERS")"
     }
 }

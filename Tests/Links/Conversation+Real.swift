@@ -37,22 +37,24 @@ struct RealLink {
         try loop.run { try await converse(conversation) }
     }
 
+    private func at(_ date: RunLoop.Instant, _ action: @escaping () -> Void) {
+        loop.add(Timer(at: date) { _ in action() }, forMode: .common)
+    }
+
     private nonisolated(nonsending) func converse(_ conversation: Conversation) async throws -> [Event] {
+        relay.prepare(conversation.link)
         let server = try Participant(.server, of: conversation, in: namespaces[.server]!, on: loop)
         try await server.waitForStart()
-        relay.prepare(conversation.link) { [relay, loop] in
-            for fault in conversation.faults {
-                switch fault {
-                case .cut(let time, let end):
-                    loop.perform(afterDelay: time) { relay.isCut = true }
-                    if let end { loop.perform(afterDelay: end) { relay.isCut = false } }
-                case .killServer(let time):
-                    loop.perform(afterDelay: time) { server.kill() }
-                }
-            }
-        }
         let client = try Participant(.client, of: conversation, in: namespaces[.client]!, on: loop)
         let start = try await client.waitForStart()
+        for fault in conversation.faults {
+            switch fault {
+            case .cut(let time, let end):
+                at(start + time) { relay.isCut = true }
+                if let end { at(start + end) { relay.isCut = false } }
+            case .killServer(let time): at(start + time) { server.kill() }
+            }
+        }
         return try await client.events(since: start) + server.events(since: start)
     }
 }

@@ -9,7 +9,7 @@ struct Conversation: Sendable {
     let name: String
     /// The link in both directions.
     let link: NetworkLink
-    /// The faults, by the time since the client's first packet.
+    /// The faults, by the time since the client's start.
     var faults: [Fault] = []
     /// The most by which times may differ.
     let tolerance: Tolerance
@@ -29,16 +29,14 @@ struct Conversation: Sendable {
         case killServer(at: Duration)
     }
 
-    /// A part of the real time, and a time on top.
+    /// A share of the real time, and a time on top.
     struct Tolerance: Sendable {
         var share = 0.0
         let time: Duration
-
-        func allowed(for real: Duration) -> Duration { time + real * share }
     }
 
     /// How often it is held over each link.
-    var runs: Int { isRandom ? 7 : 3 }
+    var runs: Int { isRandom ? 5 : 3 }
 
     static func named(_ name: String) -> Conversation? { all.first { $0.name == name } }
 }

@@ -33,11 +33,10 @@ extension Conversation {
         client: { side in
             let socket = try DatagramSocket(peer: Side.server, on: side.loop)
             side.task {
-                var number = 0
-                for try await _ in side.loop.clock.ticks(every: .milliseconds(3)) {
-                    number += 1
+                let start = side.loop.now
+                for number in 1...sent {
+                    try await side.loop.clock.sleep(until: start + .milliseconds(3) * number)
                     try await socket.send([UInt8(number >> 8), UInt8(number & 0xff)])
-                    if number == sent { break }
                 }
                 // The end comes after the others, and one of eight is not lost.
                 try await side.loop.clock.sleep(for: .milliseconds(100))

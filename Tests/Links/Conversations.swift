@@ -61,10 +61,10 @@ extension Conversation {
         expected: transferred(3_000_000))
 
     static let lossyTransfer = Conversation(
-        name: "half a megabyte, 1 % lost", link: NetworkLink(latency: .milliseconds(25), lossRate: 0.01),
-        tolerance: Tolerance(share: 0.5, time: .milliseconds(200)), isRandom: true,
-        server: sends(500_000), client: receives(500_000),
-        expected: transferred(500_000))
+        name: "two megabytes, 2 % lost", link: NetworkLink(latency: .milliseconds(10), lossRate: 0.02),
+        tolerance: Tolerance(share: 0.4, time: .milliseconds(200)), isRandom: true,
+        server: sends(2_000_000), client: receives(2_000_000),
+        expected: transferred(2_000_000))
 
     private static func sends(_ count: Int) -> Program {
         { side in

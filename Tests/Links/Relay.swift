@@ -12,8 +12,8 @@ final class Relay {
     private let client: Device
     private let server: Device
     private var link = NetworkLink()
-    /// Called at the first packet of a conversation, before it is carried.
-    private var begin: (() -> Void)?
+    /// The number of the conversation: packets that an earlier one has left behind are lost.
+    private var conversation = 0
     /// Whether packets that arrive now are lost.
     var isCut = false
 
@@ -28,9 +28,9 @@ final class Relay {
         try watch(self.server) { [unowned self] in carry($0, to: self.client) }
     }
 
-    /// Takes the properties of another conversation's link.
-    func prepare(_ link: NetworkLink, begin: @escaping () -> Void) {
-        (self.link, self.begin, isCut) = (link, begin, false)
+    /// Takes the properties of the next conversation's link.
+    func prepare(_ link: NetworkLink) {
+        (self.link, isCut, conversation) = (link, false, conversation + 1)
     }
 
     private func watch(_ device: Device, _ carry: @escaping ([UInt8]) -> Void) throws {
@@ -43,10 +43,6 @@ final class Relay {
     private func carry(_ packet: [UInt8], to device: Device) {
         // Not, for example, a router solicitation of IPv6.
         guard packet[0] >> 4 == 4 else { return }
-        if let begin {
-            self.begin = nil
-            begin()
-        }
         guard !happens(at: link.lossRate) else { return }
         for _ in 0..<(happens(at: link.duplicationRate) ? 2 : 1) {
             var arrival = loop.now + link.latency + atMost(link.jitter)
@@ -55,7 +51,9 @@ final class Relay {
                 device.free = max(device.free, loop.now) + .seconds(1) / bandwidth * packet.count
                 arrival = arrival + (device.free - loop.now)
             }
-            let timer = Timer(at: arrival) { [unowned self] _ in if !isCut { device.write(packet) } }
+            let timer = Timer(at: arrival) { [unowned self, conversation] _ in
+                if !isCut && conversation == self.conversation { device.write(packet) }
+            }
             loop.add(timer, forMode: .common)
         }
     }
