@@ -5,6 +5,7 @@ import RunLoopUnix
 extension Conversation {
     private static let sent = 400
 
+    /// Tolerance: four times the deviation of the difference of two medians of such numbers, which is about six.
     static let datagrams = Conversation(
         name: "datagrams, some lost, doubled and overtaken",
         link: {
@@ -12,8 +13,7 @@ extension Conversation {
             (link.duplicationRate, link.reorderingRate) = (0.1, 0.2)
             return link
         }(),
-        // Three times the deviation of the difference of two medians.
-        tolerance: Tolerance(time: .milliseconds(60)), countTolerance: 25, isRandom: true,
+        countTolerance: 25, isRandom: true,
         server: { side in
             let socket = try DatagramSocket(address: Side.server, on: side.loop)
             side.task {
@@ -49,7 +49,6 @@ extension Conversation {
 
     static let longDatagrams = Conversation(
         name: "datagrams longer than a packet", link: NetworkLink(latency: .milliseconds(20)),
-        tolerance: Tolerance(time: .milliseconds(40)),
         server: { side in
             let socket = try DatagramSocket(address: Side.server, on: side.loop)
             side.task {
@@ -78,7 +77,6 @@ extension Conversation {
 
     static let refusedDatagram = Conversation(
         name: "a datagram that nobody receives", link: NetworkLink(latency: .milliseconds(50)),
-        tolerance: Tolerance(time: .milliseconds(40)),
         server: { _ in },
         client: { side in
             let socket = try DatagramSocket(peer: Side.server, on: side.loop) { _, _, _ in }

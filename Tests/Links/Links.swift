@@ -16,7 +16,8 @@ enum Links {
         let link = try RealLink(
             namespaces: [.client: arguments[0], .server: arguments[1]], on: RunLoop.current)
         var isSame = true
-        for conversation in Conversation.all where arguments.count == 2 || arguments.dropFirst(2).contains(conversation.name) {
+        for conversation in Conversation.all
+        where arguments.count == 2 || arguments.dropFirst(2).contains(conversation.name) {
             let real = try (1...conversation.runs).map { _ in try link.hold(conversation) }
             let simulated = (1...conversation.runs).map { conversation.simulated(seed: UInt64($0)) }
             let comparison = Comparison(of: conversation, real: real, simulated: simulated)

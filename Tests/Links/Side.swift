@@ -23,7 +23,10 @@ struct Side {
     // MARK: Connections
 
     /// Accepts one connection, and passes it to `body`.
-    func accept(_ limits: Connection.Limits = .init(), _ body: nonisolated(nonsending) @escaping (Connection) async throws -> Void) throws {
+    func accept(
+        _ limits: Connection.Limits = .init(),
+        _ body: nonisolated(nonsending) @escaping (Connection) async throws -> Void
+    ) throws {
         let listener = try Listener(address: Self.server, on: loop)
         task {
             guard let connection = try await listener.accept(limits: limits) else { return }
@@ -47,7 +50,8 @@ struct Side {
     }
 
     private nonisolated(nonsending) func use(
-        _ connection: Connection, _ body: nonisolated(nonsending) (Connection) async throws -> Void) async throws {
+        _ connection: Connection, _ body: nonisolated(nonsending) (Connection) async throws -> Void
+    ) async throws {
         connection.closeHandler = { note("closed: \($1)") }
         try await body(connection)
     }

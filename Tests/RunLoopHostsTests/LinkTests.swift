@@ -1,11 +1,12 @@
-@testable import Links
 import RunLoopCore
-@testable import RunLoopHosts
 import RunLoopKit
 import RunLoopSimulation
 import RunLoopUnix
 import TestSupport
 import Testing
+
+@testable import Links
+@testable import RunLoopHosts
 
 @Suite("Links as real ones")
 struct LinkTests {
@@ -39,7 +40,9 @@ struct LinkTests {
                 Connection.connect(host: "10.1.0.1", port: 7, on: simulation.loop) { _, bytes in
                     (rest, end) = (rest - bytes.count, simulation.now)
                     return bytes.count
-                } completion: { try? $0.get().start() }
+                } completion: {
+                    try? $0.get().start()
+                }
             }
             simulation.advance(by: .seconds(60))
             #expect(rest == 0)
