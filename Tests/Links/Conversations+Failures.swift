@@ -21,7 +21,7 @@ extension Conversation {
     static let lateAnswer = Conversation(
         name: "a cut while connecting", link: NetworkLink(latency: .milliseconds(50)),
         faults: [.cut(at: .zero, until: .milliseconds(1_500))],
-        tolerance: Tolerance(share: 0.05, time: .milliseconds(40)),
+        tolerance: Tolerance(share: 0.05, time: .milliseconds(50)),
         server: { side in try side.accept { try await side.readToEnd(0, from: $0) } },
         client: { side in side.connect { $0.finish() } },
         expected: [
@@ -94,7 +94,7 @@ extension Conversation {
     /// Tolerance: the kernel sends in packets, the simulation in pieces of several.
     static let reset = Conversation(
         name: "a reset in the middle", link: NetworkLink(latency: .milliseconds(25)),
-        tolerance: Tolerance(share: 0.15, time: .milliseconds(40)),
+        tolerance: Tolerance(share: 0.15, time: .milliseconds(50)),
         server: { side in
             try side.accept { connection in
                 try await side.read(100_000, from: connection)

@@ -97,7 +97,7 @@ final class Network: @unchecked Sendable {
         while losses > 0, losses < Self.mostLosses, chance.happens(at: link.lossRate) { losses += 1 }
         let fewest = link.lossRate < 1 ? 0 : Self.mostLosses
         losses = chance.outcome(
-            losses, on: path.from.name, "losses on the way to \(path.to.name)", usual: fewest,
+            losses, on: path.from.name, "loses on the way to \(path.to.name)", usual: fewest,
             in: fewest...Self.mostLosses)
         guard losses > 0 else { return (delay, .none) }
         if losses == 1, flight > Self.packetsThatTell { return (delay + roundTrip(path), .recovered) }

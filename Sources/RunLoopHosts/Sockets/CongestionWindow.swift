@@ -61,18 +61,3 @@ struct CongestionWindow {
         size = Self.packet
     }
 }
-
-/// The room of a connection's reading end, which grows with the bytes that are read in a round trip, as on Linux.
-struct ReceiveWindow {
-    private(set) var size = least
-    private var read = 0
-    private var beginning = RunLoop.Instant.distantPast
-    /// The room at first.
-    static let least = 64 * 1024
-
-    mutating func bytesRead(_ count: Int, at now: RunLoop.Instant, roundTrip: Duration) {
-        if now - beginning > roundTrip { (read, beginning) = (0, now) }
-        read += count
-        size = min(max(size, 2 * read), CongestionWindow.most)
-    }
-}
