@@ -1,7 +1,7 @@
 /// The differences between runs of a conversation over a real link and over a simulated one.
 ///
 /// The results and errors of every run are the expected ones, in their order. Each time, and each number that chance
-/// decides, is compared by its median over the runs, because chance and the other work of the machine make some runs late.
+/// decides, differs by at most the conversation's tolerance.
 struct Comparison: CustomStringConvertible {
     private let name: String
     private var quantities: [Quantity] = []
@@ -21,9 +21,10 @@ struct Comparison: CustomStringConvertible {
         for side in Side.Name.allCases {
             for (index, text) in conversation.expected[side]!.enumerated() {
                 func event(of run: [Event]) -> Event { run.filter { $0.side == side }[index] }
-                let pair = (real: real.map(event), simulated: simulated.map(event))
-                quantities += Quantity.times(of: "\(side): \(text)", pair.real, pair.simulated, conversation.tolerance)
-                quantities += Quantity.counts(of: text, pair.real, pair.simulated, conversation.countTolerance)
+                let (real, simulated) = (real.map(event), simulated.map(event))
+                quantities.append(Quantity(time: "\(side): \(text)", real, simulated, of: conversation))
+                guard real[0].count != nil else { continue }
+                quantities.append(Quantity(count: text, real, simulated, of: conversation))
             }
         }
     }
@@ -33,7 +34,7 @@ struct Comparison: CustomStringConvertible {
 
     /// The conversation, and below it its last event, its numbers, and all that differs.
     var description: String {
-        let last = quantities.filter { $0.unit == "s" }.max { $0.middle.real < $1.middle.real }
+        let last = quantities.filter { $0.unit == "s" }.max { $0.compared.real < $1.compared.real }
         let shown = quantities.filter { !$0.isSame || $0.unit.isEmpty || $0.name == last?.name }
         return (["\(isSame ? "same " : "OTHER") \(name)"] + others + shown.map(\.description))
             .joined(separator: "\n      ")

@@ -35,7 +35,7 @@ struct Conversation: Sendable {
         let time: Duration
 
         /// The time by which processes that share a machine with others are late.
-        static let busyMachine = Tolerance(time: .milliseconds(50))
+        static let busyMachine = Tolerance(time: .milliseconds(40))
     }
 
     /// How often it is held over each link.

@@ -21,7 +21,7 @@ extension Conversation {
     static let lateAnswer = Conversation(
         name: "a cut while connecting", link: NetworkLink(latency: .milliseconds(50)),
         faults: [.cut(at: .zero, until: .milliseconds(1_500))],
-        tolerance: Tolerance(share: 0.05, time: .milliseconds(50)),
+        tolerance: Tolerance(share: 0.05, time: .milliseconds(40)),
         server: { side in try side.accept { try await side.readToEnd(0, from: $0) } },
         client: { side in side.connect { $0.finish() } },
         expected: [
@@ -94,7 +94,7 @@ extension Conversation {
     /// Tolerance: the kernel sends in packets, the simulation in pieces of several.
     static let reset = Conversation(
         name: "a reset in the middle", link: NetworkLink(latency: .milliseconds(25)),
-        tolerance: Tolerance(share: 0.15, time: .milliseconds(50)),
+        tolerance: Tolerance(share: 0.15, time: .milliseconds(40)),
         server: { side in
             try side.accept { connection in
                 try await side.read(100_000, from: connection)
@@ -159,7 +159,7 @@ extension Conversation {
     /// Tolerance: one round trip more or less before the window is large enough, as packets and pieces have it.
     static let halfClosure = Conversation(
         name: "an end while bytes are under way", link: NetworkLink(latency: .milliseconds(25)),
-        tolerance: Tolerance(share: 0.25, time: .milliseconds(60)),
+        tolerance: Tolerance(share: 0.15, time: .milliseconds(60)),
         server: { side in
             try side.accept { connection in
                 try await connection.withStream {
@@ -180,11 +180,11 @@ extension Conversation {
             .client: ["connected", "first byte", "received 100000 bytes", "closed: ended", "end"],
         ])
 
-    /// `finish()` waits for a peer that rests, and loses nothing. Tolerance: two round trips, and a busy machine that carries
-    /// all packets at once.
+    /// `finish()` waits for a peer that rests, and loses nothing. Tolerance: two round trips, and a
+    /// burst of packets.
     static let slowReader = Conversation(
         name: "a finish, and a reader that rests", link: NetworkLink(latency: .milliseconds(25)),
-        tolerance: Tolerance(share: 0.25, time: .milliseconds(100)),
+        tolerance: Tolerance(share: 0.1, time: .milliseconds(100)),
         server: { side in
             try side.accept { connection in
                 try await connection.write(Side.bytes(2_000_000))

@@ -33,7 +33,7 @@ extension Conversation {
     /// packet, which adds up.
     static let jitter = Conversation(
         name: "thirty requests with jitter", link: NetworkLink(latency: .milliseconds(10), jitter: .milliseconds(10)),
-        tolerance: Tolerance(share: 0.2, time: .milliseconds(50)), isRandom: true,
+        tolerance: Tolerance(share: 0.1, time: .milliseconds(40)), isRandom: true,
         server: { side in
             try side.accept { connection in
                 try await connection.withStream { while let bytes = try await $0.read() { try await $0.write(bytes) } }
