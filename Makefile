@@ -54,6 +54,7 @@ help:
 	@echo "make kill-ttlstore  TTLStore killed six hundred times under load"
 	@echo "make stress  five million calls raced by threads that stop what is called; loops that end; tasks on them"
 	@echo "make chaos   ten minutes of connections whose peers cut, reset, drip, rest and lie; SECONDS=…"
+	@echo "make links   conversations over a real link and over a simulated one, compared; needs root"
 	@echo "make planted-faults  faults in TTLStore and Cron, and the seeds and schedules that find them"
 	@echo "make same-bytes  ten thousand runs of one simulated minute, and of one exploration; RUNS=…"
 	@echo "make explore-corpus  how soon exploration finds planted bugs; forty minutes, or SCHEDULES=…"
@@ -157,6 +158,12 @@ beside-checks:
 .PHONY: others-checks
 others-checks:
 	Tests/others-checks
+
+# Conversations over a real link and over a simulated one.
+.PHONY: links
+links: deps
+	$(BUILD) --product Links
+	@$(ROOT) Tests/links-checks $(DEBUG_BIN)
 
 # The tests of the programs; every example runs to its end; HelloTimer is as light as promised.
 .PHONY: examples

@@ -101,6 +101,9 @@ let package = Package(
             name: "Minute", dependencies: ["RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopHosts"],
             path: "Tests/Minute", swiftSettings: strict),
         .executableTarget(
+            name: "Links", dependencies: ["RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopHosts"],
+            path: "Tests/Links", swiftSettings: strict),
+        .executableTarget(
             name: "UnmodifiedWeek",
             dependencies: [
                 "RunLoopKit", "RunLoopUnix", "RunLoopTLS", "RunLoopSimulation", "RunLoopHosts", "RunLoopTesting",
@@ -151,7 +154,7 @@ let package = Package(
             name: "RunLoopHostsTests",
             dependencies: [
                 "RunLoopHosts", "RunLoopUnix", "RunLoopTLS", "RunLoopKit", "RunLoopSimulation", "TestSupport",
-                "TLSTestSupport", "Minute", "UnmodifiedWeek",
+                "TLSTestSupport", "Minute", "UnmodifiedWeek", "Links",
             ],
             swiftSettings: strict),
         .testTarget(

@@ -14,6 +14,8 @@ final class Network: @unchecked Sendable {
     /// The link between nodes that have none of their own.
     var usualLink = NetworkLink()
     var links: [NetworkPath: NetworkLink] = [:]
+    /// The time when the last byte on a path with a bandwidth has left: later ones leave after it.
+    private var ends: [NetworkPath: RunLoop.Instant] = [:]
     /// The paths that are cut.
     var cuts: Set<NetworkPath> = []
     /// The answers for names, besides those of nodes.
@@ -31,6 +33,7 @@ final class Network: @unchecked Sendable {
         nodes.removeAll()
         byAddress.removeAll()
         links.removeAll()
+        ends.removeAll()
         cuts.removeAll()
     }
 
@@ -61,19 +64,48 @@ final class Network: @unchecked Sendable {
     /// The largest number of losses in a row: after 102 s something gets through.
     private static let mostLosses = 9
 
-    /// The time that so many bytes take.
-    func delay(of count: Int, on path: NetworkPath) -> Duration {
+    /// The pause before a lost packet is sent again, if no others tell of the loss.
+    static let retransmission = Duration.milliseconds(200)
+
+    /// The round trip of a path, without jitter and losses.
+    func roundTrip(_ path: NetworkPath) -> Duration { link(path).latency + link(path.back).latency }
+
+    /// The loss of a packet of a connection.
+    enum Loss {
+        case none
+        /// Other packets have told the sender, which has sent it again after a round trip.
+        case recovered
+        /// The sender has heard nothing for a while, once or several times.
+        case timedOut
+    }
+
+    /// The time that a piece of a connection takes.
+    ///
+    /// - Parameters:
+    ///   - packets: the number of its packets.
+    ///   - flight: the number of packets under way, with these.
+    ///   - retransmission: the pause before a packet that was lost is sent again.
+    func delay(
+        of count: Int, inPackets packets: Int = 1, amid flight: Int = 1, on path: NetworkPath,
+        retransmission: Duration = retransmission
+    ) -> (time: Duration, loss: Loss) {
         let (link, delay) = (link(path), travelTime(of: count, on: path))
-        guard link.lossRate > 0 else { return delay }
-        // A lost piece is sent again, and later pieces wait: 200 ms, then twice as long, each time.
+        guard link.lossRate > 0 else { return (delay, .none) }
+        // Later bytes wait until it gets through: for the pause, then twice as long, each time.
         var losses = 0
-        while losses < Self.mostLosses, chance.happens(at: link.lossRate) { losses += 1 }
+        for _ in 0..<packets where chance.happens(at: link.lossRate) { losses = 1 }
+        while losses > 0, losses < Self.mostLosses, chance.happens(at: link.lossRate) { losses += 1 }
         let fewest = link.lossRate < 1 ? 0 : Self.mostLosses
         losses = chance.outcome(
             losses, on: path.from.name, "loses on the way to \(path.to.name)", usual: fewest,
             in: fewest...Self.mostLosses)
-        return delay + .milliseconds(200) * ((1 << losses) - 1)
+        guard losses > 0 else { return (delay, .none) }
+        if losses == 1, flight > Self.packetsThatTell { return (delay + roundTrip(path), .recovered) }
+        return (delay + retransmission * ((1 << losses) - 1), .timedOut)
     }
+
+    /// The number of packets that tell of one that was lost.
+    private static let packetsThatTell = 3
 
     /// The time that so many bytes take if nothing is lost.
     func travelTime(of count: Int, on path: NetworkPath) -> Duration {
@@ -85,15 +117,23 @@ final class Network: @unchecked Sendable {
                 in: 0...Int(clamping: link.jitter.saturatedNanoseconds))
             delay += .nanoseconds(jitter)
         }
-        if let bandwidth = link.bandwidth { delay += .seconds(1) / bandwidth * count }
+        if let bandwidth = link.bandwidth, count > 0 {
+            let end = max(simulation.now, ends[path] ?? .distantPast) + .seconds(1) / bandwidth * count
+            ends[path] = end
+            delay += end - simulation.now
+        }
         return delay
     }
 
     /// Performs an action after the time that a message takes along a path.
-    func after(_ path: NetworkPath, _ action: @escaping () -> Void) {
+    ///
+    /// - Parameter retransmission: the pause before the message is sent again if it was lost.
+    func after(
+        _ path: NetworkPath, retransmission: Duration = retransmission, _ action: @escaping () -> Void
+    ) {
+        let delay = delay(of: 0, on: path, retransmission: retransmission).time
         _ = simulation.schedule(
-            at: simulation.now + delay(of: 0, on: path), "a packet arrives", from: path.from.name, on: path.to.name,
-            action)
+            at: simulation.now + delay, "a packet arrives", from: path.from.name, on: path.to.name, action)
     }
 
     // MARK: Names

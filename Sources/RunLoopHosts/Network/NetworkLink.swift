@@ -7,11 +7,12 @@ public struct NetworkLink: Sendable, Hashable {
     /// The longest additional delay, chosen for each piece; zero unless set. Bytes of a connection never overtake one
     /// another.
     public var jitter = Duration.zero
-    /// The number of bytes that go through it each second; `nil`, the default, sets no limit. Each piece counts for
-    /// itself, so that connections do not share the limit.
+    /// The number of bytes that go through it each second; `nil`, the default, sets no limit. All connections and
+    /// datagrams from one host to the other share it: each waits in a queue, of any length, for earlier ones.
     public var bandwidth: Int?
-    /// The share of the pieces that is lost, from 0, the default, to 1. A lost piece of a connection is sent again, after
-    /// 200 ms and then after twice as long each time. A lost datagram stays lost.
+    /// The share of the packets that is lost, from 0, the default, to 1. A lost packet of a connection is sent again: after
+    /// a round trip if more than three are under way, and otherwise after 200 ms, or a second while connecting, and then
+    /// after twice as long each time. A lost datagram stays lost.
     public var lossRate = 0.0
     /// The share of the datagrams that arrive twice, from 0, the default, to 1.
     public var duplicationRate = 0.0

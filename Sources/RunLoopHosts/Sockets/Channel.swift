@@ -7,11 +7,9 @@ internal import RunLoopUnix
 ///
 /// As in TCP, bytes arrive in order and once, or the sender learns that they did not. A piece that meets a cut link or
 /// a host that is down is sent again, after 200 ms, then twice as long each time up to two minutes; after a quarter of
-/// an hour the sender gives up.
+/// an hour the sender gives up. Within a machine no window limits the bytes under way, and each end has room for 64 KiB.
 final class Channel {
-    /// The largest number of bytes that wait at either end.
-    private static let capacity = 64 * 1024
-    private static let firstRetransmission = Duration.milliseconds(200)
+    private static let mostOfPiece = 64 * 1024
     private static let longestRetransmission = Duration.seconds(120)
     private static let patience = Duration.seconds(924)
 
@@ -30,6 +28,11 @@ final class Channel {
     private var arrival: Appointment?
     /// The time when the last piece arrives: no other may come before it.
     private var lastArrival = RunLoop.Instant.distantPast
+    /// The limit of the bytes under way; `nil` within a machine.
+    private var window: CongestionWindow?
+    private var receiveWindow = ReceiveWindow()
+    /// Whether more is sent when the next bytes are acknowledged.
+    private var isToContinue = false
     /// The time since which the first piece finds no way, and the pause before it is sent again.
     private var trouble: (since: RunLoop.Instant, pause: Duration)?
 
@@ -52,16 +55,21 @@ final class Channel {
         self.network = network
         (self.sender, self.receiver) = (sender, receiver)
         path = NetworkPath(from: sender.table, to: receiver.table)
+        if !path.isLoopback { window = CongestionWindow() }
     }
 
     // MARK: The writing end
 
     /// The number of bytes that it accepts now.
-    var room: Int { isBroken ? 0 : Self.capacity - (bytes.count - arrived) }
+    var room: Int { isBroken ? 0 : max(0, sendCapacity - (bytes.count - arrived)) }
+    /// As on Linux, twice the window.
+    private var sendCapacity: Int {
+        min(max(2 * (window?.size ?? 0), ReceiveWindow.least), CongestionWindow.most)
+    }
     /// The number of bytes that have not arrived, plus one for an end that has not.
     var unsent: Int { isBroken ? 0 : bytes.count - arrived + (ending == .waiting || ending == .underWay ? 1 : 0) }
     /// Whether it reports as writable: as for the system's sockets, a third must be free.
-    var isWritable: Bool { room >= Self.capacity / 3 }
+    var isWritable: Bool { room >= sendCapacity / 3 }
 
     func write(_ new: UnsafeRawBufferPointer) -> Int {
         let most = min(room, new.count)
@@ -83,13 +91,15 @@ final class Channel {
         send()
     }
 
-    /// Sends as many bytes as the other end has room for, in pieces of legal but odd sizes.
+    /// Sends as many bytes as the window allows and the other end has room for, in pieces of legal but odd sizes.
     private func send() {
         guard !isBroken else { return }
         while true {
             let waiting = bytes.count - arrived - underWay
-            let most = min(waiting, Self.capacity - arrived - underWay)
+            let roomInWindow = window?.room(beside: underWay, at: network.simulation.now) ?? .max
+            let most = min(waiting, receiveWindow.size - arrived - underWay, roomInWindow, Self.mostOfPiece)
             guard most > 0 else {
+                if waiting > 0 { continueLater() }
                 if waiting == 0 && ending == .waiting {
                     ending = .underWay
                     launch(0)
@@ -104,12 +114,32 @@ final class Channel {
     }
 
     private func launch(_ count: Int) {
-        let delay = network.delay(of: count, on: path)
+        let (delay, loss) = network.delay(
+            of: count, inPackets: CongestionWindow.packets(of: count),
+            amid: CongestionWindow.packets(of: underWay + count), on: path)
+        switch loss {
+        case .none: break
+        case .recovered: window?.halve()
+        case .timedOut: window?.collapse()
+        }
         // A nanosecond apart, so that consecutive pieces are found one by one.
         lastArrival = max(network.simulation.now + delay, lastArrival + .nanoseconds(1))
         pieces.append(Piece(count: count, arrival: lastArrival))
         underWay += count
         if arrival == nil { expect(at: lastArrival) }
+    }
+
+    /// Sends more when enough was acknowledged. If too little has arrived for that, it is called again when more has.
+    private func continueLater() {
+        guard !isToContinue, let date = window?.nextRoom(beside: underWay) else { return }
+        isToContinue = true
+        _ = network.simulation.schedule(
+            at: max(date, network.simulation.now), "bytes are acknowledged", from: path.to.name, on: path.from.name
+        ) { [self] in
+            isToContinue = false
+            send()
+            sender?.tell()
+        }
     }
 
     // MARK: Under way
@@ -138,6 +168,8 @@ final class Channel {
         underWay -= piece.count
         arrived += piece.count
         if piece.count == 0 { ending = .arrived }
+        window?.bytesArrived(piece.count, acknowledgedAt: network.simulation.now + network.link(path.back).latency)
+        if bytes.count > arrived + underWay { continueLater() }
         if let next = pieces.first { expect(at: max(next.arrival, network.simulation.now)) }
         receiver.tell()
         sender?.tell()
@@ -149,11 +181,12 @@ final class Channel {
 
     private func retry() {
         let since = trouble?.since ?? network.simulation.now
-        let pause = trouble?.pause ?? Self.firstRetransmission
+        let pause = trouble?.pause ?? Network.retransmission
         guard network.simulation.now - since < Self.patience else {
             sender?.reset(ETIMEDOUT)
             return
         }
+        if trouble == nil { window?.collapse() }
         note(.lost(pieces[0].count))
         trouble = (since, min(pause * 2, Self.longestRetransmission))
         expect(at: network.simulation.now + pause)
@@ -177,6 +210,9 @@ final class Channel {
         room.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes.bytes.prefix(count)))
         bytes.discard(count)
         arrived -= count
+        if window != nil {
+            receiveWindow.bytesRead(count, at: network.simulation.now, roundTrip: network.roundTrip(path))
+        }
         // A sender with more bytes learns that there is room.
         if bytes.count > arrived + underWay && !isBroken { network.after(path.back) { [weak self] in self?.send() } }
         return count

@@ -75,25 +75,29 @@ extension SimulatedSocket {
         return 0
     }
 
-    private static let firstPause = Duration.seconds(1)
-    private static let mostTries = 7
+    private static let mostTries = 11
+
+    /// The pause after a try without an answer: five of a second, and then twice as long each time, as on Linux since 6.5.
+    private static func pause(afterTry tries: Int) -> Duration { .seconds(1) * (1 << max(0, tries - 4)) }
 
     /// Asks for a connection, again and again if there is no answer.
     private func knock(at other: SocketTable, tries: Int) {
         let path = NetworkPath(from: table, to: other)
-        network.after(path) { [weak self] in
+        let next = network.simulation.now + Self.pause(afterTry: tries)
+        // A system that has not measured the round trip yet waits for a second.
+        network.after(path, retransmission: .seconds(1)) { [weak self] in
             guard let self, case .connecting = state else { return }
-            guard network.isOpen(path), network.isOpen(path.back) else { return knockAgain(at: other, tries) }
+            guard network.isOpen(path), network.isOpen(path.back) else { return knockAgain(at: other, tries, next) }
             guard let listener = other.listener(at: peerAddress) else {
                 return network.after(path.back) { [weak self] in self?.failToConnect(ECONNREFUSED) }
             }
-            guard listener.hasRoom else { return knockAgain(at: other, tries) }
+            guard listener.hasRoom else { return knockAgain(at: other, tries, next) }
             listener.handshakes += 1
-            network.after(path.back) { [weak self] in
+            network.after(path.back, retransmission: .seconds(1)) { [weak self] in
                 guard let self, case .connecting = state else { return listener.handshakes -= 1 }
                 guard listener.isListening else {
                     // A machine that is down does not answer.
-                    return network.isOpen(path) ? failToConnect(ECONNREFUSED) : knockAgain(at: other, tries)
+                    return network.isOpen(path) ? failToConnect(ECONNREFUSED) : knockAgain(at: other, tries, next)
                 }
                 let socket = join(listener)
                 note("connected \(localAddress) to \(peerAddress)")
@@ -106,10 +110,9 @@ extension SimulatedSocket {
         }
     }
 
-    private func knockAgain(at other: SocketTable, _ tries: Int) {
+    private func knockAgain(at other: SocketTable, _ tries: Int, _ date: RunLoop.Instant) {
         _ = network.simulation.schedule(
-            at: network.simulation.now + Self.firstPause * (1 << tries), "a connection is tried again", from: nil,
-            on: table.name
+            at: max(date, network.simulation.now), "a connection is tried again", from: nil, on: table.name
         ) { [weak self] in
             guard let self, case .connecting = state else { return }
             guard tries + 1 < Self.mostTries else { return failToConnect(ETIMEDOUT) }
