@@ -18,6 +18,15 @@ private func secureVariable(_ name: String) -> String {
     return function(name).map { String(cString: $0) } ?? "-"
 }
 
+/// The real user of the process, by a function that is not caught.
+private func realUser() -> uid_t {
+    typealias Number = UnsafeMutablePointer<uid_t>
+    let function = unsafeBitCast(dlsym(nil, "getresuid"), to: (@convention(c) (Number, Number, Number) -> Int32).self)
+    var (real, effective, saved) = (uid_t(), uid_t(), uid_t())
+    _ = function(&real, &effective, &saved)
+    return real
+}
+
 /// Code that was not written for simulations asks the C library for the surroundings of its process.
 @Suite("Surroundings of simulated hosts, for the C library")
 struct SurroundingsTests {
@@ -168,6 +177,33 @@ struct SurroundingsTests {
             #expect(found.entries == ["\(root); -", root, daemon, "-", root, daemon, "-", daemon])
             #expect([getuid(), geteuid(), getgid(), getegid()] == real)
         }
+    }
+
+    @Test("numbers of processes, groups, the `environ` of C and changes of the user are those of the test's process")
+    func notCaught() throws {
+        typealias Lines = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
+        // Its address, because Swift does not let several threads use a variable of C.
+        nonisolated(unsafe) let environ = try #require(dlsym(nil, "environ")).assumingMemoryBound(to: Lines?.self)
+        let (number, parent, user, path) = (getpid(), getppid(), realUser(), variable("PATH"))
+        let log = Log<Bool>()
+        withSimulation { simulation in
+            simulation.captureExecutors()
+            let network = SimulatedNetwork(simulation)
+            let host = network.addHost("server", user: ChildProcess.User(7, group: 7), environment: ["PATH": "/no"]) {
+                $0.perform(afterDelay: .seconds(1)) {
+                    log.append(getpid() == number && getppid() == parent && realUser() == user)
+                    log.append(getgrgid(0).map { String(cString: $0.pointee.gr_name) } == "root")
+                    var line = environ.pointee
+                    while let text = line?.pointee, !String(cString: text).hasPrefix("PATH=") {
+                        line = line.map { $0 + 1 }
+                    }
+                    log.append(line?.pointee.map { String(cString: $0) } == "PATH=" + path)
+                }
+            }
+            host.disk.install(Array("wheel:x:0:".utf8), at: "/etc/group")
+            simulation.advance(by: .seconds(2))
+        }
+        #expect(log.entries == [true, true, true])
     }
 
     @Test("a child has the environment that its starter gives it, with the variables that other code has set")

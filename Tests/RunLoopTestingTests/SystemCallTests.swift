@@ -189,6 +189,17 @@ struct SystemCallTests {
         }
     }
 
+    @Test("a poll with a limit waits in real time")
+    func polls() {
+        let begin = SuspendingClock.now
+        withSimulation { simulation in
+            simulation.captureExecutors()
+            poll(nil, 0, 20)
+            #expect(simulation.now.nanoseconds == 0)
+        }
+        #expect(SuspendingClock.now - begin >= .milliseconds(20))
+    }
+
     @Test("timers of Dispatch wait as long in real time")
     func dispatchTimers() {
         let waits = (0..<2).map { _ in DispatchSemaphore(value: 0) }
