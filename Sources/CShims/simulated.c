@@ -29,6 +29,13 @@ unsigned *rlk_set_simulated(unsigned *answers) {
     return former;
 }
 
+void (*rlk_thread_is_simulated)(int is_simulated);
+
+void rlk_begin_simulated(unsigned *answers) {
+    rlk_set_simulated(answers);
+    if (rlk_thread_is_simulated) rlk_thread_is_simulated(answers != NULL);
+}
+
 void rlk_wait_really(sem_t *semaphore) {
     unsigned *answers = rlk_set_simulated(NULL);
     while (sem_wait(semaphore) != 0) {}

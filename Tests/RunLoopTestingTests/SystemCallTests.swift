@@ -37,6 +37,52 @@ struct SystemCallTests {
         }
     }
 
+    /// Sanitizers call the kernel themselves, so nothing is dispatched beside them.
+    private static let dispatches = dlsym(nil, "__asan_init") == nil && dlsym(nil, "__tsan_init") == nil
+
+    #if arch(x86_64)
+    @Test("instructions that call the kernel are answered as calls are", .enabled(if: dispatches))
+    func instructions() throws {
+        // A function of a number and three arguments: it moves them to the registers of the kernel, and calls it.
+        let code: [UInt8] = [
+            0x48, 0x89, 0xf8, 0x48, 0x89, 0xf7, 0x48, 0x89, 0xd6, 0x48, 0x89, 0xca, 0x0f, 0x05, 0xc3,
+        ]
+        let page = try #require(mmap(nil, 4_096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))
+        defer { munmap(page, 4_096) }
+        page.copyMemory(from: code, byteCount: code.count)
+        #expect(mprotect(page, 4_096, PROT_READ | PROT_EXEC) == 0)
+        typealias Call = @convention(c) (Int, Int, UnsafeMutableRawPointer?, Int) -> Int
+        let call = unsafeBitCast(page, to: Call.self)
+        let (clock, sleep, number, random) = (228, 35, 39, 318)
+        func now() -> Int {
+            var time = timespec()
+            #expect(call(clock, Int(CLOCK_MONOTONIC), &time, 0) == 0)
+            return time.tv_sec
+        }
+        func numbers(seed: UInt64) -> UInt64 {
+            withSimulation(seed: seed) { simulation in
+                simulation.captureExecutors()
+                var (time, drawn) = (timespec(tv_sec: 90, tv_nsec: 0), UInt64(0))
+                #expect(now() == 3_600)
+                withUnsafeMutablePointer(to: &time) { _ = call(sleep, Int(bitPattern: $0), nil, 0) }
+                #expect(now() == 3_690)
+                // Other calls are real, and so are their errors.
+                #expect(call(number, 0, nil, 0) == Int(getpid()) && call(clock, 99, nil, 0) == Int(-EINVAL))
+                withUnsafeMutablePointer(to: &drawn) {
+                    #expect(call(random, Int(bitPattern: $0), UnsafeMutableRawPointer(bitPattern: 8), 0) == 8)
+                }
+                return drawn
+            }
+        }
+        #expect(numbers(seed: 1) == numbers(seed: 1))
+        #expect(numbers(seed: 1) != numbers(seed: 2))
+        // Outside of a simulation, the machine's own clock.
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        #expect(abs(now() - time.tv_sec) <= 60)
+    }
+    #endif
+
     @Test("every clock shows the simulation's time")
     func clocks() {
         withSimulation(startingAt: .init(secondsSince1970: 1_000_000_000)) { simulation in

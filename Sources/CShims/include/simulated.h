@@ -101,4 +101,10 @@ int rlk_take_step(void);
 /// - answers: an `rlk_answers`, and behind it the number of steps that the simulation has taken.
 unsigned *rlk_set_simulated(unsigned *answers);
 
+/// The same for a thread that begins to be one of a simulation, or ceases to be.
+void rlk_begin_simulated(unsigned *answers);
+
+/// Told so, if anybody wants to know.
+extern void (*rlk_thread_is_simulated)(int is_simulated);
+
 #endif

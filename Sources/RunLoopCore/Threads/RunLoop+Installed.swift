@@ -62,7 +62,7 @@ extension RunLoop {
         let pointer = loop.map { Unmanaged.passRetained($0).toOpaque() }
         pthread_setspecific(installedKey, pointer)
         rlk_set_thread_object(pointer)
-        rlk_set_simulated(loop?.world.answersCalls)
+        rlk_begin_simulated(loop?.world.answersCalls)
         return previous
     }
 
@@ -79,7 +79,7 @@ extension RunLoop {
         let status = pthread_key_create(&key) { pointer in
             guard let pointer else { return }
             rlk_set_thread_object(nil)
-            rlk_set_simulated(nil)
+            rlk_begin_simulated(nil)
             Unmanaged<RunLoop>.fromOpaque(pointer).takeRetainedValue().tearDown()
         }
         require(status == 0, "the process has no thread-specific key left for its run loops")
