@@ -176,6 +176,28 @@ struct DatagramCallTests {
         }
     }
 
+    @Test("a Unix socket is writable as long as less than a quarter of its buffer is unread", arguments: [4, 5])
+    func quarter(small: Int) {
+        withSimulation { simulation in
+            let network = SimulatedNetwork(simulation)
+            let name = "quarter-\(getpid())-\(small)-"
+            let benches = [
+                DatagramBench(RealSystem.shared, in: name) { SocketCallTests.poll($0) },
+                DatagramBench(network.system, in: name) { network.system.readiness(of: $0) },
+            ]
+            for bench in benches {
+                defer { bench.end() }
+                #expect(bench.open(AF_UNIX) == "opened")
+                #expect(bench.bind(0, to: .abstract(0), AF_UNIX) == "0")
+                #expect(bench.connect(0, to: .socket(0), AF_UNIX) == "0")
+                let counts = Array(repeating: 1, count: small)
+                #expect(bench.send(counts, on: 0, to: nil, AF_UNIX) == "\(small)")
+                #expect(bench.write(45_754, on: 0) == "45754")
+                #expect(bench.readiness(bench.sockets[0]) == (small < 5 ? [.readable, .writable] : .readable))
+            }
+        }
+    }
+
     /// - Returns: whether both systems answered the same.
     private static func run(_ family: Int32, seed: UInt64, in directory: String) -> Bool {
         withSimulation(seed: seed) { simulation in

@@ -265,7 +265,9 @@ final class SimulatedDatagramSocket: OpenDescription, DatagramCalls, BoundSocket
         guard isOpen else { return [] }
         guard error == 0, errors.isEmpty else { return [.readable, .writable] }
         var events: DescriptorEvents = hasInput ? .readable : []
-        if unreadCharge * 4 <= sendBuffer, peer.map({ !$0.isFull(for: self) }) ?? true { events.insert(.writable) }
+        // Linux counts from 1.
+        let hasRoom = (unreadCharge + 1) * 4 <= sendBuffer
+        if hasRoom, peer.map({ !$0.isFull(for: self) }) ?? true { events.insert(.writable) }
         return events
     }
 
