@@ -235,6 +235,37 @@ struct SystemCallTests {
         }
     }
 
+    @Test("locks, groups and joins wait for threads outside in real time; signal sources of Dispatch come from outside")
+    func outside() {
+        let (lock, group) = (NSLock(), DispatchGroup())
+        let isHeld = DispatchSemaphore(value: 0), received = DispatchSemaphore(value: 0)
+        let source = DispatchSource.makeSignalSource(signal: SIGURG)
+        group.enter()
+        let holder = PlainThread {
+            lock.withLock {
+                isHeld.signal()
+                usleep(20_000)
+            }
+            usleep(20_000)
+            group.leave()
+        }
+        isHeld.wait()
+        withSimulation { simulation in
+            simulation.captureExecutors()
+            lock.withLock {}
+            group.wait()
+            holder.join()
+            source.setEventHandler { received.signal() }
+            source.resume()
+            #expect(simulation.now.nanoseconds == 0)
+        }
+        // The source begins to watch at a time of its own; a signal before that is ignored.
+        let end = ContinuousClock.now + .seconds(60)
+        repeat { kill(getpid(), SIGURG) } while received.wait(timeout: .now() + 0.01) != .success && .now < end
+        #expect(ContinuousClock.now < end)
+        source.cancel()
+    }
+
     @Test("a poll with a limit waits in real time")
     func polls() {
         let begin = SuspendingClock.now

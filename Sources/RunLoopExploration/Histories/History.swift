@@ -70,6 +70,7 @@ public final class History<Model: SequentialModel>: Sendable {
     ///   - client: the name of the client.
     ///   - hasNotHappened: whether an error makes certain that the operation did not and will not happen, as a refused
     ///     connection does; otherwise it may have.
+    ///   - isolation: the isolation of the caller, and of `body`.
     ///   - body: performs the operation.
     /// - Returns: the outcome of `body`.
     @discardableResult
