@@ -52,6 +52,14 @@ final class Capture: Sendable {
         return pool?.take(job) ?? standIn.standIn(for: job)
     }
 
+    /// Takes a job of a task that may go on for ever.
+    ///
+    /// - Returns: `false` if it need not rest, or if the simulation is over.
+    func rest(_ job: UnownedJob) -> Bool {
+        guard let rest = simulation.restAfterSteps() else { return false }
+        return take(job, after: rest)
+    }
+
     /// Takes a job of the main actor.
     ///
     /// - Returns: `false` if the simulation is over.

@@ -1,38 +1,36 @@
 internal import CInterposition
 internal import RunLoopCore
-internal import RunLoopSimulation
 @_spi(ExperimentalCustomExecutors) internal import _Concurrency
 
 /// A place where a task waits on its way to another executor, most often to an actor of the default executor or back.
 ///
-/// In an exploration its next job is one of those that may be chosen. At the other place, the task rests that may go on for
-/// ever.
+/// In an exploration its next job is one of those that may be chosen. At the other place, the task rests that may go on
+/// for ever.
 final class Place: SerialExecutor {
-    private static let ofChoice = Place(rests: false)
-    private static let ofRest = Place(rests: true)
+    /// Takes a job that rests.
+    private let rest: @Sendable (UnownedJob) -> Bool
 
-    private let rests: Bool
-
-    private init(rests: Bool) {
-        self.rests = rests
+    private init(_ rest: @escaping @Sendable (UnownedJob) -> Bool) {
+        self.rest = rest
     }
 
-    static func install() {
-        rlk_set_places(ofChoice.reference, ofRest.reference)
+    /// Has tasks come to both places from now on.
+    ///
+    /// - Parameter rest: takes the job of a task that may go on for ever; returns `false` if it need not rest.
+    static func install(resting rest: @escaping @Sendable (UnownedJob) -> Bool) {
+        rlk_set_places(Place { _ in false }.makeReference(), Place(rest).makeReference())
     }
 
-    private var reference: rlk_executor {
+    /// The runtime's reference to the place, which stays for ever.
+    private func makeReference() -> rlk_executor {
+        _ = Unmanaged.passRetained(self)
         // Unsafe, but the type is the runtime's pair of an object and its conformance.
-        unsafeBitCast(UnownedSerialExecutor(ordinary: self), to: rlk_executor.self)
+        return unsafeBitCast(UnownedSerialExecutor(ordinary: self), to: rlk_executor.self)
     }
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        if rests, let capture = Capture.ofThread, let rest = capture.simulation.restAfterSteps(),
-            capture.take(job, after: rest)
-        {
-            return
-        }
+        if rest(job) { return }
         if let preferred = withUnsafeCurrentTask(body: { $0?.unownedTaskExecutor?.asTaskExecutor() }) {
             preferred.enqueue(ExecutorJob(job))
         } else {
