@@ -33,7 +33,7 @@ DEBUG_BIN = $$($(SWIFT) build --show-bin-path)
 EXAMPLES_BIN = $$($(EXAMPLES_BUILD) --show-bin-path)
 
 .PHONY: same-bytes planted-faults explore-corpus bench check-costs record-costs bench-deps costs-deps bench-ttlstore bench-threads fuzz stress chaos kill-ttlstore
-.PHONY: demo test check deps build lint format tsan asan tsan-short asan-short compile-checks dependent-checks check-api record-api docs help
+.PHONY: demo test check deps build lint format tsan asan tsan-short asan-short compile-checks dependent-checks linking-checks check-api record-api docs help
 
 help:
 	@echo "make demo    the experiments: each beside its document, on virtual time and on the real clock"
@@ -106,7 +106,7 @@ check: deps costs-deps
 # What uses the build of the library or of the programs; one after the other, because two would wait for each other.
 .PHONY: checks
 checks:
-	@set -e; for check in check-claims "docs check-api" dependent-checks fuzzers examples; do \
+	@set -e; for check in check-claims "docs check-api" dependent-checks linking-checks fuzzers examples; do \
 	  $(MAKE) --no-print-directory $$check; done
 
 compile-checks:
@@ -148,6 +148,10 @@ check-claims:
 # A package that depends on this one fetches and builds only what it uses.
 dependent-checks:
 	Tests/dependent-checks
+
+# The answers of a simulation in a program with Swift's shared libraries, with Swift in itself, and with the C library.
+linking-checks:
+	Tests/linking-checks
 
 # The programs that share a process with SwiftNIO and async-http-client, which take minutes to compile.
 .PHONY: beside-checks

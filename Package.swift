@@ -109,6 +109,10 @@ let package = Package(
                 "RunLoopKit", "RunLoopUnix", "RunLoopTLS", "RunLoopSimulation", "RunLoopHosts", "RunLoopTesting",
             ],
             path: "Tests/UnmodifiedWeek", swiftSettings: strict),
+        .executableTarget(
+            name: "Linking",
+            dependencies: ["RunLoopKit", "RunLoopSimulation", "RunLoopExploration", "RunLoopHosts", "RunLoopTesting"],
+            path: "Tests/Linking", swiftSettings: strict),
         .testTarget(
             name: "DriverTests",
             dependencies: [
@@ -154,7 +158,7 @@ let package = Package(
             name: "RunLoopHostsTests",
             dependencies: [
                 "RunLoopHosts", "RunLoopUnix", "RunLoopTLS", "RunLoopKit", "RunLoopSimulation", "TestSupport",
-                "TLSTestSupport", "Minute", "UnmodifiedWeek", "Links",
+                "TLSTestSupport", "Minute", "UnmodifiedWeek", "Links", "Linking",
             ],
             swiftSettings: strict),
         .testTarget(

@@ -13,6 +13,7 @@
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -48,7 +49,20 @@ REAL(uint32_t, arc4random_uniform, uint32_t)
 REAL(unsigned long, getauxval, unsigned long)
 REAL(long, syscall, long, long, long, long, long, long, long)
 
-int rlk_calls_are_caught(void) { return dlsym(RTLD_DEFAULT, "clock_gettime") == (void *)clock_gettime; }
+/// The definition in this file, also in a program in which the name means another one.
+extern __typeof(clock_gettime) own_clock_gettime __attribute__((alias("clock_gettime"), visibility("hidden")));
+
+int rlk_calls_are_caught(void) { return dlsym(RTLD_DEFAULT, "clock_gettime") == (void *)own_clock_gettime; }
+
+// In a static executable, this is called before most of the C library works: `getenv` is its first function.
+void rlk_end_without(const char *function) {
+    static const char start[] = "RunLoopTesting: the C library has no function ";
+    static const char end[] = " beside this program's; link the C library as a shared one\n";
+    const struct iovec message[] = {
+        {(void *)start, sizeof start - 1}, {(void *)function, strlen(function)}, {(void *)end, sizeof end - 1}};
+    (void)!writev(2, message, 3);
+    __builtin_trap();
+}
 
 // MARK: Times
 

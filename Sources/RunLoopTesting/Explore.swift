@@ -1,3 +1,5 @@
+// Swift Testing has no library that can be linked statically.
+#if canImport(Testing)
 internal import Glibc
 internal import RunLoopCore
 public import RunLoopExploration
@@ -167,3 +169,4 @@ private struct Unmet: Error, CustomStringConvertible {
         description = "\(issue)\(place)"
     }
 }
+#endif

@@ -1,3 +1,5 @@
+// Swift Testing has no library that can be linked statically.
+#if canImport(Testing)
 internal import Glibc
 internal import RunLoopCore
 internal import RunLoopSimulation
@@ -63,3 +65,4 @@ extension Simulation {
         return picture + rest + (hasOpenOrder ? "\n" + order : "")
     }
 }
+#endif
