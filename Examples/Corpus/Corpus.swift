@@ -40,6 +40,7 @@ enum Corpus {
             print(fault.map { "\($0)" } ?? "passed")
         case ("measure", 1, _): measure()
         case ("twins", 1, _): checkTwins(options)
+        case ("tokens", 1, _): checkTokens()
         default: printUsage()
         }
     }
@@ -137,6 +138,35 @@ enum Corpus {
         }
     }
 
+    /// Prints which tokens of the programs, found with five seeds, fail in another way or not at all when something is
+    /// added that has nothing to do with the program, and how many fail as before.
+    private static func checkTokens() {
+        var (kept, all) = (0, 0)
+        for program in Program.all where !program.traps {
+            for seed in UInt64(0)..<5 {
+                guard case .failed(let finding) = explore(program, Options(seed: seed, schedules: 20_000)) else {
+                    continue
+                }
+                for bystander in Bystander.allCases where bystander != .connection || !program.hasNetwork {
+                    let fault = Exploration(limits: program.limits).replay(finding.token) { simulation in
+                        try bystander.join(simulation)
+                        try program.run(simulation, false)
+                    }
+                    all += 1
+                    // The sentence of a deadlock names the times of all waits.
+                    if fault == finding.fault || fault?.kind == .deadlock && finding.fault.kind == .deadlock {
+                        kept += 1
+                    } else {
+                        print(
+                            "\(padded(program.name))with a \(bystander): \(fault.map { "\($0)" } ?? "passed"); \(finding.token)"
+                        )
+                    }
+                }
+            }
+        }
+        print("\(kept) of \(all) tokens fail as before")
+    }
+
     /// Prints the faults found in mended programs; there should be none.
     private static func checkTwins(_ options: Options) {
         for program in Program.all {
@@ -154,7 +184,7 @@ enum Corpus {
 
     private static func printUsage() {
         print(
-            "usage: Corpus list | check | run NAME | explore NAME | replay NAME TOKEN | measure | twins "
+            "usage: Corpus list | check | run NAME | explore NAME | replay NAME TOKEN | measure | twins | tokens "
                 + "[--seed N] [--schedules N] [--mended] [--chance]")
     }
 

@@ -154,7 +154,7 @@ extension Program {
     /// It fails if the link is cut while the payment or its answer is under way.
     private static let appliedTwice = Program(
         name: "applied-twice",
-        bug: "A payment whose answer does not come is sent again, and the server does not notice."
+        bug: "A payment whose answer does not come is sent again, and the server does not notice.", hasNetwork: true
     ) { simulation, isMended in
         let network = SimulatedNetwork(simulation)
         network.link.latency = .milliseconds(20)

@@ -9,7 +9,8 @@ extension Program {
     /// It fails if the power fails in the millisecond between the write of a record and its sync, and the record was
     /// not on the disk yet. The process ends before its host crashes, so that no thread is left behind.
     private static let acknowledgedTooEarly = Program(
-        name: "acknowledged-too-early", bug: "A store acknowledges a record when it is written, and syncs it later."
+        name: "acknowledged-too-early", bug: "A store acknowledges a record when it is written, and syncs it later.",
+        hasNetwork: true
     ) { simulation, isMended in
         let acknowledged = Shared(0)
         let store = SimulatedNetwork(simulation).addHost("store") { loop in
@@ -39,7 +40,8 @@ extension Program {
     /// It fails if the bytes of the write take much longer than those of the order to read, and of the following read,
     /// so that the read arrives first.
     private static let overtakenWrite = Program(
-        name: "overtaken-write", bug: "A writer does not wait for the store's answer before it has another host read."
+        name: "overtaken-write", bug: "A writer does not wait for the store's answer before it has another host read.",
+        hasNetwork: true
     ) { simulation, isMended in
         let network = SimulatedNetwork(simulation)
         network.link.jitter = .microseconds(1_500)
@@ -85,7 +87,8 @@ extension Program {
 
     /// It fails if the second request is under way while the server closes the connection, because it has been idle.
     private static let lostInReconnect = Program(
-        name: "lost-in-reconnect", bug: "A client whose connection was closed forgets the request that was under way."
+        name: "lost-in-reconnect", bug: "A client whose connection was closed forgets the request that was under way.",
+        hasNetwork: true
     ) { simulation, isMended in
         let network = SimulatedNetwork(simulation)
         network.link.latency = .milliseconds(2)

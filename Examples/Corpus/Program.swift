@@ -16,6 +16,8 @@ struct Program: Sendable {
     var limits = Exploration.Limits()
     /// Whether the bug ends the process, so that the program is explored in another process.
     var traps = false
+    /// Whether it has a simulated network.
+    var hasNetwork = false
     /// Runs the program in a fresh simulation; throws a `Violation` when a condition does not hold.
     let run: @Sendable (_ simulation: Simulation, _ isMended: Bool) throws -> Void
 

@@ -129,6 +129,6 @@ extension Program {
             }
         }
         let standing = simulation.runUntilIdle()
-        if case .stuck(let waits) = standing { try check(waits.isEmpty, "\(standing)") }
+        if case .stuck(let waits) = standing { try check(waits.isEmpty, "each has one fork, and waits for another") }
     }
 }

@@ -18,7 +18,7 @@ extension Simulation {
     public func choice<Option>(_ what: String, of options: [Option]) -> Option {
         require(!options.isEmpty, "a choice needs something to choose from; \(quoted(what)) has nothing")
         guard let schedule = timeline.schedule else { return options[0] }
-        let choice = schedule.choose(what, of: options.count)
+        let choice = schedule.choose(what, of: options.count, on: timeline.asker)
         note("\(what): \(options[choice])")
         return options[choice]
     }
@@ -62,10 +62,14 @@ extension Simulation {
         for duration: Duration, mode: RunLoop.Mode = .tracking, atMost most: Int = 1,
         around: @escaping (() -> Void) -> Void = { $0() }
     ) {
-        let loop = self.loop
+        guard let schedule = timeline.schedule else { return }
+        let (loop, thread) = place
+        let what = "a drag begins"
         var left = most
         let moments = Observer(activities: .beforeWaiting) { [unowned self, unowned loop] observer, _ in
-            guard mayHappen("a drag begins") else { return }
+            let last = (loop.schedule as? LoopSchedule)?.lastCall
+            guard schedule.mayHappen(what, after: last, on: (thread.number, thread.name)) else { return }
+            note(what)
             left -= 1
             if left == 0 { observer.invalidate() }
             loop.perform(inModes: .default) {

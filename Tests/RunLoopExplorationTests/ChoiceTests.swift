@@ -167,7 +167,7 @@ struct ChoiceTests {
         func run(_ simulation: Simulation) throws {
             let (isClosed, isMissed) = (Flag(), Flag())
             simulation.mayHappen("the file is closed") { isClosed.set() }
-            simulation.loop.task {
+            simulation.loop.task(name: "watcher") {
                 for _ in 0..<5 { await Task.yield() }
                 guard !isClosed.isSet else { return }
                 await Task.yield()
@@ -182,7 +182,8 @@ struct ChoiceTests {
             return finding
         }
         let finding = try #require(explore())
-        #expect(finding.token.departures.count == 1 && finding.token.departures[0].place == "the file is closed")
+        #expect(
+            finding.token.departures.count == 1 && finding.token.departures[0].place == "watcher: the file is closed")
     }
 
     @Test("it may happen when a thread has just been set up")
@@ -199,7 +200,7 @@ struct ChoiceTests {
             if isBetween.isSet { throw Broken(description: "it has not begun") }
         }
         guard case .failed(let finding) = result else { return #expect(Bool(false), "\(result)") }
-        #expect(finding.token.departures.map(\.place) == ["a look"])
+        #expect(finding.token.departures.map(\.place) == ["a: a look"])
     }
 
     @Test("schedules that failed before come first, and then others near to them")

@@ -56,7 +56,7 @@ struct CrashTests {
         let finding = try #require(explore(isMended: false))
         #expect(finding.fault.description == "1 records are missing", "\(finding)")
         let (crashes, loss) = (finding.token.departures.dropLast(), finding.token.departures.last)
-        #expect(!crashes.isEmpty && crashes.allSatisfy { $0.place == "the store crashes" })
+        #expect(!crashes.isEmpty && crashes.allSatisfy { $0.place.hasSuffix(": the store crashes") })
         #expect(loss?.place == "store keeps changes of /log" && loss?.instead == .possibility(0))
         #expect(finding.nearest != nil)
     }
@@ -74,7 +74,7 @@ struct CrashTests {
             let host = SimulatedNetwork(simulation).addHost("store") { loop in
                 starts.add()
                 let life = starts.value
-                for name in ["a", "b"] { loop.task { log("\(name)\(life)") } }
+                for name in ["a", "b"] { loop.task({ log("\(name)\(life)") }, line: 7) }
             }
             simulation.advance(by: .seconds(1))
             host.start()
@@ -82,6 +82,8 @@ struct CrashTests {
             if log.entries == ["a1", "b1", "b2", "a2"] { throw Broken(description: "b was first, in the second life") }
         }
         guard case .failed(let finding) = result else { return #expect(Bool(false), "\(result)") }
-        #expect(finding.isReproducible && "\(finding.token)" == "0:store 2.1@0>store 2.2", "\(finding)")
+        #expect(
+            finding.isReproducible && "\(finding.token)" == "0:store 2.CrashTests:7@0>store 2.CrashTests:7 2",
+            "\(finding)")
     }
 }

@@ -100,7 +100,7 @@ struct FaultTests {
                 }
                 simulation.advance(by: .seconds(8))
             })
-        #expect(finding.fault.kind == .starvation && "\(finding.token)" == "0:long work@0=1")
+        #expect(finding.fault.kind == .starvation && "\(finding.token)" == "0:other: long work@0=1")
     }
 
     @Test("a drag begins between two timers, and one of them is late")
@@ -119,7 +119,7 @@ struct FaultTests {
         let exploration = Exploration(limits: .init(latestFire: .seconds(1)))
         let finding = try #require(explore(exploration) { run($0) })
         #expect(finding.fault.kind == .starvation && finding.token.departures.count == 1)
-        #expect(finding.token.departures.first?.place == "a drag begins")
+        #expect(finding.token.departures.first?.place == "main.every 1.0 s: a drag begins")
         let sentence = finding.fault.description
         #expect(
             sentence.hasPrefix(#"timer "every 3.5 s" ("#) && sentence.contains(" seconds after it was due"),

@@ -154,13 +154,14 @@ extension RunLoop {
     ) -> Result {
         defer { freshTime = nil }
         guard isWatched else { return call() }
-        let record = record == nil ? nil : watchedCallBegins(kind(), name(), origin())
+        let record = record == nil && schedule == nil ? nil : watchedCallBegins(kind(), name(), origin())
         defer { watchedCallEnds(record) }
         return call()
     }
 
     @inline(never)
     private func watchedCallBegins(_ kind: ItemKind, _ name: String?, _ origin: Origin) -> DispatchRecord? {
+        schedule?.callBegins(named: name, at: origin)
         guard let record, let mode = innermostRun?.mode else { return nil }
         record.begin(kind, name, origin, mode, at: now)
         return record

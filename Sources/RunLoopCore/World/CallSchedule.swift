@@ -12,6 +12,9 @@ package protocol CallSchedule: AnyObject {
     /// mail.
     func nextJob(of jobs: [UnownedJob]) -> Int?
 
+    /// A handler or a job is about to be called.
+    func callBegins(named name: String?, at origin: RunLoop.Origin)
+
     /// A handler or a job has returned; other threads may have their turn.
     func callEnded()
 

@@ -18,9 +18,9 @@ public struct ScheduleToken: Sendable, Hashable {
 
     /// A place where a schedule departs from the usual choice. A value and `Sendable`.
     public struct Departure: Sendable, Hashable {
-        /// The name of the task that would have continued, of the thread, with an asterisk before it, or of the choice.
+        /// The name of the task that would have continued, of the thread's turn, or of the choice.
         public let place: String
-        /// The number of steps that it had made, or of earlier choices with the name.
+        /// The number of earlier steps, turns or choices with the name.
         public let step: Int
         /// The event that happens instead.
         public let instead: Instead

@@ -24,7 +24,10 @@ package struct ChoicePoint {
     package let lanes: [Int]
     /// The usual choice.
     package let usual: Int
-    /// The number of steps of the usual lane, or of earlier choices with the name.
+    /// The lane that names the place: that of the task or event which is usually next, of the next turn of that thread, or
+    /// of the choice.
+    package let placeLane: Int
+    /// The number of earlier steps of that lane.
     package let step: Int
     /// The number of the yield at which each lane let others go first, if it has not continued since.
     package let yields: [Int?]
@@ -34,6 +37,6 @@ package struct ChoicePoint {
     /// Whether the choice is who is next, and not what happens.
     package var isAmongLanes: Bool { kind == .task || kind == .thread || kind == .event }
 
-    /// The name of the place: that of the task, thread or event that is usually next, or of what is chosen.
-    package var place: String { name(lanes[isAmongLanes ? usual : 0]) }
+    /// The name of the place.
+    package var place: String { name(placeLane) }
 }

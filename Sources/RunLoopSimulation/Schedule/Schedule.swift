@@ -16,9 +16,13 @@ package final class Schedule: @unchecked Sendable {
     /// The choices of jobs on their way, for threads that must first take these jobs in.
     private var promised: [Int: (lane: Int, step: (task: String, step: String), departure: String?)] = [:]
     private var laneOfThread: [Int: Int] = [:]
-    private var laneOfPossibility: [String: Int] = [:]
+    private var laneOfTurn: [Turn: Int] = [:]
+    private var laneOfHandler: [Handler: Int] = [:]
+    private var laneOfPossibility: [Possibility: Int] = [:]
     /// The task whose job runs on a thread, or ran last.
     private var tasks: [Int: (lane: Int, isRunning: Bool)] = [:]
+    /// The call that has ended last on a thread.
+    private var lastCalls: [Int: LoopSchedule.Call] = [:]
     private var yieldCount = 0
     /// The number of places with more than one possibility.
     private var pointCount = 0
@@ -42,15 +46,39 @@ package final class Schedule: @unchecked Sendable {
         var isOnItsWay: Bool
     }
 
-    /// A task, a thread, or a named choice.
+    /// A kind of a thread's turns, for their names: an unrelated timer or task on the thread does not change the number of
+    /// the others.
+    private enum Turn: Hashable {
+        /// A task is next there.
+        case task(Int)
+        /// A date has come there.
+        case date(thread: Int)
+        /// A handler has ended there.
+        case handler(Int)
+    }
+
+    /// The calls of an item's handler.
+    private struct Handler: Hashable {
+        let thread: Int
+        let call: LoopSchedule.Call
+    }
+
+    /// A named choice.
+    private struct Possibility: Hashable {
+        /// The lane that asks, unless it is the first thread, or the world around the threads.
+        let asker: Int?
+        let what: String
+    }
+
+    /// A task, a thread, a kind of a thread's turns, an item's handler, or a named choice.
     private struct Lane {
         let name: String
         /// The thread's number, if it is a thread.
         let thread: Int?
         /// The number of steps that it has made.
         var steps = 0
-        /// The number of tasks that it has started.
-        var children = 0
+        /// The number of tasks that it has started, for each place in the program.
+        var children: [RunLoop.Origin?: Int] = [:]
         /// The number of the yield at which it let others go first, if it has not continued since.
         var yield: Int?
         /// The place until which all others go first, because another one continued instead.
@@ -80,11 +108,12 @@ package final class Schedule: @unchecked Sendable {
     /// - Parameters:
     ///   - options: the lanes that may continue.
     ///   - usual: the lane that usually continues.
-    private func decide(_ kind: ChoicePoint.Kind, _ options: [Int], usual: Int) -> Int {
+    ///   - places: the lanes that count the steps and name the places, one for each option.
+    private func decide(_ kind: ChoicePoint.Kind, _ options: [Int], usual: Int, places: [Int]) -> Int {
         let first = lanes[options[usual]]
-        let choice = options.count > 1 ? choose(kind, options, usual: usual, step: first.steps) : usual
+        let choice = options.count > 1 ? choose(kind, options, usual: usual, place: places[usual]) : usual
         let chosen = options[choice]
-        lanes[chosen].steps += 1
+        lanes[places[choice]].steps += 1
         if kind == .task { lastStep = (lanes[chosen].name, "step \(lanes[chosen].steps)") }
         if kind != .possibility {
             if choice != usual { holdBack(options[usual]) }
@@ -95,12 +124,12 @@ package final class Schedule: @unchecked Sendable {
         return choice
     }
 
-    private func choose(_ kind: ChoicePoint.Kind, _ options: [Int], usual: Int, step: Int) -> Int {
+    private func choose(_ kind: ChoicePoint.Kind, _ options: [Int], usual: Int, place: Int) -> Int {
         let number = pointCount
         pointCount += 1
         return chooser.choose(
             at: ChoicePoint(
-                kind: kind, number: number, lanes: options, usual: usual, step: step,
+                kind: kind, number: number, lanes: options, usual: usual, placeLane: place, step: lanes[place].steps,
                 yields: options.map { lanes[$0].yield }, name: { [unowned self] in lanes[$0].name }))
     }
 
@@ -144,19 +173,60 @@ package final class Schedule: @unchecked Sendable {
     /// Chooses which of the runnable threads goes first.
     ///
     /// - Parameters:
-    ///   - ready: the numbers and names of the threads, in the order in which they were started; at least one.
+    ///   - ready: the threads, in the order in which they were started; at least one.
     ///   - usual: the thread that usually goes first.
-    func nextThread(of ready: [(number: Int, name: String)], usual: Int) -> Int {
+    func nextThread(of ready: [ReadyThread], usual: Int) -> Int {
         let options = ready.map { lane(ofThread: $0.number, $0.name) }
-        return decide(.thread, options, usual: self.usual(of: options, first: usual))
+        let places = options.indices.map { lane(ofTurn: ready[$0], of: options[$0]) }
+        return decide(.thread, options, usual: self.usual(of: options, first: usual), places: places)
+    }
+
+    /// A thread that may continue.
+    struct ReadyThread {
+        /// The reason for its turn.
+        enum Reason {
+            /// Somebody has woken it, or it has just begun.
+            case wake
+            /// A date has come.
+            case date
+            /// One of its calls has ended.
+            case end
+        }
+
+        let number: Int
+        let name: String
+        let reason: Reason
+    }
+
+    private func lane(ofTurn ready: ReadyThread, of thread: Int) -> Int {
+        let turn: Turn
+        if let task = waiting[ready.number]?.first?.lane {
+            turn = .task(task)
+        } else {
+            switch ready.reason {
+            case .wake: return thread
+            case .date: turn = .date(thread: thread)
+            case .end:
+                guard let call = lastCalls[ready.number] else { return thread }
+                turn = .handler(lane(of: call, on: thread))
+            }
+        }
+        if let lane = laneOfTurn[turn] { return lane }
+        laneOfTurn[turn] =
+            switch turn {
+            case .task(let lane): add("*" + lanes[lane].name)
+            case .date: add(lanes[thread].name + "'s timers")
+            case .handler(let lane): add("after " + lanes[lane].name.drop { $0 == "*" })
+            }
+        return laneOfTurn[turn]!
     }
 
     /// Chooses which of several world events with the same date happens first.
     ///
     /// - Parameter lanes: the lane of each event, in the usual order; at least two.
     func nextEvent(of lanes: [String]) -> Int {
-        let options = lanes.map { lane(ofPossibility: $0) }
-        return decide(.event, options, usual: 0)
+        let options = lanes.map { lane(ofPossibility: Possibility(asker: nil, what: $0)) }
+        return decide(.event, options, usual: 0, places: options)
     }
 
     /// A thread is about to start a task of its loop.
@@ -209,16 +279,28 @@ package final class Schedule: @unchecked Sendable {
     /// - Returns: a new lane for a task; for a job of the runtime the lane of its starter.
     private func lane(of job: UnownedJob, startedBy parent: Int) -> Int {
         guard let task = job.taskNumber else { return parent }
-        lanes[parent].children += 1
-        var name = lanes[parent].name + ".\(lanes[parent].children)"
-        if name.first == "*" { name.removeFirst() }
-        if let number = newTask.take(), let open = openTasks[number] {
-            if !open.name.isEmpty { name = unique(open.name) }
-            openTasks[number]!.name = name
+        let number = newTask.take()
+        var name: String
+        if let number, case let own = openTasks[number]!.name, !own.isEmpty {
+            name = unique(own)
+        } else {
+            let origin = number.map { openTasks[$0]!.origin }
+            let count = lanes[parent].children[origin, default: 0] + 1
+            lanes[parent].children[origin] = count
+            name = lanes[parent].name + "." + (origin.map(Self.place) ?? "\(count)")
+            if origin != nil && count > 1 { name += " \(count)" }
+            if name.first == "*" { name.removeFirst() }
         }
+        if let number { openTasks[number]!.name = name }
         let lane = add(name)
         laneOfTask[task] = lane
         return lane
+    }
+
+    /// For example `Server:42`.
+    private static func place(_ origin: RunLoop.Origin) -> String {
+        let file = origin.file.split(separator: "/").last ?? ""
+        return "\(file.hasSuffix(".swift") ? file.dropLast(6) : file):\(origin.line)"
     }
 
     /// Chooses the job that a thread runs next, of those that wait there, at least one; usually the first. `nil` if the
@@ -235,7 +317,7 @@ package final class Schedule: @unchecked Sendable {
         for lane in lanes + waiting.filter(\.isOnItsWay).map(\.lane) where !options.contains(lane) {
             options.append(lane)
         }
-        let lane = options[decide(.task, options, usual: usual(of: options))]
+        let lane = options[decide(.task, options, usual: usual(of: options), places: options)]
         guard let place = lanes.firstIndex(of: lane) else {
             promised[thread] = (lane, lastStep, lastDeparture)
             return nil
@@ -249,14 +331,44 @@ package final class Schedule: @unchecked Sendable {
         return place
     }
 
-    /// The job that was chosen last on a thread, if there is one, has come to rest.
-    func callEnded(on thread: Int) {
+    /// A call has ended on a thread; if it was a job, the job has come to rest.
+    func callEnded(_ call: LoopSchedule.Call?, on thread: Int) {
         tasks[thread]?.isRunning = false
+        lastCalls[thread] = call
     }
 
     /// Chooses one of so many possibilities; the first one is the usual one.
-    func choose(_ what: String, of count: Int) -> Int {
-        decide(.possibility, Array(repeating: lane(ofPossibility: what), count: count), usual: 0)
+    ///
+    /// - Parameter asker: the thread that asks; `nil` for the world around the threads.
+    func choose(_ what: String, of count: Int, on asker: (number: Int, name: String)?) -> Int {
+        choose(
+            what, of: count,
+            by: asker.flatMap { thread in
+                running(on: thread.number) ?? (thread.number == 0 ? nil : lane(ofThread: thread.number, thread.name))
+            })
+    }
+
+    private func choose(_ what: String, of count: Int, by asker: Int?) -> Int {
+        let lanes = Array(repeating: lane(ofPossibility: Possibility(asker: asker, what: what)), count: count)
+        return decide(.possibility, lanes, usual: 0, places: lanes)
+    }
+
+    /// Whether something unusual happens after a call or a step of a task.
+    ///
+    /// - Parameters:
+    ///   - call: the call that has ended last; `nil` if there was none.
+    ///   - thread: its thread.
+    func mayHappen(_ what: String, after call: LoopSchedule.Call?, on thread: (number: Int, name: String)) -> Bool {
+        let lane = lane(ofThread: thread.number, thread.name)
+        return choose(what, of: 2, by: running(on: thread.number) ?? call.map { self.lane(of: $0, on: lane) } ?? lane)
+            == 1
+    }
+
+    private func lane(of call: LoopSchedule.Call, on thread: Int) -> Int {
+        let handler = Handler(thread: thread, call: call)
+        if let lane = laneOfHandler[handler] { return lane }
+        laneOfHandler[handler] = add(lanes[thread].name + "." + (call.name ?? Self.place(call.origin)))
+        return laneOfHandler[handler]!
     }
 
     /// Chooses the value of a random quantity.
@@ -266,17 +378,19 @@ package final class Schedule: @unchecked Sendable {
     ///   - range: the possible values.
     ///   - drawn: the value that the seed gives.
     func draw(_ what: String, usual: Int, in range: ClosedRange<Int>, drawn: Int) -> Int {
-        let lane = lane(ofPossibility: what)
+        let lane = lane(ofPossibility: Possibility(asker: nil, what: what))
         defer { lanes[lane].steps += 1 }
         return chooser.choose(
             at: ChoicePoint(
                 kind: .quantity(drawn: drawn, range: range), number: pointCount, lanes: [lane], usual: usual,
-                step: lanes[lane].steps, yields: [nil], name: { _ in what }))
+                placeLane: lane, step: lanes[lane].steps, yields: [nil], name: { _ in what }))
     }
 
-    private func lane(ofPossibility what: String) -> Int {
-        if let lane = laneOfPossibility[what] { return lane }
-        laneOfPossibility[what] = add(what)
-        return laneOfPossibility[what]!
+    private func lane(ofPossibility possibility: Possibility) -> Int {
+        if let lane = laneOfPossibility[possibility] { return lane }
+        var name = possibility.asker.map { lanes[$0].name + ": " } ?? ""
+        if name.first == "*" { name.removeFirst() }
+        laneOfPossibility[possibility] = add(name + possibility.what)
+        return laneOfPossibility[possibility]!
     }
 }

@@ -7,6 +7,16 @@ final class LoopSchedule: CallSchedule {
     private let thread: Timeline.Thread
     /// Whether the call that ends next has done nothing since the last one ended.
     private var isOver = false
+    /// The calls that are under way, the innermost last.
+    private var calls: [Call] = []
+    /// The call that has ended last.
+    private(set) var lastCall: Call?
+
+    /// A call of an item's handler.
+    struct Call: Hashable {
+        let name: String?
+        let origin: RunLoop.Origin
+    }
 
     init(_ schedule: Schedule, of thread: Timeline.Thread, on timeline: Timeline) {
         self.schedule = schedule
@@ -36,10 +46,15 @@ final class LoopSchedule: CallSchedule {
         isOver = true
     }
 
+    func callBegins(named name: String?, at origin: RunLoop.Origin) {
+        calls.append(Call(name: name, origin: origin))
+    }
+
     func callEnded() {
+        lastCall = calls.popLast()
         guard !isOver else { return isOver = false }
-        schedule.callEnded(on: thread.number)
-        timeline.occasionsCome()
+        timeline.occasionsCome(after: lastCall, on: thread)
+        schedule.callEnded(lastCall, on: thread.number)
         timeline.giveWay(thread)
     }
 }
@@ -53,12 +68,19 @@ struct Occasion: Sendable {
 }
 
 extension Timeline {
-    /// Starts the chosen occasions, when the calling thread gives way.
-    func occasionsCome() {
+    /// The thread whose handler or step asks for a choice; `nil` in the world's turn.
+    var asker: (number: Int, name: String)? {
+        guard let driver = RunLoop.installed?.virtualDriver, driver.timeline === self else { return nil }
+        return state.withLock { $0.isActing ? nil : (driver.thread.number, driver.thread.name) }
+    }
+
+    /// Starts the chosen occasions, at the end of the calling thread's handler or step.
+    fileprivate func occasionsCome(after call: LoopSchedule.Call?, on thread: Thread) {
         guard let schedule else { return }
         for index in occasions.withLock({ $0.indices }) {
             let occasion = occasions.withLock { $0[index] }
-            guard occasion.left > 0, schedule.choose(occasion.what, of: 2) == 1 else { continue }
+            guard occasion.left > 0, schedule.mayHappen(occasion.what, after: call, on: (thread.number, thread.name))
+            else { continue }
             occasions.withLock { $0[index].left -= 1 }
             // In the world's turn, because an occasion may end the thread that chose it.
             let test = state.withLock { _ in main.lane }

@@ -137,7 +137,16 @@ extension Timeline {
             let place =
                 givesWay.take().flatMap { thread in ready.firstIndex { $0 === thread } }
                 ?? ready.firstIndex { $0 === first }!
-            let chosen = ready[schedule.nextThread(of: ready.map { ($0.number, $0.name) }, usual: place)]
+            let turns = ready.map { thread in
+                let reason: Schedule.ReadyThread.Reason =
+                    switch thread.rest {
+                    case .until(_, wakeable: false): .end
+                    case .until where !thread.isRoused: .date
+                    default: .wake
+                    }
+                return Schedule.ReadyThread(number: thread.number, name: thread.name, reason: reason)
+            }
+            let chosen = ready[schedule.nextThread(of: turns, usual: place)]
             if case .until(_, wakeable: true) = chosen.rest { chosen.isWoken = false }
             noteDeparture("goes on", in: chosen.lane, chosen.nameInLane)
             return begin(chosen, .woke)
