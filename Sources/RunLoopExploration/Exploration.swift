@@ -40,6 +40,13 @@ public struct Exploration: Sendable {
     /// Schedules that have failed before. They are tried first, and then others that are near to them.
     public var former: [ScheduleToken]
 
+    /// How long it may take to make a failing schedule short, in real time; half a minute unless set. After that, the
+    /// shortest schedule so far counts.
+    public var longestShrinking = Duration.seconds(30)
+
+    /// Called with the progress at most once a second, on the exploring thread; nobody is told unless it is set.
+    public var progress: (@Sendable (Progress) -> Void)?
+
     /// The kinds of schedules to try; all kinds, by turns, unless given.
     public var strategies: Set<Strategies>
 
@@ -113,7 +120,7 @@ public struct Exploration: Sendable {
         }
     }
 
-    private var portfolio: Portfolio { Portfolio(seed: seed, former: former, strategies: strategies) }
+    var portfolio: Portfolio { Portfolio(seed: seed, former: former, strategies: strategies) }
 
     // MARK: Findings
 
@@ -122,6 +129,7 @@ public struct Exploration: Sendable {
 
     private func run(_ runner: inout some Runner & ~Copyable) -> Result {
         let end = duration.map { ContinuousClock.now + $0 }
+        var reports = ProgressReports(progress)
         var (number, length) = (0, 1)
         while number < schedules {
             let batch = number..<min(number + Self.batch, schedules)
@@ -129,14 +137,15 @@ public struct Exploration: Sendable {
                 return .failed(finding(run, failed, &runner))
             }
             number = batch.upperBound
+            reports.tell(.exploring(schedules: number))
             if let end, ContinuousClock.now >= end { break }
         }
         return .passed(schedules: number)
     }
 
-    private func finding(_ run: Run, _ number: Int, _ runner: inout some Runner & ~Copyable) -> Finding {
+    func finding(_ run: Run, _ number: Int, _ runner: inout some Runner & ~Copyable) -> Finding {
         let fault = run.fault!
-        var shrinking = Shrinking(fault.kind)
+        var shrinking = Shrinking(fault, for: longestShrinking, ProgressReports(progress))
         let token = fault.kind == .difference ? run.token : shrinking.shrink(run.token, &runner)
         let failing = runner.replay(token, isDrawn: true)
         var nearest: Run?
@@ -144,7 +153,7 @@ public struct Exploration: Sendable {
             let fewer = ScheduleToken(seed: token.seed, departures: token.departures.dropLast())
             nearest = runner.replay(fewer, isDrawn: true)
         }
-        let isSame = failing.fault?.kind == fault.kind
+        let isSame = failing.fault?.isLike(fault) ?? false
         return Finding(
             fault: isSame ? failing.fault! : fault, token: token, first: run.token, schedules: number + 1,
             strategy: portfolio.plan(number, length: 1).name, attempts: shrinking.attempts,

@@ -46,37 +46,85 @@ public func explore(
     }
     let test = Test.current
     let name = name(at: sourceLocation, in: Test.Case.current)
+    var exploration = exploration
+    if exploration.progress == nil { exploration.progress = tell }
+    let explored = exploration
+    let result = await interceptingIssues(of: program, sourceLocation) { body in
+        guard let test, let name else { return explored.run(body) }
+        return explored.run(inProcessesFor: name, arguments: arguments(for: test), body)
+    }
+    if case .failed(let finding)? = result {
+        Issue.record(Comment(rawValue: "\(finding)"), sourceLocation: sourceLocation)
+    }
+}
+
+/// Runs schedules of a program whose issues fail it, instead of the test.
+///
+/// - Parameter run: runs the given program.
+/// - Returns: its result; `nil` if the test has learned why there is none.
+private func interceptingIssues<Result: Sendable>(
+    of program: @escaping @Sendable (Simulation) throws -> Void, _ sourceLocation: SourceLocation,
+    _ run: @escaping @Sendable (_ body: (Simulation) throws -> Void) -> Result
+) async -> Result? {
     let issues = Locked<[Issue]>([])
     let interception = IssueHandlingTrait.compactMapIssues { issue in
         issues.withLock { $0.append(issue) }
         return nil
     }
-    @Sendable func run() -> Exploration.Result {
-        func body(_ simulation: Simulation) throws {
+    @Sendable func runIntercepted() -> Result {
+        run { simulation in
             issues.withLock { $0 = [] }
             simulation.captureExecutors()
             try program(simulation)
             if let issue = issues.withLock({ $0.first }) { throw Unmet(issue) }
         }
-        guard let test, let name else { return exploration.run(body) }
-        return exploration.run(inProcessesFor: name, arguments: arguments(for: test), body)
     }
-    let result = Locked<Exploration.Result?>(nil)
-    let scope = test.map { test in
-        { @Sendable in
-            try await interception.provideScope(for: test, testCase: Test.Case.current) {
-                result.withLock { $0 = run() }
-            }
-        }
-    }
+    guard let test = Test.current else { return runIntercepted() }
+    let result = Locked<Result?>(nil)
     do {
-        if let scope { try await scope() } else { result.withLock { $0 = run() } }
+        try await interception.provideScope(for: test, testCase: Test.Case.current) {
+            result.withLock { $0 = runIntercepted() }
+        }
     } catch {
         Issue.record(error, sourceLocation: sourceLocation)
     }
-    if case .failed(let finding) = result.withLock(\.self) {
+    return result.withLock(\.self)
+}
+
+/// Explores a small program in a test with all schedules that have at most so many departures from the usual one.
+///
+/// ```swift
+/// @Test func nothingIsOverdrawn() async {
+///     await explore(.exhaustive(departures: 2)) { transfer($0) }
+/// }
+/// ```
+///
+/// If a schedule fails, the test has an issue, as in ``explore(_:sourceLocation:_:)``. If not all schedules could be tried,
+/// it has a warning that says how many were. The schedules run in the test's process, where a trap ends the program.
+///
+/// - Parameters:
+///   - exploration: the number of departures, and the limits.
+///   - sourceLocation: the place where the issue is reported.
+///   - program: the program to explore. It is called once for each schedule, and must do the same each time except for
+///     the choices of its simulation.
+public func explore(
+    _ exploration: ExhaustiveExploration, sourceLocation: SourceLocation = #_sourceLocation,
+    _ program: @escaping @Sendable (Simulation) throws -> Void
+) async {
+    switch await interceptingIssues(of: program, sourceLocation, { exploration.run($0) }) {
+    case .proven, nil: break
+    case .incomplete(let coverage):
+        Issue.record("\(coverage)", severity: .warning, sourceLocation: sourceLocation)
+    case .failed(let finding):
         Issue.record(Comment(rawValue: "\(finding)"), sourceLocation: sourceLocation)
     }
+}
+
+/// Nobody sees by the test's silence that a schedule has failed and is being made short.
+private func tell(_ progress: Exploration.Progress) {
+    guard case .shrinking = progress else { return }
+    let line = Array("\(progress)\n".utf8)
+    write(2, line, line.count)
 }
 
 /// Runs a program with one schedule that an exploration has found, in this process.

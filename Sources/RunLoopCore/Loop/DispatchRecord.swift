@@ -161,7 +161,7 @@ extension RunLoop {
 
     @inline(never)
     private func watchedCallBegins(_ kind: ItemKind, _ name: String?, _ origin: Origin) -> DispatchRecord? {
-        schedule?.callBegins(named: name, at: origin)
+        schedule?.callBegins(kind, named: name, at: origin)
         guard let record, let mode = innermostRun?.mode else { return nil }
         record.begin(kind, name, origin, mode, at: now)
         return record

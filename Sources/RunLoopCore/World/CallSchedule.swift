@@ -13,7 +13,7 @@ package protocol CallSchedule: AnyObject {
     func nextJob(of jobs: [UnownedJob]) -> Int?
 
     /// A handler or a job is about to be called.
-    func callBegins(named name: String?, at origin: RunLoop.Origin)
+    func callBegins(_ kind: RunLoop.ItemKind, named name: String?, at origin: RunLoop.Origin)
 
     /// A handler or a job has returned; other threads may have their turn.
     func callEnded()

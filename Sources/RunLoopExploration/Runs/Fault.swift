@@ -32,6 +32,24 @@ extension Exploration {
             self.kind = kind
             self.description = description
         }
+
+        static let difference = Fault(
+            .difference, "the same schedule gave another run: something in the program does not follow from the seed")
+
+        /// Whether it is the same fault, though perhaps with other numbers: a balance, a time, how many wait.
+        func isLike(_ other: Fault) -> Bool {
+            guard kind == other.kind else { return false }
+            // It names everybody who waits, and a shorter schedule lets fewer of them wait.
+            if kind == .deadlock { return !waits.isDisjoint(with: other.waits) }
+            // Only a run whose picture is drawn knows the timer.
+            return kind == .starvation || words == other.words
+        }
+
+        private var words: String { String(description.filter { !$0.isNumber }) }
+
+        private var waits: Set<Substring> {
+            Set(words.split(separator: ", ").dropFirst().map { $0.hasPrefix("and ") ? $0.dropFirst(4) : $0 })
+        }
     }
 }
 

@@ -39,7 +39,7 @@ struct LocalRunner: Runner {
         return run(token.seed, ReplayStrategy(token.departures), isDrawn: isDrawn)
     }
 
-    private func run(_ seed: UInt64, _ strategy: any Chooser, isDrawn: Bool = false) -> Run {
+    func run(_ seed: UInt64, _ strategy: any Chooser, isDrawn: Bool = false) -> Run {
         Run(seed: seed, strategy, limits, isDrawn: isDrawn, journal, body)
     }
 
@@ -48,8 +48,6 @@ struct LocalRunner: Runner {
 
     private func difference(from run: Run) -> Fault? {
         let twin = replay(run.token, isDrawn: false)
-        guard twin.digest != run.digest || twin.fault != nil else { return nil }
-        return Fault(
-            .difference, "the same schedule gave another run: something in the program does not follow from the seed")
+        return twin.digest != run.digest || twin.fault != nil ? Fault.difference : nil
     }
 }

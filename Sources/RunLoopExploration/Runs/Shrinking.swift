@@ -1,18 +1,30 @@
 /// Looks for a short schedule that fails in the same way.
 struct Shrinking {
-    private let kind: Fault.Kind
+    private let fault: Fault
+    private let begin = ContinuousClock.now
+    private let duration: Duration
+    private var reports: ProgressReports
+    /// The number of departures of the shortest schedule so far.
+    private var fewest = Int.max
     /// The number of runs so far.
     private(set) var attempts = 0
 
-    private static let mostAttempts = 2000
+    private static let mostAttempts = 5000
 
-    init(_ kind: Fault.Kind) {
-        self.kind = kind
+    /// - Parameters:
+    ///   - fault: the fault to keep.
+    ///   - duration: how long it may take, in real time. After that, the shortest schedule so far counts.
+    ///   - reports: told after each run.
+    init(_ fault: Fault, for duration: Duration, _ reports: ProgressReports) {
+        (self.fault, self.duration, self.reports) = (fault, duration, reports)
     }
 
-    /// - Returns: a schedule that fails in the same way, but not without any one of its departures, nor with one
-    ///   departure in the place of two.
+    private var isOver: Bool { attempts >= Self.mostAttempts || ContinuousClock.now - begin >= duration }
+
+    /// - Returns: a schedule that fails in the same way; unless the time is over, not without any one of its departures,
+    ///   nor with one departure in the place of two.
     mutating func shrink(_ token: ScheduleToken, _ runner: inout some Runner & ~Copyable) -> ScheduleToken {
+        fewest = token.departures.count
         var shortest = takeAway(from: token, &runner)
         while let merged = merge(shortest, &runner) { shortest = takeAway(from: merged, &runner) }
         return shortest
@@ -57,6 +69,16 @@ struct Shrinking {
             break
         }
         if let shorter = attempt(ScheduleToken(seed: shortest.seed), &runner) { return shorter }
+        // Often only departures near the fault matter.
+        var count = 1
+        while count < shortest.departures.count / 2 {
+            let last = ScheduleToken(seed: shortest.seed, departures: shortest.departures.suffix(count))
+            if let shorter = attempt(last, &runner), shorter.departures.count < shortest.departures.count {
+                shortest = shorter
+                break
+            }
+            count *= 2
+        }
         // Draws with the same name depart at many places.
         var seen: Set<String> = []
         for departure in shortest.departures where seen.insert(departure.place).inserted {
@@ -67,7 +89,7 @@ struct Shrinking {
             shortest = attempt(fewer, &runner) ?? shortest
         }
         var size = max(1, shortest.departures.count / 2)
-        while attempts < Self.mostAttempts {
+        while !isOver {
             var (start, hasShrunk) = (0, false)
             while start < shortest.departures.count {
                 var fewer = shortest
@@ -86,9 +108,12 @@ struct Shrinking {
 
     /// - Returns: the departures of the run, if it fails in the same way.
     private mutating func attempt(_ token: ScheduleToken, _ runner: inout some Runner & ~Copyable) -> ScheduleToken? {
-        guard attempts < Self.mostAttempts else { return nil }
+        guard !isOver else { return nil }
         attempts += 1
         let run = runner.replay(token, isDrawn: false)
-        return run.fault?.kind == kind ? run.token : nil
+        defer { reports.tell(.shrinking(departures: fewest, runs: attempts)) }
+        guard let found = run.fault, found.isLike(fault) else { return nil }
+        fewest = min(fewest, run.token.departures.count)
+        return run.token
     }
 }

@@ -33,6 +33,8 @@ package struct ChoicePoint {
     package let yields: [Int?]
     /// The name of a lane.
     package let name: (Int) -> String
+    /// The machine of a thread's lane; `nil` for other lanes, and for threads that belong to no machine.
+    package let machine: (Int) -> String?
 
     /// Whether the choice is who is next, and not what happens.
     package var isAmongLanes: Bool { kind == .task || kind == .thread || kind == .event }

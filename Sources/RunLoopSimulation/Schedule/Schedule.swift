@@ -21,8 +21,8 @@ package final class Schedule: @unchecked Sendable {
     private var laneOfPossibility: [Possibility: Int] = [:]
     /// The task whose job runs on a thread, or ran last.
     private var tasks: [Int: (lane: Int, isRunning: Bool)] = [:]
-    /// The call that has ended last on a thread.
-    private var lastCalls: [Int: LoopSchedule.Call] = [:]
+    /// The lane of the step or handler that has ended last on a thread.
+    private var lastLanes: [Int: Int] = [:]
     private var yieldCount = 0
     /// The number of places with more than one possibility.
     private var pointCount = 0
@@ -75,6 +75,8 @@ package final class Schedule: @unchecked Sendable {
         let name: String
         /// The thread's number, if it is a thread.
         let thread: Int?
+        /// The thread's machine, if it has one.
+        var machine: String?
         /// The number of steps that it has made.
         var steps = 0
         /// The number of tasks that it has started, for each place in the program.
@@ -130,7 +132,8 @@ package final class Schedule: @unchecked Sendable {
         return chooser.choose(
             at: ChoicePoint(
                 kind: kind, number: number, lanes: options, usual: usual, placeLane: place, step: lanes[place].steps,
-                yields: options.map { lanes[$0].yield }, name: { [unowned self] in lanes[$0].name }))
+                yields: options.map { lanes[$0].yield }, name: { [unowned self] in lanes[$0].name },
+                machine: { [unowned self] in lanes[$0].machine }))
     }
 
     /// Holds back a lane; for a thread on which tasks wait, it holds back these tasks, and not later ones.
@@ -178,6 +181,7 @@ package final class Schedule: @unchecked Sendable {
     func nextThread(of ready: [ReadyThread], usual: Int) -> Int {
         let options = ready.map { lane(ofThread: $0.number, $0.name) }
         let places = options.indices.map { lane(ofTurn: ready[$0], of: options[$0]) }
+        for (option, thread) in zip(options, ready) { lanes[option].machine = thread.machine }
         return decide(.thread, options, usual: self.usual(of: options, first: usual), places: places)
     }
 
@@ -195,6 +199,7 @@ package final class Schedule: @unchecked Sendable {
 
         let number: Int
         let name: String
+        let machine: String?
         let reason: Reason
     }
 
@@ -207,8 +212,8 @@ package final class Schedule: @unchecked Sendable {
             case .wake: return thread
             case .date: turn = .date(thread: thread)
             case .end:
-                guard let call = lastCalls[ready.number] else { return thread }
-                turn = .handler(lane(of: call, on: thread))
+                guard let last = lastLanes[ready.number], last != thread else { return thread }
+                turn = .handler(last)
             }
         }
         if let lane = laneOfTurn[turn] { return lane }
@@ -332,9 +337,9 @@ package final class Schedule: @unchecked Sendable {
     }
 
     /// A call has ended on a thread; if it was a job, the job has come to rest.
-    func callEnded(_ call: LoopSchedule.Call?, on thread: Int) {
-        tasks[thread]?.isRunning = false
-        lastCalls[thread] = call
+    func callEnded(_ call: LoopSchedule.Call?, on thread: (number: Int, name: String)) {
+        lastLanes[thread.number] = lane(after: call, on: thread)
+        tasks[thread.number]?.isRunning = false
     }
 
     /// Chooses one of so many possibilities; the first one is the usual one.
@@ -359,9 +364,14 @@ package final class Schedule: @unchecked Sendable {
     ///   - call: the call that has ended last; `nil` if there was none.
     ///   - thread: its thread.
     func mayHappen(_ what: String, after call: LoopSchedule.Call?, on thread: (number: Int, name: String)) -> Bool {
+        choose(what, of: 2, by: lane(after: call, on: thread)) == 1
+    }
+
+    /// The lane of the step or handler that has just ended on a thread, or of the thread.
+    private func lane(after call: LoopSchedule.Call?, on thread: (number: Int, name: String)) -> Int {
+        if let running = running(on: thread.number) { return running }
         let lane = lane(ofThread: thread.number, thread.name)
-        return choose(what, of: 2, by: running(on: thread.number) ?? call.map { self.lane(of: $0, on: lane) } ?? lane)
-            == 1
+        return call.map { self.lane(of: $0, on: lane) } ?? lane
     }
 
     private func lane(of call: LoopSchedule.Call, on thread: Int) -> Int {
@@ -383,7 +393,7 @@ package final class Schedule: @unchecked Sendable {
         return chooser.choose(
             at: ChoicePoint(
                 kind: .quantity(drawn: drawn, range: range), number: pointCount, lanes: [lane], usual: usual,
-                placeLane: lane, step: lanes[lane].steps, yields: [nil], name: { _ in what }))
+                placeLane: lane, step: lanes[lane].steps, yields: [nil], name: { _ in what }, machine: { _ in nil }))
     }
 
     private func lane(ofPossibility possibility: Possibility) -> Int {

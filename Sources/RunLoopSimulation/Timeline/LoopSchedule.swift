@@ -46,15 +46,16 @@ final class LoopSchedule: CallSchedule {
         isOver = true
     }
 
-    func callBegins(named name: String?, at origin: RunLoop.Origin) {
-        calls.append(Call(name: name, origin: origin))
+    func callBegins(_ kind: RunLoop.ItemKind, named name: String?, at origin: RunLoop.Origin) {
+        // The name of a job has its number in the process, which is another one each time.
+        calls.append(Call(name: kind == .executor ? nil : name, origin: origin))
     }
 
     func callEnded() {
         lastCall = calls.popLast()
         guard !isOver else { return isOver = false }
         timeline.occasionsCome(after: lastCall, on: thread)
-        schedule.callEnded(lastCall, on: thread.number)
+        schedule.callEnded(lastCall, on: (thread.number, thread.name))
         timeline.giveWay(thread)
     }
 }

@@ -144,7 +144,8 @@ extension Timeline {
                     case .until where !thread.isRoused: .date
                     default: .wake
                     }
-                return Schedule.ReadyThread(number: thread.number, name: thread.name, reason: reason)
+                return Schedule.ReadyThread(
+                    number: thread.number, name: thread.name, machine: thread.process.machine, reason: reason)
             }
             let chosen = ready[schedule.nextThread(of: turns, usual: place)]
             if case .until(_, wakeable: true) = chosen.rest { chosen.isWoken = false }

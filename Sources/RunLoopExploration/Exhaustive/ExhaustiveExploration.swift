@@ -1,0 +1,119 @@
+internal import RunLoopCore
+public import RunLoopSimulation
+
+/// Tries all schedules of a small program that have at most so many departures from the usual one.
+///
+/// An ``Exploration`` tries some of the schedules; this tries all within its bound, and then says so. Most bugs of tasks
+/// and threads need one or two departures, and a schedule with two of them can be all that a program of some hundred places
+/// allows: with three threads and a hundred places, twenty thousand schedules have two.
+///
+/// ```swift
+/// let result = ExhaustiveExploration(departures: 2).run { simulation in
+///     let account = Account(balance: 100, on: simulation.loop)
+///     simulation.loop.task { await account.withdraw(80) }
+///     simulation.loop.task { await account.withdraw(80) }
+///     simulation.runUntilIdle()
+///     guard account.balance >= 0 else { throw Overdrawn() }
+/// }
+/// ```
+///
+/// What is proven if all have passed, and what is not, is on the page <doc:ProofForSmallPrograms>.
+///
+/// A value and `Sendable`.
+public struct ExhaustiveExploration: Sendable {
+    /// The largest number of departures.
+    public var departures: Int
+
+    /// Whether programs of different hosts share nothing but their network. Then orders that differ only in which host's
+    /// threads go first at one instant are the same, and one of them is tried.
+    public var hostsShareNothing: Bool
+
+    /// The largest number of schedules to try.
+    public var schedules: Int
+
+    /// How long it may take, in real time; without a limit unless given. It is checked between runs.
+    public var duration: Duration?
+
+    /// The seed of the simulations.
+    public var seed: UInt64
+
+    /// The faults to look for besides an error that the program throws.
+    public var limits: Exploration.Limits
+
+    /// Called with the number of schedules that have passed at most once a second, on the exploring thread; nobody is told
+    /// unless it is set.
+    public var progress: (@Sendable (Exploration.Progress) -> Void)?
+
+    /// Creates an exploration.
+    ///
+    /// - Precondition: the number of departures is not negative, and there is at least one schedule.
+    public init(
+        departures: Int, hostsShareNothing: Bool = false, schedules: Int = 1_000_000, for duration: Duration? = nil,
+        seed: UInt64 = 0, limits: Exploration.Limits = Exploration.Limits()
+    ) {
+        require(departures >= 0, "a schedule cannot have \(departures) departures; the usual one has 0")
+        require(schedules > 0, "an exploration tries at least one schedule; this one would try \(schedules)")
+        self.departures = departures
+        self.hostsShareNothing = hostsShareNothing
+        self.schedules = schedules
+        self.duration = duration
+        self.seed = seed
+        self.limits = limits
+    }
+
+    /// All schedules with at most so many departures.
+    public static func exhaustive(departures: Int) -> ExhaustiveExploration {
+        ExhaustiveExploration(departures: departures)
+    }
+
+    /// The result of an exhaustive exploration. A value and `Sendable`.
+    public enum Result: Sendable {
+        /// All schedules have passed.
+        case proven(Coverage)
+        /// So many schedules have passed, and not all were tried.
+        case incomplete(Coverage)
+        case failed(Exploration.Finding)
+    }
+
+    /// The schedules that have passed. A value and `Sendable`.
+    public struct Coverage: Sendable, Hashable, CustomStringConvertible {
+        /// The number of schedules with no departure, with one, and so on.
+        public let schedules: [Int]
+        /// Whether these are all.
+        public let isComplete: Bool
+
+        /// For example `all 1 + 48 + 1,128 schedules with at most 2 departures have passed`.
+        public var description: String {
+            let numbers = schedules.map(String.init).joined(separator: " + ")
+            let bound = "with at most \(schedules.count - 1) departure\(schedules.count == 2 ? "" : "s")"
+            return isComplete
+                ? "all \(numbers) schedules \(bound) have passed"
+                : "\(numbers) schedules \(bound) have passed, and others were not tried"
+        }
+    }
+
+    /// Explores a program. The program runs on the calling thread, which blocks meanwhile.
+    ///
+    /// - Parameter body: the program. It is called once for each schedule, must do the same each time except for the
+    ///   choices of its simulation, and fails by throwing an error.
+    @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
+    public func run(_ body: (Simulation) throws -> Void) -> Result {
+        withoutActuallyEscaping(body) { body in
+            var exploration = Exploration(schedules: schedules, seed: seed, limits: limits)
+            exploration.progress = progress
+            var runner = LocalRunner(portfolio: exploration.portfolio, limits: limits, body: body)
+            var enumeration = Enumeration(departures: departures, hostsShareNothing: hostsShareNothing)
+            var (count, reports) = (0, ProgressReports(progress))
+            let end = duration.map { ContinuousClock.now + $0 }
+            func runOne(_ strategy: any Chooser) -> Run { runner.run(seed, strategy) }
+            while enumeration.hasNext(runOne), count < schedules, end.map({ ContinuousClock.now < $0 }) ?? true {
+                let run = enumeration.runNext(runOne)
+                if run.fault != nil { return .failed(exploration.finding(run, count, &runner)) }
+                count += 1
+                reports.tell(.exploring(schedules: count))
+            }
+            let coverage = Coverage(schedules: enumeration.counts, isComplete: enumeration.isComplete)
+            return coverage.isComplete ? .proven(coverage) : .incomplete(coverage)
+        }
+    }
+}
