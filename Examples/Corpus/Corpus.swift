@@ -31,7 +31,7 @@ enum Corpus {
             print(violation(of: program, isMended: options.isMended, seed: options.seed) ?? "passed")
         case ("explore", 2, let program?):
             switch explore(program, options) {
-            case .passed(let schedules): print("passed \(schedules) schedules")
+            case .passed(let schedules, _): print("passed \(schedules) schedules")
             case .failed(let finding): print(finding)
             }
         case ("replay", 3, let program?):

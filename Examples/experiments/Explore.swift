@@ -64,7 +64,7 @@ struct Explore: ParsableCommand {
             return draw(scenario, explorer.replay(token))
         }
         switch explorer.explore(Exploration(schedules: schedules, seed: seed)) {
-        case .passed(let schedules): print("no timer is more than \(late) s late in \(schedules) schedules")
+        case .passed(let schedules, _): print("no timer is more than \(late) s late in \(schedules) schedules")
         case .failed(let finding):
             print("\(finding.fault), found with schedule \(finding.schedules)\n")
             draw(scenario, explorer.replay(finding.token))

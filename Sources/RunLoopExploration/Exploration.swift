@@ -62,8 +62,8 @@ public struct Exploration: Sendable {
 
     /// The result of an exploration. A value and `Sendable`.
     public enum Result: Sendable {
-        /// All schedules, so many, have passed.
-        case passed(schedules: Int)
+        /// All schedules, so many, have passed. The count of a mark is the number of schedules that have met it.
+        case passed(schedules: Int, marks: Simulation.Marks)
         case failed(Finding)
     }
 
@@ -94,7 +94,7 @@ public struct Exploration: Sendable {
         inProcessesFor name: String, arguments: [String] = CommandLine.arguments, _ body: (Simulation) throws -> Void
     ) -> Result {
         if let served = Worker.served {
-            guard served == name else { return .passed(schedules: 0) }
+            guard served == name else { return .passed(schedules: 0, marks: Simulation.Marks()) }
             withoutActuallyEscaping(body) { body in
                 Worker.serve { LocalRunner(portfolio: portfolio, limits: limits, body: body, journal: $0) }
             }
@@ -122,19 +122,24 @@ public struct Exploration: Sendable {
 
     private func run(_ runner: inout some Runner & ~Copyable) -> Result {
         let end = duration.map { ContinuousClock.now + $0 }
-        var (number, length) = (0, 1)
+        var (number, length, marks) = (0, 1, Simulation.Marks())
         while number < schedules {
             let batch = number..<min(number + Self.batch, schedules)
-            if let (failed, run) = runner.explore(batch, length: &length) {
-                return .failed(finding(run, failed, &runner))
+            if let (failed, run) = runner.explore(batch, length: &length, marks: &marks) {
+                return .failed(finding(run, failed, marks, &runner))
             }
             number = batch.upperBound
             if let end, ContinuousClock.now >= end { break }
         }
-        return .passed(schedules: number)
+        return .passed(schedules: number, marks: marks)
     }
 
-    private func finding(_ run: Run, _ number: Int, _ runner: inout some Runner & ~Copyable) -> Finding {
+    /// Makes a failing schedule short.
+    ///
+    /// - Parameter marks: those of the schedules so far.
+    func finding(
+        _ run: Run, _ number: Int, _ marks: Simulation.Marks, _ runner: inout some Runner & ~Copyable
+    ) -> Finding {
         let fault = run.fault!
         var shrinking = Shrinking(fault.kind)
         let token = fault.kind == .difference ? run.token : shrinking.shrink(run.token, &runner)
@@ -146,7 +151,7 @@ public struct Exploration: Sendable {
         }
         let isSame = failing.fault?.kind == fault.kind
         return Finding(
-            fault: isSame ? failing.fault! : fault, token: token, first: run.token, schedules: number + 1,
+            fault: isSame ? failing.fault! : fault, token: token, first: run.token, schedules: number + 1, marks: marks,
             strategy: portfolio.plan(number, length: 1).name, attempts: shrinking.attempts,
             isReproducible: isSame, picture: failing.picture,
             nearest: nearest?.fault == nil ? nearest?.picture : nil)

@@ -34,12 +34,14 @@ public import Testing
 ///
 /// - Parameters:
 ///   - exploration: the number of schedules, the duration, and the seed; a thousand schedules unless given.
+///   - marks: the marks that at least one of the schedules has to meet; none unless given. See
+///     `Simulation.sometimes(_:if:)`.
 ///   - sourceLocation: the place where the issue is reported.
 ///   - program: the program to explore. It is called once for each schedule, and must do the same each time except for
 ///     the choices of its simulation.
 public func explore(
-    _ exploration: Exploration = Exploration(), sourceLocation: SourceLocation = #_sourceLocation,
-    _ program: @escaping @Sendable (Simulation) throws -> Void
+    _ exploration: Exploration = Exploration(), requiring marks: [String] = [],
+    sourceLocation: SourceLocation = #_sourceLocation, _ program: @escaping @Sendable (Simulation) throws -> Void
 ) async {
     if let text = getenv("RUNLOOP_REPLAY").map({ String(cString: $0) }) {
         return replay(text, exploration, program, sourceLocation: sourceLocation)
@@ -74,8 +76,14 @@ public func explore(
     } catch {
         Issue.record(error, sourceLocation: sourceLocation)
     }
-    if case .failed(let finding) = result.withLock(\.self) {
-        Issue.record(Comment(rawValue: "\(finding)"), sourceLocation: sourceLocation)
+    switch result.withLock(\.self) {
+    case .failed(let finding): Issue.record(Comment(rawValue: "\(finding)"), sourceLocation: sourceLocation)
+    case .passed(let schedules, let met):
+        let missing = met.missing(of: marks)
+        guard !missing.isEmpty else { return }
+        let sentence = Simulation.Marks.sentence(missing, in: "\(schedules) schedules")
+        Issue.record(Comment(rawValue: sentence), sourceLocation: sourceLocation)
+    case nil: break
     }
 }
 

@@ -141,7 +141,7 @@ struct ChoiceTests {
                 throw Broken(description: "\(posts.entries) \(timers.entries)")
             }
         }
-        guard case .passed(500) = result else { return #expect(Bool(false), "\(result)") }
+        guard case .passed(500, _) = result else { return #expect(Bool(false), "\(result)") }
     }
 
     @Test("possibilities: the first one without exploration, each one with it, and a token says which")
@@ -228,6 +228,6 @@ struct ChoiceTests {
             }
             simulation.runUntilIdle()
         }
-        guard case .passed(300) = result else { return #expect(Bool(false), "\(result)") }
+        guard case .passed(300, _) = result else { return #expect(Bool(false), "\(result)") }
     }
 }

@@ -83,7 +83,7 @@ struct ExplorationTests {
     @Test("its mended twin passes")
     func mended() {
         let result = Exploration(schedules: 2000).run { try withdraw($0, isMended: true) }
-        guard case .passed(2000) = result else {
+        guard case .passed(2000, _) = result else {
             Issue.record("\(result)")
             return
         }

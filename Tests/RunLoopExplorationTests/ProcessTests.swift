@@ -73,7 +73,7 @@ struct ProcessTests {
             }
         }
         let result = explore()
-        guard case .passed(crashes / 10) = result else {
+        guard case .passed(crashes / 10, _) = result else {
             Issue.record("\(result)")
             return
         }

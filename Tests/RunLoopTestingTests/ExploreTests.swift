@@ -83,6 +83,17 @@ struct ExploreTests {
         replay("0", transfer)
     }
 
+    @Test("a mark that is required and never met", .intercepted)
+    func required() async {
+        let exploration = Exploration(schedules: 20)
+        await explore(exploration, requiring: ["a coin fell", "it was heads", "it was edge"]) { simulation in
+            let isHeads = simulation.mayHappen("heads")
+            simulation.sometimes("a coin fell")
+            RunLoop.sometimes("it was heads", if: isHeads)
+            simulation.sometimes("it was edge", if: false)
+        }
+    }
+
     @Test("explorations with a test's arguments are distinguished in the other process, too", arguments: [1, 2])
     func several(number: Int) async {
         for count in 1...3 {
@@ -120,10 +131,11 @@ struct ExploreTests {
 
     @Test("the failures are reported with a sentence, and with a token that fails")
     func said() throws {
-        try #require(told.entries.count == 5, "\(told.entries)")
+        try #require(told.entries.count == 6, "\(told.entries)")
         #expect(told.entries[2].contains("duty 2 is impossible"), "\(told.entries[2])")
         #expect(told.entries[3].contains("account.lowest.value → -60"))
         #expect(told.entries[4] == "\"0\" is not the token of a schedule")
+        #expect(told.entries[5] == "never met in 20 schedules: it was edge")
         #expect(told.entries[0].contains("(account.lowest.value → -60) >= 0"), "\(told.entries[0])")
         #expect(told.entries[1].contains("not there yet"), "\(told.entries[1])")
     }

@@ -26,7 +26,7 @@ struct CorpusTests {
         }
         #expect(finding.isReproducible && finding.token.departures.count <= 6, "\(finding)")
         let twin = explore(isMended: true, schedules: 32)
-        guard case .passed(32) = twin else {
+        guard case .passed(32, _) = twin else {
             Issue.record("\(twin)")
             return
         }

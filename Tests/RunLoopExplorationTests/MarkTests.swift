@@ -1,0 +1,58 @@
+import Glibc
+import RunLoopExploration
+import RunLoopSimulation
+import TestSupport
+import Testing
+
+/// A program that meets its marks in some schedules, in some of them twice, and traps in one of a hundred.
+private func program(_ simulation: Simulation, traps: Bool) {
+    let number = simulation.choice("number", of: Array(0..<100))
+    for _ in 0..<2 { simulation.sometimes("a number was\nsmall%", if: number < 50) }
+    simulation.sometimes("a number was negative", if: number < 0)
+    if traps, number == 99 { fatalError("the number is 99") }
+}
+
+@Suite("Marks of explorations")
+struct MarkTests {
+    @Test("the count of a mark is the number of schedules that have met it, in this process and in others")
+    func counts() {
+        func explore(_ run: (Exploration) -> Exploration.Result) -> [String: Int] {
+            guard case .passed(200, let marks) = run(Exploration(schedules: 200)) else { return [:] }
+            return marks.counts
+        }
+        func runInProcesses() -> [String: Int] {
+            explore { $0.run(inProcessesFor: "counts", arguments: arguments("counts")) { program($0, traps: false) } }
+        }
+        func run() -> [String: Int] { explore { $0.run { program($0, traps: false) } } }
+        let others = runInProcesses()
+        let marks = run()
+        #expect(marks == others && marks.count == 2)
+        #expect(marks["a number was negative"] == 0)
+        #expect((1..<200).contains(marks["a number was\nsmall%"] ?? 0), "\(marks)")
+    }
+
+    @Test("the marks of earlier runs outlive a process that traps")
+    func trap() throws {
+        func explore() -> Exploration.Finding? {
+            let exploration = Exploration(schedules: 10_000)
+            let result = exploration.run(inProcessesFor: "trap", arguments: arguments("trap")) {
+                program($0, traps: true)
+            }
+            guard case .failed(let finding) = result else { return nil }
+            return finding
+        }
+        func count(_ schedules: Int) -> Simulation.Marks? {
+            guard case .passed(_, let marks) = Exploration(schedules: schedules).run({ program($0, traps: false) })
+            else { return nil }
+            return marks
+        }
+        let finding = try #require(explore())
+        #expect(finding.fault.kind == .trap && (finding.schedules - 1) % 32 > 1, "a trap amid a batch")
+        #expect(finding.marks == count(finding.schedules - 1))
+    }
+}
+
+/// In a test process that is called again, the test comes to its exploration.
+private func arguments(_ test: String) -> [String] {
+    [CommandLine.arguments[0], "--testing-library", "swift-testing", "--filter", "MarkTests/\(test)\\("]
+}
