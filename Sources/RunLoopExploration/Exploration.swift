@@ -93,14 +93,24 @@ public struct Exploration: Sendable {
     public func run(
         inProcessesFor name: String, arguments: [String] = CommandLine.arguments, _ body: (Simulation) throws -> Void
     ) -> Result {
+        guard var runner = makeProcesses(for: name, arguments, body) else {
+            return .passed(schedules: 0, marks: Simulation.Marks())
+        }
+        return run(&runner)
+    }
+
+    /// A runner in other processes; in a process that serves an exploration of this name it does not return, and in one
+    /// that serves another it is `nil`.
+    func makeProcesses(
+        for name: String, _ arguments: [String], _ body: (Simulation) throws -> Void
+    ) -> ProcessRunner? {
         if let served = Worker.served {
-            guard served == name else { return .passed(schedules: 0, marks: Simulation.Marks()) }
+            guard served == name else { return nil }
             withoutActuallyEscaping(body) { body in
                 Worker.serve { LocalRunner(portfolio: portfolio, limits: limits, body: body, journal: $0) }
             }
         }
-        var runner = ProcessRunner(arguments, serving: name, longestRun: limits.longestRun)
-        return run(&runner)
+        return ProcessRunner(arguments, serving: name, longestRun: limits.longestRun)
     }
 
     /// Runs a program with one schedule.
@@ -136,9 +146,11 @@ public struct Exploration: Sendable {
 
     /// Makes a failing schedule short.
     ///
-    /// - Parameter marks: those of the schedules so far.
+    /// - Parameters:
+    ///   - number: the number of the schedule; `nil` for the schedule of another finding.
+    ///   - marks: those of the schedules so far.
     func finding(
-        _ run: Run, _ number: Int, _ marks: Simulation.Marks, _ runner: inout some Runner & ~Copyable
+        _ run: Run, _ number: Int?, _ marks: Simulation.Marks, _ runner: inout some Runner & ~Copyable
     ) -> Finding {
         let fault = run.fault!
         var shrinking = Shrinking(fault.kind)
@@ -151,8 +163,10 @@ public struct Exploration: Sendable {
         }
         let isSame = failing.fault?.kind == fault.kind
         return Finding(
-            fault: isSame ? failing.fault! : fault, token: token, first: run.token, schedules: number + 1, marks: marks,
-            strategy: portfolio.plan(number, length: 1).name, attempts: shrinking.attempts,
+            fault: isSame ? failing.fault! : fault, token: token, first: run.token, schedules: (number ?? 0) + 1,
+            marks: marks,
+            strategy: number.map { portfolio.plan($0, length: 1).name } ?? "of another finding",
+            attempts: shrinking.attempts,
             isReproducible: isSame, picture: failing.picture,
             nearest: nearest?.fault == nil ? nearest?.picture : nil)
     }

@@ -24,6 +24,9 @@ public import Testing
 /// run, and a token. With the token in the environment variable `RUNLOOP_REPLAY`, the test runs that schedule alone, in
 /// its own process: in a debugger, for example. ``replay(_:_:sourceLocation:)`` keeps it as a test.
 ///
+/// With the name of a directory in `RUNLOOP_CAMPAIGN`, each exploration is a `Campaign`, with a directory of its own in
+/// that one. `RUNLOOP_CAMPAIGN_SECONDS` says how long each may take, with any number of schedules.
+///
 /// Swift's default executor and the main actor are parts of each simulation. Another process runs the schedules: the
 /// test's program, called again for this test alone. Outside of tests they run in this process, where a trap ends the
 /// program. The arguments of a test have to describe themselves in the same way in each process, which a `Set`, for
@@ -48,43 +51,76 @@ public func explore(
     }
     let test = Test.current
     let name = name(at: sourceLocation, in: Test.Case.current)
+    let campaign = test.flatMap { makeCampaign(of: exploration, requiring: marks, in: $0, Test.Case.current) }
     let issues = Locked<[Issue]>([])
     let interception = IssueHandlingTrait.compactMapIssues { issue in
         issues.withLock { $0.append(issue) }
         return nil
     }
-    @Sendable func run() -> Exploration.Result {
+    /// Returns the reason for a failure.
+    @Sendable func run() -> String? {
         func body(_ simulation: Simulation) throws {
             issues.withLock { $0 = [] }
             simulation.captureExecutors()
             try program(simulation)
             if let issue = issues.withLock({ $0.first }) { throw Unmet(issue) }
         }
-        guard let test, let name else { return exploration.run(body) }
-        return exploration.run(inProcessesFor: name, arguments: arguments(for: test), body)
+        guard let test, let name else { return failure(of: exploration.run(body), requiring: marks) }
+        let arguments = arguments(for: test)
+        guard let campaign else {
+            return failure(of: exploration.run(inProcessesFor: name, arguments: arguments, body), requiring: marks)
+        }
+        do throws(Campaign.Failure) {
+            let result = try campaign.run(arguments: arguments, body)
+            return result.hasPassed ? nil : "\(result)"
+        } catch {
+            return "\(error)"
+        }
     }
-    let result = Locked<Exploration.Result?>(nil)
+    let reason = Locked<String?>(nil)
     let scope = test.map { test in
         { @Sendable in
             try await interception.provideScope(for: test, testCase: Test.Case.current) {
-                result.withLock { $0 = run() }
+                reason.withLock { $0 = run() }
             }
         }
     }
     do {
-        if let scope { try await scope() } else { result.withLock { $0 = run() } }
+        if let scope { try await scope() } else { reason.withLock { $0 = run() } }
     } catch {
         Issue.record(error, sourceLocation: sourceLocation)
     }
-    switch result.withLock(\.self) {
-    case .failed(let finding): Issue.record(Comment(rawValue: "\(finding)"), sourceLocation: sourceLocation)
+    if let reason = reason.withLock(\.self) {
+        Issue.record(Comment(rawValue: reason), sourceLocation: sourceLocation)
+    }
+}
+
+private func failure(of result: Exploration.Result, requiring marks: [String]) -> String? {
+    switch result {
+    case .failed(let finding): return "\(finding)"
     case .passed(let schedules, let met):
         let missing = met.missing(of: marks)
-        guard !missing.isEmpty else { return }
-        let sentence = Simulation.Marks.sentence(missing, in: "\(schedules) schedules")
-        Issue.record(Comment(rawValue: sentence), sourceLocation: sourceLocation)
-    case nil: break
+        return missing.isEmpty ? nil : Simulation.Marks.sentence(missing, in: "\(schedules) schedules")
     }
+}
+
+/// The campaign in place of an exploration, if the environment asks for one.
+private func makeCampaign(
+    of exploration: Exploration, requiring marks: [String], in test: Test, _ testCase: Test.Case?
+) -> Campaign? {
+    guard let directory = getenv("RUNLOOP_CAMPAIGN").map({ String(cString: $0) }) else { return nil }
+    let seconds = getenv("RUNLOOP_CAMPAIGN_SECONDS").flatMap { Int(String(cString: $0)) }
+    // Without the place of the test, which moves when its file is changed.
+    var words = "\(test.id)".split(separator: "/").dropLast().joined(separator: "/")
+    if let testCase, testCase.isParameterized {
+        guard let identifier = identifier(of: testCase) else { return nil }
+        words += " " + identifier
+    }
+    words += " \(count(words))"
+    let name = words.split { !$0.isLetter && !$0.isNumber }.joined(separator: "-")
+    var night = exploration
+    if let seconds { (night.schedules, night.duration) = (.max, .seconds(seconds)) }
+    return Campaign(name, of: night, in: "\(directory)/\(name)", requiring: marks)
 }
 
 /// Runs a program with one schedule that an exploration has found, in this process.
@@ -130,14 +166,18 @@ private func name(at place: SourceLocation, in testCase: Test.Case?) -> String? 
         guard let identifier = identifier(of: testCase) else { return nil }
         place += " " + identifier
     }
+    return "\(place) \(count(place))"
+}
+
+/// How often the calling task has come to a place.
+private func count(_ place: String) -> Int {
     // By its number, because another task may use the address of one that has ended, and a test may be repeated.
     // Unsafe, but the runtime's tasks are jobs, and both types are a pointer to one; only a job gives its number.
     let task = withUnsafeCurrentTask { $0.map { "\(unsafeBitCast($0, to: UnownedJob.self))" } ?? "" }
-    let number = calls.withLock { calls in
+    return calls.withLock { calls in
         calls["\(place) \(task)", default: 0] += 1
         return calls["\(place) \(task)"]!
     }
-    return "\(place) \(number)"
 }
 
 /// Identifies a case of a test in any process; `nil` if this version of Swift Testing keeps the identity elsewhere.

@@ -129,6 +129,30 @@ struct ExploreTests {
         }
     }
 
+    @Test("explorations are campaigns if the environment says so, each with its directory")
+    func campaigns() async throws {
+        let directory = TemporaryDirectory()
+        let path = directory["night"]
+        try await withLoop { _ in
+            let child = try ChildProcess.spawn(
+                .path("/proc/self/exe"),
+                arguments: ["--testing-library", "swift-testing", "--filter", "ExploreTests/(loop|several|finds)"],
+                environment: .updating(["RUNLOOP_CAMPAIGN": path]), standardOutput: .null, standardError: .null)
+            #expect(try await child.exit() == .exited(0))
+        }
+        let suite = "RunLoopTestingTests-ExploreTests-"
+        let names = Set(directoryEntries(path)).subtracting([".", ".."])
+        #expect(names.filter { $0.hasPrefix("\(suite)loop-") } == Set((1...3).map { "\(suite)loop-\($0)" }))
+        #expect(names.count { $0.hasPrefix("\(suite)several-number-") } == 6 && names.count == 10, "\(names)")
+        for name in names {
+            let schedules = name.contains("finds") ? 1_000 : 100
+            let shard = contents(of: "\(path)/\(name)/shard-0-of-1.txt").split(separator: "\n")
+            #expect(shard.contains("schedules \(schedules)"), "\(name): \(shard)")
+            let findings = directoryEntries("\(path)/\(name)").filter { $0.hasPrefix("finding-") }
+            #expect(findings.isEmpty != name.contains("finds"), "\(name): \(findings)")
+        }
+    }
+
     @Test("the failures are reported with a sentence, and with a token that fails")
     func said() throws {
         try #require(told.entries.count == 6, "\(told.entries)")
