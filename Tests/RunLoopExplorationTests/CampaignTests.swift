@@ -106,6 +106,22 @@ struct CampaignTests {
         #expect(other.seeds.isSuperset(of: plans.map(\.seed)))
     }
 
+    @Test("a schedule that fails in the way of one that passes now takes its place")
+    func replaced() throws {
+        func explore(failing number: Int) throws -> Campaign.Result {
+            try run(campaign(640)) { simulation in
+                guard simulation.choice("number", of: Array(0..<50)) != number else {
+                    throw Broken(description: "\(number) is forbidden")
+                }
+            }
+        }
+        let first = try explore(failing: 10).findings
+        let second = try explore(failing: 20).findings
+        #expect(first.count == 1 && second.count == 1 && first[0].file == second[0].file)
+        #expect("\(second[0].token)".hasSuffix(":number@0=20") && second[0].times > 1)
+        #expect(contents(of: second[0].file).contains("20 is forbidden\nFound with schedule"))
+    }
+
     @Test("a campaign keeps to its directory")
     func directories() throws {
         _ = try run(campaign(1))
@@ -125,13 +141,16 @@ struct CampaignTests {
     func shards(directories: Int) throws {
         let (all, whole) = (Tally(), Tally())
         let expected = try run(campaign(3_200, in: "whole")) { try whole.count($0, twoFaults) }
-        var seeds = 0
+        var (seeds, times) = (0, [String: Int]())
         for index in 0..<10 {
             let own = Tally()
             let shard = campaign(3_200, in: "\(index % directories)", shard: .init(index: index, of: 10))
             let result = try run(shard) { simulation in try own.count(simulation) { try all.count($0, twoFaults) } }
             #expect(result.schedules == 320)
             seeds += own.seeds.count
+            for finding in result.findings {
+                times[FaultGroup(of: finding.fault).fileName, default: 0] += finding.times
+            }
         }
         #expect(all.seeds == whole.seeds)
         // Short schedules have the seed 0, and are tried by several.
@@ -140,6 +159,7 @@ struct CampaignTests {
         let merged = try Campaign.merge(sources, into: directory["0"])
         #expect(merged.schedules == 3_200 && merged.shards.map(\.index) == Array(0..<10))
         #expect(merged.findings.map(\.fault.kind) == expected.findings.map(\.fault.kind))
+        for finding in merged.findings { #expect(finding.times == times[FaultGroup(of: finding.fault).fileName]) }
         #expect(merged.marks.counts.keys == expected.marks.counts.keys)
         #expect(!"\(merged)".contains("no result of shard"))
         // With another number of shards the next campaign continues behind all of them.
