@@ -109,8 +109,8 @@ final class FrameFile: @unchecked Sendable {
         try DiskError.doing("rename \(temporary) to \(path)") { () throws(SystemError) in
             try disk.rename(temporary, to: path)
         }
-        self.temporary = nil
         RunLoop.sometimes("the log was written anew")
+        self.temporary = nil
         // The new name is safe only when its directory is.
         try DiskError.doing("sync the directory of \(path)") { () throws(SystemError) in
             try disk.syncDirectory(of: path)
