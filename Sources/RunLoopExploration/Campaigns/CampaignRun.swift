@@ -65,10 +65,13 @@ struct CampaignRun {
 
     /// Replays the findings of earlier campaigns.
     private mutating func replay(_ runner: inout some Runner & ~Copyable) throws(Campaign.Failure) {
-        for former in try folder.findings() {
-            let run = runner.replay(former.token, isDrawn: false)
+        let known = try folder.findings()
+        for former in known {
             findings[former.group] = .init(
                 fault: former.fault, token: former.token, times: 0, file: folder.path(of: former.group))
+        }
+        for former in known {
+            let run = runner.replay(former.token, isDrawn: false)
             guard let fault = run.fault else { continue }
             guard FaultGroup(of: fault) != former.group else {
                 count(former.group)
@@ -88,8 +91,10 @@ struct CampaignRun {
                 file.schedules += numbers.count
                 return
             }
-            file.schedules += number - numbers.lowerBound + 1
             try note(run.fault!, run, &runner, number)
+            // A process may also end between these runs and the ones before.
+            guard numbers.contains(number) else { continue }
+            file.schedules += number - numbers.lowerBound + 1
             numbers = number + 1..<block.upperBound
         }
     }
