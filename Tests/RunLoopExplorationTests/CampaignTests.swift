@@ -122,6 +122,21 @@ struct CampaignTests {
         #expect(contents(of: second[0].file).contains("20 is forbidden\nFound with schedule"))
     }
 
+    @Test("a finding that another shard has made short meanwhile is taken over")
+    func sharedFinding() throws {
+        let token = ScheduleToken(seed: 3, departures: [.init(place: "number", step: 0, instead: .possibility(20))])
+        let other = FindingFile(fault: .init(.expectation, "20 is a multiple of 10"), token: token, report: "short")
+        let result = try run(campaign(640)) { simulation in
+            do { try twoFaults(simulation) } catch  where "\(error)".contains("multiple") {
+                directory.write(other.text, to: "a/\(other.group.fileName)")
+                throw error
+            }
+        }
+        let finding = try #require(result.findings.first { $0.fault == other.fault })
+        #expect(finding.token == token && finding.times > 1 && contents(of: finding.file) == other.text)
+        #expect(result.findings.count == 2)
+    }
+
     @Test("a campaign keeps to its directory")
     func directories() throws {
         _ = try run(campaign(1))

@@ -67,8 +67,7 @@ struct CampaignRun {
     private mutating func replay(_ runner: inout some Runner & ~Copyable) throws(Campaign.Failure) {
         let known = try folder.findings()
         for former in known {
-            findings[former.group] = .init(
-                fault: former.fault, token: former.token, times: 0, file: folder.path(of: former.group))
+            findings[former.group] = result(former)
         }
         for former in known {
             let run = runner.replay(former.token, isDrawn: false)
@@ -99,6 +98,10 @@ struct CampaignRun {
         }
     }
 
+    private func result(_ finding: FindingFile) -> Campaign.Result.Finding {
+        .init(fault: finding.fault, token: finding.token, times: 0, file: folder.path(of: finding.group))
+    }
+
     private mutating func count(_ group: FaultGroup) {
         file.times[group, default: 0] += 1
         findings[group]!.times += 1
@@ -112,17 +115,26 @@ struct CampaignRun {
     ) throws(Campaign.Failure) {
         if fault == WorkerProcess.neverCame { throw Campaign.Failure(fault.description) }
         let group = FaultGroup(of: fault)
-        // The file of a finding whose schedule passes now is replaced.
-        guard findings[group]?.times ?? 0 == 0 else { return count(group) }
-        let finding = campaign.exploration.finding(run, number, file.marks, &runner)
-        // A shorter schedule may fail with other words.
-        let isSame = FaultGroup(of: finding.fault) == group
-        let kept = FindingFile(
-            fault: isSame ? finding.fault : fault, token: isSame ? finding.token : finding.first, report: "\(finding)")
-        try folder.keep(kept)
-        findings[group] = .init(fault: kept.fault, token: kept.token, times: 0, file: folder.path(of: group))
+        let known = findings[group]
+        guard known?.times ?? 0 == 0 else { return count(group) }
+        // Another shard may have found it meanwhile. The file of a schedule that passes now is replaced.
+        var finding = try folder.finding(of: group)
+        if finding == nil || finding?.token == known?.token {
+            finding = makeShort(run, number, &runner)
+            try folder.keep(finding!)
+        }
+        findings[group] = result(finding!)
         count(group)
         try keep()
+    }
+
+    private func makeShort(_ run: Run, _ number: Int?, _ runner: inout some Runner & ~Copyable) -> FindingFile {
+        let finding = campaign.exploration.finding(run, number, file.marks, &runner)
+        // A shorter schedule may fail with other words.
+        let isSame = FaultGroup(of: finding.fault) == FaultGroup(of: run.fault!)
+        return FindingFile(
+            fault: isSame ? finding.fault : run.fault!, token: isSame ? finding.token : finding.first,
+            report: "\(finding)")
     }
 
     // MARK: Between the runs

@@ -64,13 +64,20 @@ struct Folder {
     /// The findings of all campaigns so far.
     func findings() throws(Campaign.Failure) -> [FindingFile] {
         var findings: [FindingFile] = []
-        for name in try names("finding-") {
-            guard let finding = FindingFile(try read(name)) else {
-                throw Campaign.Failure("\(path)/\(name) is not the file of a finding; move it elsewhere")
-            }
-            findings.append(finding)
-        }
+        for name in try names("finding-") { findings.append(try finding(name)) }
         return findings
+    }
+
+    private func finding(_ name: String) throws(Campaign.Failure) -> FindingFile {
+        guard let finding = FindingFile(try read(name)) else {
+            throw Campaign.Failure("\(path)/\(name) is not the file of a finding; move it elsewhere")
+        }
+        return finding
+    }
+
+    /// The finding of a group; `nil` if there is none.
+    func finding(of group: FaultGroup) throws(Campaign.Failure) -> FindingFile? {
+        access(path(of: group), F_OK) == 0 ? try finding(group.fileName) : nil
     }
 
     func path(of group: FaultGroup) -> String { "\(path)/\(group.fileName)" }
