@@ -132,7 +132,11 @@ let package = Package(
             name: "ScenariosTests", dependencies: ["Scenarios", "experiments", "ExampleTestSupport"],
             swiftSettings: strict),
         .testTarget(
-            name: "CorpusTests", dependencies: ["Corpus", "ExampleTestSupport", library("RunLoopExploration")],
+            name: "CorpusTests",
+            dependencies: [
+                "Corpus", "ExampleTestSupport", library("RunLoopExploration"), library("RunLoopKit"),
+                library("RunLoopUnix"),
+            ],
             swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]

@@ -6,6 +6,10 @@ import RunLoopSimulation
 /// explore NAME`, `Corpus replay NAME TOKEN`, `Corpus measure`, which explores all of them, and `Corpus twins`, which
 /// explores all twins. Options are `--seed N`, `--schedules N`, `--mended`, and `--chance`, which leaves every choice
 /// to chance.
+///
+/// `Corpus campaign NAME` explores one for `--for SECONDS` or `--schedules N`, keeps its findings `--in DIRECTORY`, and
+/// fails if it has any, or if a mark after `--require` was not met. `Corpus merge DIRECTORY …` adds up the results of
+/// shards in the first directory.
 @main
 enum Corpus {
     static func main() {
@@ -38,6 +42,12 @@ enum Corpus {
             guard let token = ScheduleToken(words[2]) else { return printUsage() }
             let fault = Exploration(limits: program.limits).replay(token) { try program.run($0, false) }
             print(fault.map { "\($0)" } ?? "passed")
+        case ("campaign", 2, let program?): campaign(program, options)
+        case ("merge", 2..., _):
+            conclude { () throws(Campaign.Failure) in
+                let result = try Campaign.merge(Array(words.dropFirst(2)), into: words[1])
+                return (result, result.hasPassed && result.isComplete)
+            }
         case ("measure", 1, _): measure()
         case ("twins", 1, _): checkTwins(options)
         case ("tokens", 1, _): checkTokens()
@@ -50,6 +60,9 @@ enum Corpus {
         var schedules = 10_000_000
         var isMended = false
         var isByChance = false
+        var seconds: Int?
+        var directory = "findings"
+        var required: [String] = []
 
         mutating func take(_ name: String, _ values: inout some IteratorProtocol<String>) -> Bool {
             switch name {
@@ -58,6 +71,12 @@ enum Corpus {
             case "--seed", "--schedules":
                 guard let number = values.next().flatMap({ Int($0) }), number >= 0 else { return false }
                 if name == "--seed" { seed = UInt64(number) } else { schedules = number }
+            case "--for":
+                guard let number = values.next().flatMap({ Int($0) }), number >= 0 else { return false }
+                seconds = number
+            case "--in", "--require":
+                guard let text = values.next() else { return false }
+                if name == "--in" { directory = text } else { required.append(text) }
             default: return false
             }
             return true
@@ -78,6 +97,32 @@ enum Corpus {
         let arguments = [CommandLine.arguments[0], "explore", program.name] + options.arguments
         return exploration.run(inProcessesFor: program.name, arguments: arguments) {
             try program.run($0, options.isMended)
+        }
+    }
+
+    // MARK: Campaigns
+
+    private static func campaign(_ program: Program, _ options: Options) {
+        let exploration = Exploration(
+            schedules: options.schedules, for: options.seconds.map { .seconds($0) }, seed: options.seed,
+            limits: program.limits)
+        let campaign = Campaign(
+            program.name, of: exploration, in: options.directory, requiring: options.required)
+        conclude { () throws(Campaign.Failure) in
+            let result = try campaign.run { try program.run($0, options.isMended) }
+            return (result, result.hasPassed)
+        }
+    }
+
+    /// Prints the result of a campaign, and ends with 0 if it has passed, 1 if not, and 2 if it could not run.
+    private static func conclude(_ run: () throws(Campaign.Failure) -> (Campaign.Result, hasPassed: Bool)) {
+        do throws(Campaign.Failure) {
+            let (result, hasPassed) = try run()
+            print(result)
+            exit(hasPassed ? 0 : 1)
+        } catch {
+            print(error)
+            exit(2)
         }
     }
 
@@ -185,6 +230,7 @@ enum Corpus {
     private static func printUsage() {
         print(
             "usage: Corpus list | check | run NAME | explore NAME | replay NAME TOKEN | measure | twins | tokens "
+                + "| campaign NAME [--for SECONDS] [--in DIRECTORY] [--require MARK] | merge DIRECTORY … "
                 + "[--seed N] [--schedules N] [--mended] [--chance]")
     }
 

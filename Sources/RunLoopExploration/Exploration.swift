@@ -80,9 +80,20 @@ public struct Exploration: Sendable {
     ///   choices of its simulation, and fails by throwing an error.
     @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
     public func run(_ body: (Simulation) throws -> Void) -> Result {
+        var marks = Simulation.Marks()
+        return run(marks: &marks, body)
+    }
+
+    /// Explores a program as ``run(_:)`` does, and counts the schedules that have met each mark.
+    ///
+    /// - Parameters:
+    ///   - marks: the marks, to which those of this exploration are added.
+    ///   - body: the program; see ``run(_:)``.
+    @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
+    public func run(marks: inout Simulation.Marks, _ body: (Simulation) throws -> Void) -> Result {
         withoutActuallyEscaping(body) { body in
             var runner = LocalRunner(portfolio: portfolio, limits: limits, body: body)
-            return run(&runner)
+            return run(&runner, &marks)
         }
     }
 
@@ -100,14 +111,38 @@ public struct Exploration: Sendable {
     public func run(
         inProcessesFor name: String, arguments: [String] = CommandLine.arguments, _ body: (Simulation) throws -> Void
     ) -> Result {
+        var marks = Simulation.Marks()
+        return run(inProcessesFor: name, arguments: arguments, marks: &marks, body)
+    }
+
+    /// Explores a program as ``run(inProcessesFor:arguments:_:)`` does, and counts the schedules that have met each mark.
+    ///
+    /// - Parameters:
+    ///   - name: the name of this exploration among those of the program.
+    ///   - arguments: the command that runs the program, its name first; the arguments of this process unless given.
+    ///   - marks: the marks, to which those of this exploration are added.
+    ///   - body: the program; see ``run(_:)``.
+    @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
+    public func run(
+        inProcessesFor name: String, arguments: [String] = CommandLine.arguments, marks: inout Simulation.Marks,
+        _ body: (Simulation) throws -> Void
+    ) -> Result {
+        guard var runner = makeProcesses(for: name, arguments, body) else { return .passed(schedules: 0) }
+        return run(&runner, &marks)
+    }
+
+    /// A runner in other processes; in a process that serves an exploration of this name it does not return, and in one
+    /// that serves another it is `nil`.
+    func makeProcesses(
+        for name: String, _ arguments: [String], _ body: (Simulation) throws -> Void
+    ) -> ProcessRunner? {
         if let served = Worker.served {
-            guard served == name else { return .passed(schedules: 0) }
+            guard served == name else { return nil }
             withoutActuallyEscaping(body) { body in
                 Worker.serve { LocalRunner(portfolio: portfolio, limits: limits, body: body, journal: $0) }
             }
         }
-        var runner = ProcessRunner(arguments, serving: name, longestRun: limits.longestRun)
-        return run(&runner)
+        return ProcessRunner(arguments, serving: name, longestRun: limits.longestRun)
     }
 
     /// Runs a program with one schedule.
@@ -127,14 +162,14 @@ public struct Exploration: Sendable {
     /// The number of schedules between two looks at the time.
     private static let batch = 32
 
-    private func run(_ runner: inout some Runner & ~Copyable) -> Result {
+    private func run(_ runner: inout some Runner & ~Copyable, _ marks: inout Simulation.Marks) -> Result {
         let end = duration.map { ContinuousClock.now + $0 }
         var reports = ProgressReports(progress)
         var (number, length) = (0, 1)
         while number < schedules {
             let batch = number..<min(number + Self.batch, schedules)
-            if let (failed, run) = runner.explore(batch, length: &length) {
-                return .failed(finding(run, failed, &runner))
+            if let (failed, run) = runner.explore(batch, length: &length, marks: &marks) {
+                return .failed(finding(run, failed, marks, &runner))
             }
             number = batch.upperBound
             reports.tell(.exploring(schedules: number))
@@ -143,7 +178,14 @@ public struct Exploration: Sendable {
         return .passed(schedules: number)
     }
 
-    func finding(_ run: Run, _ number: Int, _ runner: inout some Runner & ~Copyable) -> Finding {
+    /// Makes a failing schedule short.
+    ///
+    /// - Parameters:
+    ///   - number: the number of the schedule; `nil` for the schedule of another finding.
+    ///   - marks: those of the schedules so far.
+    func finding(
+        _ run: Run, _ number: Int?, _ marks: Simulation.Marks, _ runner: inout some Runner & ~Copyable
+    ) -> Finding {
         let fault = run.fault!
         var shrinking = Shrinking(fault, for: longestShrinking, ProgressReports(progress))
         let token = fault.kind == .difference ? run.token : shrinking.shrink(run.token, &runner)
@@ -155,8 +197,10 @@ public struct Exploration: Sendable {
         }
         let isSame = failing.fault?.isLike(fault) ?? false
         return Finding(
-            fault: isSame ? failing.fault! : fault, token: token, first: run.token, schedules: number + 1,
-            strategy: portfolio.plan(number, length: 1).name, attempts: shrinking.attempts,
+            fault: isSame ? failing.fault! : fault, token: token, first: run.token, schedules: (number ?? 0) + 1,
+            marks: marks,
+            strategy: number.map { portfolio.plan($0, length: 1).name } ?? "of another finding",
+            attempts: shrinking.attempts,
             isReproducible: isSame, picture: failing.picture,
             nearest: nearest?.fault == nil ? nearest?.picture : nil)
     }

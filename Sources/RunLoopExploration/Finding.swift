@@ -1,3 +1,5 @@
+public import RunLoopSimulation
+
 extension Exploration {
     /// A fault that an exploration has found, and the schedule that leads to it. A value and `Sendable`.
     public struct Finding: Sendable {
@@ -12,6 +14,10 @@ extension Exploration {
 
         /// The number of schedules that were tried, including the one that failed.
         public let schedules: Int
+
+        /// The number of schedules, of these, that have met each mark. A process that has trapped does not tell the marks
+        /// of its last run.
+        public let marks: Simulation.Marks
 
         /// The name of the strategy that chose the failing schedule.
         let strategy: String

@@ -53,6 +53,7 @@ extension SimulatedHost {
     private func starve() {
         guard let process = state.process else { return }
         machine.note("starved its watchdog")
+        machine.network.simulation.meet(.watchdogStarved)
         state.ending = .starvedWatchdog
         process.end(by: .abort)
     }

@@ -87,6 +87,7 @@ public final class SimulatedHost: Sendable {
             on: machine, user: user, environment: Environment(variables), streams: [StandardStream(), console, console])
         if service != nil { process.manager = { [weak self] in self?.take($0) } }
         machine.note("started")
+        if state.lives > 1 { machine.network.simulation.meet(.hostStartedAgain) }
         state.process = process
         process.endHandler = { [self] in hasEnded($0) }
         process.start(named: name, life: state.lives) { [self] loop in
@@ -123,6 +124,7 @@ public final class SimulatedHost: Sendable {
         require(program != nil, "the test itself runs on this host; crash another one")
         guard machine.sockets.isUp else { return }
         machine.note("crashed")
+        machine.network.simulation.meet(.hostCrashed)
         if isRunning { forgetProcess(.crashed) }
         machine.crash()
     }

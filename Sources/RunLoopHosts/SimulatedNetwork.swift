@@ -152,6 +152,7 @@ public final class SimulatedNetwork: Sendable {
 
     private func cut(from one: Machine, to other: Machine) {
         network.cuts.insert(one.path(to: other))
+        network.simulation.meet(.linkCut)
         one.note("cut to \(other.name)")
     }
 

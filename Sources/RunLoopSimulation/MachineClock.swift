@@ -53,10 +53,12 @@ package final class MachineClock: Sendable {
     }
 
     private func change(_ body: (inout WallClock, RunLoop.Instant) -> Void) {
-        let processes = state.withLock { state in
+        let (isBack, processes) = state.withLock { state in
+            let former = state.clock.time(at: timeline.now)
             body(&state.clock, timeline.now)
-            return state.processes
+            return (state.clock.time(at: timeline.now) < former, state.processes)
         }
+        if isBack { timeline.meet("a clock was set back", true) }
         for process in processes { timeline.wallClockWasSet(in: process) }
     }
 }

@@ -43,6 +43,10 @@ package final class SimulatedWorld: World {
 
     package var answersCalls: UnsafeMutablePointer<UInt32>? { timeline.answersCalls }
 
+    package func meet(_ mark: String, _ isMet: Bool) {
+        timeline.meet(mark, isMet)
+    }
+
     package func holdTime(for what: String) -> (any TimeHold)? {
         Simulation.Hold(RunLoop.installed?.virtualDriver?.thread ?? timeline.main, what, on: timeline)
     }

@@ -24,6 +24,9 @@ public import Testing
 /// run, and a token. With the token in the environment variable `RUNLOOP_REPLAY`, the test runs that schedule alone, in
 /// its own process: in a debugger, for example. ``replay(_:_:sourceLocation:)`` keeps it as a test.
 ///
+/// With the name of a directory in `RUNLOOP_CAMPAIGN`, each exploration is a `Campaign`, with a directory of its own in
+/// that one. `RUNLOOP_CAMPAIGN_SECONDS` says how long each may take, with any number of schedules.
+///
 /// Swift's default executor and the main actor are parts of each simulation. Another process runs the schedules: the
 /// test's program, called again for this test alone. Outside of tests they run in this process, where a trap ends the
 /// program. The arguments of a test have to describe themselves in the same way in each process, which a `Set`, for
@@ -34,28 +37,44 @@ public import Testing
 ///
 /// - Parameters:
 ///   - exploration: the number of schedules, the duration, and the seed; a thousand schedules unless given.
+///   - marks: the marks that at least one of the schedules has to meet; none unless given. See
+///     `Simulation.sometimes(_:if:)`.
 ///   - sourceLocation: the place where the issue is reported.
 ///   - program: the program to explore. It is called once for each schedule, and must do the same each time except for
 ///     the choices of its simulation.
 public func explore(
-    _ exploration: Exploration = Exploration(), sourceLocation: SourceLocation = #_sourceLocation,
-    _ program: @escaping @Sendable (Simulation) throws -> Void
+    _ exploration: Exploration = Exploration(), requiring marks: [String] = [],
+    sourceLocation: SourceLocation = #_sourceLocation, _ program: @escaping @Sendable (Simulation) throws -> Void
 ) async {
     if let text = getenv("RUNLOOP_REPLAY").map({ String(cString: $0) }) {
         return replay(text, exploration, program, sourceLocation: sourceLocation)
     }
     let test = Test.current
     let name = name(at: sourceLocation, in: Test.Case.current)
+    let campaign = test.flatMap { makeCampaign(of: exploration, requiring: marks, in: $0, Test.Case.current) }
     var exploration = exploration
     if exploration.progress == nil { exploration.progress = tell }
     let explored = exploration
-    let result = await interceptingIssues(of: program, sourceLocation) { body in
-        guard let test, let name else { return explored.run(body) }
-        return explored.run(inProcessesFor: name, arguments: arguments(for: test), body)
+    /// Returns the reason for a failure.
+    let reason = await interceptingIssues(of: program, sourceLocation) { body -> String? in
+        guard let test, let name else {
+            var met = Simulation.Marks()
+            return failure(of: explored.run(marks: &met, body), requiring: marks, of: met)
+        }
+        let arguments = arguments(for: test)
+        guard let campaign else {
+            var met = Simulation.Marks()
+            let result = explored.run(inProcessesFor: name, arguments: arguments, marks: &met, body)
+            return failure(of: result, requiring: marks, of: met)
+        }
+        do throws(Campaign.Failure) {
+            let result = try campaign.run(arguments: arguments, body)
+            return result.hasPassed ? nil : "\(result)"
+        } catch {
+            return "\(error)"
+        }
     }
-    if case .failed(let finding)? = result {
-        Issue.record(Comment(rawValue: "\(finding)"), sourceLocation: sourceLocation)
-    }
+    if let reason = reason ?? nil { Issue.record(Comment(rawValue: reason), sourceLocation: sourceLocation) }
 }
 
 /// Runs schedules of a program whose issues fail it, instead of the test.
@@ -99,8 +118,8 @@ private func interceptingIssues<Result: Sendable>(
 /// }
 /// ```
 ///
-/// If a schedule fails, the test has an issue, as in ``explore(_:sourceLocation:_:)``. If not all schedules could be tried,
-/// it has a warning that says how many were. The schedules run in the test's process, where a trap ends the program.
+/// If a schedule fails, the test has an issue, as in ``explore(_:requiring:sourceLocation:_:)``. If not all schedules could be
+/// tried, it has a warning that says how many were. The schedules run in the test's process, where a trap ends the program.
 ///
 /// - Parameters:
 ///   - exploration: the number of departures, and the limits.
@@ -125,6 +144,39 @@ private func tell(_ progress: Exploration.Progress) {
     guard case .shrinking = progress else { return }
     let line = Array("\(progress)\n".utf8)
     write(2, line, line.count)
+}
+
+/// - Parameters:
+///   - marks: the required marks.
+///   - met: those that schedules have met.
+private func failure(
+    of result: Exploration.Result, requiring marks: [String], of met: Simulation.Marks
+) -> String? {
+    switch result {
+    case .failed(let finding): return "\(finding)"
+    case .passed(let schedules):
+        let missing = met.missing(of: marks)
+        return missing.isEmpty ? nil : Simulation.Marks.sentence(missing, in: "\(schedules) schedules")
+    }
+}
+
+/// The campaign in place of an exploration, if the environment asks for one.
+private func makeCampaign(
+    of exploration: Exploration, requiring marks: [String], in test: Test, _ testCase: Test.Case?
+) -> Campaign? {
+    guard let directory = getenv("RUNLOOP_CAMPAIGN").map({ String(cString: $0) }) else { return nil }
+    let seconds = getenv("RUNLOOP_CAMPAIGN_SECONDS").flatMap { Int(String(cString: $0)) }
+    // Without the place of the test, which moves when its file is changed.
+    var words = "\(test.id)".split(separator: "/").dropLast().joined(separator: "/")
+    if let testCase, testCase.isParameterized {
+        guard let identifier = identifier(of: testCase) else { return nil }
+        words += " " + identifier
+    }
+    words += " \(count(words))"
+    let name = words.split { !$0.isLetter && !$0.isNumber }.joined(separator: "-")
+    var night = exploration
+    if let seconds { (night.schedules, night.duration) = (.max, .seconds(seconds)) }
+    return Campaign(name, of: night, in: "\(directory)/\(name)", requiring: marks)
 }
 
 /// Runs a program with one schedule that an exploration has found, in this process.
@@ -170,14 +222,18 @@ private func name(at place: SourceLocation, in testCase: Test.Case?) -> String? 
         guard let identifier = identifier(of: testCase) else { return nil }
         place += " " + identifier
     }
+    return "\(place) \(count(place))"
+}
+
+/// How often the calling task has come to a place.
+private func count(_ place: String) -> Int {
     // By its number, because another task may use the address of one that has ended, and a test may be repeated.
     // Unsafe, but the runtime's tasks are jobs, and both types are a pointer to one; only a job gives its number.
     let task = withUnsafeCurrentTask { $0.map { "\(unsafeBitCast($0, to: UnownedJob.self))" } ?? "" }
-    let number = calls.withLock { calls in
+    return calls.withLock { calls in
         calls["\(place) \(task)", default: 0] += 1
         return calls["\(place) \(task)"]!
     }
-    return "\(place) \(number)"
 }
 
 /// Identifies a case of a test in any process; `nil` if this version of Swift Testing keeps the identity elsewhere.

@@ -83,6 +83,17 @@ struct ExploreTests {
         replay("0", transfer)
     }
 
+    @Test("a mark that is required and never met", .intercepted)
+    func required() async {
+        let exploration = Exploration(schedules: 20)
+        await explore(exploration, requiring: ["a coin fell", "it was heads", "it was edge"]) { simulation in
+            let isHeads = simulation.mayHappen("heads")
+            simulation.sometimes("a coin fell")
+            RunLoop.sometimes("it was heads", if: isHeads)
+            simulation.sometimes("it was edge", if: false)
+        }
+    }
+
     @Test("explorations with a test's arguments are distinguished in the other process, too", arguments: [1, 2])
     func several(number: Int) async {
         for count in 1...3 {
@@ -118,12 +129,37 @@ struct ExploreTests {
         }
     }
 
+    @Test("explorations are campaigns if the environment says so, each with its directory")
+    func campaigns() async throws {
+        let directory = TemporaryDirectory()
+        let path = directory["night"]
+        try await withLoop { _ in
+            let child = try ChildProcess.spawn(
+                .path("/proc/self/exe"),
+                arguments: ["--testing-library", "swift-testing", "--filter", "ExploreTests/(loop|several|finds)"],
+                environment: .updating(["RUNLOOP_CAMPAIGN": path]), standardOutput: .null, standardError: .null)
+            #expect(try await child.exit() == .exited(0))
+        }
+        let suite = "RunLoopTestingTests-ExploreTests-"
+        let names = Set(directoryEntries(path)).subtracting([".", ".."])
+        #expect(names.filter { $0.hasPrefix("\(suite)loop-") } == Set((1...3).map { "\(suite)loop-\($0)" }))
+        #expect(names.count { $0.hasPrefix("\(suite)several-number-") } == 6 && names.count == 10, "\(names)")
+        for name in names {
+            let schedules = name.contains("finds") ? 1_000 : 100
+            let shard = contents(of: "\(path)/\(name)/shard-0-of-1.txt").split(separator: "\n")
+            #expect(shard.contains("schedules \(schedules)"), "\(name): \(shard)")
+            let findings = directoryEntries("\(path)/\(name)").filter { $0.hasPrefix("finding-") }
+            #expect(findings.isEmpty != name.contains("finds"), "\(name): \(findings)")
+        }
+    }
+
     @Test("the failures are reported with a sentence, and with a token that fails")
     func said() throws {
-        try #require(told.entries.count == 5, "\(told.entries)")
+        try #require(told.entries.count == 6, "\(told.entries)")
         #expect(told.entries[2].contains("duty 2 is impossible"), "\(told.entries[2])")
         #expect(told.entries[3].contains("account.lowest.value → -60"))
         #expect(told.entries[4] == "\"0\" is not the token of a schedule")
+        #expect(told.entries[5] == "never met in 20 schedules: it was edge")
         #expect(told.entries[0].contains("(account.lowest.value → -60) >= 0"), "\(told.entries[0])")
         #expect(told.entries[1].contains("not there yet"), "\(told.entries[1])")
     }

@@ -108,6 +108,7 @@ final class Run {
     private func askToEnd(because reason: Reason) {
         guard let child else { return }
         self.reason = self.reason ?? reason
+        RunLoop.sometimes("a run took too long", if: reason == .limit)
         do {
             try child.stop(within: grace, on: loop)
         } catch {

@@ -101,6 +101,7 @@ final class ScheduledJob {
 
     private func dateCame() {
         counts.missed += timer.missedFires
+        RunLoop.sometimes("dates were missed", if: timer.missedFires > 0)
         dateHandler(self, timer.fireDate!)
     }
 }

@@ -84,6 +84,7 @@ final class Scheduler {
     private func dateCame(_ job: ScheduledJob, _ date: RunLoop.WallTime) {
         guard job.run != nil else { return begin(job, for: date) }
         job.counts.skipped += 1
+        RunLoop.sometimes("a date was skipped, because its job still ran")
         log.warning("[\(job.job.name)] still runs, \(date) is skipped")
         note(job)
         ledger.saveSoon()

@@ -90,9 +90,11 @@ final class Ledger {
         do {
             try await disk.run { _ in try MarkFile.write(marks, to: path) }
             safeChanges = changes
+            RunLoop.sometimes("the state could be written again", if: problem != nil)
             if problem != nil { log.notice("\(path) can be written again") }
             problem = nil
         } catch let error as SystemError {
+            RunLoop.sometimes("the state could not be written")
             if problem == nil { log.error("\(error); no job is started for a date until it can be noted") }
             problem = "\(error)"
             try await loop.clock.sleep(for: Self.pause)

@@ -1,4 +1,5 @@
 import Glibc
+import RunLoopKit
 import RunLoopUnix
 
 /// A file of frames that is being written. One thread at a time may use it; any may sync it meanwhile.
@@ -52,6 +53,7 @@ final class FrameFile: @unchecked Sendable {
         }
         guard count > 0 else { return nil }
         (length, sum) = (extent.end, extent.sum)
+        RunLoop.sometimes("the log had a broken end", if: length < count)
         try truncate()
         try sync()
         return count - length
@@ -81,6 +83,7 @@ final class FrameFile: @unchecked Sendable {
                 try file.write(bytes, at: length)
             }
         } catch {
+            RunLoop.sometimes("a write to the log was taken back")
             try truncate()
             throw error
         }
@@ -106,6 +109,7 @@ final class FrameFile: @unchecked Sendable {
         try DiskError.doing("rename \(temporary) to \(path)") { () throws(SystemError) in
             try disk.rename(temporary, to: path)
         }
+        RunLoop.sometimes("the log was written anew")
         self.temporary = nil
         // The new name is safe only when its directory is.
         try DiskError.doing("sync the directory of \(path)") { () throws(SystemError) in

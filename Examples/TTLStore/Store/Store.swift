@@ -277,6 +277,7 @@ final class Store {
             withLock(ofPart: Table.part(ofShard: key.shard)) {
                 guard table[key.shard].entries[key] != nil else { return }
                 ledger.evicted.value += 1
+                RunLoop.sometimes("a key was evicted")
                 drop(key, in: key.shard)
             }
         }

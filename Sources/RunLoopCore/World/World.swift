@@ -28,12 +28,17 @@ package protocol World: AnyObject, Sendable {
     /// shims, and behind it the number of steps that its tasks have taken; `nil` in the real one.
     var answersCalls: UnsafeMutablePointer<UInt32>? { get }
 
+    /// Counts a mark, and whether it is met now; see ``RunLoop/sometimes(_:if:)``. The real world counts nothing.
+    func meet(_ mark: String, _ isMet: Bool)
+
     /// The values shared by the threads of this world.
     var shared: SharedLocals { get }
 }
 
 extension World {
     package var answersCalls: UnsafeMutablePointer<UInt32>? { nil }
+
+    package func meet(_ mark: String, _ isMet: Bool) {}
 }
 
 /// Makes the thread that made it wait until another thread opens it.

@@ -103,12 +103,13 @@ public struct ExhaustiveExploration: Sendable {
             exploration.progress = progress
             var runner = LocalRunner(portfolio: exploration.portfolio, limits: limits, body: body)
             var enumeration = Enumeration(departures: departures, hostsShareNothing: hostsShareNothing)
-            var (count, reports) = (0, ProgressReports(progress))
+            var (count, marks, reports) = (0, Simulation.Marks(), ProgressReports(progress))
             let end = duration.map { ContinuousClock.now + $0 }
             func runOne(_ strategy: any Chooser) -> Run { runner.run(seed, strategy) }
             while enumeration.hasNext(runOne), count < schedules, end.map({ ContinuousClock.now < $0 }) ?? true {
                 let run = enumeration.runNext(runOne)
-                if run.fault != nil { return .failed(exploration.finding(run, count, &runner)) }
+                marks.addRun(run.marks)
+                if run.fault != nil { return .failed(exploration.finding(run, count, marks, &runner)) }
                 count += 1
                 reports.tell(.exploring(schedules: count))
             }

@@ -2,7 +2,7 @@ internal import Glibc
 internal import RunLoopCore
 internal import RunLoopSimulation
 
-/// The schedule of the present run, in memory that outlives the process.
+/// The schedule of the present run, and the marks of the runs before it, in memory that outlives the process.
 final class Journal: @unchecked Sendable {
     // Unchecked, but only the thread that runs a schedule writes, and nobody reads before that thread has ended.
 
@@ -12,14 +12,16 @@ final class Journal: @unchecked Sendable {
         var seed: UInt64 = 0
         var hasBegun = false
         var lengths: (departures: Int, events: Int) = (0, 0)
+        var marksLength = 0
     }
 
     private let header: UnsafeMutablePointer<Header>
     private let departures: UnsafeMutableRawPointer
     private let events: UnsafeMutableRawPointer
+    private let knownMarks: UnsafeMutableRawPointer
 
     private static let room = 1 << 24
-    private static let size = 2 * room + 4096
+    private static let size = 3 * room + 4096
 
     /// - Parameter descriptor: a descriptor of fresh memory, which is made as large as a journal.
     init(_ descriptor: Int32) {
@@ -29,6 +31,7 @@ final class Journal: @unchecked Sendable {
         header = memory!.assumingMemoryBound(to: Header.self)
         departures = memory! + 4096
         events = departures + Self.room
+        knownMarks = events + Self.room
     }
 
     deinit {
@@ -36,7 +39,8 @@ final class Journal: @unchecked Sendable {
     }
 
     func begin(_ number: Int, seed: UInt64) {
-        header.pointee = Header(number: number, seed: seed, hasBegun: true)
+        header.pointee = Header(
+            number: number, seed: seed, hasBegun: true, marksLength: header.pointee.marksLength)
     }
 
     /// Appends a departure. Departures beyond the available room are lost: such a schedule cannot be replayed.
@@ -46,6 +50,28 @@ final class Journal: @unchecked Sendable {
 
     func append(event: String) {
         Self.append(event + "\n", to: events, &header.pointee.lengths.events)
+    }
+
+    /// Appends the marks of a run. Those beyond the available room are not counted.
+    func append(_ marks: Simulation.Marks) {
+        for (mark, count) in marks.counts {
+            Self.append(Self.line(mark, isMet: count > 0), to: knownMarks, &header.pointee.marksLength)
+        }
+    }
+
+    /// Takes the marks of all runs since they were last taken. No run may be under way.
+    func takeMarks() -> Simulation.Marks {
+        var marks = Simulation.Marks()
+        for line in Self.text(knownMarks, header.pointee.marksLength).split(separator: "\n") {
+            guard let mark = String(unescaping: line.dropFirst()) else { continue }
+            marks.meet(mark, line.first == "+")
+        }
+        header.pointee.marksLength = 0
+        return marks
+    }
+
+    private static func line(_ mark: String, isMet: Bool) -> String {
+        (isMet ? "+" : "-") + mark.escaped { $0 < 32 || $0 == UInt8(ascii: "%") } + "\n"
     }
 
     private static func append(_ words: String, to memory: UnsafeMutableRawPointer, _ length: inout Int) {

@@ -12,6 +12,8 @@ struct Run {
     let digest: UInt64
     /// A picture of the run, if one was asked for.
     let picture: String
+    /// The marks that it has met; none for a run in another process, whose journal has them.
+    var marks = Simulation.Marks()
 }
 
 extension Run {
@@ -23,13 +25,13 @@ extension Run {
         let recorder = Recorder(strategy, journal)
         let schedule = Schedule(recorder)
         let listener = isDrawn ? journal.map { journal in { @Sendable in journal.append(event: $0) } } : nil
-        var (fault, end, picture) = withSimulation(
+        var (fault, end, picture, marks) = withSimulation(
             seed: seed, traced: isDrawn, schedule: schedule, listener: listener
         ) { simulation in
             var fault: Fault?
             do { try body(simulation) } catch { fault = Fault(.expectation, "\(error)") }
             fault = fault ?? Fault(of: simulation, limits)
-            return (fault, simulation.now, isDrawn ? simulation.picture : "")
+            return (fault, simulation.now, isDrawn ? simulation.picture : "", simulation.marks)
         }
         if fault == nil, limits.reportsLeaks, let task = schedule.leakedTask {
             fault = Fault(.leak, "\(task), has not ended, though it was cancelled when its loop ended")
@@ -37,7 +39,8 @@ extension Run {
         self.init(
             token: ScheduleToken(seed: seed, departures: recorder.departures), fault: fault,
             pointCount: recorder.pointCount,
-            digest: (recorder.digest ^ UInt64(bitPattern: end.nanoseconds)) &* 0x0100_0000_01b3, picture: picture)
+            digest: (recorder.digest ^ UInt64(bitPattern: end.nanoseconds)) &* 0x0100_0000_01b3, picture: picture,
+            marks: marks)
     }
 }
 

@@ -4,9 +4,13 @@ internal import RunLoopSimulation
 protocol Runner: ~Copyable {
     /// Tries schedules by their numbers.
     ///
-    /// - Parameter length: the largest number of places seen in a run; it grows with each longer run.
+    /// - Parameters:
+    ///   - length: the largest number of places seen in a run; it grows with each longer run.
+    ///   - marks: the number of runs that have met each mark, to which these runs are added.
     /// - Returns: the first that fails, and its number.
-    mutating func explore(_ numbers: Range<Int>, length: inout Int) -> (number: Int, run: Run)?
+    mutating func explore(
+        _ numbers: Range<Int>, length: inout Int, marks: inout Simulation.Marks
+    ) -> (number: Int, run: Run)?
 
     /// Runs one schedule.
     ///
@@ -22,12 +26,16 @@ struct LocalRunner: Runner {
     /// The journal of runs that may be the last of the process.
     var journal: Journal?
 
-    func explore(_ numbers: Range<Int>, length: inout Int) -> (number: Int, run: Run)? {
+    func explore(
+        _ numbers: Range<Int>, length: inout Int, marks: inout Simulation.Marks
+    ) -> (number: Int, run: Run)? {
         for number in numbers {
             let plan = portfolio.plan(number, length: length)
             journal?.begin(number, seed: plan.seed)
             var run = run(plan.seed, plan.strategy)
             length = max(length, run.pointCount)
+            marks.addRun(run.marks)
+            journal?.append(run.marks)
             if run.fault == nil, number % Self.twinPeriod == 0 { run.fault = difference(from: run) }
             if run.fault != nil { return (number, run) }
         }

@@ -1,3 +1,5 @@
+internal import RunLoopSimulation
+
 /// Runs the program in another process, and in a new one whenever that ends.
 struct ProcessRunner: ~Copyable, Runner {
     private let command: [String]
@@ -14,8 +16,10 @@ struct ProcessRunner: ~Copyable, Runner {
         self.longestRun = longestRun
     }
 
-    mutating func explore(_ numbers: Range<Int>, length: inout Int) -> (number: Int, run: Run)? {
-        switch ask(.explore(numbers, length: length)) {
+    mutating func explore(
+        _ numbers: Range<Int>, length: inout Int, marks: inout Simulation.Marks
+    ) -> (number: Int, run: Run)? {
+        switch ask(.explore(numbers, length: length), &marks) {
         case .passed(let known):
             length = known
             return nil
@@ -27,15 +31,18 @@ struct ProcessRunner: ~Copyable, Runner {
     }
 
     mutating func replay(_ token: ScheduleToken, isDrawn: Bool) -> Run {
-        guard case .run(let run, _, _) = ask(.replay(token, isDrawn: isDrawn)) else {
+        var marks = Simulation.Marks()
+        guard case .run(let run, _, _) = ask(.replay(token, isDrawn: isDrawn), &marks) else {
             fatalError("the process of an exploration has not told of a run")
         }
         return run
     }
 
-    private mutating func ask(_ message: Message) -> Message {
+    private mutating func ask(_ message: Message, _ marks: inout Simulation.Marks) -> Message {
         let process = process.take() ?? WorkerProcess(command, serving: name)
-        switch process.ask(message, within: longestRun) {
+        let outcome = process.ask(message, within: longestRun)
+        marks.add(process.journal.takeMarks())
+        switch outcome {
         case .answer(let answer, let isLast):
             if !isLast { self.process = process }
             return answer

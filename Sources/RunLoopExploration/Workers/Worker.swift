@@ -1,4 +1,5 @@
 internal import Glibc
+internal import RunLoopSimulation
 
 /// The process that runs the schedules of an exploration.
 ///
@@ -59,7 +60,11 @@ enum Worker {
     private static func answer(to message: Message, _ runner: LocalRunner) -> Message {
         switch message {
         case .explore(let numbers, var length):
-            guard let (number, run) = runner.explore(numbers, length: &length) else { return .passed(length: length) }
+            // The exploring process takes them from the journal.
+            var marks = Simulation.Marks()
+            guard let (number, run) = runner.explore(numbers, length: &length, marks: &marks) else {
+                return .passed(length: length)
+            }
             return .run(run, number: number, length: length)
         case .replay(let token, let isDrawn):
             return .run(runner.replay(token, isDrawn: isDrawn), number: 0, length: 0)

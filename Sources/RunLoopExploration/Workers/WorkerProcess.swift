@@ -133,6 +133,9 @@ final class WorkerProcess {
     /// The words in a line that gives the reason for a trap.
     private static let trapWords = ["Fatal error: ", "Precondition failed: ", "Assertion failed: "]
 
+    /// The end of a process that has begun no run.
+    static let neverCame = Fault(.trap, "the program, called again, has ended and has not come to the exploration")
+
     /// Finds out why the process has ended.
     private func end() -> Fault {
         var status: Int32 = 0
@@ -141,7 +144,7 @@ final class WorkerProcess {
         while Self.read(errors, into: &said) > 0 {}
         let lines = String(decoding: said, as: UTF8.self).split(separator: "\n")
         guard journal.hasBegun else {
-            return Fault(.trap, "the program, called again, has ended and has not come to the exploration")
+            return Self.neverCame
         }
         let (signal, words) = (status & 0x7f, lines.last { line in Self.trapWords.contains { line.contains($0) } })
         let end = signal == 0 ? "with status \(status >> 8 & 0xff)" : "by signal \(signal)"

@@ -80,6 +80,7 @@ final class FileEventQueue: OpenDescription {
         let overflow = InotifyRecord(watch: -1, mask: UInt32(IN_Q_OVERFLOW), cookie: 0, name: [])
         guard records.count < disk.fileEventLimit else {
             if records.last != overflow { records.append(overflow) }
+            disk.simulation.meet(.fileEventsLost)
             return
         }
         records.append(record)

@@ -5,7 +5,9 @@ internal import RunLoopUnix
 extension SimulatedDisk {
     func begin(_ operation: Operation) throws(Refusal) {
         if let duration = state.durations[operation] { simulation.spend(duration) }
-        if let reason = state.failures[operation] { throw Refusal(reason) }
+        guard let reason = state.failures[operation] else { return }
+        simulation.meet(.diskFailed)
+        throw Refusal(reason)
     }
 
     /// The reason why a user cannot make a file at a path.
@@ -102,6 +104,7 @@ extension SimulatedDisk {
         if let capacity = state.capacity {
             let growth = max(0, offset + count - node.content.count)
             count -= max(0, size + growth - capacity)
+            if count < bytes.count { simulation.meet(.diskFull) }
             guard count > 0 else { throw Refusal(ENOSPC) }
         }
         node.change(.write(Array(bytes.prefix(count)), at: offset))

@@ -173,7 +173,9 @@ public final class SimulatedDisk: Sendable {
     func crash() {
         // Names change in the order of the journal.
         let count = state.journal.count
-        state.journal.crash(keeping: chance.outcome(on: machine, "keeps names", usual: count, in: 0...count))
+        let kept = chance.outcome(on: machine, "keeps names", usual: count, in: 0...count)
+        if kept < count { simulation.meet(.nameLost) }
+        state.journal.crash(keeping: kept)
         state.queues.removeAll()
         root.crash()
         for file in root.files { settle(file) }
@@ -182,6 +184,7 @@ public final class SimulatedDisk: Sendable {
     private func settle(_ node: FileNode) {
         let count = node.changes.count
         let whole = chance.outcome(on: machine, "keeps changes of \(node.path)", usual: count, in: 0...count)
+        if whole < count { simulation.meet(.changeLost) }
         var kept = Array(node.changes.prefix(whole))
         if whole < count, case .write(let bytes, let offset) = node.changes[whole], !bytes.isEmpty {
             // The length may be on the disk before the bytes are.
@@ -190,7 +193,10 @@ public final class SimulatedDisk: Sendable {
                 chance.once(in: 2) ? 1 : 0, on: machine, "makes \(node.path) longer", usual: 0, in: 0...1)
             let length = isLong == 1 ? bytes.count : torn
             let rest = [UInt8](repeating: 0, count: length - torn)
-            if length > 0 { kept.append(.write(Array(bytes.prefix(torn)) + rest, at: offset)) }
+            if length > 0 {
+                simulation.meet(.writeTorn)
+                kept.append(.write(Array(bytes.prefix(torn)) + rest, at: offset))
+            }
         }
         node.crash(keeping: kept)
     }

@@ -105,6 +105,7 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     /// Ends the process where it is, by a signal. On a thread of its own this does not return.
     func end(by signal: Signal) {
         guard status == nil else { return }
+        machine.network.simulation.meet(.processKilled)
         hasEnded(.signalled(signal, coreDumped: false))
         world?.kill()
     }

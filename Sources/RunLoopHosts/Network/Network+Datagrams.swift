@@ -28,6 +28,7 @@ extension Network {
         let isLost = chooses("loses a datagram to \(path.to.name)", at: link.lossRate, on: path, tries: packets)
         guard !isLost else { return note(.lost(count), on: path) }
         let copies = chooses("doubles a datagram to \(path.to.name)", at: link.duplicationRate, on: path) ? 2 : 1
+        if copies == 2 { simulation.meet(.datagramDoubled) }
         for _ in 0..<copies {
             let delay = travelTime(of: count, on: path) + hold(on: path, link)
             _ = simulation.schedule(
@@ -42,10 +43,12 @@ extension Network {
 
     private func note(_ message: HostMessage, on path: NetworkPath) {
         simulation.note(message, from: path.from.name, to: path.to.name)
+        if case .lost = message { simulation.meet(.datagramLost) }
     }
 
     private func hold(on path: NetworkPath, _ link: NetworkLink) -> Duration {
         guard chooses("holds a datagram to \(path.to.name)", at: link.reorderingRate, on: path) else { return .zero }
+        simulation.meet(.datagramHeld)
         return .nanoseconds(chance.number(in: 1...Int(Self.longestHold.saturatedNanoseconds)))
     }
 

@@ -100,6 +100,7 @@ final class Network: @unchecked Sendable {
             losses, on: path.from.name, "loses on the way to \(path.to.name)", usual: fewest,
             in: fewest...Self.mostLosses)
         guard losses > 0 else { return (delay, .none) }
+        simulation.meet(.packetSentAgain)
         if losses == 1, flight > Self.packetsThatTell { return (delay + roundTrip(path), .recovered) }
         return (delay + retransmission * ((1 << losses) - 1), .timedOut)
     }

@@ -73,12 +73,14 @@ final class Channel {
 
     func write(_ new: UnsafeRawBufferPointer) -> Int {
         let most = min(room, new.count)
+        if most < new.count { network.simulation.meet(.socketFull) }
         guard most > 0 else { return 0 }
         // Now and then the system accepts less than it could.
         let chance = network.chance
         let count = chance.outcome(
             chance.once(in: 16) ? chance.number(in: 1...most) : most, on: path.from.name, "writes to \(path.to.name)",
             usual: most, in: 1...most)
+        if count < new.count { network.simulation.meet(.writePartial) }
         bytes.append(UnsafeRawBufferPointer(rebasing: new.prefix(count)))
         send()
         return count
@@ -188,6 +190,7 @@ final class Channel {
         }
         if trouble == nil { window?.collapse() }
         note(.lost(pieces[0].count))
+        network.simulation.meet(.packetSentAgain)
         trouble = (since, min(pause * 2, Self.longestRetransmission))
         expect(at: network.simulation.now + pause)
     }

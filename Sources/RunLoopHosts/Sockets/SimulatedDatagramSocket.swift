@@ -119,6 +119,7 @@ final class SimulatedDatagramSocket: OpenDescription, DatagramCalls, BoundSocket
     func accept(_ arrival: Arrival) {
         guard isOpen, arrivedCharge <= receiveBuffer else {
             network.simulation.note(.lost(arrival.bytes.count), from: table.name, to: table.name)
+            network.simulation.meet(.datagramLost)
             return
         }
         add(arrival)

@@ -69,8 +69,14 @@ extension SimulatedSocket {
     /// Connects to a socket of a path, which answers at once.
     private func connect(at path: String) -> Int32 {
         if let reason = table.reason(againstConnectionTo: path) { return failure(reason) }
-        guard let listener = table.listener(at: peerAddress) else { return failure(ECONNREFUSED) }
-        guard listener.hasRoom else { return failure(EAGAIN) }
+        guard let listener = table.listener(at: peerAddress) else {
+            network.simulation.meet(.connectionRefused)
+            return failure(ECONNREFUSED)
+        }
+        guard listener.hasRoom else {
+            network.simulation.meet(.backlogFull)
+            return failure(EAGAIN)
+        }
         listener.enqueue(join(listener))
         return 0
     }
@@ -91,7 +97,10 @@ extension SimulatedSocket {
             guard let listener = other.listener(at: peerAddress) else {
                 return network.after(path.back) { [weak self] in self?.failToConnect(ECONNREFUSED) }
             }
-            guard listener.hasRoom else { return knockAgain(at: other, tries, next) }
+            guard listener.hasRoom else {
+                network.simulation.meet(.backlogFull)
+                return knockAgain(at: other, tries, next)
+            }
             listener.handshakes += 1
             network.after(path.back, retransmission: .seconds(1)) { [weak self] in
                 guard let self, case .connecting = state else { return listener.handshakes -= 1 }
@@ -124,6 +133,7 @@ extension SimulatedSocket {
         guard case .connecting = state else { return }
         state = .failed
         error = reason
+        network.simulation.meet(reason == ETIMEDOUT ? .connectionTimedOut : .connectionRefused)
         note("could not connect to \(peerAddress): \(String(cString: strerror(reason)))")
         tell()
     }

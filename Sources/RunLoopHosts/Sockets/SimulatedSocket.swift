@@ -154,6 +154,7 @@ final class SimulatedSocket: OpenDescription, SocketCalls, BoundSocket {
         (state, error) = (.failed, reason == ECONNRESET && incoming?.hasEnded == true ? EPIPE : reason)
         outgoing?.breakOff()
         incoming?.breakOff()
+        network.simulation.meet(reason == ETIMEDOUT ? .connectionTimedOut : .connectionReset)
         note("\(localAddress) to \(peerAddress): \(String(cString: strerror(reason)))")
         tell()
     }
@@ -185,6 +186,7 @@ final class SimulatedSocket: OpenDescription, SocketCalls, BoundSocket {
 
     /// Drops the socket because its machine has stopped, and notifies nobody.
     func vanish() {
+        if case .connected = state, outgoing?.receiver?.isOpen == true { network.simulation.meet(.connectionHalfOpen) }
         state = .closed
         outgoing?.breakOff()
         for socket in queue { socket.vanish() }

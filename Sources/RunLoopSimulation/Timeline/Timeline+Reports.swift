@@ -94,6 +94,14 @@ extension Timeline {
 
     var escapes: [String] { state.withLock { $0.escapes } }
 
+    // MARK: Marks
+
+    func meet(_ mark: String, _ isMet: Bool) {
+        knownMarks.withLock { $0.meet(mark, isMet) }
+    }
+
+    var marks: Simulation.Marks { knownMarks.withLock(\.self) }
+
     // MARK: The standing
 
     /// A thread that has not ended, as it stands.

@@ -34,6 +34,8 @@ final class Timeline: Sendable {
     let schedule: Schedule?
     /// Events that may be chosen to happen between two handlers.
     let occasions = Locked<[Occasion]>([])
+    /// The marks so far.
+    let knownMarks = Locked(Simulation.Marks())
     /// The lateness of the latest fire so far, and its item, over the loops whose events are recorded.
     let latestFire = Locked<(lateness: Duration, item: String)?>(nil)
 

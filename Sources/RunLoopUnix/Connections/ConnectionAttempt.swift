@@ -91,6 +91,7 @@ public final class ConnectionAttempt {
         var random = loop.randomNumbers
         let next = loop.now + retry.delay(after: tries, random: .random(in: 0..<1, using: &random))
         guard next < totalDeadline else { return finish(.failure(error)) }
+        RunLoop.sometimes("a connection was tried again")
         pause = loop.perform(at: next, inModes: modes, label: Self.pauseLabel, origin: origin) { [self] in beginTry() }
     }
 

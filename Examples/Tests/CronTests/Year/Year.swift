@@ -13,6 +13,8 @@ final class Year {
 
     let seed: UInt64
     private(set) var cron: WatchedCron!
+    /// The moments that the year has met.
+    private(set) var marks = Simulation.Marks()
     private var table = YearTable()
     private var random = SystemRandomNumberGenerator() as any RandomNumberGenerator
 
@@ -26,6 +28,7 @@ final class Year {
     /// - Returns: the trace.
     func run(days: Int = 365, traced: Bool = false) -> [String] {
         withSimulation(seed: seed, traced: traced, startingAt: Self.start) { simulation in
+            defer { marks = simulation.marks }
             random = simulation.loop.randomNumbers
             cron = WatchedCron(simulation, at: Self.start, table.text, atOnce: 3) { process, seconds in
                 var random = process.loop.randomNumbers

@@ -11,6 +11,12 @@ struct ExploredTests {
         let schedules = amount(of: "SCHEDULES", usually: 40)
         // Objects held by a host when it crashes stay, including waiting tasks.
         let limits = Exploration.Limits(reportsDeadlocks: false, reportsLeaks: false)
-        await explore(Exploration(schedules: schedules, limits: limits)) { try ExploredStore($0).run() }
+        let marks = [
+            "a host crashed", "a process was killed", "a link was cut", "a connection was reset",
+            "a packet was sent again", "a write was partial", "the log was written anew",
+        ]
+        await explore(Exploration(schedules: schedules, limits: limits), requiring: marks) {
+            try ExploredStore($0).run()
+        }
     }
 }

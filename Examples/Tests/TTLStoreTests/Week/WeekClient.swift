@@ -66,6 +66,7 @@ final class WeekClient {
         // Keys of even numbers expire.
         let life = key % 2 == 0 ? Int.random(in: 1...7_200, using: &random) : nil
         keys[key].send(next, life: life.map { .seconds($0) }, at: loop.now)
+        week.hasAsked()
         underWay = .set(key: key, number: next)
         connection.write("SET \(name):\(key) \(next)\(life.map { " EX \($0)" } ?? "")\r\n")
         next += 1

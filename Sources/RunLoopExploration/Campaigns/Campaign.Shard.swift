@@ -1,0 +1,72 @@
+internal import Glibc
+internal import RunLoopCore
+
+extension Campaign {
+    /// A part of the schedules of a campaign. A value and `Sendable`.
+    public struct Shard: Sendable, Hashable, CustomStringConvertible {
+        /// The number of the shard, from zero.
+        public let index: Int
+
+        /// The number of shards.
+        public let count: Int
+
+        /// All schedules.
+        public static let whole = Shard(index: 0, of: 1)
+
+        /// Creates a shard.
+        ///
+        /// - Precondition: `index` is from zero up to, and not including, `count`.
+        public init(index: Int, of count: Int) {
+            require((0..<count).contains(index), "a campaign of \(count) shards has no shard \(index)")
+            (self.index, self.count) = (index, count)
+        }
+
+        /// For example `3 of 10`.
+        public var description: String { "\(index) of \(count)" }
+
+        /// The shard that the environment names: by `RUNLOOP_SHARD` and `RUNLOOP_SHARDS`, or as the indexed jobs of
+        /// Kubernetes, the arrays of Slurm, and the parallel jobs of GitLab do. The whole, if it names none.
+        ///
+        /// - Throws: ``Failure``, if a variable makes no sense, or the number of shards is missing.
+        public static func ofEnvironment() throws(Failure) -> Shard {
+            try Shard(environment: { name in getenv(name).map { String(cString: $0) } })
+        }
+
+        /// A way to name a shard: the variables of the index and of the count, and the variable of the first index and of
+        /// the step, if there are any.
+        private typealias Naming = (index: String, count: String, first: String?, least: Int, step: String?)
+
+        private static let namings: [Naming] = [
+            ("RUNLOOP_SHARD", "RUNLOOP_SHARDS", nil, 0, nil),
+            // Kubernetes has no variable for the count.
+            ("JOB_COMPLETION_INDEX", "RUNLOOP_SHARDS", nil, 0, nil),
+            ("SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT", "SLURM_ARRAY_TASK_MIN", 0, "SLURM_ARRAY_TASK_STEP"),
+            ("CI_NODE_INDEX", "CI_NODE_TOTAL", nil, 1, nil),
+        ]
+
+        init(environment value: (String) -> String?) throws(Failure) {
+            func number(_ name: String) throws(Failure) -> Int? {
+                guard let text = value(name) else { return nil }
+                guard let number = Int(text), number >= 0 else {
+                    throw Failure("\(name) is a number of a shard, and not \(quoted(text))")
+                }
+                return number
+            }
+            for naming in Self.namings {
+                guard let given = try number(naming.index) else { continue }
+                guard let count = try number(naming.count) else {
+                    throw Failure("\(naming.index) names a shard, and \(naming.count) is missing, the number of shards")
+                }
+                let first = if let name = naming.first { try number(name) ?? naming.least } else { naming.least }
+                let step = if let name = naming.step { try number(name) ?? 1 } else { 1 }
+                let index = (given - first) / max(1, step)
+                guard given >= first, index < count else {
+                    throw Failure("\(naming.index) is \(given), which is no shard of \(count) from \(first)")
+                }
+                self.init(index: index, of: count)
+                return
+            }
+            self = .whole
+        }
+    }
+}

@@ -1,0 +1,98 @@
+internal import Glibc
+internal import RunLoopCore
+public import RunLoopSimulation
+
+/// Explores a program for a night, on one machine or on many, and keeps the findings for the next night.
+///
+/// ```swift
+/// let eightHours = Exploration(schedules: .max, for: .seconds(8 * 3_600))
+/// let campaign = Campaign("store", of: eightHours, in: "findings", requiring: ["a write was torn"])
+/// let result = try campaign.run { simulation in
+///     try exploreStore(simulation)
+/// }
+/// print(result)
+/// ```
+///
+/// A campaign does not end with the first fault. It groups faults by kind and sentence, makes the first schedule of each
+/// group short, and counts the others. Each group is a file of the directory, with the token and the report. The next
+/// campaign replays these schedules first, and continues with new ones where this one has stopped.
+///
+/// Other processes run the schedules, so faults that trap or never end are found, and a process that has grown is
+/// replaced. A shard of a campaign does its part of the schedules, and its results are a file of the directory too:
+/// ``merge(_:into:)`` adds them up. While it runs, the campaign writes a line of progress to standard error: once a second
+/// to a terminal, and otherwise once a minute. The page <doc:Campaigns> says how to start shards.
+///
+/// A value and `Sendable`.
+public struct Campaign: Sendable {
+    /// The name of the campaign, which its files have.
+    public var name: String
+
+    /// The limits of the campaign, and its seed. The duration is for each shard. The number of schedules is for all
+    /// shards together; `.max` for no limit.
+    public var exploration: Exploration
+
+    /// The directory of its files, which the campaign makes if necessary. It belongs to this campaign alone, and shards
+    /// may share it.
+    public var directory: String
+
+    /// The part to do; from the environment unless given: see ``Shard/ofEnvironment()``.
+    public var shard: Shard?
+
+    /// The marks that at least one schedule has to meet.
+    public var required: [String]
+
+    /// Creates a campaign.
+    public init(
+        _ name: String, of exploration: Exploration, in directory: String, shard: Shard? = nil,
+        requiring marks: [String] = []
+    ) {
+        (self.name, self.exploration, self.directory) = (name, exploration, directory)
+        (self.shard, required) = (shard, marks)
+    }
+
+    /// A reason why a campaign cannot run: a directory that cannot be written, or variables that make no sense.
+    public struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
+        /// The reason, in words.
+        public let description: String
+
+        init(_ description: String) {
+            self.description = description
+        }
+    }
+
+    /// Runs the campaign, and blocks the calling thread meanwhile.
+    ///
+    /// Its other processes run this program again. There it has to reach the same call, which then runs the schedules and
+    /// does not return. The standard output of these processes is discarded.
+    ///
+    /// - Parameters:
+    ///   - arguments: the command that runs the program, its name first; the arguments of this process unless given.
+    ///   - body: the program to explore; see ``Exploration/run(_:)``.
+    /// - Returns: the result of this shard. In a process that runs the schedules of another campaign, an empty one.
+    /// - Throws: ``Failure``.
+    @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
+    public func run(
+        arguments: [String] = CommandLine.arguments, _ body: (Simulation) throws -> Void
+    ) throws(Failure) -> Result {
+        guard var runner = exploration.makeProcesses(for: name, arguments, body) else {
+            return Result(of: self, .whole)
+        }
+        let shard = if let shard { shard } else { try Shard.ofEnvironment() }
+        var run = try CampaignRun(self, shard)
+        return try run.run(&runner)
+    }
+
+    /// Adds up the results of shards, whose directories may come from many machines.
+    ///
+    /// The merged directory has the files of all of them, and is one with which the next campaign can begin.
+    ///
+    /// - Parameters:
+    ///   - directories: those of the shards; none if all have shared `directory`.
+    ///   - directory: the directory for all files, which is made if necessary.
+    /// - Throws: ``Failure``, also if there is no result, or if the results are those of different campaigns.
+    public static func merge(_ directories: [String], into directory: String) throws(Failure) -> Result {
+        let target = try Folder(directory, writer: "merge")
+        for source in directories { try target.take(from: Folder(reading: source)) }
+        return try target.result()
+    }
+}

@@ -1,0 +1,57 @@
+internal import RunLoopSimulation
+
+/// Faults that count as the same: of one kind, and with the same words, except for numbers.
+struct FaultGroup: Hashable {
+    let kind: Fault.Kind
+    let words: String
+
+    init(of fault: Fault) {
+        self.init(fault.kind, fault.description)
+    }
+
+    init(_ kind: Fault.Kind, _ words: String) {
+        self.kind = kind
+        var text = ""
+        for character in words {
+            guard character.isASCII, character.isNumber else {
+                text.append(character)
+                continue
+            }
+            if text.last != "#" { text.append("#") }
+        }
+        self.words = text
+    }
+
+    /// The name of its file, which is the same in each process.
+    var fileName: String {
+        var hash = SeededNumbers(seed: 0, for: "\(kind.rawValue) \(words)")
+        let digits = String(hash.next(), radix: 16)
+        return "finding-\(kind.rawValue)-\(String(repeating: "0", count: 16 - digits.count))\(digits).txt"
+    }
+}
+
+/// A finding as a file: the fault, the token, and the report.
+struct FindingFile {
+    let fault: Fault
+    let token: ScheduleToken
+    let report: String
+
+    var group: FaultGroup { FaultGroup(of: fault) }
+
+    init(fault: Fault, token: ScheduleToken, report: String) {
+        (self.fault, self.token, self.report) = (fault, token, report)
+    }
+
+    init?(_ text: String) {
+        let lines = text.split(separator: "\n", maxSplits: 3, omittingEmptySubsequences: false)
+        guard lines.count == 4, let (kind, sentence) = Lines.pair(lines[0], after: "fault "),
+            let kind = Fault.Kind(rawValue: kind), lines[1].hasPrefix("token "),
+            let token = ScheduleToken(String(lines[1].dropFirst(6)))
+        else { return nil }
+        self.init(fault: Fault(kind, sentence), token: token, report: String(lines[3]))
+    }
+
+    var text: String {
+        "fault \(fault.kind.rawValue) \(Lines.escaped(fault.description))\ntoken \(token)\n\n\(report)\n"
+    }
+}

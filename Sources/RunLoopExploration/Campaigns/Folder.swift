@@ -1,0 +1,143 @@
+internal import Glibc
+internal import RunLoopCore
+internal import RunLoopSimulation
+
+/// The directory of a campaign: a file for each shard, and one for each group of faults.
+struct Folder {
+    let path: String
+    /// A name that no other writer has, for files that are not complete.
+    private let writer: String
+
+    /// Opens a directory, and makes it and its ancestors if necessary.
+    init(_ path: String, writer: String) throws(Campaign.Failure) {
+        (self.path, self.writer) = (path, writer)
+        var part = path.hasPrefix("/") ? "" : "."
+        for name in path.split(separator: "/") {
+            part += "/" + name
+            guard mkdir(part, 0o777) == 0 || errno == EEXIST else { throw Self.failure("make \(part)") }
+        }
+    }
+
+    /// Opens a directory to read it.
+    init(reading path: String) {
+        (self.path, writer) = (path, "")
+    }
+
+    private static func failure(_ action: String) -> Campaign.Failure {
+        Campaign.Failure("cannot \(action): \(String(cString: strerror(errno)))")
+    }
+
+    // MARK: Files
+
+    private func names(_ prefix: String) throws(Campaign.Failure) -> [String] {
+        guard let directory = opendir(path) else { throw Self.failure("read \(path)") }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while let entry = readdir(directory) {
+            let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name.hasPrefix(prefix), name.hasSuffix(".txt") { names.append(name) }
+        }
+        return names.sorted()
+    }
+
+    private func read(_ name: String) throws(Campaign.Failure) -> String {
+        guard let file = fopen("\(path)/\(name)", "re") else { throw Self.failure("read \(path)/\(name)") }
+        defer { fclose(file) }
+        var (text, buffer) = ([UInt8](), [UInt8](repeating: 0, count: 65_536))
+        while case let count = fread(&buffer, 1, buffer.count, file), count > 0 { text += buffer[..<count] }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// Writes a file, which others see as it was or as it is now.
+    private func write(_ text: String, to name: String) throws(Campaign.Failure) {
+        let (place, temporary) = ("\(path)/\(name)", "\(path)/.\(name).\(writer)")
+        guard let file = fopen(temporary, "we") else { throw Self.failure("write \(temporary)") }
+        var isWritten = fputs(text, file) >= 0
+        isWritten = fclose(file) == 0 && isWritten
+        guard isWritten, rename(temporary, place) == 0 else { throw Self.failure("write \(place)") }
+    }
+
+    // MARK: Findings
+
+    /// The findings of all campaigns so far.
+    func findings() throws(Campaign.Failure) -> [FindingFile] {
+        var findings: [FindingFile] = []
+        for name in try names("finding-") { findings.append(try finding(name)) }
+        return findings
+    }
+
+    private func finding(_ name: String) throws(Campaign.Failure) -> FindingFile {
+        guard let finding = FindingFile(try read(name)) else {
+            throw Campaign.Failure("\(path)/\(name) is not the file of a finding; move it elsewhere")
+        }
+        return finding
+    }
+
+    /// The finding of a group; `nil` if there is none.
+    func finding(of group: FaultGroup) throws(Campaign.Failure) -> FindingFile? {
+        access(path(of: group), F_OK) == 0 ? try finding(group.fileName) : nil
+    }
+
+    func path(of group: FaultGroup) -> String { "\(path)/\(group.fileName)" }
+
+    func keep(_ finding: FindingFile) throws(Campaign.Failure) {
+        try write(finding.text, to: finding.group.fileName)
+    }
+
+    // MARK: Shards
+
+    func shards() throws(Campaign.Failure) -> [ShardFile] {
+        var shards: [ShardFile] = []
+        for name in try names("shard-") {
+            guard let shard = ShardFile(try read(name)) else {
+                throw Campaign.Failure("\(path)/\(name) is not the result of a shard; move it elsewhere")
+            }
+            shards.append(shard)
+        }
+        return shards
+    }
+
+    func keep(_ shard: ShardFile) throws(Campaign.Failure) {
+        try write(shard.text, to: shard.fileName)
+    }
+
+    // MARK: Merging
+
+    /// Copies the files of another directory. Of two findings of a group, the one with the shorter schedule stays.
+    func take(from other: Folder) throws(Campaign.Failure) {
+        var known: [FaultGroup: Int] = [:]
+        for finding in try findings() { known[finding.group] = finding.token.departures.count }
+        for finding in try other.findings()
+        where finding.token.departures.count < known[finding.group] ?? .max { try keep(finding) }
+        for shard in try other.shards() { try keep(shard) }
+    }
+
+    /// The sum of the results of the latest campaign's shards.
+    func result() throws(Campaign.Failure) -> Campaign.Result {
+        let all = try shards()
+        guard let latest = all.max(by: { $0.began < $1.began }) else {
+            throw Campaign.Failure("\(path) has no result of a campaign")
+        }
+        if let other = all.first(where: { $0.name != latest.name }) {
+            throw Campaign.Failure("\(path) has results of two campaigns, \(latest.name) and \(other.name)")
+        }
+        // An earlier campaign may have had another number of shards.
+        let shards = all.filter { $0.shard.count == latest.shard.count && $0.seed == latest.seed }
+        var result = Campaign.Result(
+            latest.name, seed: latest.seed, shards.map(\.shard).sorted { $0.index < $1.index }, requiring: [])
+        var times: [FaultGroup: Int] = [:]
+        for shard in shards {
+            result.schedules += shard.schedules
+            result.duration = max(result.duration, shard.duration)
+            result.marks.add(shard.marks)
+            for mark in shard.required where !result.required.contains(mark) { result.required.append(mark) }
+            times.merge(shard.times, uniquingKeysWith: +)
+        }
+        result.findings = try findings().map {
+            .init(fault: $0.fault, token: $0.token, times: times[$0.group] ?? 0, file: path(of: $0.group))
+        }
+        return result
+    }
+}
