@@ -122,7 +122,7 @@ public struct Exploration: Sendable {
 
     private func run(_ runner: inout some Runner & ~Copyable) -> Result {
         let end = duration.map { ContinuousClock.now + $0 }
-        var (number, length) = (0, 1)
+        var (number, length) = (0, RunLength())
         while number < schedules {
             let batch = number..<min(number + Self.batch, schedules)
             if let (failed, run) = runner.explore(batch, length: &length) {
@@ -147,7 +147,7 @@ public struct Exploration: Sendable {
         let isSame = failing.fault?.kind == fault.kind
         return Finding(
             fault: isSame ? failing.fault! : fault, token: token, first: run.token, schedules: number + 1,
-            strategy: portfolio.plan(number, length: 1).name, attempts: shrinking.attempts,
+            strategy: portfolio.plan(number, length: RunLength()).name, attempts: shrinking.attempts,
             isReproducible: isSame, picture: failing.picture,
             nearest: nearest?.fault == nil ? nearest?.picture : nil)
     }

@@ -4,9 +4,9 @@ internal import RunLoopSimulation
 protocol Runner: ~Copyable {
     /// Tries schedules by their numbers.
     ///
-    /// - Parameter length: the largest number of places seen in a run; it grows with each longer run.
+    /// - Parameter length: the lengths of the longest runs so far.
     /// - Returns: the first that fails, and its number.
-    mutating func explore(_ numbers: Range<Int>, length: inout Int) -> (number: Int, run: Run)?
+    mutating func explore(_ numbers: Range<Int>, length: inout RunLength) -> (number: Int, run: Run)?
 
     /// Runs one schedule.
     ///
@@ -22,12 +22,12 @@ struct LocalRunner: Runner {
     /// The journal of runs that may be the last of the process.
     var journal: Journal?
 
-    func explore(_ numbers: Range<Int>, length: inout Int) -> (number: Int, run: Run)? {
+    func explore(_ numbers: Range<Int>, length: inout RunLength) -> (number: Int, run: Run)? {
         for number in numbers {
             let plan = portfolio.plan(number, length: length)
             journal?.begin(number, seed: plan.seed)
             var run = run(plan.seed, plan.strategy)
-            length = max(length, run.pointCount)
+            length.grow(to: run.length)
             if run.fault == nil, number % Self.twinPeriod == 0 { run.fault = difference(from: run) }
             if run.fault != nil { return (number, run) }
         }
