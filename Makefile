@@ -314,7 +314,7 @@ planted-faults: deps
 # All tests under a sanitizer. What threads hold that are ended where they wait stays in memory, and LeakSanitizer takes a
 # part of that for lost: it does not recognise the pointers in Swift's strings, enumerations and weak references, which have
 # marks in them. One of the planted bugs of the corpus is a leak.
-LEAKING = YearTests|LedgerTests|WeekTests|CorpusTests|CrashTests|PoolTests
+LEAKING = YearTests|LedgerTests|WeekTests|CorpusTests|CrashTests|CrashConsistencyTests|PlaceTests|PoolTests
 SANITIZED_EXAMPLES_TEST = $(EXAMPLES_TEST) $(filter --sanitize=%,$(SANITIZED_TEST)) --scratch-path .build-$@-examples
 # ThreadSanitizer does not let a thread be ended within a wait of Dispatch's.
 tsan: deps

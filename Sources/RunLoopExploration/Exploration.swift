@@ -165,7 +165,7 @@ public struct Exploration: Sendable {
     private func run(_ runner: inout some Runner & ~Copyable, _ marks: inout Simulation.Marks) -> Result {
         let end = duration.map { ContinuousClock.now + $0 }
         var reports = ProgressReports(progress)
-        var (number, length) = (0, 1)
+        var (number, length) = (0, RunLength())
         while number < schedules {
             let batch = number..<min(number + Self.batch, schedules)
             if let (failed, run) = runner.explore(batch, length: &length, marks: &marks) {
@@ -199,7 +199,7 @@ public struct Exploration: Sendable {
         return Finding(
             fault: isSame ? failing.fault! : fault, token: token, first: run.token, schedules: (number ?? 0) + 1,
             marks: marks,
-            strategy: number.map { portfolio.plan($0, length: 1).name } ?? "of another finding",
+            strategy: number.map { portfolio.plan($0, length: RunLength()).name } ?? "of another finding",
             attempts: shrinking.attempts,
             isReproducible: isSame, picture: failing.picture,
             nearest: nearest?.fault == nil ? nearest?.picture : nil)

@@ -134,6 +134,27 @@ public final class SimulatedHost: Sendable {
         for process in machine.processes { process.resetConnections(to: other) }
     }
 
+    // MARK: Faults of calls
+
+    /// Lets calls of its processes to the system fail, in an explored simulation, from now on. In other simulations they
+    /// do not.
+    ///
+    /// A schedule names each such fault, with the process, the call and its object: `store: write /log fails with EIO`.
+    ///
+    /// ```swift
+    /// store.callsMayFail(with: [.fullDisk, .ioErrors], atMost: 2)
+    /// ```
+    ///
+    /// O(1).
+    ///
+    /// - Parameters:
+    ///   - faults: the kinds of faults, in place of earlier ones; none for no faults.
+    ///   - most: how many calls of the host may fail from now on.
+    public func callsMayFail(with faults: CallFaults, atMost most: Int = 1) {
+        guard machine.network.simulation.makePlaces() else { return }
+        (machine.faults, machine.faultsLeft) = (faults, most)
+    }
+
     // MARK: Programs and processes
 
     /// Installs a program at a path, from which a `ChildProcess` of this host can start it.

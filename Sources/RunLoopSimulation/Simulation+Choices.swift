@@ -1,4 +1,5 @@
 public import RunLoopCore
+internal import Synchronization
 
 extension Simulation {
     /// Chooses one of several possibilities.
@@ -25,10 +26,16 @@ extension Simulation {
 
     /// Whether something unusual, such as a fault, happens; only in an explored simulation may it happen. See
     /// ``choice(_:of:)``.
-    public func mayHappen(_ what: String) -> Bool { choice(what, of: [false, true]) }
+    public func mayHappen(_ what: String) -> Bool {
+        guard let schedule = timeline.schedule else { return false }
+        let happens = schedule.mayHappen(what, on: timeline.asker)
+        note("\(what): \(happens)")
+        return happens
+    }
 
     /// Registers something that may happen, in an explored simulation, at any moment between two handlers or steps of
-    /// tasks: a host crashes, a link is cut, a clock is set. In other simulations it never happens.
+    /// tasks, and before or after each call to a disk or to the network: a host crashes, a link is cut, a clock is set.
+    /// In other simulations it never happens.
     ///
     /// ```swift
     /// simulation.mayHappen("the store crashes") {
@@ -46,6 +53,7 @@ extension Simulation {
     public func mayHappen(_ what: String, atMost most: Int = 1, _ action: @escaping @Sendable () -> Void) {
         guard timeline.schedule != nil else { return }
         timeline.occasions.withLock { $0.append(Occasion(what: what, left: most, action: action)) }
+        timeline.hasPlaces.store(true, ordering: .relaxed)
     }
 
     /// Registers a user's drag that may begin, in an explored simulation, at any moment between two handlers of the
@@ -68,7 +76,7 @@ extension Simulation {
         var left = most
         let moments = Observer(activities: .beforeWaiting) { [unowned self, unowned loop] observer, _ in
             let last = (loop.schedule as? LoopSchedule)?.lastCall
-            guard schedule.mayHappen(what, after: last, on: (thread.number, thread.name)) else { return }
+            guard schedule.mayHappen(what, atMost: left, after: last, on: (thread.number, thread.name)) else { return }
             note(what)
             left -= 1
             if left == 0 { observer.invalidate() }
@@ -82,6 +90,47 @@ extension Simulation {
             }
         }
         if most > 0 { loop.add(moments, forMode: .default) }
+    }
+
+    // MARK: Places within handlers
+
+    /// Whether something may happen within handlers, before and after calls that reach the world: in an explored
+    /// simulation, once it has events that may happen at any moment.
+    package var hasPlaces: Bool { timeline.hasPlaces.load(ordering: .relaxed) }
+
+    /// Makes calls that reach the world places where something may happen, if the simulation is explored.
+    ///
+    /// - Returns: whether it is explored.
+    package func makePlaces() -> Bool {
+        guard timeline.schedule != nil else { return false }
+        timeline.hasPlaces.store(true, ordering: .relaxed)
+        return true
+    }
+
+    /// A place within a handler of the calling thread, where events that may happen at any moment are tried, and threads
+    /// of other machines may go first. If the process of the thread is killed there, the call does not return.
+    ///
+    /// - Parameter place: the name, for example `before store: write /log`.
+    package func reach(_ place: String) {
+        guard let driver = RunLoop.installed?.virtualDriver, driver.timeline === timeline else { return }
+        timeline.reach(place, driver.thread)
+    }
+
+    /// Whether a fault happens in an explored simulation, and which.
+    ///
+    /// - Parameters:
+    ///   - what: the fault, with its place.
+    ///   - kind: the fault.
+    ///   - most: how often the kind may still happen.
+    ///   - count: the number of possibilities; the first is that nothing happens.
+    ///   - machine: the name of the machine.
+    package func fault(
+        _ what: String, of kind: String, atMost most: Int, among count: Int = 2, on machine: String
+    ) -> Int {
+        guard let schedule = timeline.schedule else { return 0 }
+        let choice = schedule.fault(what, of: kind, atMost: most, among: count)
+        if choice != 0 { note(what, of: machine) }
+        return choice
     }
 
     /// A random value for a part of the world that belongs to no thread. In an explored simulation it comes from the

@@ -102,7 +102,7 @@ struct CampaignTests {
         // Another seed begins anew.
         let other = Tally()
         _ = try run(campaign(32, seed: 1)) { other.count($0, { _ in }) }
-        let plans = (0..<32).map { Portfolio(seed: 1, former: [], strategies: [.random]).plan($0, length: 1) }
+        let plans = (0..<32).map { Portfolio(seed: 1, former: [], strategies: [.random]).plan($0, length: RunLength()) }
         #expect(other.seeds.isSuperset(of: plans.map(\.seed)))
     }
 

@@ -135,10 +135,12 @@ struct LastingTokenTests {
         let exploration = Exploration(limits: .init(latestFire: .milliseconds(5)))
         guard
             case .failed(let finding) = exploration.run({ simulation in
-                simulation.mayDrag(for: .milliseconds(9))
                 let timer = Timer(timeInterval: .milliseconds(2), repeats: true) { _ in }
                 timer.name = "clock"
                 simulation.loop.add(timer, forMode: .default)
+                // Then each drag begins after a call of the timer.
+                simulation.advance(by: .milliseconds(3))
+                simulation.mayDrag(for: .milliseconds(9))
                 simulation.advance(by: .milliseconds(20))
             })
         else { return #expect(Bool(false), "nothing was found") }

@@ -43,6 +43,25 @@ struct ProcessTests {
         #expect(lines.dropFirst().first?.split(separator: " ") == ["time", "second"], "\(finding)")
     }
 
+    @Test("what is learned of the length of a run is known there: the same schedule has the same faults")
+    func sameFaults() throws {
+        @Sendable func program(_ simulation: Simulation) throws {
+            for step in 1...1_000 where simulation.mayHappen("50 %; odd = \(step % 2)") {
+                if step == 750 { throw Broken(description: "it happened in step \(step)") }
+            }
+        }
+        func finding(_ result: Exploration.Result) -> Exploration.Finding? {
+            if case .failed(let finding) = result { finding } else { nil }
+        }
+        let (exploration, arguments) = (Exploration(seed: 4), arguments(for: "sameFaults"))
+        let there = try #require(
+            finding(exploration.run(inProcessesFor: "sameFaults", arguments: arguments, program)))
+        let here = try #require(finding(exploration.run(program)))
+        // More than one batch.
+        #expect(here.schedules > 32, "\(here.schedules)")
+        #expect(there.schedules == here.schedules && there.first == here.first, "\(there)")
+    }
+
     private struct TooLarge: Error {
         let threads: Int
         let memory: Int

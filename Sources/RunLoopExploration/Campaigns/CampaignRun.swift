@@ -41,7 +41,7 @@ struct CampaignRun {
         let end = exploration.duration.map { start + $0 }
         let (share, rest) = exploration.schedules.quotientAndRemainder(dividingBy: file.shard.count)
         var left = share + (file.shard.index < rest ? 1 : 0)
-        var length = 1
+        var length = RunLength()
         while left > 0, end.map({ ContinuousClock.now < $0 }) ?? true {
             let block = nextBlock(atMost: left)
             try explore(block, &length, &runner)
@@ -82,7 +82,7 @@ struct CampaignRun {
     }
 
     private mutating func explore(
-        _ block: Range<Int>, _ length: inout Int, _ runner: inout some Runner & ~Copyable
+        _ block: Range<Int>, _ length: inout RunLength, _ runner: inout some Runner & ~Copyable
     ) throws(Campaign.Failure) {
         var numbers = block
         while !numbers.isEmpty {

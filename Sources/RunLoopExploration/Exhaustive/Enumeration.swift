@@ -125,6 +125,7 @@ private final class PathStrategy: Chooser {
     private let path: [Enumeration.Departure]
     private let hostsShareNothing: Bool
     private var taken = 0
+    private var pointCount = 0
     private(set) var branches: [Enumeration.Branch] = []
 
     init(_ path: [Enumeration.Departure], hostsShareNothing: Bool) {
@@ -133,7 +134,10 @@ private final class PathStrategy: Chooser {
 
     func choose(at point: ChoicePoint) -> Int {
         if case .quantity = point.kind { return point.usual }
-        if taken < path.count, path[taken].point == point.number {
+        // Faults are places here, too.
+        let number = pointCount
+        pointCount += 1
+        if taken < path.count, path[taken].point == number {
             taken += 1
             return path[taken - 1].choice
         }
@@ -144,7 +148,7 @@ private final class PathStrategy: Chooser {
             // Turns of threads on different machines commute if these share nothing: each sees only its own.
             return !(hostsShareNothing && point.kind == .thread && point.machine(point.lanes[index]) != usual)
         }
-        if !choices.isEmpty { branches.append(Enumeration.Branch(point: point.number, choices: choices)) }
+        if !choices.isEmpty { branches.append(Enumeration.Branch(point: number, choices: choices)) }
         return point.usual
     }
 }

@@ -5,8 +5,7 @@ final class Recorder: Chooser {
     private var chooser: any Chooser
     private let journal: Journal?
     private(set) var departures: [ScheduleToken.Departure] = []
-    /// The number of places with more than one possibility.
-    private(set) var pointCount = 0
+    private(set) var length = RunLength()
     /// A hash of all choices.
     private(set) var digest: UInt64 = 0xcbf2_9ce4_8422_2325
 
@@ -24,8 +23,11 @@ final class Recorder: Chooser {
             departures.append(departure)
             journal?.append(departure)
         }
-        if case .quantity = point.kind { return choice }
-        pointCount += 1
+        switch point.kind {
+        case .quantity: break
+        case .fault(let kind, let place, _): length.faults[kind] = place + 1
+        case .task, .thread, .event, .possibility: length.points += 1
+        }
         return choice
     }
 }

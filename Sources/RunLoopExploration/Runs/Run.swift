@@ -6,8 +6,7 @@ struct Run {
     /// The token that repeats the run.
     let token: ScheduleToken
     var fault: Fault?
-    /// The number of places with more than one possibility.
-    let pointCount: Int
+    let length: RunLength
     /// A hash that is equal in equal runs.
     let digest: UInt64
     /// A picture of the run, if one was asked for.
@@ -38,7 +37,7 @@ extension Run {
         }
         self.init(
             token: ScheduleToken(seed: seed, departures: recorder.departures), fault: fault,
-            pointCount: recorder.pointCount,
+            length: recorder.length,
             digest: (recorder.digest ^ UInt64(bitPattern: end.nanoseconds)) &* 0x0100_0000_01b3, picture: picture,
             marks: marks)
     }

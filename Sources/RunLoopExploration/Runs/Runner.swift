@@ -5,11 +5,11 @@ protocol Runner: ~Copyable {
     /// Tries schedules by their numbers.
     ///
     /// - Parameters:
-    ///   - length: the largest number of places seen in a run; it grows with each longer run.
+    ///   - length: the lengths of the longest runs so far.
     ///   - marks: the number of runs that have met each mark, to which these runs are added.
     /// - Returns: the first that fails, and its number.
     mutating func explore(
-        _ numbers: Range<Int>, length: inout Int, marks: inout Simulation.Marks
+        _ numbers: Range<Int>, length: inout RunLength, marks: inout Simulation.Marks
     ) -> (number: Int, run: Run)?
 
     /// Runs one schedule.
@@ -27,13 +27,13 @@ struct LocalRunner: Runner {
     var journal: Journal?
 
     func explore(
-        _ numbers: Range<Int>, length: inout Int, marks: inout Simulation.Marks
+        _ numbers: Range<Int>, length: inout RunLength, marks: inout Simulation.Marks
     ) -> (number: Int, run: Run)? {
         for number in numbers {
             let plan = portfolio.plan(number, length: length)
             journal?.begin(number, seed: plan.seed)
             var run = run(plan.seed, plan.strategy)
-            length = max(length, run.pointCount)
+            length.grow(to: run.length)
             marks.addRun(run.marks)
             journal?.append(run.marks)
             if run.fault == nil, number % Self.twinPeriod == 0 { run.fault = difference(from: run) }

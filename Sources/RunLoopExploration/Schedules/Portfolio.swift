@@ -27,8 +27,8 @@ struct Portfolio {
 
     /// The schedule with that number.
     ///
-    /// - Parameter length: the largest number of places seen in a run.
-    func plan(_ number: Int, length: Int) -> Plan {
+    /// - Parameter length: the lengths of the longest runs so far.
+    func plan(_ number: Int, length: RunLength) -> Plan {
         if number < former.count {
             return (former[number].seed, "a former schedule", ReplayStrategy(former[number].departures))
         }
@@ -39,19 +39,22 @@ struct Portfolio {
         for turn in 0..<3 {
             if strategies.contains(.random), turn != 1 { turns.append(("random", { RandomStrategy(numbers: $0) })) }
             if strategies.contains(.priorities) {
-                turns.append(("priorities", { PriorityStrategy(depth: 2 + turn, length: length, numbers: $0) }))
+                turns.append(("priorities", { PriorityStrategy(depth: 2 + turn, length: length.points, numbers: $0) }))
             }
             guard strategies.contains(.fewDepartures) else { continue }
             turns.append(
                 (
                     "few departures",
-                    { FewDeparturesStrategy(1 + turn, length: length, takesTurns: turn == 1, numbers: $0) }
+                    { FewDeparturesStrategy(1 + turn, length: length.points, takesTurns: turn == 1, numbers: $0) }
                 ))
         }
         if let failed = former.randomElement(using: &numbers) {
-            turns.append(("near to a failure", { NearbyStrategy(failed, length: length, numbers: $0) }))
+            turns.append(("near to a failure", { NearbyStrategy(failed, length: length.points, numbers: $0) }))
         }
         let (name, make) = turns[number % turns.count]
-        return (world, name, make(numbers))
+        let strategy = make(numbers)
+        // A schedule that has failed brings its own faults.
+        guard !(strategy is NearbyStrategy) else { return (world, name, strategy) }
+        return (world, name, Swarm(strategy, for: number, seed: seed, length: length))
     }
 }

@@ -150,7 +150,10 @@ struct NearbyStrategy: Chooser {
 
     mutating func choose(at point: ChoicePoint) -> Int {
         let choice = replay.choose(at: point)
-        if case .quantity = point.kind { return choice }
+        switch point.kind {
+        case .quantity, .fault: return choice
+        case .task, .thread, .event, .possibility: break
+        }
         return choice == point.usual ? few.choose(at: point) : choice
     }
 }

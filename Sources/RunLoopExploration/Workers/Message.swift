@@ -1,35 +1,40 @@
 /// A message between an exploration and the process that runs its schedules: one line of words between spaces.
 enum Message {
     /// Try these schedules.
-    case explore(Range<Int>, length: Int)
+    case explore(Range<Int>, length: RunLength)
     /// Run this one.
     case replay(ScheduleToken, isDrawn: Bool)
     /// All have passed.
-    case passed(length: Int)
+    case passed(length: RunLength)
     /// A run: the first one that failed, with the number of its schedule, or the requested one.
-    case run(Run, number: Int, length: Int)
+    case run(Run, number: Int, length: RunLength)
 
     init?(_ line: some StringProtocol) {
         let words = line.split(separator: " ").map { Substring($0) }
         func number(_ index: Int) -> Int? { words.indices.contains(index) ? Int(words[index]) : nil }
+        func runLength(_ index: Int) -> RunLength? {
+            words.indices.contains(index) ? Self.text(words[index]).flatMap(RunLength.init) : nil
+        }
         switch words.first {
         case "explore":
-            guard let start = number(1), let end = number(2), let length = number(3), start <= end else { return nil }
+            guard let start = number(1), let end = number(2), start <= end, let length = runLength(3) else {
+                return nil
+            }
             self = .explore(start..<end, length: length)
         case "replay":
             guard words.count == 3, let token = Self.text(words[2]).flatMap(ScheduleToken.init) else { return nil }
             self = .replay(token, isDrawn: words[1] == "drawn")
         case "passed":
-            guard let length = number(1) else { return nil }
+            guard let length = runLength(1) else { return nil }
             self = .passed(length: length)
         case "run":
-            guard words.count == 9, let schedule = number(1), let length = number(2), let points = number(3),
+            guard words.count == 9, let schedule = number(1), let length = runLength(2), let own = runLength(3),
                 let digest = UInt64(words[4]), let token = Self.text(words[5]).flatMap(ScheduleToken.init),
                 let picture = Self.text(words[8]), let sentence = Self.text(words[7])
             else { return nil }
             let fault = Fault.Kind(rawValue: String(words[6])).map { Fault($0, sentence) }
             self = .run(
-                Run(token: token, fault: fault, pointCount: points, digest: digest, picture: picture),
+                Run(token: token, fault: fault, length: own, digest: digest, picture: picture),
                 number: schedule, length: length)
         default: return nil
         }
@@ -37,12 +42,13 @@ enum Message {
 
     var line: String {
         switch self {
-        case .explore(let numbers, let length): "explore \(numbers.lowerBound) \(numbers.upperBound) \(length)"
+        case .explore(let numbers, let length):
+            "explore \(numbers.lowerBound) \(numbers.upperBound) \(Self.word("\(length)"))"
         case .replay(let token, let isDrawn): "replay \(isDrawn ? "drawn" : "plain") \(Self.word("\(token)"))"
-        case .passed(let length): "passed \(length)"
+        case .passed(let length): "passed \(Self.word("\(length)"))"
         case .run(let run, let number, let length):
-            "run \(number) \(length) \(run.pointCount) \(run.digest) \(Self.word("\(run.token)")) "
-                + "\(run.fault?.kind.rawValue ?? "-") \(Self.word(run.fault?.description ?? "")) "
+            "run \(number) \(Self.word("\(length)")) \(Self.word("\(run.length)")) \(run.digest) "
+                + "\(Self.word("\(run.token)")) \(run.fault?.kind.rawValue ?? "-") \(Self.word(run.fault?.description ?? "")) "
                 + Self.word(run.picture)
         }
     }

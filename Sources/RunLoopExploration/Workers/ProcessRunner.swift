@@ -17,14 +17,14 @@ struct ProcessRunner: ~Copyable, Runner {
     }
 
     mutating func explore(
-        _ numbers: Range<Int>, length: inout Int, marks: inout Simulation.Marks
+        _ numbers: Range<Int>, length: inout RunLength, marks: inout Simulation.Marks
     ) -> (number: Int, run: Run)? {
         switch ask(.explore(numbers, length: length), &marks) {
         case .passed(let known):
             length = known
             return nil
         case .run(let run, let number, let known):
-            length = max(length, known)
+            length.grow(to: known)
             return (number, run)
         case .explore, .replay: fatalError("the process of an exploration answers and does not ask")
         }
@@ -49,9 +49,9 @@ struct ProcessRunner: ~Copyable, Runner {
         case .ended(let fault):
             let journal = process.journal
             let run = Run(
-                token: journal.token ?? ScheduleToken(seed: 0), fault: fault, pointCount: 0, digest: 0,
+                token: journal.token ?? ScheduleToken(seed: 0), fault: fault, length: RunLength(), digest: 0,
                 picture: journal.picture + "\nHere the process has ended.")
-            return .run(run, number: journal.number, length: 0)
+            return .run(run, number: journal.number, length: RunLength())
         }
     }
 }

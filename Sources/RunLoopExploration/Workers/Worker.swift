@@ -67,7 +67,7 @@ enum Worker {
             }
             return .run(run, number: number, length: length)
         case .replay(let token, let isDrawn):
-            return .run(runner.replay(token, isDrawn: isDrawn), number: 0, length: 0)
+            return .run(runner.replay(token, isDrawn: isDrawn), number: 0, length: RunLength())
         case .passed, .run: fatalError("an exploration asks and does not answer")
         }
     }

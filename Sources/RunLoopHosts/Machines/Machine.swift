@@ -11,6 +11,9 @@ final class Machine {
 
     /// The programs that its files run, by path.
     var programs: [String: SimulatedProcess.Program] = [:]
+    /// The ways in which calls of its processes may fail in an explored simulation, and how many more may.
+    var faults: CallFaults = []
+    var faultsLeft = 0
     /// The largest number of processes.
     var mostProcesses = Int.max
     /// The running processes, and the ended ones that no parent has reaped; by number.

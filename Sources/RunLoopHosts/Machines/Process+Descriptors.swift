@@ -14,15 +14,18 @@ extension Process {
     func prepare(_ descriptor: Int32) { target(of: descriptor)?.prepare() }
 
     func read(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer) -> Int {
-        target(of: descriptor)?.read(into: room) ?? -1
+        guard let target = target(of: descriptor) else { return -1 }
+        return exchange("receive from", target) { target.read(into: room) }
     }
 
     func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
-        target(of: descriptor)?.write(bytes) ?? -1
+        guard let target = target(of: descriptor) else { return -1 }
+        return exchange("send to", target) { target.write(bytes) }
     }
 
     func send(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
-        target(of: descriptor)?.send(bytes) ?? -1
+        guard let target = target(of: descriptor) else { return -1 }
+        return exchange("send to", target) { target.send(bytes) }
     }
 
     func close(_ descriptor: Int32) {

@@ -10,13 +10,10 @@ extension Process {
     private var disk: SimulatedDisk { machine.disk }
     private func file(_ descriptor: Int32) -> OpenFile? { descriptors[descriptor] as? OpenFile ?? failure(EBADF) }
 
-    /// The answer of a system call: -1, with the reason in `errno`, if the disk refuses.
-    private func answer<Number: SignedInteger>(_ body: () throws(Refusal) -> Number) -> Number {
-        do { return try body() } catch { return failure(error.reason) }
-    }
-
-    private func perform(_ body: () throws(Refusal) -> Void) -> Int32 {
-        answer { () throws(Refusal) in
+    private func perform(
+        _ call: @autoclosure () -> String, _ faults: CallFaults = [], _ body: () throws(Refusal) -> Void
+    ) -> Int32 {
+        answer(call(), faults) { () throws(Refusal) in
             try body()
             return 0
         }
@@ -25,7 +22,8 @@ extension Process {
     func open(_ path: String, flags: Int32) -> Int32 {
         // As on Linux, nothing is made without a descriptor.
         guard descriptors.hasRoom else { return -1 }
-        return answer { () throws(Refusal) in
+        let creates = flags & O_CREAT != 0
+        return answer("open \(absolute(path))", creates ? [.fullDisk, .ioErrors] : .ioErrors) { () throws(Refusal) in
             let node = try disk.open(absolute(path), flags: flags, as: user)
             return descriptors.add(OpenFile(node, on: disk, access: flags & O_ACCMODE))
         }
@@ -42,7 +40,7 @@ extension Process {
         guard let file = file(descriptor) else { return -1 }
         guard offset >= 0 else { return failure(EINVAL) }
         guard file.isReadable else { return failure(EBADF) }
-        return answer { () throws(Refusal) in
+        return answer("read \(file.node.path)", [.interruptions, .ioErrors]) { () throws(Refusal) in
             let rest = try disk.read(file.node).dropFirst(offset).prefix(room.count)
             room.copyBytes(from: rest)
             return rest.count
@@ -51,18 +49,23 @@ extension Process {
 
     func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int) -> Int {
         guard let file = file(descriptor)?.writable else { return -1 }
-        return answer { () throws(Refusal) in try disk.write(bytes, to: file, at: offset) }
+        let bytes = UnsafeRawBufferPointer(rebasing: bytes.prefix(shortened(bytes.count, "write \(file.path)")))
+        return answer("write \(file.path)", [.interruptions, .fullDisk, .ioErrors]) { () throws(Refusal) in
+            try disk.write(bytes, to: file, at: offset)
+        }
     }
 
     func truncate(_ descriptor: Int32, to length: Int) -> Int32 {
         guard let file = file(descriptor) else { return -1 }
         guard let node = file.writable else { return failure(EINVAL) }
-        return perform { () throws(Refusal) in try disk.truncate(node, to: length) }
+        return perform("truncate \(node.path)", .ioErrors) { () throws(Refusal) in
+            try disk.truncate(node, to: length)
+        }
     }
 
     func sync(_ descriptor: Int32) -> Int32 {
         guard let file = file(descriptor) else { return -1 }
-        return perform { () throws(Refusal) in try disk.sync(file.node) }
+        return perform("sync \(file.node.path)", .ioErrors) { () throws(Refusal) in try disk.sync(file.node) }
     }
 
     func map(_ descriptor: Int32) -> UnsafeRawBufferPointer? {
@@ -70,7 +73,9 @@ extension Process {
         guard file.node is FileNode else { return failure(EINVAL) }
         guard file.isReadable else { return failure(EACCES) }
         do throws(Refusal) {
-            let content = try disk.read(file.node)
+            let content = try reach("read \(file.node.path)", .ioErrors) { () throws(Refusal) in
+                try disk.read(file.node)
+            }
             let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: content.count, alignment: 1)
             copy.copyBytes(from: content)
             return UnsafeRawBufferPointer(copy)
@@ -84,7 +89,7 @@ extension Process {
     func exists(_ path: String) -> Bool { machine.sockets.files[path] != nil || disk.exists(absolute(path), as: user) }
 
     func rename(_ path: String, to newPath: String) -> Int32 {
-        perform { () throws(Refusal) in
+        perform("rename \(absolute(path)) to \(absolute(newPath))", [.fullDisk, .ioErrors]) { () throws(Refusal) in
             // The sockets of a machine lie beside its disk.
             if !sockets(below: path).isEmpty { throw Refusal(EBUSY) }
             try disk.rename(absolute(path), to: absolute(newPath), as: user)
@@ -92,7 +97,7 @@ extension Process {
     }
 
     func removeFile(at path: String) -> Int32 {
-        perform { () throws(Refusal) in
+        perform("remove \(absolute(path))", .ioErrors) { () throws(Refusal) in
             guard machine.sockets.files[path] != nil, !path.hasPrefix("@") else {
                 return try disk.remove(absolute(path), as: user)
             }
@@ -104,14 +109,14 @@ extension Process {
     }
 
     func createDirectory(_ path: String) -> Int32 {
-        perform { () throws(Refusal) in
+        perform("create \(absolute(path))", [.fullDisk, .ioErrors]) { () throws(Refusal) in
             if machine.sockets.files[path] != nil { throw Refusal(EEXIST) }
             try disk.createDirectory(absolute(path), as: user)
         }
     }
 
     func removeDirectory(_ path: String) -> Int32 {
-        perform { () throws(Refusal) in
+        perform("remove \(absolute(path))", .ioErrors) { () throws(Refusal) in
             if !sockets(below: path).isEmpty { throw Refusal(ENOTEMPTY) }
             try disk.removeDirectory(absolute(path), as: user)
         }
@@ -119,8 +124,10 @@ extension Process {
 
     func contentsOfDirectory(_ path: String) -> [String]? {
         do throws(Refusal) {
-            let sockets = sockets(below: path).filter { !$0.contains("/") }
-            return try disk.contentsOfDirectory(absolute(path), as: user) + sockets.map(String.init)
+            return try reach("list \(absolute(path))", .ioErrors) { () throws(Refusal) in
+                let sockets = sockets(below: path).filter { !$0.contains("/") }
+                return try disk.contentsOfDirectory(absolute(path), as: user) + sockets.map(String.init)
+            }
         } catch { return failure(error.reason) }
     }
 
@@ -134,18 +141,22 @@ extension Process {
     }
 
     func syncDirectory(_ path: String) -> Int32 {
-        perform { () throws(Refusal) in try disk.syncDirectory(absolute(path), as: user) }
+        perform("sync \(absolute(path))", .ioErrors) { () throws(Refusal) in
+            try disk.syncDirectory(absolute(path), as: user)
+        }
     }
 
     func setPermissions(_ permissions: UInt32, of descriptor: Int32) -> Int32 {
         guard let target = descriptors[descriptor] else { return -1 }
         guard let file = target as? OpenFile else { return target is any SocketCalls ? 0 : failure(EINVAL) }
-        return perform { () throws(Refusal) in try disk.setPermissions(permissions, of: file.node, as: user) }
+        return perform("set permissions of \(file.node.path)") { () throws(Refusal) in
+            try disk.setPermissions(permissions, of: file.node, as: user)
+        }
     }
 
     func setPermissions(_ permissions: UInt32, at path: String) -> Int32 {
         if machine.sockets.files[path] != nil { return 0 }
-        return perform { () throws(Refusal) in
+        return perform("set permissions of \(absolute(path))") { () throws(Refusal) in
             try disk.setPermissions(permissions, of: disk.node(at: absolute(path), as: user), as: user)
         }
     }

@@ -45,9 +45,11 @@ extension Process {
             return listener is SystemDescription
                 ? RealSystem.shared.accept(descriptor, peer: &peer) : failure(EOPNOTSUPP)
         }
-        guard descriptors.hasRoom, let connection = listener.accept() else { return -1 }
-        peer = connection.peerAddress
-        return descriptors.add(connection)
+        return answer("accept", .interruptions) {
+            guard descriptors.hasRoom, let connection = listener.accept() else { return -1 }
+            peer = connection.peerAddress
+            return descriptors.add(connection)
+        }
     }
 
     func connect(_ descriptor: Int32, to address: Endpoint) -> Int32 {
@@ -55,7 +57,7 @@ extension Process {
         if let path = filePath(of: address), machine.disk.reason(againstUseOf: path, as: user) == EACCES {
             return failure(EACCES)
         }
-        return socket.connect(to: address)
+        return answer("connect") { socket.connect(to: address) }
     }
 
     func localAddress(of descriptor: Int32) -> Endpoint { socket(of: descriptor)?.localAddress ?? Endpoint() }
@@ -90,11 +92,13 @@ extension Process {
     }
 
     func receive(_ descriptor: Int32, into slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int {
-        datagrams(of: descriptor)?.receive(into: slots) ?? -1
+        guard let socket = datagrams(of: descriptor) else { return -1 }
+        return exchange("receive from", target(of: descriptor)!) { socket.receive(into: slots) }
     }
 
     func send(_ descriptor: Int32, _ slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int {
-        datagrams(of: descriptor)?.send(slots) ?? -1
+        guard let socket = datagrams(of: descriptor) else { return -1 }
+        return exchange("send to", target(of: descriptor)!) { socket.send(slots) }
     }
 
     func takeQueuedError(_ descriptor: Int32) -> QueuedError? { datagrams(of: descriptor)?.takeQueuedError() }

@@ -37,6 +37,8 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     /// `nil` if its parent has ended, or does not ask how it ends.
     private weak var parent: Process?
     private(set) var children: [Process] = []
+    /// The name of its threads.
+    private(set) var name: String
     private var world: SimulatedWorld?
     private var thread: LoopThread?
     /// The process as its program sees it.
@@ -55,6 +57,7 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     ) {
         processIdentifier = identifier ?? machine.newProcessIdentifier()
         (self.machine, self.parent, self.command) = (machine, parent, command)
+        name = machine.name
         (self.group, self.workingDirectory) = (group ?? processIdentifier, workingDirectory)
         self.user = user
         (variables, hasStandardStreams) = (environment, !streams.isEmpty)
@@ -76,6 +79,7 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     ///   - name: the name of its threads.
     ///   - life: the number of earlier processes with that name.
     func start(named name: String, life: Int, program: @escaping @Sendable (RunLoop) -> Void) {
+        self.name = name
         let network = machine.network
         let world = network.simulation.makeWorld(
             named: name, on: machine.name, life: life, clock: machine.clock, descriptors: self,

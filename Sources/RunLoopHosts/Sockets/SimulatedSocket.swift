@@ -159,6 +159,12 @@ final class SimulatedSocket: OpenDescription, SocketCalls, BoundSocket {
         tell()
     }
 
+    /// Fails the connection at both ends, because something between them has lost it.
+    func resetBothEnds() {
+        outgoing?.receiver?.reset(ECONNRESET)
+        reset(ECONNRESET)
+    }
+
     /// Closes it as the system does: written bytes still go out, unless the socket has unread input. Then the peer
     /// learns of it by a reset.
     override func close() {

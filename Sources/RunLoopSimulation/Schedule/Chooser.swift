@@ -11,16 +11,19 @@ package struct ChoicePoint {
         case task, thread, event
         /// Which of several possibilities happens; the first one is the usual one.
         case possibility
+        /// Whether something unusual of a kind happens, and which; the first possibility is that nothing does. `place` is
+        /// the number of earlier places of the run where the kind could have happened; `most` is how often it still may.
+        case fault(of: String, place: Int, most: Int)
         /// The value of a random quantity, for which the seed gives `drawn`.
         case quantity(drawn: Int, range: ClosedRange<Int>)
     }
 
     package let kind: Kind
-    /// The number of earlier points of the run. Random quantities are not counted: the network's are many, and would hide
-    /// the other points.
+    /// The number of earlier points of the run. Random quantities and faults are not counted: they are many, and would
+    /// hide the other points.
     package let number: Int
-    /// The tasks, threads or events among which the choice is, by number. Of a possibility, its own number, once for each
-    /// possibility; of a quantity, its own number.
+    /// The tasks, threads or events among which the choice is, by number. Of a possibility or a fault, its own
+    /// number, once for each possibility; of a quantity, its own number.
     package let lanes: [Int]
     /// The usual choice.
     package let usual: Int

@@ -19,6 +19,8 @@ package final class Schedule: @unchecked Sendable {
     private var laneOfTurn: [Turn: Int] = [:]
     private var laneOfHandler: [Handler: Int] = [:]
     private var laneOfPossibility: [Possibility: Int] = [:]
+    /// The number of places so far where each kind of fault could have happened.
+    private var faultPlaces: [String: Int] = [:]
     /// The task whose job runs on a thread, or ran last.
     private var tasks: [Int: (lane: Int, isRunning: Bool)] = [:]
     /// The lane of the step or handler that has ended last on a thread.
@@ -111,14 +113,17 @@ package final class Schedule: @unchecked Sendable {
     ///   - options: the lanes that may continue.
     ///   - usual: the lane that usually continues.
     ///   - places: the lanes that count the steps and name the places, one for each option.
-    private func decide(_ kind: ChoicePoint.Kind, _ options: [Int], usual: Int, places: [Int]) -> Int {
+    ///   - isWithinHandler: whether the usual lane is that of a thread within a handler.
+    private func decide(
+        _ kind: ChoicePoint.Kind, _ options: [Int], usual: Int, places: [Int], isWithinHandler: Bool = false
+    ) -> Int {
         let first = lanes[options[usual]]
         let choice = options.count > 1 ? choose(kind, options, usual: usual, place: places[usual]) : usual
         let chosen = options[choice]
         lanes[places[choice]].steps += 1
         if kind == .task { lastStep = (lanes[chosen].name, "step \(lanes[chosen].steps)") }
         if kind != .possibility {
-            if choice != usual { holdBack(options[usual]) }
+            if choice != usual { holdBack(options[usual], isWithinHandler: isWithinHandler) }
             let name = first.thread == nil ? first.name : String(first.name.dropFirst())
             lastDeparture = choice == usual ? nil : name
         }
@@ -136,9 +141,11 @@ package final class Schedule: @unchecked Sendable {
                 machine: { [unowned self] in lanes[$0].machine }))
     }
 
-    /// Holds back a lane; for a thread on which tasks wait, it holds back these tasks, and not later ones.
-    private func holdBack(_ lane: Int) {
-        let tasks = lanes[lane].thread.flatMap { waiting[$0] }?.map(\.lane) ?? []
+    /// Holds back a lane; for a thread on which tasks wait, it holds back these tasks, and not later ones, unless the
+    /// thread is within a handler.
+    private func holdBack(_ lane: Int, isWithinHandler: Bool) {
+        let thread = isWithinHandler ? nil : lanes[lane].thread
+        let tasks = thread.flatMap { waiting[$0] }?.map(\.lane) ?? []
         for lane in tasks.isEmpty ? [lane] : tasks { lanes[lane].delay = pointCount + Self.longestDelay }
     }
 
@@ -183,6 +190,23 @@ package final class Schedule: @unchecked Sendable {
         let places = options.indices.map { lane(ofTurn: ready[$0], of: options[$0]) }
         for (option, thread) in zip(options, ready) { lanes[option].machine = thread.machine }
         return decide(.thread, options, usual: self.usual(of: options, first: usual), places: places)
+    }
+
+    /// Chooses whether a thread that is within a handler goes on, which is usual, or one of others goes first.
+    ///
+    /// - Parameters:
+    ///   - others: the others; at least one.
+    ///   - thread: the number and the name of the thread.
+    ///   - place: the name of the place within the handler.
+    /// - Returns: the index of the other thread, if one goes first.
+    func goesFirst(_ others: [ReadyThread], before thread: (number: Int, name: String), _ place: String) -> Int? {
+        let lanes = others.map { lane(ofThread: $0.number, $0.name) }
+        let places = others.indices.map { lane(ofTurn: others[$0], of: lanes[$0]) }
+        for (lane, other) in zip(lanes, others) { self.lanes[lane].machine = other.machine }
+        let choice = decide(
+            .thread, [lane(ofThread: thread.number, thread.name)] + lanes, usual: 0,
+            places: [lane(ofPossibility: Possibility(asker: nil, what: place))] + places, isWithinHandler: true)
+        return choice == 0 ? nil : choice - 1
     }
 
     /// A thread that may continue.
@@ -346,25 +370,34 @@ package final class Schedule: @unchecked Sendable {
     ///
     /// - Parameter asker: the thread that asks; `nil` for the world around the threads.
     func choose(_ what: String, of count: Int, on asker: (number: Int, name: String)?) -> Int {
-        choose(
-            what, of: count,
-            by: asker.flatMap { thread in
-                running(on: thread.number) ?? (thread.number == 0 ? nil : lane(ofThread: thread.number, thread.name))
-            })
+        let possibility = Possibility(asker: lane(ofAsker: asker), what: what)
+        let lanes = Array(repeating: lane(ofPossibility: possibility), count: count)
+        return decide(.possibility, lanes, usual: 0, places: lanes)
     }
 
-    private func choose(_ what: String, of count: Int, by asker: Int?) -> Int {
-        let lanes = Array(repeating: lane(ofPossibility: Possibility(asker: asker, what: what)), count: count)
-        return decide(.possibility, lanes, usual: 0, places: lanes)
+    private func lane(ofAsker asker: (number: Int, name: String)?) -> Int? {
+        guard let asker else { return nil }
+        return running(on: asker.number) ?? (asker.number == 0 ? nil : lane(ofThread: asker.number, asker.name))
+    }
+
+    /// Whether something unusual happens.
+    ///
+    /// - Parameter asker: the thread that asks; `nil` for the world around the threads.
+    func mayHappen(_ what: String, on asker: (number: Int, name: String)?) -> Bool {
+        fault(Possibility(asker: lane(ofAsker: asker), what: what), of: what, atMost: .max, among: 2) == 1
     }
 
     /// Whether something unusual happens after a call or a step of a task.
     ///
     /// - Parameters:
+    ///   - most: how often it may still happen.
     ///   - call: the call that has ended last; `nil` if there was none.
     ///   - thread: its thread.
-    func mayHappen(_ what: String, after call: LoopSchedule.Call?, on thread: (number: Int, name: String)) -> Bool {
-        choose(what, of: 2, by: lane(after: call, on: thread)) == 1
+    func mayHappen(
+        _ what: String, atMost most: Int, after call: LoopSchedule.Call?, on thread: (number: Int, name: String)
+    ) -> Bool {
+        let possibility = Possibility(asker: lane(after: call, on: thread), what: what)
+        return fault(possibility, of: what, atMost: most, among: 2) == 1
     }
 
     /// The lane of the step or handler that has just ended on a thread, or of the thread.
@@ -372,6 +405,33 @@ package final class Schedule: @unchecked Sendable {
         if let running = running(on: thread.number) { return running }
         let lane = lane(ofThread: thread.number, thread.name)
         return call.map { self.lane(of: $0, on: lane) } ?? lane
+    }
+
+    /// Whether something unusual happens at a place within a handler, and which of several possibilities.
+    ///
+    /// - Parameters:
+    ///   - what: the event, with its place.
+    ///   - kind: the event.
+    ///   - most: how often the kind may still happen.
+    ///   - count: the number of possibilities; the first is that nothing happens.
+    /// - Returns: the number of the possibility.
+    func fault(_ what: String, of kind: String, atMost most: Int, among count: Int = 2) -> Int {
+        fault(Possibility(asker: nil, what: what), of: kind, atMost: most, among: count)
+    }
+
+    private func fault(_ possibility: Possibility, of kind: String, atMost most: Int, among count: Int) -> Int {
+        let lane = lane(ofPossibility: possibility)
+        let place = faultPlaces[kind, default: 0]
+        defer {
+            lanes[lane].steps += 1
+            faultPlaces[kind] = place + 1
+        }
+        return chooser.choose(
+            at: ChoicePoint(
+                kind: .fault(of: kind, place: place, most: most), number: pointCount,
+                lanes: Array(repeating: lane, count: count), usual: 0, placeLane: lane, step: lanes[lane].steps,
+                yields: Array(repeating: nil, count: count), name: { [unowned self] in lanes[$0].name },
+                machine: { _ in nil }))
     }
 
     private func lane(of call: LoopSchedule.Call, on thread: Int) -> Int {

@@ -77,18 +77,33 @@ extension Timeline {
 
     /// Starts the chosen occasions, at the end of the calling thread's handler or step.
     fileprivate func occasionsCome(after call: LoopSchedule.Call?, on thread: Thread) {
-        guard let schedule else { return }
+        startOccasions { schedule, occasion in
+            schedule.mayHappen(
+                occasion.what, atMost: occasion.left, after: call, on: (thread.number, thread.name))
+                ? occasion.what : nil
+        }
+    }
+
+    /// Starts the chosen occasions, in the order in which they were registered.
+    ///
+    /// - Parameter choose: the words for an occasion, if it is to happen.
+    /// - Returns: whether any was chosen.
+    @discardableResult
+    func startOccasions(_ choose: (Schedule, Occasion) -> String?) -> Bool {
+        guard let schedule else { return false }
+        var isAnyChosen = false
         for index in occasions.withLock({ $0.indices }) {
             let occasion = occasions.withLock { $0[index] }
-            guard occasion.left > 0, schedule.mayHappen(occasion.what, after: call, on: (thread.number, thread.name))
-            else { continue }
+            guard occasion.left > 0, let words = choose(schedule, occasion) else { continue }
+            isAnyChosen = true
             occasions.withLock { $0[index].left -= 1 }
             // In the world's turn, because an occasion may end the thread that chose it.
             let test = state.withLock { _ in main.lane }
             _ = self.schedule(at: now, "what may happen", on: test) { [unowned self] in
-                note(occasion.what, of: test)
+                note(words, of: test)
                 occasion.action()
             }
         }
+        return isAnyChosen
     }
 }

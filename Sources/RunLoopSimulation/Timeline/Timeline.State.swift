@@ -72,6 +72,8 @@ extension Timeline {
         let isExplored: Bool
         /// The running thread, while it asks whether it may continue.
         var givesWay: Thread?
+        /// The threads that rest at a place within a handler. Others of their machines wait until they have gone on.
+        var withinHandlers: [Thread] = []
         /// The holds on the time, in the order in which they were taken.
         var holds: [HeldTime] = []
         /// The number of holds ever taken.
@@ -116,8 +118,9 @@ extension Timeline {
 
         /// Chooses the next turn, and moves the time there.
         mutating func chooseNext() -> Next {
-            let usual = chooseUsual()
-            return isExplored ? chooseOther(than: usual) : usual
+            guard isExplored else { return chooseUsual() }
+            if isEnding, let thread = withinHandlers.first { return begin(thread, .woke) }
+            return chooseOther(than: chooseUsual())
         }
 
         /// Lets any thread that has something to do now go first, in an explored simulation; the thread that usually
@@ -125,29 +128,58 @@ extension Timeline {
         @inline(never)
         private mutating func chooseOther(than usual: Next) -> Next {
             guard case .thread(let first) = usual, first.outcome == .woke, !isEnding, let schedule else { return usual }
-            let ready = livingThreads.filter { thread in
-                switch thread.rest {
-                case .none: true
-                case .until(let deadline, let wakeable):
-                    deadline <= clock.now || wakeable && thread.isRoused
-                case .calm, .join, .latch, .signal, .ended: false
-                }
-            }
-            // A thread that gives way would have continued.
+            let ready = livingThreads.filter { isReady($0) && !isHeldUp($0) }
+            // A thread that gives way would have continued, and one within a handler goes on before others of its machine.
             let place =
                 givesWay.take().flatMap { thread in ready.firstIndex { $0 === thread } }
-                ?? ready.firstIndex { $0 === first }!
-            let turns = ready.map { thread in
-                let reason: Schedule.ReadyThread.Reason =
-                    switch thread.rest {
-                    case .until(_, wakeable: false): .end
-                    case .until where !thread.isRoused: .date
-                    default: .wake
-                    }
-                return Schedule.ReadyThread(
-                    number: thread.number, name: thread.name, machine: thread.process.machine, reason: reason)
+                ?? ready.firstIndex { $0 === first }
+                ?? ready.firstIndex { $0.process.machine == first.process.machine }!
+            let chosen = ready[schedule.nextThread(of: ready.map { turn(of: $0) }, usual: place)]
+            if case .until(_, wakeable: true) = chosen.rest { chosen.isWoken = false }
+            noteDeparture("goes on", in: chosen.lane, chosen.nameInLane)
+            return begin(chosen, .woke)
+        }
+
+        /// Whether a thread has something to do now.
+        private mutating func isReady(_ thread: Thread) -> Bool {
+            switch thread.rest {
+            case .none: true
+            case .until(let deadline, let wakeable): deadline <= clock.now || wakeable && thread.isRoused
+            case .calm, .join, .latch, .signal, .ended: false
             }
-            let chosen = ready[schedule.nextThread(of: turns, usual: place)]
+        }
+
+        /// Whether another thread of its machine is within a handler.
+        private mutating func isHeldUp(_ thread: Thread) -> Bool {
+            !withinHandlers.isEmpty && !withinHandlers.contains { $0 === thread }
+                && withinHandlers.contains { $0.process.machine == thread.process.machine }
+        }
+
+        private mutating func turn(of thread: Thread) -> Schedule.ReadyThread {
+            let reason: Schedule.ReadyThread.Reason =
+                switch thread.rest {
+                case .until(_, wakeable: false): .end
+                case .until where !thread.isRoused: .date
+                default: .wake
+                }
+            return Schedule.ReadyThread(
+                number: thread.number, name: thread.name, machine: thread.process.machine, reason: reason)
+        }
+
+        /// Lets a thread of another machine go first, in the middle of a handler, if one has something to do and that is
+        /// chosen.
+        ///
+        /// - Parameter place: the name of the place within the handler.
+        mutating func chooseOther(within thread: Thread, at place: String) -> Next? {
+            guard !isEnding, let schedule else { return nil }
+            let others = livingThreads.filter {
+                $0.process.machine != thread.process.machine && isReady($0) && !isHeldUp($0)
+            }
+            guard !others.isEmpty,
+                let choice = schedule.goesFirst(
+                    others.map { turn(of: $0) }, before: (thread.number, thread.name), place)
+            else { return nil }
+            let chosen = others[choice]
             if case .until(_, wakeable: true) = chosen.rest { chosen.isWoken = false }
             noteDeparture("goes on", in: chosen.lane, chosen.nameInLane)
             return begin(chosen, .woke)

@@ -32,8 +32,10 @@ final class Timeline: Sendable {
     nonisolated(unsafe) let answersCalls = UnsafeMutablePointer<UInt32>.allocate(capacity: 2)
     /// The schedule, if the simulation is explored.
     let schedule: Schedule?
-    /// Events that may be chosen to happen between two handlers.
+    /// Events that may be chosen to happen between two handlers, or at a place within one.
     let occasions = Locked<[Occasion]>([])
+    /// Whether anything may happen at places within handlers.
+    let hasPlaces = Atomic(false)
     /// The marks so far.
     let knownMarks = Locked(Simulation.Marks())
     /// The lateness of the latest fire so far, and its item, over the loops whose events are recorded.
@@ -143,6 +145,7 @@ final class Timeline: Sendable {
         state.living.remove(at: index).release()
         AddressWaits.end(of: thread)
         state.holds.removeAll { $0.thread === thread }
+        state.withinHandlers.removeAll { $0 === thread }
         state.horizons.removeAll { $0.thread === thread }
         let others = state.livingThreads
         if !others.contains(where: { $0.lane == thread.lane }) {
@@ -343,12 +346,14 @@ final class Timeline: Sendable {
 
     /// - Returns: the reason why the rest ended, and whether another thread ran meanwhile.
     @discardableResult
-    func rest(_ thread: Thread, _ begin: (inout State) -> Bool) -> (outcome: WaitOutcome, othersRan: Bool) {
+    func rest(
+        _ thread: Thread, choosing next: (inout State) -> Next = { $0.chooseNext() }, _ begin: (inout State) -> Bool
+    ) -> (outcome: WaitOutcome, othersRan: Bool) {
         let first = change { state -> Next? in
             guard begin(&state) else { return nil }
             thread.lastRest = state.clock.now
             thread.park()
-            return state.chooseNext()
+            return next(&state)
         }
         guard let first else { return (.woke, false) }
         let next = act(first)

@@ -16,6 +16,7 @@ final class ExploredClient {
     private let store: ExploredStore
     private let loop: RunLoop
     private let connection: Connection
+    private var unread: [UInt8] = []
     private var pending: [(request: Request, key: String, sent: RunLoop.Instant)] = []
 
     /// Connects.
@@ -49,12 +50,22 @@ final class ExploredClient {
     }
 
     nonisolated(nonsending) func takeReplies() async throws {
-        let lines = connection.lines().makeAsyncIterator()
         while !pending.isEmpty {
-            var line = try await lines.next()
-            if line?.first == "$", line != "$-1" { line = try await lines.next() }
-            guard let line else { throw Lost() }
+            var line = try await nextLine()
+            if line.first == "$", line != "$-1" { line = try await nextLine() }
             take(line, pending.removeFirst())
+        }
+    }
+
+    /// Not of `lines()`, which also gives the part of a line that a killed store has sent.
+    private nonisolated(nonsending) func nextLine() async throws -> String {
+        while true {
+            if let end = unread.firstIndex(of: UInt8(ascii: "\n")) {
+                defer { unread.removeFirst(end + 1) }
+                return String(decoding: unread[..<end].dropLast(), as: UTF8.self)
+            }
+            guard let bytes = try await connection.read() else { throw Lost() }
+            unread += bytes
         }
     }
 

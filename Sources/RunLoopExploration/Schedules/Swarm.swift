@@ -1,0 +1,63 @@
+internal import RunLoopSimulation
+
+/// Decides for each schedule which kinds of faults it has, and when, and leaves all other choices to a strategy.
+///
+/// Not all kinds at once, as in swarm testing (Groce and others) and in FoundationDB's simulation: a kind that happens
+/// often hides bugs that need another one. The moments are drawn over the known length of a run, so a fault at the
+/// thousandth place is as likely as at the tenth.
+struct Swarm: Chooser {
+    private var strategy: any Chooser
+    private var numbers: SeededNumbers
+    /// The places at which each kind happens.
+    private var moments: [String: [Int]] = [:]
+
+    /// - Parameters:
+    ///   - strategy: makes the other choices.
+    ///   - number: the number of the schedule.
+    ///   - seed: the seed of the exploration.
+    ///   - length: the known length of a run; kinds that are not known yet do not happen.
+    init(_ strategy: any Chooser, for number: Int, seed: UInt64, length: RunLength) {
+        var numbers = SeededNumbers(seed: seed, for: "faults of schedule \(number)")
+        var kinds = length.faults.keys.sorted()
+        kinds.shuffle(using: &numbers)
+        let counts = [0, 1, 1, 1, 2, 3, (kinds.count + 1) / 2, kinds.count]
+        for kind in kinds.prefix(counts.randomElement(using: &numbers)!) {
+            var start = SeededNumbers(seed: seed, for: "moments of \(kind)")
+            let turn = start.next() &+ UInt64(number) &* Self.goldenSection
+            moments[kind] = Self.moments(among: length.faults[kind]!, turn, &numbers)
+        }
+        self.strategy = strategy
+        self.numbers = numbers
+    }
+
+    /// The largest distance of a fault that follows another one, for example while the program recovers.
+    private static let near = 32
+
+    /// Each multiple of the golden section, of 2 to the 64th, lies in the largest gap between the earlier ones. So the
+    /// moments of all schedules cover a run evenly, and so do those of every second or every eighth one.
+    private static let goldenSection: UInt64 = 0x9e37_79b9_7f4a_7c15
+
+    /// Draws how often a kind happens, and where: usually once.
+    ///
+    /// - Parameters:
+    ///   - length: the number of places.
+    ///   - turn: where the first moment lies, as a part of 2 to the 64th.
+    private static func moments(among length: Int, _ turn: UInt64, _ numbers: inout SeededNumbers) -> [Int] {
+        let many = 1 << Int.random(in: 0...min(6, length.bitWidth - length.leadingZeroBitCount), using: &numbers)
+        let count = [1, 1, 2, many].randomElement(using: &numbers)!
+        let first = Int(turn.multipliedFullWidth(by: UInt64(length)).high)
+        if count == 2, Bool.random(using: &numbers) {
+            return [first, first + Int.random(in: 1...near, using: &numbers)]
+        }
+        return [first] + (1..<count).map { _ in Int.random(in: 0..<length, using: &numbers) }
+    }
+
+    mutating func choose(at point: ChoicePoint) -> Int {
+        guard case .fault(let kind, let place, let most) = point.kind else { return strategy.choose(at: point) }
+        guard let drawn = moments[kind] else { return 0 }
+        // Otherwise only the first ones of many would happen.
+        if place == 0, drawn.count > most { moments[kind] = Array(drawn.prefix(most)) }
+        guard moments[kind]!.contains(place) else { return 0 }
+        return Int.random(in: 1..<point.lanes.count, using: &numbers)
+    }
+}
