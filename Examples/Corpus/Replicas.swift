@@ -86,7 +86,7 @@ extension Program {
         loop.task(name: "reader") {
             var seen = 0
             for number in 0..<12 {
-                try await loop.clock.sleep(for: .milliseconds(26))
+                if number.isMultiple(of: 2) { try await loop.clock.sleep(for: .milliseconds(52)) }
                 let read = try await history.record(.read, by: "reader") {
                     while true {
                         let value = Int(try await ask("read", at: addresses[number % 2], on: loop))!
