@@ -11,10 +11,10 @@ public struct SessionGuarantees: OptionSet, Sendable, Hashable {
         self.rawValue = rawValue
     }
 
-    /// A read comes after the client's earlier changes: a client finds what it has written, or something newer.
+    /// A read comes after the client's earlier changes: a client finds its own last change, or something newer.
     public static let readYourWrites = Self(rawValue: 1 << 0)
 
-    /// A read comes after the client's earlier reads: a client finds nothing older than what it has found.
+    /// A read comes after the client's earlier reads: a client finds nothing older than before.
     public static let monotonicReads = Self(rawValue: 1 << 1)
 
     /// A change comes after the client's earlier changes: nobody finds the second one without the first one.

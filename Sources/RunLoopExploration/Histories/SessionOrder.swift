@@ -2,8 +2,8 @@
 /// guarantees say; the times of operations of different clients do not matter.
 ///
 /// A read that the model accepts is taken at once: whatever may follow can follow after it as well. So the search branches
-/// only with changes, also with those that leave the state as it is now, because later they may not. It remembers what was
-/// tried, as Lowe's does.
+/// only with changes, also with those that leave the state as it is now, because later they may not. It remembers the
+/// configurations that it has tried, as Lowe's does.
 struct SessionOrder<Model: SequentialModel> {
     typealias Entry = History<Model>.Entry
 
