@@ -57,7 +57,7 @@ help:
 	@echo "make links   conversations over a real link and over a simulated one, compared; needs root"
 	@echo "make planted-faults  faults in TTLStore and Cron, and the seeds and schedules that find them"
 	@echo "make same-bytes  ten thousand runs of one simulated minute, and of one exploration; RUNS=…"
-	@echo "make explore-corpus  how soon exploration finds planted bugs; forty minutes, or SCHEDULES=…"
+	@echo "make explore-corpus  how soon exploration finds planted bugs; some hours, or SCHEDULES=…"
 	@echo "make tsan    tests under ThreadSanitizer  make asan  tests under AddressSanitizer"
 
 # Installs what a fresh Debian or Ubuntu lacks.
@@ -300,7 +300,7 @@ same-bytes: deps
 	RUNS=$(or $(RUNS),10000) Scripts/same-bytes
 
 # Small programs with planted bugs: how soon exploration finds each, and that it finds nothing in their mended twins, with
-# a hundred thousand schedules of each. It takes forty minutes.
+# a hundred thousand schedules of each. It takes some hours.
 explore-corpus: deps
 	$(RELEASE_EXAMPLES) --product Corpus
 	@bin=$$($(RELEASE_EXAMPLES) --show-bin-path) && $$bin/Corpus measure && \

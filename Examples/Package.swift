@@ -80,7 +80,7 @@ let package = Package(
             name: "Corpus",
             dependencies: [
                 library("RunLoopKit"), library("RunLoopUnix"), library("RunLoopSimulation"), library("RunLoopHosts"),
-                library("RunLoopExploration"),
+                library("RunLoopExploration"), library("RunLoopTesting"),
             ],
             path: "Corpus", swiftSettings: strict),
 

@@ -4,8 +4,9 @@ import RunLoopSimulation
 
 /// Small programs with planted bugs, and their mended twins: `Corpus list`, `Corpus check`, `Corpus run NAME`, `Corpus
 /// explore NAME`, `Corpus replay NAME TOKEN`, `Corpus measure`, which explores all of them, and `Corpus twins`, which
-/// explores all twins. Options are `--seed N`, `--schedules N`, `--mended`, and `--chance`, which leaves every choice
-/// to chance.
+/// explores all twins. `Corpus tokens` looks whether their tokens last. Options are `--seed N`, `--schedules N`, `--for
+/// SECONDS`, the longest time of an exploration, `--part N`, which takes the programs of one part, `--mended`, and
+/// `--chance`, which leaves every choice to chance.
 ///
 /// `Corpus campaign NAME` explores one for `--for SECONDS` or `--schedules N`, keeps its findings `--in DIRECTORY`, and
 /// fails if it has any, or if a mark after `--require` was not met. `Corpus merge DIRECTORY …` adds up the results of
@@ -28,7 +29,7 @@ enum Corpus {
         case ("list", 1, _):
             for program in Program.all { print("\(padded(program.name))\(program.bug)") }
         case ("check", 1, _):
-            for program in Program.all {
+            for program in options.parts.flatMap(\.programs) {
                 print("\(padded(program.name))\(word(program, false)), mended: \(word(program, true))")
             }
         case ("run", 2, let program?):
@@ -48,7 +49,7 @@ enum Corpus {
                 let result = try Campaign.merge(Array(words.dropFirst(2)), into: words[1])
                 return (result, result.hasPassed && result.isComplete)
             }
-        case ("measure", 1, _): measure()
+        case ("measure", 1, _): measure(options)
         case ("twins", 1, _): checkTwins(options)
         case ("tokens", 1, _): checkTokens()
         default: printUsage()
@@ -58,6 +59,7 @@ enum Corpus {
     private struct Options {
         var seed: UInt64 = 0
         var schedules = 10_000_000
+        var parts = Program.parts
         var isMended = false
         var isByChance = false
         var seconds: Int?
@@ -68,12 +70,16 @@ enum Corpus {
             switch name {
             case "--mended": isMended = true
             case "--chance": isByChance = true
-            case "--seed", "--schedules":
+            case "--seed", "--schedules", "--for", "--part":
                 guard let number = values.next().flatMap({ Int($0) }), number >= 0 else { return false }
-                if name == "--seed" { seed = UInt64(number) } else { schedules = number }
-            case "--for":
-                guard let number = values.next().flatMap({ Int($0) }), number >= 0 else { return false }
-                seconds = number
+                switch name {
+                case "--seed": seed = UInt64(number)
+                case "--schedules": schedules = number
+                case "--for": seconds = number
+                default:
+                    guard (1...Program.parts.count).contains(number) else { return false }
+                    parts = [Program.parts[number - 1]]
+                }
             case "--in", "--require":
                 guard let text = values.next() else { return false }
                 if name == "--in" { directory = text } else { required.append(text) }
@@ -84,14 +90,16 @@ enum Corpus {
 
         /// The same options as arguments of another process.
         var arguments: [String] {
-            ["--seed", "\(seed)"] + (isMended ? ["--mended"] : []) + (isByChance ? ["--chance"] : [])
+            ["--seed", "\(seed)"] + (seconds.map { ["--for", "\($0)"] } ?? []) + (isMended ? ["--mended"] : [])
+                + (isByChance ? ["--chance"] : [])
         }
     }
 
-    /// Explores a program for at most a minute.
+    /// Explores a program.
     private static func explore(_ program: Program, _ options: Options) -> Exploration.Result {
         let exploration = Exploration(
-            schedules: options.schedules, for: .seconds(60), seed: options.seed, limits: program.limits,
+            schedules: options.schedules, for: .seconds(options.seconds ?? 60), seed: options.seed,
+            limits: program.limits,
             strategies: options.isByChance ? [.random] : Set(Exploration.Strategies.allCases))
         guard program.traps else { return exploration.run { try program.run($0, options.isMended) } }
         let arguments = [CommandLine.arguments[0], "explore", program.name] + options.arguments
@@ -129,15 +137,13 @@ enum Corpus {
     // MARK: Figures
 
     /// Prints how soon each bug is found, and how short its schedule becomes: the median of five seeds, and the worst.
-    private static func measure() {
-        for (name, half) in [
-            ("written before the strategies", Program.firstHalf), ("written after", Program.secondHalf),
-        ] {
+    private static func measure(_ options: Options) {
+        for (name, part) in options.parts {
             print("| \(name) | schedule | at most | milliseconds | departures | by chance alone |")
             print("|---|---:|---:|---:|---:|---:|")
             var (found, short, byChance) = (0, 0, 0)
-            for program in half {
-                let (all, chance) = (Figures(of: program, isByChance: false), Figures(of: program, isByChance: true))
+            for program in part {
+                let (all, chance) = (Figures(of: program, options), Figures(of: program, options, isByChance: true))
                 if all.last != nil { found += 1 }
                 if let departures = all.departures, departures <= 6 { short += 1 }
                 if chance.middle != nil { byChance += 1 }
@@ -149,7 +155,7 @@ enum Corpus {
                 fflush(nil)
             }
             print(
-                "\n\(found) of \(half.count) found with each seed, \(short) of them with six departures or fewer; ",
+                "\n\(found) of \(part.count) found with each seed, \(short) of them with six departures or fewer; ",
                 terminator: "")
             print("by chance alone \(byChance) with most of the seeds\n")
         }
@@ -165,11 +171,14 @@ enum Corpus {
         /// The largest number of departures left.
         let departures: Int?
 
-        init(of program: Program, isByChance: Bool) {
+        init(of program: Program, _ options: Options, isByChance: Bool = false) {
+            var options = options
+            options.isByChance = isByChance
             var (counts, times, departures): ([Int?], [Int], [Int]) = ([], [], [])
             for seed in UInt64(0)..<5 {
                 let begin = ContinuousClock.now
-                let result = explore(program, Options(seed: seed, isByChance: isByChance))
+                options.seed = seed
+                let result = explore(program, options)
                 times.append(Int(((ContinuousClock.now - begin) / .milliseconds(1)).rounded(.up)))
                 guard case .failed(let finding) = result else {
                     counts.append(nil)
@@ -214,7 +223,7 @@ enum Corpus {
 
     /// Prints the faults found in mended programs; there should be none.
     private static func checkTwins(_ options: Options) {
-        for program in Program.all {
+        for program in options.parts.flatMap(\.programs) {
             let exploration = Exploration(schedules: options.schedules, seed: options.seed, limits: program.limits)
             let begin = ContinuousClock.now
             let result = exploration.run { try program.run($0, true) }
@@ -230,8 +239,8 @@ enum Corpus {
     private static func printUsage() {
         print(
             "usage: Corpus list | check | run NAME | explore NAME | replay NAME TOKEN | measure | twins | tokens "
-                + "| campaign NAME [--for SECONDS] [--in DIRECTORY] [--require MARK] | merge DIRECTORY … "
-                + "[--seed N] [--schedules N] [--mended] [--chance]")
+                + "| campaign NAME [--in DIRECTORY] [--require MARK] | merge DIRECTORY … "
+                + "[--seed N] [--schedules N] [--for SECONDS] [--part N] [--mended] [--chance]")
     }
 
     /// - Returns: the violated condition; `nil` if there is none.

@@ -21,10 +21,15 @@ struct Program: Sendable {
     /// Runs the program in a fresh simulation; throws a `Violation` when a condition does not hold.
     let run: @Sendable (_ simulation: Simulation, _ isMended: Bool) throws -> Void
 
-    // The two halves are reported separately.
-    static let firstHalf = waiting + checkThenAct + order + time + hosts
-    static let secondHalf = faults + moments + sharing + threads + unended
-    static let all = firstHalf + secondHalf
+    // The parts are reported separately.
+    static let firstPart = waiting + checkThenAct + order + time + hosts
+    static let secondPart = faults + moments + sharing + threads + unended
+    static let thirdPart = objects + lockFree + replicas + crashes + release
+    static let parts: [(name: String, programs: [Program])] = [
+        ("written before the strategies", firstPart), ("written after", secondPart),
+        ("with histories, and others", thirdPart),
+    ]
+    static let all = firstPart + secondPart + thirdPart
 }
 
 /// A condition that does not hold.

@@ -86,4 +86,21 @@ struct CrashTests {
             finding.isReproducible && "\(finding.token)" == "0:store 2.CrashTests:7@0>store 2.CrashTests:7 2",
             "\(finding)")
     }
+
+    @Test("a task that ends with its process in a crash is no leak")
+    func noLeak() {
+        let crashes = Counter()
+        let result = Exploration(schedules: 100).run { simulation in
+            let host = SimulatedNetwork(simulation).addHost("store") { loop in
+                loop.task { while true { try await loop.clock.sleep(for: .seconds(1)) } }
+            }
+            simulation.mayHappen("the store crashes") {
+                crashes.add()
+                host.crash()
+            }
+            simulation.advance(by: .seconds(10))
+        }
+        guard case .passed = result else { return #expect(Bool(false), "\(result)") }
+        #expect(crashes.value > 10)
+    }
 }

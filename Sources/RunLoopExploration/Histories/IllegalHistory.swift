@@ -21,7 +21,8 @@ public struct IllegalHistory: Error, Sendable, Hashable, CustomStringConvertible
     private static let columns = 48
 
     init<Model>(
-        _ entries: [History<Model>.Entry], _ failure: Linearization<Model>.Failure, in part: String?
+        _ entries: [History<Model>.Entry], _ failure: Impasse, in part: String?,
+        keeping guarantees: SessionGuarantees? = nil
     ) {
         func words(_ index: Int) -> String {
             let entry = entries[index]
@@ -43,7 +44,8 @@ public struct IllegalHistory: Error, Sendable, Hashable, CustomStringConvertible
         let earlier = failure.order.count - (shown.count - failure.unplaced.count)
         let widths = (rows.map(\.number.count).max() ?? 0, rows.map(\.words.count).max() ?? 0)
         var lines = [
-            "no order of the operations\(part.map { " on \(quoted($0))" } ?? "") explains their outcomes: "
+            "no order of the operations\(part.map { " on \(quoted($0))" } ?? "") explains their outcomes"
+                + "\(guarantees.map { " (\($0))" } ?? ""): "
                 + "after \(failure.order.count), none of those marked ✕ can come next"
         ]
         if earlier > 0 { lines.append("\(earlier) earlier operation\(earlier == 1 ? "" : "s")") }
@@ -54,6 +56,12 @@ public struct IllegalHistory: Error, Sendable, Hashable, CustomStringConvertible
         }
         description = lines.joined(separator: "\n")
     }
+}
+
+/// The longest legal order, and the operations of which none can come next, as indices of entries.
+struct Impasse {
+    var order: [Int] = []
+    var unplaced: [Int] = []
 }
 
 /// A value as text, an optional one as the text of its value or as `nil`.

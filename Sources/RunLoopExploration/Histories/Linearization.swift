@@ -6,14 +6,8 @@
 struct Linearization<Model: SequentialModel> {
     typealias Entry = History<Model>.Entry
 
-    /// The longest legal order, and the operations of which none can come next, as indices of entries.
-    struct Failure {
-        var order: [Int] = []
-        var unplaced: [Int] = []
-    }
-
     /// `nil` if there is an order.
-    private(set) var failure: Failure?
+    private(set) var failure: Impasse?
 
     /// A begin or an end in the list; ends of operations without an outcome are not in it.
     private struct Node {
@@ -84,7 +78,7 @@ struct Linearization<Model: SequentialModel> {
         var tried: Set<Configuration> = []
         var configuration = Configuration(taken: Taken(), state: model)
         var order: [(node: Int, before: Configuration)] = []
-        var longest = Failure()
+        var longest = Impasse()
         var place = nodes[Self.head].next
         // Behind the last end there is nothing that must have happened.
         var endsLeft = ranks.count { $0 != nil }
@@ -105,7 +99,7 @@ struct Linearization<Model: SequentialModel> {
                 continue
             }
             if longest.unplaced.isEmpty || order.count > longest.order.count {
-                longest = Failure(
+                longest = Impasse(
                     order: order.map { nodes[$0.node].entry }, unplaced: begun(before: place).filter { ends[$0] != nil }
                 )
             }

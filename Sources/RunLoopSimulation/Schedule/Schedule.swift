@@ -34,7 +34,7 @@ package final class Schedule: @unchecked Sendable {
     private(set) var lastDeparture: String?
     /// Tasks of loops that have begun and not ended, by their numbers: the names of their lanes, and their places of
     /// start.
-    private var openTasks: [Int: (name: String, origin: RunLoop.Origin)] = [:]
+    private var openTasks: [Int: (name: String, origin: RunLoop.Origin, thread: Int)] = [:]
     private var taskCount = 0
     /// The number of tasks or threads that have had a name: a host that starts again reuses its names.
     private var sameNames: [String: Int] = [:]
@@ -261,15 +261,20 @@ package final class Schedule: @unchecked Sendable {
     /// A thread is about to start a task of its loop.
     ///
     /// - Returns: a number for ``taskEnded(_:)``.
-    func taskBegins(named name: String?, at origin: RunLoop.Origin) -> Int {
+    func taskBegins(named name: String?, at origin: RunLoop.Origin, on thread: Int) -> Int {
         taskCount += 1
         newTask = taskCount
-        openTasks[taskCount] = (name ?? "", origin)
+        openTasks[taskCount] = (name ?? "", origin, thread)
         return taskCount
     }
 
     func taskEnded(_ number: Int) {
         openTasks[number] = nil
+    }
+
+    /// A thread was killed, and the tasks of its loop with it.
+    func threadWasKilled(_ thread: Int) {
+        openTasks = openTasks.filter { $0.value.thread != thread }
     }
 
     /// A task of a loop that has not ended though everything else has.

@@ -25,7 +25,7 @@ final class LoopSchedule: CallSchedule {
     }
 
     func taskBegins(named name: String?, at origin: RunLoop.Origin) -> () -> Void {
-        let number = schedule.taskBegins(named: name, at: origin)
+        let number = schedule.taskBegins(named: name, at: origin, on: thread.number)
         return { [schedule] in schedule.taskEnded(number) }
     }
 

@@ -178,7 +178,10 @@ final class Timeline: Sendable {
             let threads = process.threads
             let isOwn = threads.contains(where: \.isCurrent)
             process.threads = []
-            for thread in state.livingThreads where thread.process === process { end(thread, &state) }
+            for thread in state.livingThreads where thread.process === process {
+                end(thread, &state)
+                schedule?.threadWasKilled(thread.number)
+            }
             return (threads, isOwn ? state.chooseNext() : nil)
         }
         for thread in threads { thread.stop() }

@@ -1,0 +1,113 @@
+/// The search for an order that explains the operations of a part, and in which each client's own operations come as the
+/// guarantees say; the times of operations of different clients do not matter.
+///
+/// A read that the model accepts is taken at once: whatever may follow can follow after it as well. So the search branches
+/// only with changes, also with those that leave the state as it is now, because later they may not. It remembers the
+/// configurations that it has tried, as Lowe's does.
+struct SessionOrder<Model: SequentialModel> {
+    typealias Entry = History<Model>.Entry
+
+    /// `nil` if there is an order.
+    private(set) var failure: Impasse?
+
+    private struct Configuration: Hashable {
+        var taken: [Bool]
+        var state: Model
+    }
+
+    /// A configuration on the way.
+    private struct Step {
+        let configuration: Configuration
+        /// The number of operations that were taken before it.
+        let count: Int
+        /// The operations that may be tried next, in the order of their begins.
+        let open: [Int]
+        var tried = 0
+    }
+
+    private let entries: [Entry]
+    private let isRead: [Bool]
+    /// The operations that must come before each operation.
+    private let earlier: [[Int]]
+    private var order: [Int] = []
+
+    /// - Parameter entries: in the order of their begins.
+    init(
+        of entries: [Entry], from model: Model, keeping guarantees: SessionGuarantees,
+        reads isRead: (Model.Operation) -> Bool
+    ) {
+        self.entries = entries
+        let reads = entries.map { isRead($0.operation) }
+        self.isRead = reads
+        let ofClient = Dictionary(grouping: entries.indices) { entries[$0].client }
+        earlier = entries.indices.map { second in
+            ofClient[entries[second].client]!.filter { first in
+                guard let end = entries[first].end, end.moment.number < entries[second].begin.number else {
+                    return false
+                }
+                return guarantees.keepOrder(ofRead: reads[first], beforeRead: reads[second])
+            }
+        }
+        search(from: model)
+    }
+
+    private mutating func search(from model: Model) {
+        let ended = entries.indices.filter { entries[$0].end != nil }
+        let start = Configuration(taken: Array(repeating: false, count: entries.count), state: model)
+        var steps = [step(to: start, count: 0)]
+        var known: Set<Configuration> = []
+        while let last = steps.last {
+            if ended.allSatisfy({ last.configuration.taken[$0] }) {
+                failure = nil
+                return
+            }
+            guard last.tried < last.open.count else {
+                if failure.map({ order.count > $0.order.count }) ?? true {
+                    failure = Impasse(order: order, unplaced: last.open.filter { entries[$0].end != nil })
+                }
+                order.removeSubrange(last.count...)
+                steps.removeLast()
+                continue
+            }
+            steps[steps.count - 1].tried += 1
+            let (choice, count) = (last.open[last.tried], order.count)
+            guard let next = taking(choice, from: last.configuration) else { continue }
+            order.append(choice)
+            let step = step(to: next, count: count)
+            if known.insert(step.configuration).inserted {
+                steps.append(step)
+            } else {
+                order.removeSubrange(count...)
+            }
+        }
+    }
+
+    /// Takes all reads that are accepted. None of them makes an operation possible that began before it.
+    private mutating func step(to configuration: Configuration, count: Int) -> Step {
+        var configuration = configuration
+        var open: [Int] = []
+        for index in entries.indices where !configuration.taken[index] {
+            guard earlier[index].allSatisfy({ configuration.taken[$0] }) else { continue }
+            if isRead[index], entries[index].end != nil, let next = taking(index, from: configuration),
+                next.state == configuration.state
+            {
+                configuration = next
+                order.append(index)
+            } else {
+                open.append(index)
+            }
+        }
+        return Step(configuration: configuration, count: count, open: open)
+    }
+
+    private func taking(_ index: Int, from configuration: Configuration) -> Configuration? {
+        var next = configuration
+        if let outcome = entries[index].end?.outcome {
+            guard next.state.accepts(outcome, of: entries[index].operation) else { return nil }
+        } else {
+            _ = next.state.perform(entries[index].operation)
+        }
+        next.taken[index] = true
+        return next
+    }
+}
