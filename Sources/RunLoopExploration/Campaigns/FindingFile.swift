@@ -6,7 +6,7 @@ struct FaultGroup: Hashable {
     let words: String
 
     init(of fault: Fault) {
-        self.init(fault.kind, fault.description)
+        self.init(fault.kind, String(fault.sentence))
     }
 
     init(_ kind: Fault.Kind, _ words: String) {

@@ -45,7 +45,10 @@ extension Exploration {
             return kind == .starvation || words == other.words
         }
 
-        private var words: String { String(description.filter { !$0.isNumber }) }
+        /// Its first line. Further lines, such as a history, differ in each run.
+        var sentence: Substring { description.prefix { !$0.isNewline } }
+
+        private var words: String { String(sentence.filter { !$0.isNumber }) }
 
         private var waits: Set<Substring> {
             Set(words.split(separator: ", ").dropFirst().map { $0.hasPrefix("and ") ? $0.dropFirst(4) : $0 })
