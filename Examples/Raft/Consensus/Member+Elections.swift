@@ -1,0 +1,35 @@
+extension Member {
+    /// The end of a timeout without a sign of a leader: this member becomes a candidate.
+    mutating func timeOut() {
+        store(.term(term + 1, vote: name))
+        role = .candidate(votes: [])
+        restartTimeout()
+        for other in others { send(.requestVote(lastIndex: log.lastIndex, lastTerm: log.lastTerm), to: other) }
+        take(voteOf: name)
+    }
+
+    mutating func answer(_ candidate: String, whoseLogEndsAt lastIndex: Int, _ lastTerm: Int) {
+        // A leader must have all committed entries, and a majority has each of them.
+        let isUpToDate = (lastTerm, lastIndex) >= (log.lastTerm, log.lastIndex)
+        let isGranted = isUpToDate && (stored.vote ?? candidate) == candidate
+        if isGranted {
+            if stored.vote == nil { store(.term(term, vote: candidate)) }
+            restartTimeout()
+        }
+        send(.vote(isGranted: isGranted), to: candidate)
+    }
+
+    mutating func take(voteOf voter: String) {
+        guard case .candidate(var votes) = role else { return }
+        votes.insert(voter)
+        role = .candidate(votes: votes)
+        if votes.count >= majority { lead() }
+    }
+
+    private mutating func lead() {
+        role = .leader(Leadership(over: others, first: log.lastIndex + 1))
+        store(.entry(Entry(term: term, command: .nothing), at: log.lastIndex + 1))
+        beat()
+        commitWhatMajorityHas()
+    }
+}

@@ -1,0 +1,29 @@
+import RunLoopHosts
+import RunLoopKit
+import RunLoopSimulation
+
+/// A cluster for some seconds. The number of its members, the speed of their disks, and the trouble are open.
+struct ExploredCluster {
+    private let simulation: Simulation
+    private let cluster: Cluster
+
+    init(_ simulation: Simulation) {
+        self.simulation = simulation
+        cluster = Cluster(
+            simulation, members: simulation.choice("members", of: [3, 5]),
+            batch: simulation.choice("entries in a message", of: [64, 1, 2]))
+    }
+
+    func run() throws {
+        let disk = simulation.choice("how long a sync takes", of: [5, 30, 100])
+        for host in cluster.hosts { host.disk.slow(.sync, by: .milliseconds(disk)) }
+        for number in 1...3 { cluster.addClient("client \(number)", until: simulation.now + .seconds(8)) }
+        cluster.advance(by: .seconds(1))
+        for _ in 0..<40 {
+            cluster.advance(by: .milliseconds(simulation.choice("the pause", of: [150, 20, 400])))
+            let trouble: Cluster.Trouble? = simulation.choice("trouble", of: [nil] + Cluster.Trouble.allCases)
+            if let trouble { cluster.have(trouble, simulation.choice("the member", of: [0, 1, 2, 3, 4])) }
+        }
+        try cluster.end()
+    }
+}

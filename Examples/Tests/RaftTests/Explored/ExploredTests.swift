@@ -1,0 +1,16 @@
+import ExampleTestSupport
+import RunLoopExploration
+import RunLoopTesting
+import Testing
+
+@Suite("Raft, explored")
+struct ExploredTests {
+    /// Tries the number of schedules in `SCHEDULES`, such as `SCHEDULES=10000`.
+    @Test("clients see one register, and the members agree")
+    func promises() async {
+        let schedules = amount(of: "SCHEDULES", usually: 20)
+        // Objects held by a host when it crashes stay, including waiting tasks.
+        let limits = Exploration.Limits(reportsDeadlocks: false, reportsLeaks: false)
+        await explore(Exploration(schedules: schedules, limits: limits)) { try ExploredCluster($0).run() }
+    }
+}
