@@ -6,9 +6,11 @@ import RunLoopUnix
 /// requests of clients. On its loop.
 final class Node {
     struct Settings {
-        /// The shortest time without a sign of a leader after which a member becomes a candidate. The longest is twice
-        /// that, and a leader gives a sign three times in it.
+        /// The shortest time without a sign of a leader after which a member becomes a candidate; the longest is twice
+        /// that.
         var timeout = Duration.milliseconds(300)
+        /// The interval in which a leader gives a sign.
+        var interval: Duration { timeout / 3 }
     }
 
     /// Called with each answer to a request of another member.
@@ -23,8 +25,9 @@ final class Node {
     private let log: Logger
     private let peers: [String: Peer]
     private var random: RunLoop.RandomNumbers
-    /// The next election, or a leader's next sign of life.
-    private var timer: DelayedCall?
+    /// The next election, unless there is a sign of a leader before.
+    private var election: DelayedCall?
+    private var beat: Timer?
     /// The requests that wait for an entry to be applied, by its index. Entries of several terms may have been there:
     /// one that was replaced here may still be elsewhere, and may come back.
     private var changes: [Int: [(term: Int, answer: (Answer) -> Void)]] = [:]
@@ -40,7 +43,10 @@ final class Node {
         (self.store, self.loop, self.log) = (store, loop, log)
         random = loop.randomNumbers
         let others = addresses.filter { $0.name != member.name }
-        peers = Dictionary(uniqueKeysWithValues: others.map { ($0.name, Peer(member.name, to: $0, on: loop)) })
+        peers = Dictionary(
+            uniqueKeysWithValues: others.map {
+                ($0.name, Peer(member.name, to: $0, on: loop, longestWait: settings.timeout * 2))
+            })
         store.actionHandler = { [unowned self] in perform($0) }
         for (name, peer) in peers {
             peer.answerHandler = { [unowned self] answer in
@@ -51,12 +57,19 @@ final class Node {
 
     func start() {
         for name in member.others { peers[name]!.connect() }
-        setTimer()
+        let interval = settings.interval
+        let beat = Timer(fire: loop.now + interval, interval: interval, repeats: true) { [unowned self] _ in
+            update { $0.beat() }
+        }
+        loop.add(beat, forMode: .common)
+        self.beat = beat
+        awaitLeader()
     }
 
     /// Ends all activity. Requests that wait get no answer.
     func stop() {
-        timer?.cancel()
+        election?.cancel()
+        beat?.invalidate()
         for peer in peers.values { peer.close() }
         store.close()
     }
@@ -105,24 +118,16 @@ final class Node {
         if member.isLeader != wasLeader {
             log.notice("\(member.isLeader ? "leader" : "no longer leader") of term \(wasLeader ? term : member.term)")
         }
-        if effects.restartsTimeout || member.isLeader != wasLeader { setTimer() }
+        if effects.restartsTimeout || member.isLeader != wasLeader { awaitLeader() }
         store.carryOut(effects)
     }
 
-    // MARK: Time
-
-    private func setTimer() {
-        timer?.cancel()
-        let timeout = settings.timeout
-        if member.isLeader {
-            timer = loop.perform(afterDelay: timeout / 3, inModes: .common) { [unowned self] in
-                update { $0.beat() }
-                setTimer()
-            }
-        } else {
-            let delay = timeout * Double.random(in: 1...2, using: &random)
-            timer = loop.perform(afterDelay: delay, inModes: .common) { [unowned self] in update { $0.timeOut() } }
-        }
+    /// Counts the time until the next election from now.
+    private func awaitLeader() {
+        election?.cancel()
+        guard !member.isLeader else { return }
+        let delay = settings.timeout * Double.random(in: 1...2, using: &random)
+        election = loop.perform(afterDelay: delay, inModes: .common) { [unowned self] in update { $0.timeOut() } }
     }
 
     // MARK: Actions

@@ -4,8 +4,16 @@ extension Member {
         store(.term(term + 1, vote: name))
         role = .candidate(votes: [])
         restartTimeout()
-        for other in others { send(.requestVote(lastIndex: log.lastIndex, lastTerm: log.lastTerm), to: other) }
+        askForVotes()
         take(voteOf: name)
+    }
+
+    /// Asks the members whose votes this candidate does not have.
+    mutating func askForVotes() {
+        guard case .candidate(let votes) = role else { return }
+        for other in others where !votes.contains(other) {
+            send(.requestVote(lastIndex: log.lastIndex, lastTerm: log.lastTerm), to: other)
+        }
     }
 
     mutating func answer(_ candidate: String, whoseLogEndsAt lastIndex: Int, _ lastTerm: Int) {
@@ -29,7 +37,7 @@ extension Member {
     private mutating func lead() {
         role = .leader(Leadership(over: others, first: log.lastIndex + 1))
         store(.entry(Entry(term: term, command: .nothing), at: log.lastIndex + 1))
-        beat()
+        askFollowers()
         commitWhatMajorityHas()
     }
 }

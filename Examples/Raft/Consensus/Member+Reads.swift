@@ -4,7 +4,7 @@ extension Member {
     /// - Returns: whether it leads. If so, the read will be served or refused.
     mutating func read(_ number: Int) -> Bool {
         guard let leadership else { return false }
-        beat()
+        askFollowers()
         // A leader's first entry commits those of earlier leaders, which clients may know of.
         let read = Leadership.Read(
             number: number, round: leadership.round + 1, index: max(commit, leadership.first))

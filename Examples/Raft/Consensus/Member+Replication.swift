@@ -1,9 +1,8 @@
 // MARK: The leader's side
 
 extension Member {
-    /// Asks all others whether this member still leads, and sends the entries that they lack. The leader does this in
-    /// regular intervals, too.
-    mutating func beat() {
+    /// Asks all others whether this member still leads, and sends the entries that they lack.
+    mutating func askFollowers() {
         leadership?.round += 1
         for other in others { sendEntries(to: other) }
     }

@@ -78,6 +78,15 @@ struct Member {
         }
     }
 
+    /// An interval has passed: a leader gives a sign of life, and a candidate asks again, because messages may be lost.
+    mutating func beat() {
+        switch role {
+        case .follower: break
+        case .candidate: askForVotes()
+        case .leader: askFollowers()
+        }
+    }
+
     /// Returns the effects of the inputs since the last call.
     mutating func takeEffects() -> Effects {
         defer { effects = Effects() }

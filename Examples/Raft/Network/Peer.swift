@@ -20,21 +20,20 @@ final class Peer {
 
     /// The time after which a connection without an answer is replaced. The system would take longer to notice that
     /// the other host was started anew, or to send again what was lost.
-    private static let longestWait = Duration.seconds(2)
-    private static let pause = Duration.milliseconds(100)
+    private let longestWait: Duration
 
     /// - Parameter own: the name of this member.
-    init(_ own: String, to address: Address, on loop: RunLoop) {
-        (self.own, self.address, self.loop) = (own, address, loop)
+    init(_ own: String, to address: Address, on loop: RunLoop, longestWait: Duration) {
+        (self.own, self.address, self.loop, self.longestWait) = (own, address, loop, longestWait)
     }
 
     func connect() {
         var retry = Connection.Retry()
-        retry.firstDelay = Self.pause
-        retry.maximumDelay = .seconds(1)
+        retry.firstDelay = longestWait / 6
+        retry.maximumDelay = longestWait
         retry.maximumTries = nil
         attempt = Connection.connect(
-            host: address.host, port: address.port, on: loop, timeout: .seconds(1), retry: retry,
+            host: address.host, port: address.port, on: loop, timeout: longestWait, retry: retry,
             receive: Framing.lines(upTo: Line.longest) { [weak self] connection, line in
                 self?.receive(line, connection)
             }
@@ -51,14 +50,14 @@ final class Peer {
         connection = nil
         patience?.cancel()
         patience = nil
-        loop.perform(afterDelay: Self.pause, inModes: .common) { [weak self] in self?.connect() }
+        loop.perform(afterDelay: longestWait / 6, inModes: .common) { [weak self] in self?.connect() }
     }
 
     func send(_ message: Message) {
         guard let connection else { return }
         connection.write("\(message.words)\n")
         guard patience == nil else { return }
-        patience = loop.perform(afterDelay: Self.longestWait, inModes: .common) { connection.close() }
+        patience = loop.perform(afterDelay: longestWait, inModes: .common) { connection.close() }
     }
 
     private func receive(_ line: Span<UInt8>, _ connection: Connection) {

@@ -39,7 +39,9 @@ final class Journal: @unchecked Sendable {
             rest = rest[(end + 1)...]
         }
         length = rest.startIndex
-        if rest.split(separator: UInt8(ascii: "\n")).contains(where: { Self.words(in: $0) != nil }) {
+        // After a crash there are no complete lines behind an incomplete one.
+        let others = rest.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).dropFirst()
+        if others.contains(where: { Self.words(in: $0) != nil }) {
             throw Damaged(description: "\(file.path):\(lines + 1): damaged")
         }
         if !rest.isEmpty { try file.truncate(to: length) }

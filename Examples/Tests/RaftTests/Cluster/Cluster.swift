@@ -79,7 +79,7 @@ final class Cluster: @unchecked Sendable {
     /// Ends all trouble, reads the latest keys, and checks what the members and the clients have seen.
     func end() throws {
         mend()
-        advance(by: .seconds(5))
+        advance(by: .seconds(3))
         var hasRead = false
         simulation.loop.task(name: "audit") { [self] in
             let client = ClusterClient("audit", of: hosts.map(\.name), on: simulation.loop, history)
@@ -103,7 +103,7 @@ final class Cluster: @unchecked Sendable {
     // MARK: Trouble
 
     enum Trouble: CaseIterable {
-        case leaderCrashes, leaderIsCutOff, memberCrashes, memberIsCutOff, linkIsCut, membersStart, allIsMended
+        case leaderCrashes, leaderIsCutOff, memberCrashes, memberIsStartedAnew, linkIsCut, membersStart, allIsMended
     }
 
     /// - Parameter some: the number of a member.
@@ -112,18 +112,16 @@ final class Cluster: @unchecked Sendable {
         let leader = hosts.first { $0.name == check.leader } ?? host
         switch trouble {
         case .leaderCrashes: leader.crash()
-        case .leaderIsCutOff: cutOff(leader)
+        // From the others, and not from the clients.
+        case .leaderIsCutOff: for other in hosts where other !== leader { network.cut(between: leader, and: other) }
         case .memberCrashes: host.crash()
-        case .memberIsCutOff: cutOff(host)
+        case .memberIsStartedAnew:
+            host.crash()
+            host.start()
         case .linkIsCut: network.cut(between: host, and: hosts[(some + 1) % hosts.count])
         case .membersStart: start()
         case .allIsMended: mend()
         }
-    }
-
-    /// Cuts a member off from the others, and not from the clients.
-    private func cutOff(_ host: SimulatedHost) {
-        for other in hosts where other !== host { network.cut(between: host, and: other) }
     }
 
     private func start() {

@@ -17,10 +17,10 @@ struct ExploredCluster {
     func run() throws {
         let disk = simulation.choice("how long a sync takes", of: [5, 30, 100])
         for host in cluster.hosts { host.disk.slow(.sync, by: .milliseconds(disk)) }
-        for number in 1...3 { cluster.addClient("client \(number)", until: simulation.now + .seconds(8)) }
+        for number in 1...3 { cluster.addClient("client \(number)", until: simulation.now + .seconds(15)) }
         cluster.advance(by: .seconds(1))
-        for _ in 0..<40 {
-            cluster.advance(by: .milliseconds(simulation.choice("the pause", of: [150, 20, 400])))
+        for _ in 0..<80 {
+            cluster.advance(by: .milliseconds(simulation.choice("the pause", of: [100, 20, 300])))
             let trouble: Cluster.Trouble? = simulation.choice("trouble", of: [nil] + Cluster.Trouble.allCases)
             if let trouble { cluster.have(trouble, simulation.choice("the member", of: [0, 1, 2, 3, 4])) }
         }

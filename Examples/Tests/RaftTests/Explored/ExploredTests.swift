@@ -11,6 +11,8 @@ struct ExploredTests {
         let schedules = amount(of: "SCHEDULES", usually: 20)
         // Objects held by a host when it crashes stay, including waiting tasks.
         let limits = Exploration.Limits(reportsDeadlocks: false, reportsLeaks: false)
-        await explore(Exploration(schedules: schedules, limits: limits)) { try ExploredCluster($0).run() }
+        // Deep faults need trouble many times, and the other strategies depart from the usual only a few times.
+        let exploration = Exploration(schedules: schedules, limits: limits, strategies: [.random])
+        await explore(exploration) { try ExploredCluster($0).run() }
     }
 }
