@@ -19,7 +19,7 @@ final class Peer {
     private var patience: DelayedCall?
 
     /// The time after which a connection without an answer is replaced. The system would take longer to notice that
-    /// the other host was started anew, or to send again what was lost.
+    /// the other host was started anew, or to send lost bytes again.
     private let longestWait: Duration
 
     /// - Parameter own: the name of this member.

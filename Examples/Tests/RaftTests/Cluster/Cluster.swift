@@ -76,7 +76,7 @@ final class Cluster: @unchecked Sendable {
         }
     }
 
-    /// Ends all trouble, reads the latest keys, and checks what the members and the clients have seen.
+    /// Ends all trouble, reads the latest keys, and checks the observations of members and clients.
     func end() throws {
         mend()
         advance(by: .seconds(3))

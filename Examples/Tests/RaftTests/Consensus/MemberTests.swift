@@ -2,7 +2,7 @@ import Testing
 
 @testable import Raft
 
-/// Members in memory, whose messages arrive when a test delivers them. What they store is on their disks at once.
+/// Members in memory, whose messages arrive when a test delivers them. Their records are on their disks at once.
 private struct Members {
     var members: [String: Member] = [:]
     /// The messages under way.
@@ -71,7 +71,7 @@ private struct Members {
 
 @Suite("A member of a cluster")
 struct MemberTests {
-    @Test("a member that has the votes of a majority leads, and what it commits is applied everywhere")
+    @Test("a member with the votes of a majority leads, and its committed entries are applied everywhere")
     func election() {
         var all = Members("a", "b", "c")
         all.update("a") { $0.timeOut() }
@@ -105,7 +105,7 @@ struct MemberTests {
         #expect(all["a"].isLeader && !all["c"].isLeader && all["c"].term == 1)
     }
 
-    @Test("a vote and an entry are effects together with what must be stored before")
+    @Test("a vote and an entry come with the records that must be stored before")
     func records() {
         var member = Member("b", among: ["a", "b", "c"])
         let entry = Entry(term: 3, command: .nothing)
