@@ -7,20 +7,21 @@ final class Store {
     /// Called with each action.
     var actionHandler: (Action) -> Void = { _ in }
     /// Called when the disk has failed. No action happens after that.
-    var errorHandler: (any Error) -> Void = { _ in }
+    var errorHandler: (SystemError) -> Void = { _ in }
 
     private let journal: Journal
-    private let loop: RunLoop
     private let thread: LoopThread
+    private var own: LoopBound<Store>?
     private var pending: [Effects] = []
     private var isBusy = false
 
     init(_ journal: Journal, on loop: RunLoop) {
-        (self.journal, self.loop) = (journal, loop)
+        self.journal = journal
         thread = LoopThread(name: "disk") { loop in
             // Nothing else keeps the loop of the thread from ending.
             loop.add(CustomSource(), forMode: .default)
         }
+        own = LoopBound(self, loop: loop)
     }
 
     func carryOut(_ effects: Effects) {
@@ -30,16 +31,22 @@ final class Store {
 
     /// Stores all pending records with one sync.
     private func proceed() {
-        guard !isBusy, !pending.isEmpty else { return }
+        guard !isBusy, !pending.isEmpty, let own else { return }
         isBusy = true
         let (records, actions) = (pending.flatMap(\.records), pending.flatMap(\.actions))
         pending = []
         guard !records.isEmpty else { return perform(actions) }
-        loop.task(name: "write") { [thread, journal] in
-            try await thread.remote.run { _ in try journal.append(records) }
-        } then: { [self] result in
-            if case .failure(let error) = result { return errorHandler(error) }
-            perform(actions)
+        thread.remote.perform { [journal] _ in
+            let outcome = Result { () throws(SystemError) in try journal.append(records) }
+            own.remote.perform(inModes: .common) { _ in own.value.wrote(outcome, before: actions) }
+        }
+    }
+
+    private func wrote(_ outcome: Result<Void, SystemError>, before actions: [Action]) {
+        guard own != nil else { return }
+        switch outcome {
+        case .success: perform(actions)
+        case .failure(let error): errorHandler(error)
         }
     }
 
@@ -51,7 +58,7 @@ final class Store {
 
     /// Waits until a write that has begun is done. No action happens after that.
     func close() {
-        isBusy = true
+        own = nil
         thread.stop()
         thread.join()
     }

@@ -18,6 +18,9 @@ final class Cluster: @unchecked Sendable {
     let network: SimulatedNetwork
     private(set) var hosts: [SimulatedHost] = []
     private(set) var check = ClusterCheck()
+    private let test: RunLoop.Remote
+    /// Trouble for the next leader, and how long it is spared.
+    private var planned: (trouble: Trouble, delay: Duration)?
     let history: History<RegisterModel>
     /// The keys that clients have used, in order.
     private var keys: [String] = []
@@ -31,6 +34,7 @@ final class Cluster: @unchecked Sendable {
     init(_ simulation: Simulation, members count: Int, batch: Int) {
         self.simulation = simulation
         network = SimulatedNetwork(simulation)
+        test = simulation.loop.remote
         history = History(of: RegisterModel(), in: simulation)
         let names = Array(["a", "b", "c", "d", "e"].prefix(count))
         let members = names.flatMap { ["--member", "\($0)=\(Self.address(of: $0)):\(Self.port)"] }
@@ -52,14 +56,25 @@ final class Cluster: @unchecked Sendable {
 
     private func watch(_ node: Node, on loop: RunLoop) {
         check.memberBegins(node.member.name)
-        let observer = Observer(activities: .beforeWaiting) { [self] _, _ in check.look(at: node.member) }
+        let observer = Observer(activities: .beforeWaiting) { [self] _, _ in
+            let former = check.leader
+            check.look(at: node.member)
+            if node.member.isLeader, check.leader != former { haveAnotherLeader() }
+        }
         loop.add(observer, forMode: .common)
     }
 
-    func addClient(_ name: String, until end: RunLoop.Instant) {
+    /// Adds two clients that read and write, and one that only reads: a writer soon notices a leader that was cut off.
+    func addClients(until end: RunLoop.Instant) {
+        addClient("one", until: end, onlyReads: false)
+        addClient("two", until: end, onlyReads: false)
+        addClient("reader", until: end, onlyReads: true)
+    }
+
+    private func addClient(_ name: String, until end: RunLoop.Instant, onlyReads: Bool) {
         let client = ClusterClient(name, of: hosts.map(\.name), on: simulation.loop, history)
         simulation.loop.task(name: name) { [self] in
-            try await client.work(until: end) { number in
+            try await client.work(until: end, onlyReads: onlyReads) { number in
                 // New keys every few seconds: the history of one is short.
                 let key = "k\(simulation.now.nanoseconds / 2_000_000_000).\(number % 3)"
                 if !keys.contains(key) { keys.append(key) }
@@ -103,15 +118,18 @@ final class Cluster: @unchecked Sendable {
     // MARK: Trouble
 
     enum Trouble: CaseIterable {
-        case leaderCrashes, leaderIsCutOff, memberCrashes, memberIsStartedAnew, linkIsCut, membersStart, allIsMended
+        case leaderCrashes, leaderIsCutOff, nextLeaderCrashes, nextLeaderIsCutOff
+        case memberCrashes, memberIsStartedAnew, linkIsCut, linksAreMended, membersStart
     }
 
-    /// - Parameter some: the number of a member.
+    /// - Parameter some: the number of a member, or how long the next leader is spared.
     func have(_ trouble: Trouble, _ some: Int) {
         let host = hosts[some % hosts.count]
         let leader = hosts.first { $0.name == check.leader } ?? host
         switch trouble {
         case .leaderCrashes: leader.crash()
+        case .nextLeaderCrashes: planned = (.leaderCrashes, .milliseconds(some * 50))
+        case .nextLeaderIsCutOff: planned = (.leaderIsCutOff, .milliseconds(some * 50))
         // From the others, and not from the clients.
         case .leaderIsCutOff: for other in hosts where other !== leader { network.cut(between: leader, and: other) }
         case .memberCrashes: host.crash()
@@ -119,8 +137,8 @@ final class Cluster: @unchecked Sendable {
             host.crash()
             host.start()
         case .linkIsCut: network.cut(between: host, and: hosts[(some + 1) % hosts.count])
+        case .linksAreMended: network.heal()
         case .membersStart: start()
-        case .allIsMended: mend()
         }
     }
 
@@ -128,8 +146,16 @@ final class Cluster: @unchecked Sendable {
         for host in hosts { host.start() }
     }
 
-    private func mend() {
+    func mend() {
+        planned = nil
         start()
         network.heal()
+    }
+
+    /// Has the planned trouble soon, when a member has just become the leader.
+    private func haveAnotherLeader() {
+        guard let (trouble, delay) = planned else { return }
+        planned = nil
+        test.perform { [self] loop in loop.perform(afterDelay: delay) { [self] in have(trouble, 0) } }
     }
 }

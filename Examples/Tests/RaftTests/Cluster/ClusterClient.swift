@@ -34,14 +34,16 @@ final class ClusterClient {
         }
     }
 
-    /// Performs random operations for some time.
-    nonisolated(nonsending) func work(until end: RunLoop.Instant, _ key: (Int) -> String) async throws {
+    /// Performs random operations for some time, or reads only.
+    nonisolated(nonsending) func work(
+        until end: RunLoop.Instant, onlyReads: Bool, _ key: (Int) -> String
+    ) async throws {
         var number = 0
         while loop.now < end {
             let key = key(Int.random(in: 0...9, using: &random))
             number += 1
             let operation: RegisterModel.Operation =
-                Bool.random(using: &random) ? .set(key, to: "\(name).\(number)") : .get(key)
+                !onlyReads && Bool.random(using: &random) ? .set(key, to: "\(name).\(number)") : .get(key)
             var pause = 1...150
             do { _ = try await perform(operation) } catch is Lost { pause = 100...1_000 } catch {}
             try await loop.clock.sleep(for: .milliseconds(Int.random(in: pause, using: &random)))

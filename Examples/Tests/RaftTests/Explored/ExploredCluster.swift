@@ -11,13 +11,13 @@ struct ExploredCluster {
         self.simulation = simulation
         cluster = Cluster(
             simulation, members: simulation.choice("members", of: [3, 5]),
-            batch: simulation.choice("entries in a message", of: [64, 1, 2]))
+            batch: simulation.choice("entries in a message", of: [1, 64]))
     }
 
     func run() throws {
-        let disk = simulation.choice("how long a sync takes", of: [5, 30, 100])
+        let disk = simulation.choice("how long a sync takes", of: [100, 30, 5])
         for host in cluster.hosts { host.disk.slow(.sync, by: .milliseconds(disk)) }
-        for number in 1...3 { cluster.addClient("client \(number)", until: simulation.now + .seconds(15)) }
+        cluster.addClients(until: simulation.now + .seconds(15))
         cluster.advance(by: .seconds(1))
         for _ in 0..<80 {
             cluster.advance(by: .milliseconds(simulation.choice("the pause", of: [100, 20, 300])))

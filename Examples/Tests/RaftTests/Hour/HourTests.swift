@@ -17,7 +17,7 @@ struct Hour {
             cluster.network.link.jitter = .milliseconds(Int.random(in: 0...20, using: &random))
             cluster.network.link.lossRate = [0, 0.01].randomElement(using: &random)!
             let end = simulation.now + .seconds(60 * minutes)
-            for number in 1...3 { cluster.addClient("client \(number)", until: end) }
+            cluster.addClients(until: end)
             while simulation.now < end {
                 for host in cluster.hosts {
                     host.disk.slow(.sync, by: .milliseconds(Int.random(in: 0...100, using: &random)))
@@ -27,7 +27,7 @@ struct Hour {
                     let trouble = Cluster.Trouble.allCases.randomElement(using: &random)!
                     cluster.have(trouble, Int.random(in: 0...4, using: &random))
                 }
-                cluster.have(.allIsMended, 0)
+                cluster.mend()
                 cluster.advance(by: .seconds(Int.random(in: 1...10, using: &random)))
             }
             do {
