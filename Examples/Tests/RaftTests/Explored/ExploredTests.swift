@@ -8,7 +8,7 @@ struct ExploredTests {
     /// Tries the number of schedules in `SCHEDULES`, such as `SCHEDULES=10000`.
     @Test("clients see one register, and the members agree")
     func promises() async {
-        let schedules = amount(of: "SCHEDULES", usually: 20)
+        let schedules = amount(of: "SCHEDULES", usually: 10)
         // Objects held by a host when it crashes stay, including waiting tasks.
         let limits = Exploration.Limits(reportsDeadlocks: false, reportsLeaks: false)
         // Deep faults need trouble many times, and the other strategies depart from the usual only a few times.

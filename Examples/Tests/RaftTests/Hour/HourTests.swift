@@ -45,7 +45,7 @@ struct HourTests {
     /// The number of seeds is in `HOURS`; `MINUTES=60` has each of them live for the whole hour.
     @Test("clients see one register, and the members agree", arguments: 0..<amount(of: "HOURS", usually: 1))
     func hour(seed: Int) {
-        let minutes = amount(of: "MINUTES", usually: 2)
+        let minutes = amount(of: "MINUTES", usually: 1)
         let hour = Hour(seed: UInt64(seed)).run(minutes: minutes)
         #expect(
             hour.failure == nil && hour.operations > 100 * minutes,
