@@ -55,7 +55,7 @@ help:
 	@echo "make stress  five million calls raced by threads that stop what is called; loops that end; tasks on them"
 	@echo "make chaos   ten minutes of connections whose peers cut, reset, drip, rest and lie; SECONDS=…"
 	@echo "make links   conversations over a real link and over a simulated one, compared; needs root"
-	@echo "make planted-faults  faults in TTLStore and Cron, and the seeds and schedules that find them"
+	@echo "make planted-faults  faults in TTLStore, Cron and Raft, and the seeds and schedules that find them"
 	@echo "make same-bytes  ten thousand runs of one simulated minute, and of one exploration; RUNS=…"
 	@echo "make explore-corpus  how soon exploration finds planted bugs; some hours, or SCHEDULES=…"
 	@echo "make tsan    tests under ThreadSanitizer  make asan  tests under AddressSanitizer"
@@ -180,6 +180,7 @@ examples: deps
 	  echo "example $$example"; timeout 60 $$bin/$$example < /dev/null > /dev/null; done; \
 	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1 -subj /CN=localhost \
 	  -addext subjectAltName=DNS:localhost -keyout .build/key.pem -out .build/chain.pem 2> /dev/null; \
+	echo "example Raft"; timeout 60 Examples/Raft/demo $$bin > /dev/null; \
 	echo "example TLSEcho"; timeout 60 $$bin/TLSEcho .build/chain.pem .build/key.pem | grep -q 'echoed: hello'; \
 	ldd $$bin/HelloTimer | grep -q libevent_core; \
 	if ldd $$bin/EchoServer | grep libssl; then echo "RunLoopUnix needs OpenSSL"; exit 1; fi; \
@@ -306,7 +307,7 @@ explore-corpus: deps
 	@bin=$$($(RELEASE_EXAMPLES) --show-bin-path) && $$bin/Corpus measure && \
 	  $$bin/Corpus twins --schedules $(or $(SCHEDULES),100000)
 
-# Faults planted in TTLStore and Cron, one after another: with which seed a long life finds each, and with which schedule an
+# Faults planted in TTLStore, Cron and Raft, one after another: with which seed a long life finds each, and with which schedule an
 # exploration of a short one.
 planted-faults: deps
 	Examples/Tests/planted-faults

@@ -63,6 +63,15 @@ let package = Package(
             ],
             path: "Cron", exclude: ["README.md", "cron.service"],
             swiftSettings: strict),
+        .executableTarget(
+            name: "Raft",
+            dependencies: [
+                library("RunLoopKit"), library("RunLoopUnix"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            path: "Raft", exclude: ["README.md", "demo"],
+            swiftSettings: strict),
         .target(
             name: "Scenarios",
             dependencies: [library("RunLoopKit"), library("RunLoopSimulation"), library("RunLoopExploration")],
@@ -111,6 +120,16 @@ let package = Package(
                 "Cron", "ExampleTestSupport", library("RunLoopKit"), library("RunLoopUnix"),
                 library("RunLoopCalendar"), library("RunLoopSimulation"), library("RunLoopHosts"),
                 library("RunLoopExploration"), library("RunLoopTesting"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "RaftTests",
+            dependencies: [
+                "Raft", "ExampleTestSupport", library("RunLoopKit"), library("RunLoopUnix"),
+                library("RunLoopSimulation"), library("RunLoopHosts"), library("RunLoopExploration"),
+                library("RunLoopTesting"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],

@@ -80,7 +80,7 @@ struct ScenarioExplorerTests {
             return
         }
         #expect(finding.fault.description == "timer B fires at 5.0 s, and was due at 4.5 s")
-        #expect(finding.token.departures.map(\.place) == ["a drag begins"])
+        #expect(finding.token.departures.map(\.place) == ["main.A: a drag begins"])
         let fires = explorer.replay(finding.token).filter { event in
             if case .fire(name: "B", _, _, _, _, manual: _) = event.kind { true } else { false }
         }

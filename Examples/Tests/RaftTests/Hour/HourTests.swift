@@ -1,0 +1,61 @@
+import ExampleTestSupport
+import RunLoopExploration
+import RunLoopHosts
+import RunLoopKit
+import RunLoopSimulation
+import Testing
+
+/// An hour of a cluster with trouble every few seconds, and now and then some in a row.
+struct Hour {
+    let seed: UInt64
+
+    func run(minutes: Int = 60, traced: Bool = false) -> (failure: String?, operations: Int, trace: [String]) {
+        withSimulation(seed: seed, traced: traced) { simulation in
+            var random = simulation.loop.randomNumbers
+            let cluster = Cluster(
+                simulation, members: seed % 2 == 0 ? 3 : 5, batch: [1, 2, 64].randomElement(using: &random)!)
+            cluster.network.link.jitter = .milliseconds(Int.random(in: 0...20, using: &random))
+            cluster.network.link.lossRate = [0, 0.01].randomElement(using: &random)!
+            let end = simulation.now + .seconds(60 * minutes)
+            cluster.addClients(until: end)
+            while simulation.now < end {
+                for host in cluster.hosts {
+                    host.disk.slow(.sync, by: .milliseconds(Int.random(in: 0...100, using: &random)))
+                }
+                for _ in 0..<Int.random(in: 1...20, using: &random) {
+                    cluster.advance(by: .milliseconds(Int.random(in: 0...500, using: &random)))
+                    let trouble = Cluster.Trouble.allCases.randomElement(using: &random)!
+                    cluster.have(trouble, Int.random(in: 0...4, using: &random))
+                }
+                cluster.mend()
+                cluster.advance(by: .seconds(Int.random(in: 1...10, using: &random)))
+            }
+            do {
+                try cluster.end()
+                return (nil, cluster.history.count, simulation.trace)
+            } catch {
+                return ("\(error)", cluster.history.count, simulation.trace)
+            }
+        }
+    }
+}
+
+@Suite("An hour of Raft")
+struct HourTests {
+    /// The number of seeds is in `HOURS`; `MINUTES=60` has each of them live for the whole hour.
+    @Test("clients see one register, and the members agree", arguments: 0..<amount(of: "HOURS", usually: 1))
+    func hour(seed: Int) {
+        let minutes = amount(of: "MINUTES", usually: 1)
+        let hour = Hour(seed: UInt64(seed)).run(minutes: minutes)
+        #expect(
+            hour.failure == nil && hour.operations > 100 * minutes,
+            "seed \(seed): \(hour.failure ?? "only \(hour.operations) operations")")
+    }
+
+    @Test("the same seed gives the same hour")
+    func same() {
+        let minutes = (0..<2).map { _ in Hour(seed: 9).run(minutes: 1, traced: true).trace }
+        let difference = zip(minutes[0], minutes[1]).first { $0 != $1 }
+        #expect(minutes[0] == minutes[1] && minutes[0].count > 1_000, "\(String(describing: difference))")
+    }
+}
