@@ -117,7 +117,8 @@ extension Program {
             var records: [UInt8] = []
             var files = 0
             while disk.exists(path(files)) {
-                records += try disk.open(path(files), .reading).contents()
+                // A record that a crash has torn is a zero.
+                records += try disk.open(path(files), .reading).contents().filter { $0 != 0 }
                 files += 1
             }
             // A start begins another file, and so does every fourth record.
