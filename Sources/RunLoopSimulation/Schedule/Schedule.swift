@@ -59,10 +59,16 @@ package final class Schedule: @unchecked Sendable {
         case handler(Int)
     }
 
+    /// A call of an item's handler.
+    struct Call: Hashable {
+        let name: String?
+        let origin: RunLoop.Origin
+    }
+
     /// The calls of an item's handler.
     private struct Handler: Hashable {
         let thread: Int
-        let call: LoopSchedule.Call
+        let call: Call
     }
 
     /// A named choice.
@@ -366,7 +372,7 @@ package final class Schedule: @unchecked Sendable {
     }
 
     /// A call has ended on a thread; if it was a job, the job has come to rest.
-    func callEnded(_ call: LoopSchedule.Call?, on thread: (number: Int, name: String)) {
+    func callEnded(_ call: Call?, on thread: (number: Int, name: String)) {
         lastLanes[thread.number] = lane(after: call, on: thread)
         tasks[thread.number]?.isRunning = false
     }
@@ -399,14 +405,14 @@ package final class Schedule: @unchecked Sendable {
     ///   - call: the call that has ended last; `nil` if there was none.
     ///   - thread: its thread.
     func mayHappen(
-        _ what: String, atMost most: Int, after call: LoopSchedule.Call?, on thread: (number: Int, name: String)
+        _ what: String, atMost most: Int, after call: Call?, on thread: (number: Int, name: String)
     ) -> Bool {
         let possibility = Possibility(asker: lane(after: call, on: thread), what: what)
         return fault(possibility, of: what, atMost: most, among: 2) == 1
     }
 
     /// The lane of the step or handler that has just ended on a thread, or of the thread.
-    private func lane(after call: LoopSchedule.Call?, on thread: (number: Int, name: String)) -> Int {
+    private func lane(after call: Call?, on thread: (number: Int, name: String)) -> Int {
         if let running = running(on: thread.number) { return running }
         let lane = lane(ofThread: thread.number, thread.name)
         return call.map { self.lane(of: $0, on: lane) } ?? lane
@@ -439,7 +445,7 @@ package final class Schedule: @unchecked Sendable {
                 machine: { _ in nil }))
     }
 
-    private func lane(of call: LoopSchedule.Call, on thread: Int) -> Int {
+    private func lane(of call: Call, on thread: Int) -> Int {
         let handler = Handler(thread: thread, call: call)
         if let lane = laneOfHandler[handler] { return lane }
         laneOfHandler[handler] = add(lanes[thread].name + "." + (call.name ?? Self.place(call.origin)))

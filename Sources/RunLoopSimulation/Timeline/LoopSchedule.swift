@@ -8,15 +8,9 @@ final class LoopSchedule: CallSchedule {
     /// Whether the call that ends next has done nothing since the last one ended.
     private var isOver = false
     /// The calls that are under way, the innermost last.
-    private var calls: [Call] = []
+    private var calls: [Schedule.Call] = []
     /// The call that has ended last.
-    private(set) var lastCall: Call?
-
-    /// A call of an item's handler.
-    struct Call: Hashable {
-        let name: String?
-        let origin: RunLoop.Origin
-    }
+    private(set) var lastCall: Schedule.Call?
 
     init(_ schedule: Schedule, of thread: Timeline.Thread, on timeline: Timeline) {
         self.schedule = schedule
@@ -48,7 +42,7 @@ final class LoopSchedule: CallSchedule {
 
     func callBegins(_ kind: RunLoop.ItemKind, named name: String?, at origin: RunLoop.Origin) {
         // The name of a job has its number in the process, which is another one each time.
-        calls.append(Call(name: kind == .executor ? nil : name, origin: origin))
+        calls.append(Schedule.Call(name: kind == .executor ? nil : name, origin: origin))
     }
 
     func callEnded() {
@@ -76,7 +70,7 @@ extension Timeline {
     }
 
     /// Starts the chosen occasions, at the end of the calling thread's handler or step.
-    fileprivate func occasionsCome(after call: LoopSchedule.Call?, on thread: Thread) {
+    fileprivate func occasionsCome(after call: Schedule.Call?, on thread: Thread) {
         startOccasions { schedule, occasion in
             schedule.mayHappen(
                 occasion.what, atMost: occasion.left, after: call, on: (thread.number, thread.name))
