@@ -199,7 +199,8 @@ public struct Exploration: Sendable {
         return Finding(
             fault: isSame ? failing.fault! : fault, token: token, first: run.token, schedules: (number ?? 0) + 1,
             marks: marks,
-            strategy: number.map { portfolio.plan($0, length: RunLength()).name } ?? "of another finding",
+            strategy: number.map { portfolio.plan($0, length: RunLength(), novelty: Novelty()).name }
+                ?? "of another finding",
             attempts: shrinking.attempts,
             isReproducible: isSame, picture: failing.picture,
             nearest: nearest?.fault == nil ? nearest?.picture : nil)

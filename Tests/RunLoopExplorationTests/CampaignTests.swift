@@ -102,7 +102,8 @@ struct CampaignTests {
         // Another seed begins anew.
         let other = Tally()
         _ = try run(campaign(32, seed: 1)) { other.count($0, { _ in }) }
-        let plans = (0..<32).map { Portfolio(seed: 1, former: [], strategies: [.random]).plan($0, length: RunLength()) }
+        let portfolio = Portfolio(seed: 1, former: [], strategies: [.random])
+        let plans = (0..<32).map { portfolio.plan($0, length: RunLength(), novelty: Novelty()) }
         #expect(other.seeds.isSuperset(of: plans.map(\.seed)))
     }
 
@@ -155,11 +156,17 @@ struct CampaignTests {
     @Test("shards try different schedules, together those of the whole, and their results add up", arguments: [1, 10])
     func shards(directories: Int) throws {
         let (all, whole) = (Tally(), Tally())
-        let expected = try run(campaign(3_200, in: "whole")) { try whole.count($0, twoFaults) }
+        func campaign(_ directory: String, _ shard: Campaign.Shard = .whole) -> Campaign {
+            var campaign = self.campaign(3_200, in: directory, shard: shard)
+            // Schedules near to those with something new depend on what this shard has seen.
+            campaign.exploration.strategies.remove(.novelty)
+            return campaign
+        }
+        let expected = try run(campaign("whole")) { try whole.count($0, twoFaults) }
         var (seeds, times) = (0, [String: Int]())
         for index in 0..<10 {
             let own = Tally()
-            let shard = campaign(3_200, in: "\(index % directories)", shard: .init(index: index, of: 10))
+            let shard = campaign("\(index % directories)", .init(index: index, of: 10))
             let result = try run(shard) { simulation in try own.count(simulation) { try all.count($0, twoFaults) } }
             #expect(result.schedules == 320)
             seeds += own.seeds.count
@@ -179,7 +186,7 @@ struct CampaignTests {
         #expect(!"\(merged)".contains("no result of shard"))
         // With another number of shards the next campaign continues behind all of them.
         let later = Tally()
-        _ = try run(campaign(32, in: "0", shard: .init(index: 3, of: 4))) { later.count($0, { _ in }) }
+        _ = try run(self.campaign(32, in: "0", shard: .init(index: 3, of: 4))) { later.count($0, { _ in }) }
         #expect(later.seeds.intersection(all.seeds).count <= 2)
     }
 

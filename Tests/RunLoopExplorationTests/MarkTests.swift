@@ -18,7 +18,9 @@ struct MarkTests {
     func counts() {
         func explore(_ run: (Exploration, inout Simulation.Marks) -> Exploration.Result) -> [String: Int] {
             var marks = Simulation.Marks()
-            guard case .passed(200) = run(Exploration(schedules: 200), &marks) else { return [:] }
+            guard case .passed(200) = run(Exploration(schedules: 200, strategies: [.random, .uniform]), &marks) else {
+                return [:]
+            }
             return marks.counts
         }
         func runInProcesses() -> [String: Int] {
@@ -28,7 +30,7 @@ struct MarkTests {
                 }
             }
         }
-        // Each schedule has a seed of its own.
+        // Each schedule has a seed of its own, unless it is near to another one.
         let met = Locked<Set<UInt64>>([])
         func run() -> [String: Int] {
             explore { exploration, marks in

@@ -6,6 +6,7 @@ final class Recorder: Chooser {
     private let journal: Journal?
     private(set) var departures: [ScheduleToken.Departure] = []
     private(set) var length = RunLength()
+    private(set) var pairs = TurnPairs()
     /// A hash of all choices.
     private(set) var digest: UInt64 = 0xcbf2_9ce4_8422_2325
 
@@ -23,6 +24,7 @@ final class Recorder: Chooser {
             departures.append(departure)
             journal?.append(departure)
         }
+        if point.isAmongLanes { pairs.note(point.lanes[choice], at: point) }
         switch point.kind {
         case .quantity: break
         case .fault(let kind, let place, _): length.faults[kind] = place + 1

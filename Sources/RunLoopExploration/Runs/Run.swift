@@ -13,6 +13,8 @@ struct Run {
     let picture: String
     /// The marks that it has met; none for a run in another process, whose journal has them.
     var marks = Simulation.Marks()
+    /// The pairs of turns of two lanes, one after the other; none for a run in another process.
+    var pairs: [UInt16] = []
 }
 
 extension Run {
@@ -35,11 +37,13 @@ extension Run {
         if fault == nil, limits.reportsLeaks, let task = schedule.leakedTask {
             fault = Fault(.leak, "\(task), has not ended, though it was cancelled when its loop ended")
         }
+        var length = recorder.length
+        length.turns = schedule.turns(ofFirst: RunLength.mostNames)
         self.init(
             token: ScheduleToken(seed: seed, departures: recorder.departures), fault: fault,
-            length: recorder.length,
+            length: length,
             digest: (recorder.digest ^ UInt64(bitPattern: end.nanoseconds)) &* 0x0100_0000_01b3, picture: picture,
-            marks: marks)
+            marks: marks, pairs: recorder.pairs.hashes)
     }
 }
 

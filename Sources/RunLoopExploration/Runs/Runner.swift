@@ -25,16 +25,24 @@ struct LocalRunner: Runner {
     let body: (Simulation) throws -> Void
     /// The journal of runs that may be the last of the process.
     var journal: Journal?
+    private var novelty = Novelty()
 
-    func explore(
+    init(
+        portfolio: Portfolio, limits: Limits, body: @escaping (Simulation) throws -> Void, journal: Journal? = nil
+    ) {
+        (self.portfolio, self.limits, self.body, self.journal) = (portfolio, limits, body, journal)
+    }
+
+    mutating func explore(
         _ numbers: Range<Int>, length: inout RunLength, marks: inout Simulation.Marks
     ) -> (number: Int, run: Run)? {
         for number in numbers {
-            let plan = portfolio.plan(number, length: length)
+            let plan = portfolio.plan(number, length: length, novelty: novelty)
             journal?.begin(number, seed: plan.seed)
             var run = run(plan.seed, plan.strategy)
             length.grow(to: run.length)
             marks.addRun(run.marks)
+            novelty.note(run.token, run.pairs, run.marks)
             journal?.append(run.marks)
             if run.fault == nil, number % Self.twinPeriod == 0 { run.fault = difference(from: run) }
             if run.fault != nil { return (number, run) }

@@ -4,21 +4,29 @@ struct RunLength: Equatable {
     var points = 0
     /// The number of places where each kind of fault could have happened.
     var faults: [String: Int] = [:]
+    /// The number of turns of each task, thread and kind of event, by name.
+    var turns: [String: Int] = [:]
+
+    /// The number of names with turns that a run has, at most.
+    static let mostNames = 256
 
     /// Takes over each part of another length that is larger.
     mutating func grow(to other: RunLength) {
         points = max(points, other.points)
         faults.merge(other.faults) { max($0, $1) }
+        turns.merge(other.turns) { max($0, $1) }
+        guard turns.count > Self.mostNames else { return }
+        turns = Dictionary(uniqueKeysWithValues: turns.sorted { $0.key < $1.key }.prefix(Self.mostNames).map { $0 })
     }
 }
 
 extension RunLength: LosslessStringConvertible {
-    /// For example `12;a crash=5`.
+    /// For example `12;a crash=5;main@3`.
     var description: String {
-        let kinds = faults.sorted { $0.key < $1.key }.map { kind, count in
-            "\(kind.escaped { "%;=".utf8.contains($0) })=\(count)"
+        func words(_ counts: [String: Int], _ sign: String) -> [String] {
+            counts.sorted { $0.key < $1.key }.map { "\($0.escaped { "%;=@".utf8.contains($0) })\(sign)\($1)" }
         }
-        return (["\(points)"] + kinds).joined(separator: ";")
+        return (["\(points)"] + words(faults, "=") + words(turns, "@")).joined(separator: ";")
     }
 
     init?(_ text: String) {
@@ -26,11 +34,10 @@ extension RunLength: LosslessStringConvertible {
         guard let first = parts.first, let points = Int(first) else { return nil }
         self.points = points
         for part in parts.dropFirst() {
-            let words = part.split(separator: "=")
-            guard words.count == 2, let kind = String(unescaping: words[0]), let count = Int(words[1]) else {
-                return nil
-            }
-            faults[kind] = count
+            guard let sign = part.firstIndex(where: { $0 == "=" || $0 == "@" }),
+                let name = String(unescaping: part[..<sign]), let count = Int(part[part.index(after: sign)...])
+            else { return nil }
+            if part[sign] == "=" { faults[name] = count } else { turns[name] = count }
         }
     }
 }

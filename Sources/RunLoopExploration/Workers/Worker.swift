@@ -28,7 +28,7 @@ enum Worker {
     ///
     /// - Parameter makeRunner: makes the runner of the schedules, with the journal in which it notes them.
     static func serve(_ makeRunner: (Journal) -> LocalRunner) -> Never {
-        let runner = makeRunner(Journal(Descriptor.journal))
+        var runner = makeRunner(Journal(Descriptor.journal))
         guard let requests = fdopen(Descriptor.requests, "r"), let answers = fdopen(Descriptor.answers, "w") else {
             fatalError("an exploration was begun for another process, which is not there")
         }
@@ -38,7 +38,7 @@ enum Worker {
         while getline(&line, &size, requests) > 0, let text = line.map({ String(cString: $0) }),
             let message = Message(text.dropLast())
         {
-            let answer = answer(to: message, runner).line
+            let answer = answer(to: message, &runner).line
             let isLast = residentMemory > mostMemory
             fputs((isLast ? lastMark : "") + answer + "\n", answers)
             fflush(answers)
@@ -57,7 +57,7 @@ enum Worker {
         return numbers.count > 1 ? Int(numbers[1])! * sysconf(Int32(_SC_PAGESIZE)) : 0
     }
 
-    private static func answer(to message: Message, _ runner: LocalRunner) -> Message {
+    private static func answer(to message: Message, _ runner: inout LocalRunner) -> Message {
         switch message {
         case .explore(let numbers, var length):
             // The exploring process takes them from the journal.

@@ -34,6 +34,8 @@ package struct ChoicePoint {
     package let step: Int
     /// The number of the yield at which each lane let others go first, if it has not continued since.
     package let yields: [Int?]
+    /// The number of earlier turns of a lane, of a task, a thread or an event.
+    package let turns: (Int) -> Int
     /// The name of a lane.
     package let name: (Int) -> String
     /// The machine of a thread's lane; `nil` for other lanes, and for threads that belong to no machine.

@@ -87,6 +87,8 @@ package final class Schedule: @unchecked Sendable {
         var machine: String?
         /// The number of steps that it has made.
         var steps = 0
+        /// The number of times that it was the one to continue, with others or alone.
+        var turns = 0
         /// The number of tasks that it has started, for each place in the program.
         var children: [RunLoop.Origin?: Int] = [:]
         /// The number of the yield at which it let others go first, if it has not continued since.
@@ -129,6 +131,7 @@ package final class Schedule: @unchecked Sendable {
         lanes[places[choice]].steps += 1
         if kind == .task { lastStep = (lanes[chosen].name, "step \(lanes[chosen].steps)") }
         if kind != .possibility {
+            lanes[chosen].turns += 1
             if choice != usual { holdBack(options[usual], isWithinHandler: isWithinHandler) }
             let name = first.thread == nil ? first.name : String(first.name.dropFirst())
             lastDeparture = choice == usual ? nil : name
@@ -143,7 +146,8 @@ package final class Schedule: @unchecked Sendable {
         return chooser.choose(
             at: ChoicePoint(
                 kind: kind, number: number, lanes: options, usual: usual, placeLane: place, step: lanes[place].steps,
-                yields: options.map { lanes[$0].yield }, name: { [unowned self] in lanes[$0].name },
+                yields: options.map { lanes[$0].yield }, turns: { [unowned self] in lanes[$0].turns },
+                name: { [unowned self] in lanes[$0].name },
                 machine: { [unowned self] in lanes[$0].machine }))
     }
 
@@ -182,6 +186,11 @@ package final class Schedule: @unchecked Sendable {
     private func letOthersGoFirst(_ lane: Int) {
         yieldCount += 1
         lanes[lane].yield = yieldCount
+    }
+
+    /// The numbers of turns of the tasks, threads and events that had any, by name; of the first ones, if they are many.
+    package func turns(ofFirst most: Int) -> [String: Int] {
+        Dictionary(lanes.lazy.filter { $0.turns > 0 }.prefix(most).map { ($0.name, $0.turns) }) { max($0, $1) }
     }
 
     // MARK: Choices
@@ -441,7 +450,8 @@ package final class Schedule: @unchecked Sendable {
             at: ChoicePoint(
                 kind: .fault(of: kind, place: place, most: most), number: pointCount,
                 lanes: Array(repeating: lane, count: count), usual: 0, placeLane: lane, step: lanes[lane].steps,
-                yields: Array(repeating: nil, count: count), name: { [unowned self] in lanes[$0].name },
+                yields: Array(repeating: nil, count: count), turns: { _ in 0 },
+                name: { [unowned self] in lanes[$0].name },
                 machine: { _ in nil }))
     }
 
@@ -464,7 +474,8 @@ package final class Schedule: @unchecked Sendable {
         return chooser.choose(
             at: ChoicePoint(
                 kind: .quantity(drawn: drawn, range: range), number: pointCount, lanes: [lane], usual: usual,
-                placeLane: lane, step: lanes[lane].steps, yields: [nil], name: { _ in what }, machine: { _ in nil }))
+                placeLane: lane, step: lanes[lane].steps, yields: [nil], turns: { _ in 0 }, name: { _ in what },
+                machine: { _ in nil }))
     }
 
     private func lane(ofPossibility possibility: Possibility) -> Int {

@@ -49,7 +49,12 @@ struct Swarm: Chooser {
         if count == 2, Bool.random(using: &numbers) {
             return [first, first + Int.random(in: 1...near, using: &numbers)]
         }
-        return [first] + (1..<count).map { _ in Int.random(in: 0..<length, using: &numbers) }
+        var moments = [first]
+        while moments.count < min(count, length) {
+            let moment = Int.random(in: 0..<length, using: &numbers)
+            if !moments.contains(moment) { moments.append(moment) }
+        }
+        return moments
     }
 
     mutating func choose(at point: ChoicePoint) -> Int {

@@ -1,0 +1,37 @@
+internal import RunLoopSimulation
+
+/// The schedules that have shown something new: a pair of turns in an order that no schedule had before, or a mark.
+struct Novelty {
+    /// The last of these schedules.
+    private var schedules: [ScheduleToken] = []
+    private static let (fewSchedules, mostSchedules) = (4, 32)
+    /// Longer schedules are not kept: a departure more or less hardly matters for them.
+    private static let mostDepartures = 1000
+    /// The pairs that were seen, by their hashes.
+    private var pairs = [UInt64](repeating: 0, count: pairCount / 64)
+    private static let pairCount = 1 << 16
+    private var marks: Set<String> = []
+
+    /// Draws one of the schedules, half of the time one of the last few.
+    func draw(_ numbers: inout SeededNumbers) -> ScheduleToken? {
+        schedules.suffix(Bool.random(using: &numbers) ? Self.fewSchedules : Self.mostSchedules)
+            .randomElement(using: &numbers)
+    }
+
+    /// Looks for something new in the run of a schedule.
+    ///
+    /// - Parameters:
+    ///   - found: the pairs of turns of the run.
+    ///   - marks: the marks of the run.
+    mutating func note(_ schedule: ScheduleToken, _ found: [UInt16], _ marks: Simulation.Marks) {
+        var isNew = false
+        for pair in found {
+            let (word, bit) = (Int(pair) / 64, UInt64(1) << (pair % 64))
+            if pairs[word] & bit == 0 { (pairs[word], isNew) = (pairs[word] | bit, true) }
+        }
+        for (mark, count) in marks.counts where count > 0 && self.marks.insert(mark).inserted { isNew = true }
+        guard isNew, schedule.departures.count <= Self.mostDepartures else { return }
+        if schedules.count == Self.mostSchedules { schedules.removeFirst() }
+        schedules.append(schedule)
+    }
+}

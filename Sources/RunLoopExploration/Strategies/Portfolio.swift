@@ -1,0 +1,89 @@
+internal import RunLoopSimulation
+
+extension Exploration {
+    /// A kind of strategy. A value and `Sendable`.
+    public enum Strategies: Sendable, Hashable, CaseIterable {
+        /// Any possibility, at each place.
+        case random
+        /// Tasks and threads have priorities, which are random and change at a few places.
+        case priorities
+        /// The usual choice, except at one to three places.
+        case fewDepartures
+        /// Every order of the turns of all or of a few tasks and threads, about equally often.
+        case uniform
+        /// The turn with the highest priority, which is random and stays as long as the turn waits.
+        case partialOrders
+        /// Near to schedules that showed a new order of two turns, or a new mark.
+        case novelty
+    }
+}
+
+typealias Strategies = Exploration.Strategies
+
+/// The schedules to try.
+struct Portfolio {
+    /// The seed of the schedules.
+    let seed: UInt64
+    /// Schedules that have failed before.
+    let former: [ScheduleToken]
+    let strategies: Set<Strategies>
+
+    /// A schedule to try: the seed of its world, the name of its strategy, and the strategy.
+    typealias Plan = (seed: UInt64, name: String, strategy: any Chooser)
+
+    /// The schedule with that number.
+    ///
+    /// - Parameters:
+    ///   - length: the lengths of the longest runs so far.
+    ///   - novelty: the schedules so far that have shown something new.
+    func plan(_ number: Int, length: RunLength, novelty: Novelty) -> Plan {
+        if number < former.count {
+            return (former[number].seed, "a former schedule", ReplayStrategy(former[number].departures))
+        }
+        if number == former.count { return (seed, "what usually happens", ReplayStrategy([])) }
+        var numbers = SeededNumbers(seed: seed, for: "schedule \(number)")
+        let world = numbers.next()
+        if let near = former.randomElement(using: &numbers), number % Self.formerPeriod == 0 {
+            // A schedule that has failed brings its own faults.
+            return (world, "near to a failure", NearbyStrategy(near, length: length.points, numbers: numbers))
+        }
+        let rotation = Self.rotation.filter { strategies.contains($0.kind) }
+        let (kind, variant) = rotation[number % rotation.count]
+        if kind == .novelty, let near = novelty.draw(&numbers) {
+            let name = "near to a new order"
+            let keepsFaults = Bool.random(using: &numbers)
+            let strategy = NearbyStrategy(near, length: length.points, numbers: numbers)
+            guard !keepsFaults else { return (near.seed, name, strategy) }
+            return (near.seed, name, Swarm(strategy, for: number, seed: seed, length: length))
+        }
+        let (name, strategy) = Self.make(kind, variant, length, numbers)
+        return (world, name, Swarm(strategy, for: number, seed: seed, length: length))
+    }
+
+    /// With former schedules, one of so many is near to one of them.
+    private static let formerPeriod = 9
+
+    /// The kinds take turns, each in several variants.
+    private static let rotation: [(kind: Strategies, variant: Int)] = [
+        (.random, 0), (.uniform, 0), (.fewDepartures, 1), (.partialOrders, 0), (.novelty, 0), (.priorities, 1),
+        (.uniform, 1), (.fewDepartures, 2), (.partialOrders, 0), (.uniform, 0), (.priorities, 2), (.fewDepartures, 3),
+        (.novelty, 0),
+    ]
+
+    private static func make(
+        _ kind: Strategies, _ variant: Int, _ length: RunLength, _ numbers: SeededNumbers
+    ) -> (name: String, strategy: any Chooser) {
+        switch kind {
+        case .random, .novelty: ("random", RandomStrategy(numbers: numbers))
+        case .priorities:
+            ("priorities", PriorityStrategy(depth: 1 + variant, length: length.points, numbers: numbers))
+        case .fewDepartures:
+            (
+                "few departures",
+                FewDeparturesStrategy(variant, length: length.points, takesTurns: variant == 2, numbers: numbers)
+            )
+        case .uniform: ("uniform", UniformStrategy(turns: length.turns, isSelective: variant == 1, numbers: numbers))
+        case .partialOrders: ("partial orders", PartialOrderStrategy(numbers: numbers))
+        }
+    }
+}
