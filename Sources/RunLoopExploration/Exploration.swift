@@ -182,9 +182,11 @@ public struct Exploration: Sendable {
     ///
     /// - Parameters:
     ///   - number: the number of the schedule; `nil` for the schedule of another finding.
+    ///   - strategy: the name of the strategy that has chosen the schedule; that of its number unless given.
     ///   - marks: those of the schedules so far.
     func finding(
-        _ run: Run, _ number: Int?, _ marks: Simulation.Marks, _ runner: inout some Runner & ~Copyable
+        _ run: Run, _ number: Int?, by strategy: String? = nil, _ marks: Simulation.Marks,
+        _ runner: inout some Runner & ~Copyable
     ) -> Finding {
         let fault = run.fault!
         var shrinking = Shrinking(fault, for: longestShrinking, ProgressReports(progress))
@@ -199,7 +201,7 @@ public struct Exploration: Sendable {
         return Finding(
             fault: isSame ? failing.fault! : fault, token: token, first: run.token, schedules: (number ?? 0) + 1,
             marks: marks,
-            strategy: number.map { portfolio.plan($0, length: RunLength(), novelty: Novelty()).name }
+            strategy: strategy ?? number.map { portfolio.plan($0, length: RunLength(), novelty: Novelty()).name }
                 ?? "of another finding",
             attempts: shrinking.attempts,
             isReproducible: isSame, picture: failing.picture,

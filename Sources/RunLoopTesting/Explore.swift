@@ -119,7 +119,8 @@ private func interceptingIssues<Result: Sendable>(
 /// ```
 ///
 /// If a schedule fails, the test has an issue, as in ``explore(_:requiring:sourceLocation:_:)``. If not all schedules could be
-/// tried, it has a warning that says how many were. The schedules run in the test's process, where a trap ends the program.
+/// tried, it has a warning that says how many were. Another process runs the schedules, and with a token in `RUNLOOP_REPLAY`
+/// the test runs that schedule alone, as described there.
 ///
 /// - Parameters:
 ///   - exploration: the number of departures, and the limits.
@@ -130,7 +131,15 @@ public func explore(
     _ exploration: ExhaustiveExploration, sourceLocation: SourceLocation = #_sourceLocation,
     _ program: @escaping @Sendable (Simulation) throws -> Void
 ) async {
-    switch await interceptingIssues(of: program, sourceLocation, { exploration.run($0) }) {
+    if let text = getenv("RUNLOOP_REPLAY").map({ String(cString: $0) }) {
+        return replay(text, Exploration(limits: exploration.limits), program, sourceLocation: sourceLocation)
+    }
+    let (test, name) = (Test.current, name(at: sourceLocation, in: Test.Case.current))
+    let result = await interceptingIssues(of: program, sourceLocation) { body in
+        guard let test, let name else { return exploration.run(body) }
+        return exploration.run(inProcessesFor: name, arguments: arguments(for: test), body)
+    }
+    switch result {
     case .proven, nil: break
     case .incomplete(let coverage):
         Issue.record("\(coverage)", severity: .warning, sourceLocation: sourceLocation)

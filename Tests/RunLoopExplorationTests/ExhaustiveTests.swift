@@ -57,6 +57,7 @@ struct ExhaustiveTests {
         }
         guard case .failed(let finding) = result else { return #expect(Bool(false), "\(result)") }
         #expect(finding.token.departures.map(\.place) == ["6", "7"] && finding.isReproducible, "\(finding)")
+        #expect("\(finding)".contains("(all by turns)"))
     }
 
     @Test("a limit leaves it incomplete, except that of the number that there are", arguments: [6, 7, 8])

@@ -43,6 +43,40 @@ struct ProcessTests {
         #expect(lines.dropFirst().first?.split(separator: " ") == ["time", "second"], "\(finding)")
     }
 
+    @Test("a trap is found among all schedules, with the fewest departures, and so is a run that does not end")
+    func exhaustiveTrap() throws {
+        func explore(_ name: String, _ body: @escaping (Simulation) -> Void) -> Exploration.Finding? {
+            let exploration = ExhaustiveExploration(
+                departures: 2, limits: Exploration.Limits(longestRun: .seconds(1)))
+            let result = exploration.run(
+                inProcessesFor: name, arguments: arguments(for: "exhaustiveTrap"), body)
+            if case .failed(let finding) = result { return finding }
+            return nil
+        }
+        func happened(_ simulation: Simulation) -> [Int] { (0..<8).filter { simulation.mayHappen("\($0)") } }
+        let trap = explore("a trap among all") { precondition(happened($0) != [3, 6], "three and six") }
+        let hang = explore("a hang among all") { if happened($0) == [5] { while true {} } }
+        let found = try #require(trap)
+        #expect(found.fault.kind == .trap && found.fault.description.contains("three and six"), "\(found)")
+        #expect(found.token.departures.map(\.place) == ["3", "6"] && found.isReproducible)
+        #expect(hang?.fault.kind == .hang && hang?.token.departures.map(\.place) == ["5"])
+    }
+
+    @Test("all schedules pass in other processes as in this one, and with the same numbers")
+    func exhaustivePass() {
+        func program(_ simulation: Simulation) {
+            for task in 0..<3 { simulation.loop.task(name: "\(task)") { for _ in 0..<2 { await Task.yield() } } }
+            simulation.runUntilIdle()
+        }
+        let exploration = ExhaustiveExploration(departures: 2)
+        let there = exploration.run(
+            inProcessesFor: "exhaustivePass", arguments: arguments(for: "exhaustivePass"), program)
+        guard case .proven(let coverage) = there, case .proven(let own) = exploration.run(program) else {
+            return #expect(Bool(false), "\(there)")
+        }
+        #expect(coverage == own && own.schedules.count == 3 && own.schedules[2] > 100, "\(own)")
+    }
+
     @Test("what is learned of the length of a run is known there: the same schedule has the same faults")
     func sameFaults() throws {
         @Sendable func program(_ simulation: Simulation) throws {

@@ -47,6 +47,21 @@ struct ExhaustiveTests {
         }
     }
 
+    @Test("a schedule that traps is the test's issue, too")
+    func traps() async {
+        await withKnownIssue {
+            await explore(.exhaustive(departures: 2)) { simulation in
+                let happened = (0..<6).filter { simulation.mayHappen("\($0)") }
+                precondition(happened != [1, 4], "one and four")
+            }
+        } matching: { issue in
+            issue.severity == .error
+                && issue.comments.contains {
+                    $0.rawValue.contains("one and four") && $0.rawValue.contains("0:1@0=1;4@0=1")
+                }
+        }
+    }
+
     @Test("a bound that is not reached is a warning")
     func incomplete() async {
         await withKnownIssue {

@@ -7,7 +7,8 @@ internal import RunLoopSimulation
 /// after its run: each depart once more, at a later place.
 struct Enumeration {
     private let mostDepartures: Int
-    private let hostsShareNothing: Bool
+    /// The path with no departures.
+    private let root: Path
     /// The number of departures of the present schedules.
     private(set) var departures = 0
     /// The number of schedules that have been run, by their departures.
@@ -17,36 +18,25 @@ struct Enumeration {
     private var nodes: [Node] = []
     /// Whether the tree of the present schedules was begun.
     private var isBegun = false
-    private var next: [Departure]?
+    private var next: Path?
     /// The digests of the runs with as many departures as now, and of the remaining ones with one less: a program that
     /// does not do the same again has not been tried in all its ways.
     private var (digests, former): ([UInt64], ArraySlice<UInt64>) = ([], [])
     private var difference: Run?
-
-    /// A choice other than the usual one, at a place of the run.
-    struct Departure: Hashable {
-        let point: Int
-        let choice: Int
-    }
-
-    /// A place where a schedule may depart from the usual choice.
-    struct Branch {
-        let point: Int
-        /// The choices other than the usual one.
-        let choices: [Int]
-    }
+    /// The number of runs that have met each mark.
+    private(set) var marks = Simulation.Marks()
 
     private struct Node {
-        let path: [Departure]
-        let branches: [Branch]
+        let path: Path
+        let branches: [Path.Branch]
         var next = (branch: 0, choice: 0)
 
-        mutating func takeNext() -> [Departure]? {
+        mutating func takeNext() -> Path? {
             while next.branch < branches.count {
                 let branch = branches[next.branch]
                 if next.choice < branch.choices.count {
                     defer { next.choice += 1 }
-                    return path + [Departure(point: branch.point, choice: branch.choices[next.choice])]
+                    return path.departing(at: branch.point, branch.choices[next.choice])
                 }
                 next = (next.branch + 1, 0)
             }
@@ -55,15 +45,16 @@ struct Enumeration {
     }
 
     init(departures: Int, hostsShareNothing: Bool) {
-        (mostDepartures, self.hostsShareNothing) = (departures, hostsShareNothing)
+        mostDepartures = departures
+        root = Path(hostsShareNothing: hostsShareNothing)
     }
 
     /// Whether a schedule is left. It may run others to find out.
     ///
-    /// - Parameter run: runs a schedule.
-    mutating func hasNext(_ run: (any Chooser) -> Run) -> Bool {
+    /// - Parameter runner: runs schedules.
+    mutating func hasNext(_ runner: inout some Runner & ~Copyable) -> Bool {
         while next == nil && !isComplete {
-            next = nextPath(run)
+            next = nextPath(&runner)
             guard next == nil, difference == nil else { break }
             if departures == mostDepartures { isComplete = true } else { begin(departures + 1) }
         }
@@ -72,11 +63,11 @@ struct Enumeration {
 
     /// Runs the next schedule; there must be one.
     ///
-    /// - Parameter run: runs a schedule.
-    mutating func runNext(_ run: (any Chooser) -> Run) -> Run {
+    /// - Parameter runner: runs schedules.
+    mutating func runNext(_ runner: inout some Runner & ~Copyable) -> Run {
         if let difference { return difference }
         counts[departures] += 1
-        let (result, _) = self.run(next.take()!, run)
+        let (result, _) = runner.follow(next.take()!, marks: &marks)
         digests.append(result.digest)
         return result
     }
@@ -88,67 +79,29 @@ struct Enumeration {
         (nodes, former, digests) = ([], digests[...], [])
     }
 
-    private mutating func nextPath(_ run: (any Chooser) -> Run) -> [Departure]? {
-        if departures == 0 { return counts[0] == 0 ? [] : nil }
-        if nodes.isEmpty, !isBegun { add([], run) }
+    private mutating func nextPath(_ runner: inout some Runner & ~Copyable) -> Path? {
+        if departures == 0 { return counts[0] == 0 ? root : nil }
+        if nodes.isEmpty, !isBegun { add(root, &runner) }
         while difference == nil, let last = nodes.indices.last {
             guard let path = nodes[last].takeNext() else {
                 nodes.removeLast()
                 continue
             }
-            if path.count == departures { return path }
-            add(path, run)
+            if path.departures.count == departures { return path }
+            add(path, &runner)
         }
         return nil
     }
 
     /// Runs an inner node, which was a leaf before, for its children.
-    private mutating func add(_ path: [Departure], _ run: (any Chooser) -> Run) {
+    private mutating func add(_ path: Path, _ runner: inout some Runner & ~Copyable) {
         isBegun = true
-        var (result, branches) = self.run(path, run)
-        if path.count == departures - 1, former.popFirst() != result.digest || result.fault != nil {
+        var repeated = Simulation.Marks()
+        var (result, branches) = runner.follow(path, marks: &repeated)
+        if path.departures.count == departures - 1, former.popFirst() != result.digest || result.fault != nil {
             result.fault = Fault.difference
             difference = result
         }
         nodes.append(Node(path: path, branches: branches))
-    }
-
-    private func run(_ path: [Departure], _ run: (any Chooser) -> Run) -> (run: Run, branches: [Branch]) {
-        let strategy = PathStrategy(path, hostsShareNothing: hostsShareNothing)
-        let result = run(strategy)
-        return (result, strategy.branches)
-    }
-}
-
-/// Departs at the places of a path, and notes where a schedule may depart behind them.
-private final class PathStrategy: Chooser {
-    private let path: [Enumeration.Departure]
-    private let hostsShareNothing: Bool
-    private var taken = 0
-    private var pointCount = 0
-    private(set) var branches: [Enumeration.Branch] = []
-
-    init(_ path: [Enumeration.Departure], hostsShareNothing: Bool) {
-        (self.path, self.hostsShareNothing) = (path, hostsShareNothing)
-    }
-
-    func choose(at point: ChoicePoint) -> Int {
-        if case .quantity = point.kind { return point.usual }
-        // Faults are places here, too.
-        let number = pointCount
-        pointCount += 1
-        if taken < path.count, path[taken].point == number {
-            taken += 1
-            return path[taken - 1].choice
-        }
-        guard taken == path.count else { return point.usual }
-        let usual = point.machine(point.lanes[point.usual])
-        let choices = point.lanes.indices.filter { index in
-            guard index != point.usual else { return false }
-            // Turns of threads on different machines commute if these share nothing: each sees only its own.
-            return !(hostsShareNothing && point.kind == .thread && point.machine(point.lanes[index]) != usual)
-        }
-        if !choices.isEmpty { branches.append(Enumeration.Branch(point: number, choices: choices)) }
-        return point.usual
     }
 }

@@ -99,22 +99,48 @@ public struct ExhaustiveExploration: Sendable {
     @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
     public func run(_ body: (Simulation) throws -> Void) -> Result {
         withoutActuallyEscaping(body) { body in
-            var exploration = Exploration(schedules: schedules, seed: seed, limits: limits)
-            exploration.progress = progress
             var runner = LocalRunner(portfolio: exploration.portfolio, limits: limits, body: body)
-            var enumeration = Enumeration(departures: departures, hostsShareNothing: hostsShareNothing)
-            var (count, marks, reports) = (0, Simulation.Marks(), ProgressReports(progress))
-            let end = duration.map { ContinuousClock.now + $0 }
-            func runOne(_ strategy: any Chooser) -> Run { runner.run(seed, strategy) }
-            while enumeration.hasNext(runOne), count < schedules, end.map({ ContinuousClock.now < $0 }) ?? true {
-                let run = enumeration.runNext(runOne)
-                marks.addRun(run.marks)
-                if run.fault != nil { return .failed(exploration.finding(run, count, marks, &runner)) }
-                count += 1
-                reports.tell(.exploring(schedules: count))
-            }
-            let coverage = Coverage(schedules: enumeration.counts, isComplete: enumeration.isComplete)
-            return coverage.isComplete ? .proven(coverage) : .incomplete(coverage)
+            return run(&runner)
         }
+    }
+
+    /// Explores a program in other processes, so that a schedule that traps or never ends is found like any other.
+    ///
+    /// - Parameters:
+    ///   - name: the name of this exploration among those of the program.
+    ///   - arguments: the command that runs the program, its name first; the arguments of this process unless given.
+    ///   - body: the program; see ``run(_:)``.
+    /// - Returns: the result; see also ``Exploration/run(inProcessesFor:arguments:_:)``. In a process that runs the
+    ///   schedules of another exploration, that nothing was tried.
+    @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
+    public func run(
+        inProcessesFor name: String, arguments: [String] = CommandLine.arguments, _ body: (Simulation) throws -> Void
+    ) -> Result {
+        guard var runner = exploration.makeProcesses(for: name, arguments, body) else {
+            return .incomplete(Coverage(schedules: [0], isComplete: false))
+        }
+        return run(&runner)
+    }
+
+    private var exploration: Exploration {
+        var exploration = Exploration(schedules: schedules, seed: seed, limits: limits)
+        exploration.progress = progress
+        return exploration
+    }
+
+    private func run(_ runner: inout some Runner & ~Copyable) -> Result {
+        var enumeration = Enumeration(departures: departures, hostsShareNothing: hostsShareNothing)
+        var (count, reports) = (0, ProgressReports(progress))
+        let end = duration.map { ContinuousClock.now + $0 }
+        while enumeration.hasNext(&runner), count < schedules, end.map({ ContinuousClock.now < $0 }) ?? true {
+            let run = enumeration.runNext(&runner)
+            if run.fault != nil {
+                return .failed(exploration.finding(run, count, by: "all by turns", enumeration.marks, &runner))
+            }
+            count += 1
+            reports.tell(.exploring(schedules: count))
+        }
+        let coverage = Coverage(schedules: enumeration.counts, isComplete: enumeration.isComplete)
+        return coverage.isComplete ? .proven(coverage) : .incomplete(coverage)
     }
 }

@@ -16,6 +16,12 @@ protocol Runner: ~Copyable {
     ///
     /// - Parameter isDrawn: whether to draw a picture of the run.
     mutating func replay(_ token: ScheduleToken, isDrawn: Bool) -> Run
+
+    /// Runs the schedule of a path.
+    ///
+    /// - Parameter marks: the number of runs that have met each mark, to which this run is added.
+    /// - Returns: the run, and the places behind the path's last departure where a schedule may depart.
+    mutating func follow(_ path: Path, marks: inout Simulation.Marks) -> (run: Run, branches: [Path.Branch])
 }
 
 /// Runs schedules on the calling thread.
@@ -55,7 +61,16 @@ struct LocalRunner: Runner {
         return run(token.seed, ReplayStrategy(token.departures), isDrawn: isDrawn)
     }
 
-    func run(_ seed: UInt64, _ strategy: any Chooser, isDrawn: Bool = false) -> Run {
+    mutating func follow(_ path: Path, marks: inout Simulation.Marks) -> (run: Run, branches: [Path.Branch]) {
+        let strategy = PathStrategy(path)
+        journal?.begin(0, seed: portfolio.seed)
+        let run = run(portfolio.seed, strategy)
+        marks.addRun(run.marks)
+        journal?.append(run.marks)
+        return (run, strategy.branches)
+    }
+
+    private func run(_ seed: UInt64, _ strategy: any Chooser, isDrawn: Bool = false) -> Run {
         Run(seed: seed, strategy, limits, isDrawn: isDrawn, journal, body)
     }
 

@@ -50,11 +50,10 @@ struct Portfolio {
         let rotation = Self.rotation.filter { strategies.contains($0.kind) }
         let (kind, variant) = rotation[number % rotation.count]
         if kind == .novelty, let near = novelty.draw(&numbers) {
-            let name = "near to a new order"
             let keepsFaults = Bool.random(using: &numbers)
             let strategy = NearbyStrategy(near, length: length.points, numbers: numbers)
-            guard !keepsFaults else { return (near.seed, name, strategy) }
-            return (near.seed, name, Swarm(strategy, for: number, seed: seed, length: length))
+            guard !keepsFaults else { return (near.seed, Self.nearToNew, strategy) }
+            return (near.seed, Self.nearToNew, Swarm(strategy, for: number, seed: seed, length: length))
         }
         let (name, strategy) = Self.make(kind, variant, length, numbers)
         return (world, name, Swarm(strategy, for: number, seed: seed, length: length))
@@ -62,6 +61,8 @@ struct Portfolio {
 
     /// With former schedules, one of so many is near to one of them.
     private static let formerPeriod = 9
+
+    private static let nearToNew = "near to something new"
 
     /// The kinds take turns, each in several variants.
     private static let rotation: [(kind: Strategies, variant: Int)] = [
@@ -74,7 +75,9 @@ struct Portfolio {
         _ kind: Strategies, _ variant: Int, _ length: RunLength, _ numbers: SeededNumbers
     ) -> (name: String, strategy: any Chooser) {
         switch kind {
-        case .random, .novelty: ("random", RandomStrategy(numbers: numbers))
+        case .random: ("random", RandomStrategy(numbers: numbers))
+        // Nothing is known to be new yet.
+        case .novelty: (nearToNew, RandomStrategy(numbers: numbers))
         case .priorities:
             ("priorities", PriorityStrategy(depth: 1 + variant, length: length.points, numbers: numbers))
         case .fewDepartures:

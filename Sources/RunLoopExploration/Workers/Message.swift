@@ -4,10 +4,14 @@ enum Message {
     case explore(Range<Int>, length: RunLength)
     /// Run this one.
     case replay(ScheduleToken, isDrawn: Bool)
+    /// Run the schedule of this path.
+    case follow(Path)
     /// All have passed.
     case passed(length: RunLength)
     /// A run: the first one that failed, with the number of its schedule, or the requested one.
     case run(Run, number: Int, length: RunLength)
+    /// The run of a path, and the places behind it where a schedule may depart.
+    case followed(Run, [Path.Branch])
 
     init?(_ line: some StringProtocol) {
         let words = line.split(separator: " ").map { Substring($0) }
@@ -27,15 +31,19 @@ enum Message {
         case "passed":
             guard let length = runLength(1) else { return nil }
             self = .passed(length: length)
+        case "follow":
+            guard words.count == 2, let path = Self.text(words[1]).flatMap(Path.init) else { return nil }
+            self = .follow(path)
         case "run":
-            guard words.count == 9, let schedule = number(1), let length = runLength(2), let own = runLength(3),
-                let digest = UInt64(words[4]), let token = Self.text(words[5]).flatMap(ScheduleToken.init),
-                let picture = Self.text(words[8]), let sentence = Self.text(words[7])
+            guard words.count == 9, let schedule = number(1), let length = runLength(2), let run = Self.run(words[3...])
             else { return nil }
-            let fault = Fault.Kind(rawValue: String(words[6])).map { Fault($0, sentence) }
-            self = .run(
-                Run(token: token, fault: fault, length: own, digest: digest, picture: picture),
-                number: schedule, length: length)
+            self = .run(run, number: schedule, length: length)
+        case "followed":
+            guard words.count == 8, let text = Self.text(words[1]), let run = Self.run(words[2...]) else { return nil }
+            let parts = text.split(separator: ";")
+            let branches = parts.compactMap { Path.Branch(String($0)) }
+            guard branches.count == parts.count else { return nil }
+            self = .followed(run, branches)
         default: return nil
         }
     }
@@ -46,11 +54,27 @@ enum Message {
             "explore \(numbers.lowerBound) \(numbers.upperBound) \(Self.word("\(length)"))"
         case .replay(let token, let isDrawn): "replay \(isDrawn ? "drawn" : "plain") \(Self.word("\(token)"))"
         case .passed(let length): "passed \(Self.word("\(length)"))"
-        case .run(let run, let number, let length):
-            "run \(number) \(Self.word("\(length)")) \(Self.word("\(run.length)")) \(run.digest) "
-                + "\(Self.word("\(run.token)")) \(run.fault?.kind.rawValue ?? "-") \(Self.word(run.fault?.description ?? "")) "
-                + Self.word(run.picture)
+        case .follow(let path): "follow \(Self.word("\(path)"))"
+        case .run(let run, let number, let length): "run \(number) \(Self.word("\(length)")) \(Self.words(run))"
+        case .followed(let run, let branches):
+            "followed \(Self.word(branches.map { "\($0)" }.joined(separator: ";"))) \(Self.words(run))"
         }
+    }
+
+    private static func words(_ run: Run) -> String {
+        "\(word("\(run.length)")) \(run.digest) \(word("\(run.token)")) \(run.fault?.kind.rawValue ?? "-") "
+            + "\(word(run.fault?.description ?? "")) \(word(run.picture))"
+    }
+
+    /// - Parameter words: six words, as ``words(_:)`` gives them.
+    private static func run(_ words: ArraySlice<Substring>) -> Run? {
+        let start = words.startIndex
+        guard let length = text(words[start]).flatMap(RunLength.init), let digest = UInt64(words[start + 1]),
+            let token = text(words[start + 2]).flatMap(ScheduleToken.init), let sentence = text(words[start + 4]),
+            let picture = text(words[start + 5])
+        else { return nil }
+        let fault = Fault.Kind(rawValue: String(words[start + 3])).map { Fault($0, sentence) }
+        return Run(token: token, fault: fault, length: length, digest: digest, picture: picture)
     }
 
     /// A text as one word: with an underscore in front, so that it is never empty.

@@ -26,7 +26,7 @@ struct ProcessRunner: ~Copyable, Runner {
         case .run(let run, let number, let known):
             length.grow(to: known)
             return (number, run)
-        case .explore, .replay: fatalError("the process of an exploration answers and does not ask")
+        case let other: fatalError("the process of an exploration has answered: \(other.line)")
         }
     }
 
@@ -36,6 +36,14 @@ struct ProcessRunner: ~Copyable, Runner {
             fatalError("the process of an exploration has not told of a run")
         }
         return run
+    }
+
+    mutating func follow(_ path: Path, marks: inout Simulation.Marks) -> (run: Run, branches: [Path.Branch]) {
+        switch ask(.follow(path), &marks) {
+        case .followed(let run, let branches): (run, branches)
+        case .run(let run, _, _): (run, [])
+        case let other: fatalError("the process of an exploration has answered: \(other.line)")
+        }
     }
 
     private mutating func ask(_ message: Message, _ marks: inout Simulation.Marks) -> Message {

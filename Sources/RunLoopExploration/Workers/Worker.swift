@@ -58,17 +58,20 @@ enum Worker {
     }
 
     private static func answer(to message: Message, _ runner: inout LocalRunner) -> Message {
+        // The exploring process takes them from the journal.
+        var marks = Simulation.Marks()
         switch message {
         case .explore(let numbers, var length):
-            // The exploring process takes them from the journal.
-            var marks = Simulation.Marks()
             guard let (number, run) = runner.explore(numbers, length: &length, marks: &marks) else {
                 return .passed(length: length)
             }
             return .run(run, number: number, length: length)
         case .replay(let token, let isDrawn):
             return .run(runner.replay(token, isDrawn: isDrawn), number: 0, length: RunLength())
-        case .passed, .run: fatalError("an exploration asks and does not answer")
+        case .follow(let path):
+            let (run, branches) = runner.follow(path, marks: &marks)
+            return .followed(run, branches)
+        case .passed, .run, .followed: fatalError("an exploration asks and does not answer")
         }
     }
 }
