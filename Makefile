@@ -304,7 +304,7 @@ same-bytes: deps
 # a hundred thousand schedules of each. It takes some hours.
 explore-corpus: deps
 	$(RELEASE_EXAMPLES) --product Corpus
-	@bin=$$($(RELEASE_EXAMPLES) --show-bin-path) && $$bin/Corpus measure && \
+	@bin=$$($(RELEASE_EXAMPLES) --show-bin-path) && $$bin/Corpus measure && $$bin/Corpus figures && $$bin/Corpus tokens && \
 	  $$bin/Corpus twins --schedules $(or $(SCHEDULES),100000)
 
 # Faults planted in TTLStore, Cron and Raft, one after another: with which seed a long life finds each, and with which schedule an

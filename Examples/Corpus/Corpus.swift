@@ -4,7 +4,8 @@ import RunLoopSimulation
 
 /// Small programs with planted bugs, and their mended twins: `Corpus list`, `Corpus check`, `Corpus run NAME`, `Corpus
 /// explore NAME`, `Corpus replay NAME TOKEN`, `Corpus measure`, which explores all of them, and `Corpus twins`, which
-/// explores all twins. `Corpus tokens` looks whether their tokens last. Options are `--seed N`, `--schedules N`, `--for
+/// explores all twins. `Corpus tokens` looks whether their tokens last, and `Corpus figures` prints how soon late faults
+/// are found, and how long schedules are made short. Options are `--seed N`, `--schedules N`, `--for
 /// SECONDS`, the longest time of an exploration, `--part N`, which takes the programs of one part, `--mended`, and
 /// `--chance`, which leaves every choice to chance.
 ///
@@ -52,6 +53,7 @@ enum Corpus {
         case ("measure", 1, _): measure(options)
         case ("twins", 1, _): checkTwins(options)
         case ("tokens", 1, _): checkTokens()
+        case ("figures", 1, _): Figures.show()
         default: printUsage()
         }
     }
@@ -141,11 +143,14 @@ enum Corpus {
         for (name, part) in options.parts {
             print("| \(name) | schedule | at most | milliseconds | departures | by chance alone |")
             print("|---|---:|---:|---:|---:|---:|")
-            var (found, short, byChance) = (0, 0, 0)
+            var (found, short, byChance, sum) = (0, 0, 0, 0)
             for program in part {
-                let (all, chance) = (Figures(of: program, options), Figures(of: program, options, isByChance: true))
+                let (all, chance) = (
+                    Measurement(of: program, options), Measurement(of: program, options, isByChance: true)
+                )
                 if all.last != nil { found += 1 }
                 if let departures = all.departures, departures <= 6 { short += 1 }
+                sum += all.middle ?? 0
                 if chance.middle != nil { byChance += 1 }
                 let columns = [
                     program.name, word(all.middle), word(all.last), "\(all.milliseconds)", word(all.departures),
@@ -155,15 +160,14 @@ enum Corpus {
                 fflush(nil)
             }
             print(
-                "\n\(found) of \(part.count) found with each seed, \(short) of them with six departures or fewer; ",
-                terminator: "")
-            print("by chance alone \(byChance) with most of the seeds\n")
+                "\n\(found) of \(part.count) found with each seed, \(short) of them with six departures or fewer, "
+                    + "after \(sum) schedules together; by chance alone \(byChance) with most of the seeds\n")
         }
     }
 
     private static func word(_ figure: Int?) -> String { figure.map { "\($0)" } ?? "not found" }
 
-    private struct Figures {
+    private struct Measurement {
         /// The schedule that found the bug: the median and the largest number; `nil` if the bug was not found.
         let middle: Int?
         let last: Int?
@@ -238,7 +242,7 @@ enum Corpus {
 
     private static func printUsage() {
         print(
-            "usage: Corpus list | check | run NAME | explore NAME | replay NAME TOKEN | measure | twins | tokens "
+            "usage: Corpus list | check | run NAME | explore NAME | replay NAME TOKEN | measure | figures | twins | tokens "
                 + "| campaign NAME [--in DIRECTORY] [--require MARK] | merge DIRECTORY … "
                 + "[--seed N] [--schedules N] [--for SECONDS] [--part N] [--mended] [--chance]")
     }
