@@ -146,4 +146,24 @@ struct LastingTokenTests {
         else { return #expect(Bool(false), "nothing was found") }
         #expect(finding.token.departures.map(\.place) == ["main.clock: a drag begins"], "\(finding)")
     }
+
+    @Test("of timers with the same name, each for one fire, from two places")
+    func sameNames() throws {
+        try check { simulation in
+            let fires = Counter()
+            for number in 1...10 {
+                let date = simulation.now + .milliseconds(2 * number)
+                let timer =
+                    number % 2 == 0
+                    ? Timer(fire: date, interval: .zero, repeats: false) { _ in fires.add() }
+                    : Timer(fire: date, interval: .zero, repeats: false) { _ in fires.add() }
+                timer.name = "heartbeat"
+                simulation.loop.add(timer, forMode: .default)
+            }
+            let crash = Locked<Int?>(nil)
+            simulation.mayHappen("the store crashes") { crash.withLock { $0 = fires.value } }
+            simulation.advance(by: .milliseconds(21))
+            guard crash.withLock(\.self) != 4 else { throw Broken(description: "it has crashed") }
+        }
+    }
 }

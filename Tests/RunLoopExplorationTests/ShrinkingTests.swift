@@ -80,4 +80,33 @@ struct ShrinkingTests {
         }
         #expect(isTold)
     }
+
+    @Test("it ends in time with thousands of departures, of which each is needed", .timeLimit(.minutes(1)))
+    func thousands() throws {
+        var exploration = Exploration(schedules: 100, strategies: [.random])
+        exploration.longestShrinking = .zero
+        let result = exploration.run { simulation in
+            let faults = (0..<6000).filter { simulation.choice("choice \($0)", of: [false, true]) }
+            if faults.count > 1000 { throw Broken(description: "\(faults.count) faults") }
+        }
+        guard case .failed(let finding) = result else { return #expect(Bool(false), "nothing was found") }
+        #expect(finding.token.departures.count > 1000 && finding.attempts == 0)
+    }
+
+    @Test("thousands of departures at almost as many places are taken away in big steps")
+    func bigSteps() throws {
+        // Then fewer faults are enough.
+        var hasFailed = false
+        let exploration = Exploration(schedules: 1000, strategies: [.random])
+        let result = exploration.run { simulation in
+            let faults = (0..<8000).filter { simulation.choice("choice \($0 / 2)", of: [0, 1]) == 1 }
+            if faults.contains(5001), faults.count > 1000 || hasFailed {
+                hasFailed = true
+                throw Broken(description: "it has failed")
+            }
+        }
+        guard case .failed(let finding) = result else { return #expect(Bool(false), "nothing was found") }
+        #expect(finding.first.departures.count > 1000, "\(finding.first.departures.count)")
+        #expect(finding.token.departures.map(\.place) == ["choice 2500"] && finding.attempts < 100, "\(finding)")
+    }
 }

@@ -34,6 +34,7 @@ struct Shrinking {
     private mutating func merge(_ token: ScheduleToken, _ runner: inout some Runner & ~Copyable) -> ScheduleToken? {
         for kept in token.departures.indices {
             for dropped in token.departures.indices where dropped != kept {
+                guard !isOver else { return nil }
                 let (one, other) = (token.departures[kept], token.departures[dropped])
                 var candidates = [
                     ScheduleToken.Departure(place: one.place, step: one.step, instead: other.instead),
@@ -79,31 +80,58 @@ struct Shrinking {
             }
             count *= 2
         }
-        // Draws with the same name depart at many places.
+        // Big steps first: a token may have thousands of departures, and almost as many places.
+        var size = shortest.departures.count / 2
+        while size >= Self.smallStep, !isOver {
+            takeAwayRuns(of: size, from: &shortest, &runner)
+            size /= 2
+        }
+        takeAwayPlaces(from: &shortest, &runner)
+        size = max(1, size)
+        while !isOver {
+            let hasShrunk = takeAwayRuns(of: size, from: &shortest, &runner)
+            if size == 1 && !hasShrunk { break }
+            size = max(1, size / 2)
+        }
+        return shortest
+    }
+
+    /// The smallest number of departures that is taken away at once before whole places are.
+    private static let smallStep = 32
+
+    /// Takes away departures that follow one another, so many at a time.
+    ///
+    /// - Returns: whether any could be taken away.
+    @discardableResult
+    private mutating func takeAwayRuns(
+        of size: Int, from shortest: inout ScheduleToken, _ runner: inout some Runner & ~Copyable
+    ) -> Bool {
+        var (start, hasShrunk) = (0, false)
+        while start < shortest.departures.count, !isOver {
+            var fewer = shortest
+            fewer.departures.removeSubrange(start..<min(start + size, fewer.departures.count))
+            if let shorter = attempt(fewer, &runner), shorter.departures.count < shortest.departures.count {
+                (shortest, hasShrunk) = (shorter, true)
+            } else {
+                start += size
+            }
+        }
+        return hasShrunk
+    }
+
+    /// Takes away all departures of a place at a time: draws with the same name depart at many steps.
+    private mutating func takeAwayPlaces(
+        from shortest: inout ScheduleToken, _ runner: inout some Runner & ~Copyable
+    ) {
         var seen: Set<String> = []
         for departure in shortest.departures where seen.insert(departure.place).inserted {
+            guard !isOver else { return }
             guard case .possibility = departure.instead else { continue }
             var fewer = shortest
             fewer.departures.removeAll { $0.place == departure.place }
             guard fewer.departures.count < shortest.departures.count - 1 else { continue }
             shortest = attempt(fewer, &runner) ?? shortest
         }
-        var size = max(1, shortest.departures.count / 2)
-        while !isOver {
-            var (start, hasShrunk) = (0, false)
-            while start < shortest.departures.count {
-                var fewer = shortest
-                fewer.departures.removeSubrange(start..<min(start + size, fewer.departures.count))
-                if let shorter = attempt(fewer, &runner), shorter.departures.count < shortest.departures.count {
-                    (shortest, hasShrunk) = (shorter, true)
-                } else {
-                    start += size
-                }
-            }
-            if size == 1 && !hasShrunk { break }
-            size = max(1, size / 2)
-        }
-        return shortest
     }
 
     /// - Returns: the departures of the run, if it fails in the same way.

@@ -18,6 +18,8 @@ package final class Schedule: @unchecked Sendable {
     private var laneOfThread: [Int: Int] = [:]
     private var laneOfTurn: [Turn: Int] = [:]
     private var laneOfHandler: [Handler: Int] = [:]
+    /// The lanes of handlers by name: items with the same name on a thread share one.
+    private var laneOfHandlerName: [String: Int] = [:]
     private var laneOfPossibility: [Possibility: Int] = [:]
     /// The number of places so far where each kind of fault could have happened.
     private var faultPlaces: [String: Int] = [:]
@@ -458,8 +460,10 @@ package final class Schedule: @unchecked Sendable {
     private func lane(of call: Call, on thread: Int) -> Int {
         let handler = Handler(thread: thread, call: call)
         if let lane = laneOfHandler[handler] { return lane }
-        laneOfHandler[handler] = add(lanes[thread].name + "." + (call.name ?? Self.place(call.origin)))
-        return laneOfHandler[handler]!
+        let name = lanes[thread].name + "." + (call.name ?? Self.place(call.origin))
+        let lane = laneOfHandlerName[name] ?? add(name)
+        (laneOfHandler[handler], laneOfHandlerName[name]) = (lane, lane)
+        return lane
     }
 
     /// Chooses the value of a random quantity.
