@@ -109,7 +109,7 @@ public struct ExhaustiveExploration: Sendable {
             while enumeration.hasNext(runOne), count < schedules, end.map({ ContinuousClock.now < $0 }) ?? true {
                 let run = enumeration.runNext(runOne)
                 marks.addRun(run.marks)
-                if run.fault != nil { return .failed(exploration.finding(run, count, marks, &runner)) }
+                if run.fault != nil { return .failed(exploration.finding(run, count, run.length, marks, &runner)) }
                 count += 1
                 reports.tell(.exploring(schedules: count))
             }

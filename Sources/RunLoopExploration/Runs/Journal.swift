@@ -52,6 +52,13 @@ final class Journal: @unchecked Sendable {
         Self.append(event + "\n", to: events, &header.pointee.lengths.events)
     }
 
+    func append(choice: String) {
+        append(event: Self.choice + choice.escaped { $0 < 32 || $0 == UInt8(ascii: "%") })
+    }
+
+    /// The beginning of the line of a choice.
+    private static let choice = "choice "
+
     /// Appends the marks of a run. Those beyond the available room are not counted.
     func append(_ marks: Simulation.Marks) {
         for (mark, count) in marks.counts {
@@ -90,6 +97,12 @@ final class Journal: @unchecked Sendable {
 
     var token: ScheduleToken? {
         ScheduleToken("\(header.pointee.seed):\(Self.text(departures, header.pointee.lengths.departures))")
+    }
+
+    /// The words for the choices of the run so far.
+    var choices: [String] {
+        Self.text(events, header.pointee.lengths.events).split(separator: "\n").filter { $0.hasPrefix(Self.choice) }
+            .compactMap { String(unescaping: $0.dropFirst(Self.choice.count)) }
     }
 
     /// A picture of the run so far.

@@ -11,6 +11,8 @@ struct Run {
     let digest: UInt64
     /// A picture of the run, if one was asked for.
     let picture: String
+    /// The words for each choice, if a picture was asked for.
+    let choices: [String]
     /// The marks that it has met; none for a run in another process, whose journal has them.
     var marks = Simulation.Marks()
     /// The pairs of turns of two lanes, one after the other; none for a run in another process.
@@ -23,7 +25,7 @@ extension Run {
         seed: UInt64, _ strategy: any Chooser, _ limits: Limits, isDrawn: Bool, _ journal: Journal?,
         _ body: (Simulation) throws -> Void
     ) {
-        let recorder = Recorder(strategy, journal)
+        let recorder = Recorder(strategy, journal, isDrawn: isDrawn)
         let schedule = Schedule(recorder)
         let listener = isDrawn ? journal.map { journal in { @Sendable in journal.append(event: $0) } } : nil
         var (fault, end, picture, marks) = withSimulation(
@@ -43,7 +45,7 @@ extension Run {
             token: ScheduleToken(seed: seed, departures: recorder.departures), fault: fault,
             length: length,
             digest: (recorder.digest ^ UInt64(bitPattern: end.nanoseconds)) &* 0x0100_0000_01b3, picture: picture,
-            marks: marks, pairs: recorder.pairs.hashes)
+            choices: recorder.choices, marks: marks, pairs: recorder.pairs.hashes)
     }
 }
 

@@ -16,6 +16,11 @@ protocol Runner: ~Copyable {
     ///
     /// - Parameter isDrawn: whether to draw a picture of the run.
     mutating func replay(_ token: ScheduleToken, isDrawn: Bool) -> Run
+
+    /// Runs a variation of a schedule.
+    ///
+    /// - Parameter length: the lengths of the longest runs so far.
+    mutating func vary(_ variation: Variation, length: RunLength) -> Run
 }
 
 /// Runs schedules on the calling thread.
@@ -53,6 +58,11 @@ struct LocalRunner: Runner {
     func replay(_ token: ScheduleToken, isDrawn: Bool) -> Run {
         journal?.begin(0, seed: token.seed)
         return run(token.seed, ReplayStrategy(token.departures), isDrawn: isDrawn)
+    }
+
+    func vary(_ variation: Variation, length: RunLength) -> Run {
+        journal?.begin(variation.number, seed: variation.token.seed)
+        return run(variation.token.seed, variation.strategy(length: length))
     }
 
     func run(_ seed: UInt64, _ strategy: any Chooser, isDrawn: Bool = false) -> Run {

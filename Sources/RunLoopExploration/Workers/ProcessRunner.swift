@@ -26,13 +26,21 @@ struct ProcessRunner: ~Copyable, Runner {
         case .run(let run, let number, let known):
             length.grow(to: known)
             return (number, run)
-        case .explore, .replay: fatalError("the process of an exploration answers and does not ask")
+        case .explore, .replay, .vary: fatalError("the process of an exploration answers and does not ask")
         }
     }
 
     mutating func replay(_ token: ScheduleToken, isDrawn: Bool) -> Run {
+        askForRun(.replay(token, isDrawn: isDrawn))
+    }
+
+    mutating func vary(_ variation: Variation, length: RunLength) -> Run {
+        askForRun(.vary(variation, length: length))
+    }
+
+    private mutating func askForRun(_ message: Message) -> Run {
         var marks = Simulation.Marks()
-        guard case .run(let run, _, _) = ask(.replay(token, isDrawn: isDrawn), &marks) else {
+        guard case .run(let run, _, _) = ask(message, &marks) else {
             fatalError("the process of an exploration has not told of a run")
         }
         return run
@@ -50,7 +58,7 @@ struct ProcessRunner: ~Copyable, Runner {
             let journal = process.journal
             let run = Run(
                 token: journal.token ?? ScheduleToken(seed: 0), fault: fault, length: RunLength(), digest: 0,
-                picture: journal.picture + "\nHere the process has ended.")
+                picture: journal.picture + "\nHere the process has ended.", choices: journal.choices)
             return .run(run, number: journal.number, length: RunLength())
         }
     }
