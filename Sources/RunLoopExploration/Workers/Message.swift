@@ -3,7 +3,7 @@ enum Message {
     /// Try these schedules.
     case explore(Range<Int>, length: RunLength)
     /// Run this one.
-    case replay(ScheduleToken, isDrawn: Bool)
+    case replay(ScheduleToken, Recording)
     /// All have passed.
     case passed(length: RunLength)
     /// A run: the first one that failed, with the number of its schedule, or the requested one.
@@ -22,8 +22,10 @@ enum Message {
             }
             self = .explore(start..<end, length: length)
         case "replay":
-            guard words.count == 3, let token = Self.text(words[2]).flatMap(ScheduleToken.init) else { return nil }
-            self = .replay(token, isDrawn: words[1] == "drawn")
+            guard words.count == 3, let recording = Recording(rawValue: String(words[1])),
+                let token = Self.text(words[2]).flatMap(ScheduleToken.init)
+            else { return nil }
+            self = .replay(token, recording)
         case "passed":
             guard let length = runLength(1) else { return nil }
             self = .passed(length: length)
@@ -44,7 +46,7 @@ enum Message {
         switch self {
         case .explore(let numbers, let length):
             "explore \(numbers.lowerBound) \(numbers.upperBound) \(Self.word("\(length)"))"
-        case .replay(let token, let isDrawn): "replay \(isDrawn ? "drawn" : "plain") \(Self.word("\(token)"))"
+        case .replay(let token, let recording): "replay \(recording.rawValue) \(Self.word("\(token)"))"
         case .passed(let length): "passed \(Self.word("\(length)"))"
         case .run(let run, let number, let length):
             "run \(number) \(Self.word("\(length)")) \(Self.word("\(run.length)")) \(run.digest) "
