@@ -1,3 +1,6 @@
+public import RunLoopCore
+internal import RunLoopSimulation
+
 extension Exploration {
     /// The step of a failing run from which on its fault is likely.
     ///
@@ -22,6 +25,10 @@ extension Exploration {
         public struct Step: Sendable, Hashable {
             /// Its number; the first step of a run is step 1.
             public let number: Int
+            /// The virtual time.
+            public let instant: RunLoop.Instant
+            /// The name of its place, as in a token: of the task or thread that was usually next, or of the choice.
+            public let place: String
             /// The choice, for example `worker goes on instead of reader`.
             public let words: String
         }
@@ -38,13 +45,14 @@ extension Exploration {
 
         /// - Parameters:
         ///   - likelihoods: see ``likelihoods``; at least two.
-        ///   - words: the words for each step of the run.
-        init(_ likelihoods: [Likelihood], words: [String]) {
+        ///   - choices: the choices of the run.
+        init(_ likelihoods: [Likelihood], _ choices: [Trace.Choice]) {
             self.likelihoods = likelihoods
             step = Self.largestRise(in: likelihoods, atLeast: Self.jump).flatMap { rise in
                 let (before, after) = (likelihoods[rise].steps, likelihoods[rise + 1].steps)
-                guard after == before + 1, before < words.count else { return nil }
-                return Step(number: after, words: words[before])
+                guard after == before + 1, before < choices.count else { return nil }
+                let choice = choices[before]
+                return Step(number: after, instant: choice.date, place: choice.place, words: choice.words)
             }
         }
 
@@ -81,4 +89,21 @@ extension Exploration.Cause: CustomStringConvertible {
 extension Exploration.Cause.Likelihood {
     /// For example `31 of 32`.
     var words: String { "\(faults) of \(runs)" }
+}
+
+extension Trace {
+    var choices: [Choice] { entries.compactMap { if case .choice(let choice) = $0 { choice } else { nil } } }
+}
+
+extension Trace.Choice {
+    /// The choice in words, for example `worker goes on instead of reader`.
+    var words: String {
+        func lane(_ choice: Int) -> Substring { name(of: choice).drop { $0 == "*" } }
+        switch kind {
+        case .task, .thread, .event:
+            return "\(lane(chosen)) goes on" + (isDeparture ? " instead of \(lane(usual))" : "")
+        case .fault where isDeparture && names.count == 2: return place
+        case .possibility, .fault, .quantity: return "\(place): \(name(of: chosen))"
+        }
+    }
 }

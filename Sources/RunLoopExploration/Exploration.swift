@@ -155,7 +155,7 @@ public struct Exploration: Sendable {
     @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
     public func replay(_ token: ScheduleToken, _ body: (Simulation) throws -> Void) -> Fault? {
         withoutActuallyEscaping(body) { body in
-            LocalRunner(portfolio: portfolio, limits: limits, body: body).replay(token, isDrawn: true).fault
+            LocalRunner(portfolio: portfolio, limits: limits, body: body).replay(token, .picture).fault
         }
     }
 
@@ -195,11 +195,11 @@ public struct Exploration: Sendable {
         let fault = run.fault!
         var shrinking = Shrinking(fault, for: longestShrinking, ProgressReports(progress))
         let token = fault.kind == .difference ? run.token : shrinking.shrink(run.token, &runner)
-        let failing = runner.replay(token, isDrawn: true)
+        let failing = runner.replay(token, .trace)
         var nearest: Run?
         if !token.departures.isEmpty {
             let fewer = ScheduleToken(seed: token.seed, departures: token.departures.dropLast())
-            nearest = runner.replay(fewer, isDrawn: true)
+            nearest = runner.replay(fewer, .picture)
         }
         let isSame = failing.fault?.isLike(fault) ?? false
         return Finding(
@@ -218,8 +218,9 @@ public struct Exploration: Sendable {
         guard longestCauseSearch > .zero, run.fault!.kind != .difference else { return nil }
         var length = length
         length.grow(to: run.length)
+        let choices = run.trace.choices
         var search = CauseSearch(
-            run.fault!, of: run.token, steps: run.choices.count, length: length, for: longestCauseSearch)
-        return search.run(&runner).map { Cause($0, words: run.choices) }
+            run.fault!, of: run.token, steps: choices.count, length: length, for: longestCauseSearch)
+        return search.run(&runner).map { Cause($0, choices) }
     }
 }

@@ -29,7 +29,7 @@ struct CauseTests {
     func jump() throws {
         let finding = try Self.finding(of: Self.program)
         let cause = try #require(finding.cause)
-        #expect(cause.step?.number == 14 && cause.step?.words == "the answer: possibility 7", "\(cause)")
+        #expect(cause.step?.number == 14 && cause.step?.words == "the answer: 7", "\(cause)")
         let index = try #require(cause.likelihoods.firstIndex { $0.steps == 14 })
         let (before, after) = (cause.likelihoods[index - 1], cause.likelihoods[index])
         #expect(before.steps == 13 && before.runs == 32 && before.faults < 8, "\(cause)")
@@ -37,7 +37,7 @@ struct CauseTests {
         #expect(cause.likelihoods.first?.steps == 0 && cause.likelihoods.last?.steps == 64, "\(cause.likelihoods)")
         #expect(
             "\(cause)" == """
-                From step 14, the answer: possibility 7, the fault came in 32 of 32 runs that went on by chance; before \
+                From step 14, the answer: 7, the fault came in 32 of 32 runs that went on by chance; before \
                 it in \(before.faults) of 32.
                 """)
         #expect("\(finding)".contains("\n\(cause)\n"))
@@ -106,7 +106,7 @@ struct CauseTests {
         guard case .failed(let finding) = result else { return #expect(Bool(false), "nothing was found") }
         #expect(finding.fault.kind == .trap)
         let step = finding.cause?.step
-        #expect(step?.number == 14 && step?.words == "the answer: possibility 7", "\(finding)")
+        #expect(step?.number == 14 && step?.words == "the answer: 7", "\(finding)")
     }
 
     @Test("something unusual that happens at one moment of many")

@@ -71,7 +71,7 @@ struct CampaignRun {
             findings[former.group] = result(former)
         }
         for former in known {
-            let run = runner.replay(former.token, isDrawn: false)
+            let run = runner.replay(former.token, .none)
             guard let fault = run.fault else { continue }
             guard FaultGroup(of: fault) != former.group else {
                 count(former.group)

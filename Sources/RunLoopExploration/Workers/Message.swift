@@ -3,7 +3,7 @@ enum Message {
     /// Try these schedules.
     case explore(Range<Int>, length: RunLength)
     /// Run this one.
-    case replay(ScheduleToken, isDrawn: Bool)
+    case replay(ScheduleToken, Recording)
     /// Run a variation of a schedule.
     case vary(Variation, length: RunLength)
     /// All have passed.
@@ -24,8 +24,10 @@ enum Message {
             }
             self = .explore(start..<end, length: length)
         case "replay":
-            guard words.count == 3, let token = Self.text(words[2]).flatMap(ScheduleToken.init) else { return nil }
-            self = .replay(token, isDrawn: words[1] == "drawn")
+            guard words.count == 3, let recording = Recording(rawValue: String(words[1])),
+                let token = Self.text(words[2]).flatMap(ScheduleToken.init)
+            else { return nil }
+            self = .replay(token, recording)
         case "vary":
             guard words.count == 5, let token = Self.text(words[1]).flatMap(ScheduleToken.init), let steps = number(2),
                 let attempt = number(3), let length = runLength(4)
@@ -35,16 +37,13 @@ enum Message {
             guard let length = runLength(1) else { return nil }
             self = .passed(length: length)
         case "run":
-            guard words.count == 10, let schedule = number(1), let length = runLength(2), let own = runLength(3),
+            guard words.count == 9, let schedule = number(1), let length = runLength(2), let own = runLength(3),
                 let digest = UInt64(words[4]), let token = Self.text(words[5]).flatMap(ScheduleToken.init),
-                let picture = Self.text(words[8]), let sentence = Self.text(words[7]),
-                let choices = Self.text(words[9])
+                let picture = Self.text(words[8]), let sentence = Self.text(words[7])
             else { return nil }
             let fault = Fault.Kind(rawValue: String(words[6])).map { Fault($0, sentence) }
             self = .run(
-                Run(
-                    token: token, fault: fault, length: own, digest: digest, picture: picture,
-                    choices: choices.split(separator: "\n").map(String.init)),
+                Run(token: token, fault: fault, length: own, digest: digest, picture: picture),
                 number: schedule, length: length)
         default: return nil
         }
@@ -54,14 +53,14 @@ enum Message {
         switch self {
         case .explore(let numbers, let length):
             "explore \(numbers.lowerBound) \(numbers.upperBound) \(Self.word("\(length)"))"
-        case .replay(let token, let isDrawn): "replay \(isDrawn ? "drawn" : "plain") \(Self.word("\(token)"))"
+        case .replay(let token, let recording): "replay \(recording.rawValue) \(Self.word("\(token)"))"
         case .vary(let variation, let length):
             "vary \(Self.word("\(variation.token)")) \(variation.steps) \(variation.number) \(Self.word("\(length)"))"
         case .passed(let length): "passed \(Self.word("\(length)"))"
         case .run(let run, let number, let length):
             "run \(number) \(Self.word("\(length)")) \(Self.word("\(run.length)")) \(run.digest) "
                 + "\(Self.word("\(run.token)")) \(run.fault?.kind.rawValue ?? "-") \(Self.word(run.fault?.description ?? "")) "
-                + "\(Self.word(run.picture)) \(Self.word(run.choices.joined(separator: "\n")))"
+                + Self.word(run.picture)
         }
     }
 
