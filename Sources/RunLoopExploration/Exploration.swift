@@ -44,6 +44,10 @@ public struct Exploration: Sendable {
     /// shortest schedule so far counts.
     public var longestShrinking = Duration.seconds(30)
 
+    /// How long it may take to look for the step from which on the fault was likely, in real time; ten seconds unless
+    /// set. With zero, nobody looks for it. See ``Cause``.
+    public var longestCauseSearch = Duration.seconds(10)
+
     /// Called with the progress at most once a second, on the exploring thread; nobody is told unless it is set.
     public var progress: (@Sendable (Progress) -> Void)?
 
@@ -151,7 +155,7 @@ public struct Exploration: Sendable {
     @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
     public func replay(_ token: ScheduleToken, _ body: (Simulation) throws -> Void) -> Fault? {
         withoutActuallyEscaping(body) { body in
-            LocalRunner(portfolio: portfolio, limits: limits, body: body).replay(token, isDrawn: true).fault
+            LocalRunner(portfolio: portfolio, limits: limits, body: body).replay(token, .picture).fault
         }
     }
 
@@ -169,7 +173,7 @@ public struct Exploration: Sendable {
         while number < schedules {
             let batch = number..<min(number + Self.batch, schedules)
             if let (failed, run) = runner.explore(batch, length: &length, marks: &marks) {
-                return .failed(finding(run, failed, marks, &runner))
+                return .failed(finding(run, failed, length, marks, &runner))
             }
             number = batch.upperBound
             reports.tell(.exploring(schedules: number))
@@ -183,19 +187,20 @@ public struct Exploration: Sendable {
     /// - Parameters:
     ///   - number: the number of the schedule; `nil` for the schedule of another finding.
     ///   - strategy: the name of the strategy that has chosen the schedule; that of its number unless given.
+    ///   - length: the lengths of the longest runs so far.
     ///   - marks: those of the schedules so far.
     func finding(
-        _ run: Run, _ number: Int?, by strategy: String? = nil, _ marks: Simulation.Marks,
+        _ run: Run, _ number: Int?, by strategy: String? = nil, _ length: RunLength, _ marks: Simulation.Marks,
         _ runner: inout some Runner & ~Copyable
     ) -> Finding {
         let fault = run.fault!
         var shrinking = Shrinking(fault, for: longestShrinking, ProgressReports(progress))
         let token = fault.kind == .difference ? run.token : shrinking.shrink(run.token, &runner)
-        let failing = runner.replay(token, isDrawn: true)
+        let failing = runner.replay(token, .trace)
         var nearest: Run?
         if !token.departures.isEmpty {
             let fewer = ScheduleToken(seed: token.seed, departures: token.departures.dropLast())
-            nearest = runner.replay(fewer, isDrawn: true)
+            nearest = runner.replay(fewer, .picture)
         }
         let isSame = failing.fault?.isLike(fault) ?? false
         return Finding(
@@ -205,6 +210,18 @@ public struct Exploration: Sendable {
                 ?? "of another finding",
             attempts: shrinking.attempts,
             isReproducible: isSame, picture: failing.picture,
-            nearest: nearest?.fault == nil ? nearest?.picture : nil)
+            nearest: nearest?.fault == nil ? nearest?.picture : nil,
+            cause: isSame ? cause(of: failing, length, &runner) : nil)
+    }
+
+    /// Looks for the step from which on the fault of a run was likely.
+    private func cause(of run: Run, _ length: RunLength, _ runner: inout some Runner & ~Copyable) -> Cause? {
+        guard longestCauseSearch > .zero, run.fault!.kind != .difference else { return nil }
+        var length = length
+        length.grow(to: run.length)
+        let choices = run.trace.choices
+        var search = CauseSearch(
+            run.fault!, of: run.token, steps: choices.count, length: length, for: longestCauseSearch)
+        return search.run(&runner).map { Cause($0, choices) }
     }
 }

@@ -33,6 +33,10 @@ extension Exploration {
 
         /// A picture of a run that passes, with one departure less.
         public let nearest: String?
+
+        /// The step from which on the fault was likely; `nil` if nobody looked for it, see
+        /// ``Exploration/longestCauseSearch``, or if there was no time to learn anything.
+        public let cause: Cause?
     }
 }
 
@@ -46,6 +50,7 @@ extension Exploration.Finding: CustomStringConvertible {
         if !isReproducible { lines.append("The schedule does not fail each time.") }
         lines += token.departures.map { "  \(Self.sentence($0))" }
         lines += ["To replay it: \(token)", "", "The run that fails:", picture]
+        if let cause { lines += ["", "\(cause)"] }
         if let nearest { lines += ["", "The same without the last departure, which passes:", nearest] }
         return lines.joined(separator: "\n")
     }

@@ -17,9 +17,9 @@ extension Simulation {
     }
 }
 
-/// Draws the events that a simulation in another process has reported.
-package func picture(ofSimulation lines: some Sequence<Substring>, seed: UInt64) -> String {
-    let history = History(lines)
+/// Draws recorded events of a simulation.
+package func picture(of events: some Sequence<Trace.Event>, seed: UInt64) -> String {
+    let history = History(events)
     let end = history.contents.events.last?.date ?? RunLoop.Instant(nanoseconds: 0)
     return (["seed \(seed), at \(end)"] + Picture(history).lines).joined(separator: "\n")
 }

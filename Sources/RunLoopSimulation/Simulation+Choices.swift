@@ -19,7 +19,7 @@ extension Simulation {
     public func choice<Option>(_ what: String, of options: [Option]) -> Option {
         require(!options.isEmpty, "a choice needs something to choose from; \(quoted(what)) has nothing")
         guard let schedule = timeline.schedule else { return options[0] }
-        let choice = schedule.choose(what, of: options.count, on: timeline.asker)
+        let choice = schedule.choose(what, of: options.count, on: timeline.asker) { "\(options[$0])" }
         note("\(what): \(options[choice])")
         return options[choice]
     }
@@ -124,11 +124,13 @@ extension Simulation {
     ///   - most: how often the kind may still happen.
     ///   - count: the number of possibilities; the first is that nothing happens.
     ///   - machine: the name of the machine.
+    ///   - words: the words for each possibility; `nil` if there are two, which follow from the fault.
     package func fault(
-        _ what: String, of kind: String, atMost most: Int, among count: Int = 2, on machine: String
+        _ what: String, of kind: String, atMost most: Int, among count: Int = 2, on machine: String,
+        words: ((Int) -> String)? = nil
     ) -> Int {
         guard let schedule = timeline.schedule else { return 0 }
-        let choice = schedule.fault(what, of: kind, atMost: most, among: count)
+        let choice = schedule.fault(what, of: kind, atMost: most, among: count, words: words)
         if choice != 0 { note(what, of: machine) }
         return choice
     }

@@ -55,9 +55,9 @@ private func report<Failure: Error>(
 
 /// Runs `body` on the virtual time of a simulation with that schedule; the caller looks at ``Simulation/hostFailures``.
 ///
-/// - Parameter listener: receives every event, as a line each; see ``picture(ofSimulation:seed:)``.
+/// - Parameter listener: receives every event; see ``picture(of:seed:)``.
 package func withSimulation<Result, Failure: Error>(
-    seed: UInt64, traced isTraced: Bool = false, schedule: Schedule, listener: (@Sendable (String) -> Void)? = nil,
+    seed: UInt64, traced isTraced: Bool = false, schedule: Schedule, listener: (@Sendable (Trace.Event) -> Void)? = nil,
     _ body: (Simulation) throws(Failure) -> Result
 ) throws(Failure) -> Result {
     let start = RunLoop.WallTime(secondsSince1970: 978_307_200)
@@ -153,7 +153,7 @@ public final class Simulation: Sendable {
 
     init(
         seed: UInt64, isTraced: Bool, startingAt wallTime: RunLoop.WallTime, schedule: Schedule? = nil,
-        listener: (@Sendable (String) -> Void)? = nil
+        listener: (@Sendable (Trace.Event) -> Void)? = nil
     ) {
         SimulatedCalls.installation
         self.seed = seed

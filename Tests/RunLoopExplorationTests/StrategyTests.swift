@@ -46,8 +46,8 @@ struct StrategyTests {
                 let point = ChoicePoint(
                     kind: .task, number: order.count, lanes: lanes, usual: 0, placeLane: lanes[0],
                     step: turns[lanes[0]],
-                    yields: lanes.map { _ in nil }, turns: { [turns] in turns[$0] }, name: { "\($0)" },
-                    machine: { _ in nil })
+                    yields: lanes.map { _ in nil },
+                    lane: { [turns] in ChoicePoint.LaneView(name: "\($0)", turns: turns[$0]) })
                 let lane = lanes.count == 1 ? lanes[0] : lanes[strategy.choose(at: point)]
                 turns[lane] += 1
                 order += "\(lane)"

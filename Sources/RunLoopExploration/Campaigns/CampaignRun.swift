@@ -8,6 +8,8 @@ struct CampaignRun {
     private let folder: Folder
     private var file: ShardFile
     private var findings: [FaultGroup: Campaign.Result.Finding] = [:]
+    /// The lengths of the longest runs so far.
+    private var length = RunLength()
     private let start = ContinuousClock.now
     private var progress: ProgressLine
     private var lastKept: ContinuousClock.Instant
@@ -41,10 +43,9 @@ struct CampaignRun {
         let end = exploration.duration.map { start + $0 }
         let (share, rest) = exploration.schedules.quotientAndRemainder(dividingBy: file.shard.count)
         var left = share + (file.shard.index < rest ? 1 : 0)
-        var length = RunLength()
         while left > 0, end.map({ ContinuousClock.now < $0 }) ?? true {
             let block = nextBlock(atMost: left)
-            try explore(block, &length, &runner)
+            try explore(block, &runner)
             left -= block.count
             file.next = block.upperBound
             try look(until: end, left: exploration.schedules == .max ? nil : left)
@@ -70,7 +71,7 @@ struct CampaignRun {
             findings[former.group] = result(former)
         }
         for former in known {
-            let run = runner.replay(former.token, isDrawn: false)
+            let run = runner.replay(former.token, .none)
             guard let fault = run.fault else { continue }
             guard FaultGroup(of: fault) != former.group else {
                 count(former.group)
@@ -82,7 +83,7 @@ struct CampaignRun {
     }
 
     private mutating func explore(
-        _ block: Range<Int>, _ length: inout RunLength, _ runner: inout some Runner & ~Copyable
+        _ block: Range<Int>, _ runner: inout some Runner & ~Copyable
     ) throws(Campaign.Failure) {
         var numbers = block
         while !numbers.isEmpty {
@@ -129,7 +130,7 @@ struct CampaignRun {
     }
 
     private func makeShort(_ run: Run, _ number: Int?, _ runner: inout some Runner & ~Copyable) -> FindingFile {
-        let finding = campaign.exploration.finding(run, number, file.marks, &runner)
+        let finding = campaign.exploration.finding(run, number, length, file.marks, &runner)
         // A shorter schedule may fail with other words.
         let isSame = FaultGroup(of: finding.fault) == FaultGroup(of: run.fault!)
         return FindingFile(

@@ -135,7 +135,8 @@ public struct ExhaustiveExploration: Sendable {
         while enumeration.hasNext(&runner), count < schedules, end.map({ ContinuousClock.now < $0 }) ?? true {
             let run = enumeration.runNext(&runner)
             if run.fault != nil {
-                return .failed(exploration.finding(run, count, by: "all by turns", enumeration.marks, &runner))
+                return .failed(
+                    exploration.finding(run, count, by: "all by turns", run.length, enumeration.marks, &runner))
             }
             count += 1
             reports.tell(.exploring(schedules: count))

@@ -11,13 +11,13 @@ final class Journal: @unchecked Sendable {
         var number = 0
         var seed: UInt64 = 0
         var hasBegun = false
-        var lengths: (departures: Int, events: Int) = (0, 0)
+        var lengths: (departures: Int, entries: Int) = (0, 0)
         var marksLength = 0
     }
 
     private let header: UnsafeMutablePointer<Header>
     private let departures: UnsafeMutableRawPointer
-    private let events: UnsafeMutableRawPointer
+    private let entries: UnsafeMutableRawPointer
     private let knownMarks: UnsafeMutableRawPointer
 
     private static let room = 1 << 24
@@ -30,8 +30,8 @@ final class Journal: @unchecked Sendable {
         require(memory != MAP_FAILED, "the journal of an exploration has no memory: errno \(errno)")
         header = memory!.assumingMemoryBound(to: Header.self)
         departures = memory! + 4096
-        events = departures + Self.room
-        knownMarks = events + Self.room
+        entries = departures + Self.room
+        knownMarks = entries + Self.room
     }
 
     deinit {
@@ -48,8 +48,9 @@ final class Journal: @unchecked Sendable {
         Self.append("\(departure);", to: departures, &header.pointee.lengths.departures)
     }
 
-    func append(event: String) {
-        Self.append(event + "\n", to: events, &header.pointee.lengths.events)
+    /// Appends an entry of the trace. Entries beyond the available room are lost.
+    func append(_ entry: Trace.Entry) {
+        Self.append("\(entry)\n", to: entries, &header.pointee.lengths.entries)
     }
 
     /// Appends the marks of a run. Those beyond the available room are not counted.
@@ -92,11 +93,16 @@ final class Journal: @unchecked Sendable {
         ScheduleToken("\(header.pointee.seed):\(Self.text(departures, header.pointee.lengths.departures))")
     }
 
-    /// A picture of the run so far.
-    var picture: String {
-        let lines = Self.text(events, header.pointee.lengths.events).split(separator: "\n")
-        return RunLoopSimulation.picture(ofSimulation: lines, seed: header.pointee.seed)
+    /// The trace of the run so far.
+    var trace: Trace {
+        var trace = Trace()
+        let lines = Self.text(entries, header.pointee.lengths.entries).split(separator: "\n")
+        trace.entries = lines.compactMap { Trace.Entry(String($0)) }
+        return trace
     }
+
+    /// A picture of the run so far.
+    var picture: String { RunLoopSimulation.picture(of: trace.events, seed: header.pointee.seed) }
 
     private static func text(_ memory: UnsafeMutableRawPointer, _ length: Int) -> String {
         String(decoding: UnsafeRawBufferPointer(start: memory, count: length), as: UTF8.self)

@@ -4,6 +4,8 @@ internal import RunLoopSimulation
 final class Recorder: Chooser {
     private var chooser: any Chooser
     private let journal: Journal?
+    /// Receives each choice.
+    var record: ((_ choice: Int, _ point: ChoicePoint) -> Void)?
     private(set) var departures: [ScheduleToken.Departure] = []
     private(set) var length = RunLength()
     private(set) var pairs = TurnPairs()
@@ -17,6 +19,7 @@ final class Recorder: Chooser {
     func choose(at point: ChoicePoint) -> Int {
         let choice = chooser.choose(at: point)
         digest = (digest ^ UInt64(truncatingIfNeeded: choice)) &* 0x0100_0000_01b3
+        record?(choice, point)
         if choice != point.usual {
             let departure = ScheduleToken.Departure(
                 place: point.place, step: point.step,

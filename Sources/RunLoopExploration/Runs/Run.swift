@@ -11,6 +11,8 @@ struct Run {
     let digest: UInt64
     /// A picture of the run, if one was asked for.
     let picture: String
+    /// The trace of the run, if one was asked for; for a run in another process, its journal has it.
+    var trace = Trace()
     /// The marks that it has met; none for a run in another process, whose journal has them.
     var marks = Simulation.Marks()
     /// The pairs of turns of two lanes, one after the other; none for a run in another process.
@@ -20,12 +22,25 @@ struct Run {
 extension Run {
     /// Makes a run.
     init(
-        seed: UInt64, _ strategy: any Chooser, _ limits: Limits, isDrawn: Bool, _ journal: Journal?,
+        seed: UInt64, _ strategy: any Chooser, _ limits: Limits, _ recording: Recording, _ journal: Journal?,
         _ body: (Simulation) throws -> Void
     ) {
+        let trace = Locked(Trace())
+        let record: (@Sendable (Trace.Entry) -> Void)? =
+            switch (recording, journal) {
+            case (.none, _), (.picture, nil): nil
+            case (.picture, let journal?), (.trace, let journal?): { journal.append($0) }
+            case (.trace, nil): { entry in trace.withLock { $0.entries.append(entry) } }
+            }
         let recorder = Recorder(strategy, journal)
         let schedule = Schedule(recorder)
-        let listener = isDrawn ? journal.map { journal in { @Sendable in journal.append(event: $0) } } : nil
+        if recording == .trace, let record {
+            recorder.record = { [unowned schedule] choice, point in
+                record(.choice(Trace.Choice(of: choice, at: point, on: schedule.now)))
+            }
+        }
+        let listener = record.map { record in { @Sendable (event: Trace.Event) in record(.event(event)) } }
+        let isDrawn = recording != .none
         var (fault, end, picture, marks) = withSimulation(
             seed: seed, traced: isDrawn, schedule: schedule, listener: listener
         ) { simulation in
@@ -43,7 +58,7 @@ extension Run {
             token: ScheduleToken(seed: seed, departures: recorder.departures), fault: fault,
             length: length,
             digest: (recorder.digest ^ UInt64(bitPattern: end.nanoseconds)) &* 0x0100_0000_01b3, picture: picture,
-            marks: marks, pairs: recorder.pairs.hashes)
+            trace: trace.withLock(\.self), marks: marks, pairs: recorder.pairs.hashes)
     }
 }
 

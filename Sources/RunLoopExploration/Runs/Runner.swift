@@ -14,8 +14,13 @@ protocol Runner: ~Copyable {
 
     /// Runs one schedule.
     ///
-    /// - Parameter isDrawn: whether to draw a picture of the run.
-    mutating func replay(_ token: ScheduleToken, isDrawn: Bool) -> Run
+    /// - Parameter recording: the record to make of the run.
+    mutating func replay(_ token: ScheduleToken, _ recording: Recording) -> Run
+
+    /// Runs a variation of a schedule.
+    ///
+    /// - Parameter length: the lengths of the longest runs so far.
+    mutating func vary(_ variation: Variation, length: RunLength) -> Run
 
     /// Runs the schedule of a path.
     ///
@@ -56,9 +61,9 @@ struct LocalRunner: Runner {
         return nil
     }
 
-    func replay(_ token: ScheduleToken, isDrawn: Bool) -> Run {
+    func replay(_ token: ScheduleToken, _ recording: Recording) -> Run {
         journal?.begin(0, seed: token.seed)
-        return run(token.seed, ReplayStrategy(token.departures), isDrawn: isDrawn)
+        return run(token.seed, ReplayStrategy(token.departures), recording)
     }
 
     mutating func follow(_ path: Path, marks: inout Simulation.Marks) -> (run: Run, branches: [Path.Branch]) {
@@ -70,15 +75,20 @@ struct LocalRunner: Runner {
         return (run, strategy.branches)
     }
 
-    private func run(_ seed: UInt64, _ strategy: any Chooser, isDrawn: Bool = false) -> Run {
-        Run(seed: seed, strategy, limits, isDrawn: isDrawn, journal, body)
+    func vary(_ variation: Variation, length: RunLength) -> Run {
+        journal?.begin(variation.number, seed: variation.token.seed)
+        return run(variation.token.seed, variation.strategy(length: length))
+    }
+
+    private func run(_ seed: UInt64, _ strategy: any Chooser, _ recording: Recording = .none) -> Run {
+        Run(seed: seed, strategy, limits, recording, journal, body)
     }
 
     /// The distance between schedules that are run twice.
     private static let twinPeriod = 64
 
     private func difference(from run: Run) -> Fault? {
-        let twin = replay(run.token, isDrawn: false)
+        let twin = replay(run.token, .none)
         return twin.digest != run.digest || twin.fault != nil ? Fault.difference : nil
     }
 }

@@ -138,7 +138,7 @@ struct Shrinking {
     private mutating func attempt(_ token: ScheduleToken, _ runner: inout some Runner & ~Copyable) -> ScheduleToken? {
         guard !isOver else { return nil }
         attempts += 1
-        let run = runner.replay(token, isDrawn: false)
+        let run = runner.replay(token, .none)
         defer { reports.tell(.shrinking(departures: fewest, runs: attempts)) }
         guard let found = run.fault, found.isLike(fault) else { return nil }
         fewest = min(fewest, run.token.departures.count)

@@ -3,7 +3,9 @@ enum Message {
     /// Try these schedules.
     case explore(Range<Int>, length: RunLength)
     /// Run this one.
-    case replay(ScheduleToken, isDrawn: Bool)
+    case replay(ScheduleToken, Recording)
+    /// Run a variation of a schedule.
+    case vary(Variation, length: RunLength)
     /// Run the schedule of this path.
     case follow(Path)
     /// All have passed.
@@ -26,8 +28,15 @@ enum Message {
             }
             self = .explore(start..<end, length: length)
         case "replay":
-            guard words.count == 3, let token = Self.text(words[2]).flatMap(ScheduleToken.init) else { return nil }
-            self = .replay(token, isDrawn: words[1] == "drawn")
+            guard words.count == 3, let recording = Recording(rawValue: String(words[1])),
+                let token = Self.text(words[2]).flatMap(ScheduleToken.init)
+            else { return nil }
+            self = .replay(token, recording)
+        case "vary":
+            guard words.count == 5, let token = Self.text(words[1]).flatMap(ScheduleToken.init), let steps = number(2),
+                let attempt = number(3), let length = runLength(4)
+            else { return nil }
+            self = .vary(Variation(token: token, steps: steps, number: attempt), length: length)
         case "passed":
             guard let length = runLength(1) else { return nil }
             self = .passed(length: length)
@@ -52,7 +61,9 @@ enum Message {
         switch self {
         case .explore(let numbers, let length):
             "explore \(numbers.lowerBound) \(numbers.upperBound) \(Self.word("\(length)"))"
-        case .replay(let token, let isDrawn): "replay \(isDrawn ? "drawn" : "plain") \(Self.word("\(token)"))"
+        case .replay(let token, let recording): "replay \(recording.rawValue) \(Self.word("\(token)"))"
+        case .vary(let variation, let length):
+            "vary \(Self.word("\(variation.token)")) \(variation.steps) \(variation.number) \(Self.word("\(length)"))"
         case .passed(let length): "passed \(Self.word("\(length)"))"
         case .follow(let path): "follow \(Self.word("\(path)"))"
         case .run(let run, let number, let length): "run \(number) \(Self.word("\(length)")) \(Self.words(run))"

@@ -30,9 +30,17 @@ struct ProcessRunner: ~Copyable, Runner {
         }
     }
 
-    mutating func replay(_ token: ScheduleToken, isDrawn: Bool) -> Run {
+    mutating func replay(_ token: ScheduleToken, _ recording: Recording) -> Run {
+        askForRun(.replay(token, recording))
+    }
+
+    mutating func vary(_ variation: Variation, length: RunLength) -> Run {
+        askForRun(.vary(variation, length: length))
+    }
+
+    private mutating func askForRun(_ message: Message) -> Run {
         var marks = Simulation.Marks()
-        guard case .run(let run, _, _) = ask(.replay(token, isDrawn: isDrawn), &marks) else {
+        guard case .run(let run, _, _) = ask(message, &marks) else {
             fatalError("the process of an exploration has not told of a run")
         }
         return run
@@ -50,7 +58,13 @@ struct ProcessRunner: ~Copyable, Runner {
         let process = process.take() ?? WorkerProcess(command, serving: name)
         let outcome = process.ask(message, within: longestRun)
         marks.add(process.journal.takeMarks())
+        var trace = Trace()
+        if case .replay(_, .trace) = message { trace = process.journal.trace }
         switch outcome {
+        case .answer(.run(var run, let number, let length), let isLast):
+            if !isLast { self.process = process }
+            run.trace = trace
+            return .run(run, number: number, length: length)
         case .answer(let answer, let isLast):
             if !isLast { self.process = process }
             return answer
@@ -58,7 +72,7 @@ struct ProcessRunner: ~Copyable, Runner {
             let journal = process.journal
             let run = Run(
                 token: journal.token ?? ScheduleToken(seed: 0), fault: fault, length: RunLength(), digest: 0,
-                picture: journal.picture + "\nHere the process has ended.")
+                picture: journal.picture + "\nHere the process has ended.", trace: trace)
             return .run(run, number: journal.number, length: RunLength())
         }
     }

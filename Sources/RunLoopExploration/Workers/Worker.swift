@@ -66,8 +66,10 @@ enum Worker {
                 return .passed(length: length)
             }
             return .run(run, number: number, length: length)
-        case .replay(let token, let isDrawn):
-            return .run(runner.replay(token, isDrawn: isDrawn), number: 0, length: RunLength())
+        case .replay(let token, let recording):
+            return .run(runner.replay(token, recording), number: 0, length: RunLength())
+        case .vary(let variation, let length):
+            return .run(runner.vary(variation, length: length), number: 0, length: RunLength())
         case .follow(let path):
             let (run, branches) = runner.follow(path, marks: &marks)
             return .followed(run, branches)

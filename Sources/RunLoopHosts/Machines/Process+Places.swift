@@ -62,7 +62,8 @@ extension Process {
         let lengths = [count, 1, count / 2, count - 1]
         let choice = machine.network.simulation.fault(
             "\(name): \(call()) is short", of: "\(machine.name): short writes",
-            atMost: machine.faultsLeft, among: lengths.count, on: machine.name)
+            atMost: machine.faultsLeft, among: lengths.count, on: machine.name
+        ) { "\(lengths[$0]) of \(count) bytes" }
         if choice != 0 { machine.faultsLeft -= 1 }
         return lengths[choice]
     }

@@ -34,16 +34,63 @@ package struct ChoicePoint {
     package let step: Int
     /// The number of the yield at which each lane let others go first, if it has not continued since.
     package let yields: [Int?]
-    /// The number of earlier turns of a lane, of a task, a thread or an event.
-    package let turns: (Int) -> Int
-    /// The name of a lane.
-    package let name: (Int) -> String
-    /// The machine of a thread's lane; `nil` for other lanes, and for threads that belong to no machine.
-    package let machine: (Int) -> String?
+    /// A lane by its number.
+    package let lane: (Int) -> LaneView
+    /// The words for each possibility; `nil` if they follow from the lanes.
+    package let words: ((Int) -> String)?
+
+    package init(
+        kind: Kind, number: Int, lanes: [Int], usual: Int, placeLane: Int, step: Int, yields: [Int?],
+        lane: @escaping (Int) -> LaneView, words: ((Int) -> String)? = nil
+    ) {
+        (self.kind, self.number, self.lanes, self.usual) = (kind, number, lanes, usual)
+        (self.placeLane, self.step, self.yields, self.lane, self.words) = (placeLane, step, yields, lane, words)
+    }
+
+    /// A task, a thread, an event, or a possibility.
+    package struct LaneView {
+        /// The name of the lane.
+        package let name: String
+        /// The number of earlier turns, of a task, a thread or an event.
+        package let turns: Int
+        /// The machine of a thread; `nil` for others, and for threads that belong to no machine.
+        package let machine: String?
+
+        package init(name: String, turns: Int, machine: String? = nil) {
+            (self.name, self.turns, self.machine) = (name, turns, machine)
+        }
+    }
+
+    package func name(_ lane: Int) -> String { self.lane(lane).name }
+    package func turns(_ lane: Int) -> Int { self.lane(lane).turns }
+    package func machine(_ lane: Int) -> String? { self.lane(lane).machine }
 
     /// Whether the choice is who is next, and not what happens.
     package var isAmongLanes: Bool { kind == .task || kind == .thread || kind == .event }
 
     /// The name of the place.
     package var place: String { name(placeLane) }
+
+    /// The possible choices.
+    package var range: ClosedRange<Int> {
+        if case .quantity(_, let range) = kind { range } else { 0...lanes.count - 1 }
+    }
+
+    /// The names of the possible choices, no two of them equal; none for a random quantity. O(n²) in their number.
+    package var names: [String] {
+        if case .quantity = kind { return [] }
+        var names: [String] = []
+        for choice in lanes.indices {
+            let name = name(ofChoice: choice)
+            let copies = sequence(first: 2) { $0 + 1 }.lazy.map { "\(name) (\($0))" }
+            names.append(names.contains(name) ? copies.first { !names.contains($0) }! : name)
+        }
+        return names
+    }
+
+    private func name(ofChoice choice: Int) -> String {
+        if let words { return words(choice).onOneLine }
+        if case .fault = kind { return choice == 0 ? "nothing happens" : place }
+        return name(lanes[choice])
+    }
 }

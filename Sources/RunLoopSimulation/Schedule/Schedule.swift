@@ -1,4 +1,4 @@
-internal import RunLoopCore
+package import RunLoopCore
 
 /// The schedule of an explored simulation: who may continue at each place where the order is open. It asks a chooser for
 /// each choice.
@@ -9,6 +9,8 @@ package final class Schedule: @unchecked Sendable {
     // Unchecked, but only the thread whose turn it is uses it, and the exploring thread when the run is over.
 
     private var chooser: any Chooser
+    /// The clock of the simulation.
+    var clock: Timeline.Clock?
     private var lanes: [Lane] = []
     private var laneOfTask: [Int: Int] = [:]
     /// The jobs that wait on a thread, or are on their way there, in the order in which they came.
@@ -103,14 +105,22 @@ package final class Schedule: @unchecked Sendable {
         self.chooser = chooser
     }
 
+    /// The virtual time.
+    package var now: RunLoop.Instant { clock?.now ?? RunLoop.Instant(nanoseconds: 0) }
+
     private func add(_ name: String, thread: Int? = nil) -> Int {
         lanes.append(Lane(name: name, thread: thread))
         return lanes.count - 1
     }
 
     private func unique(_ name: String) -> String {
-        sameNames[name, default: 0] += 1
-        return sameNames[name] == 1 ? name : "\(name) \(sameNames[name]!)"
+        var result = name
+        repeat {
+            sameNames[name, default: 0] += 1
+            if sameNames[name]! > 1 { result = "\(name) \(sameNames[name]!)" }
+        } while result != name && sameNames[result] != nil
+        if result != name { sameNames[result] = 1 }
+        return result
     }
 
     private func lane(ofThread index: Int, _ name: @autoclosure () -> String) -> Int {
@@ -124,11 +134,13 @@ package final class Schedule: @unchecked Sendable {
     ///   - usual: the lane that usually continues.
     ///   - places: the lanes that count the steps and name the places, one for each option.
     ///   - isWithinHandler: whether the usual lane is that of a thread within a handler.
+    ///   - words: the words for each option, if its lane's name is not enough.
     private func decide(
-        _ kind: ChoicePoint.Kind, _ options: [Int], usual: Int, places: [Int], isWithinHandler: Bool = false
+        _ kind: ChoicePoint.Kind, _ options: [Int], usual: Int, places: [Int], isWithinHandler: Bool = false,
+        words: ((Int) -> String)? = nil
     ) -> Int {
         let first = lanes[options[usual]]
-        let choice = options.count > 1 ? choose(kind, options, usual: usual, place: places[usual]) : usual
+        let choice = options.count > 1 ? choose(kind, options, usual: usual, place: places[usual], words) : usual
         let chosen = options[choice]
         lanes[places[choice]].steps += 1
         if kind == .task { lastStep = (lanes[chosen].name, "step \(lanes[chosen].steps)") }
@@ -142,15 +154,19 @@ package final class Schedule: @unchecked Sendable {
         return choice
     }
 
-    private func choose(_ kind: ChoicePoint.Kind, _ options: [Int], usual: Int, place: Int) -> Int {
+    private func choose(
+        _ kind: ChoicePoint.Kind, _ options: [Int], usual: Int, place: Int, _ words: ((Int) -> String)?
+    ) -> Int {
         let number = pointCount
         pointCount += 1
         return chooser.choose(
             at: ChoicePoint(
                 kind: kind, number: number, lanes: options, usual: usual, placeLane: place, step: lanes[place].steps,
-                yields: options.map { lanes[$0].yield }, turns: { [unowned self] in lanes[$0].turns },
-                name: { [unowned self] in lanes[$0].name },
-                machine: { [unowned self] in lanes[$0].machine }))
+                yields: options.map { lanes[$0].yield }, lane: { [unowned self] in view(of: $0) }, words: words))
+    }
+
+    private func view(of lane: Int) -> ChoicePoint.LaneView {
+        ChoicePoint.LaneView(name: lanes[lane].name, turns: lanes[lane].turns, machine: lanes[lane].machine)
     }
 
     /// Holds back a lane; for a thread on which tasks wait, it holds back these tasks, and not later ones, unless the
@@ -341,6 +357,7 @@ package final class Schedule: @unchecked Sendable {
             name = lanes[parent].name + "." + (origin.map(Self.place) ?? "\(count)")
             if origin != nil && count > 1 { name += " \(count)" }
             if name.first == "*" { name.removeFirst() }
+            name = unique(name)
         }
         if let number { openTasks[number]!.name = name }
         let lane = add(name)
@@ -390,11 +407,15 @@ package final class Schedule: @unchecked Sendable {
 
     /// Chooses one of so many possibilities; the first one is the usual one.
     ///
-    /// - Parameter asker: the thread that asks; `nil` for the world around the threads.
-    func choose(_ what: String, of count: Int, on asker: (number: Int, name: String)?) -> Int {
+    /// - Parameters:
+    ///   - asker: the thread that asks; `nil` for the world around the threads.
+    ///   - words: the words for each possibility.
+    func choose(
+        _ what: String, of count: Int, on asker: (number: Int, name: String)?, words: @escaping (Int) -> String
+    ) -> Int {
         let possibility = Possibility(asker: lane(ofAsker: asker), what: what)
         let lanes = Array(repeating: lane(ofPossibility: possibility), count: count)
-        return decide(.possibility, lanes, usual: 0, places: lanes)
+        return decide(.possibility, lanes, usual: 0, places: lanes, words: words)
     }
 
     private func lane(ofAsker asker: (number: Int, name: String)?) -> Int? {
@@ -436,12 +457,18 @@ package final class Schedule: @unchecked Sendable {
     ///   - kind: the event.
     ///   - most: how often the kind may still happen.
     ///   - count: the number of possibilities; the first is that nothing happens.
+    ///   - words: the words for each possibility; `nil` if there are two, which follow from the event.
     /// - Returns: the number of the possibility.
-    func fault(_ what: String, of kind: String, atMost most: Int, among count: Int = 2) -> Int {
-        fault(Possibility(asker: nil, what: what), of: kind, atMost: most, among: count)
+    func fault(
+        _ what: String, of kind: String, atMost most: Int, among count: Int = 2, words: ((Int) -> String)? = nil
+    ) -> Int {
+        fault(Possibility(asker: nil, what: what), of: kind, atMost: most, among: count, words: words)
     }
 
-    private func fault(_ possibility: Possibility, of kind: String, atMost most: Int, among count: Int) -> Int {
+    private func fault(
+        _ possibility: Possibility, of kind: String, atMost most: Int, among count: Int,
+        words: ((Int) -> String)? = nil
+    ) -> Int {
         let lane = lane(ofPossibility: possibility)
         let place = faultPlaces[kind, default: 0]
         defer {
@@ -452,9 +479,8 @@ package final class Schedule: @unchecked Sendable {
             at: ChoicePoint(
                 kind: .fault(of: kind, place: place, most: most), number: pointCount,
                 lanes: Array(repeating: lane, count: count), usual: 0, placeLane: lane, step: lanes[lane].steps,
-                yields: Array(repeating: nil, count: count), turns: { _ in 0 },
-                name: { [unowned self] in lanes[$0].name },
-                machine: { _ in nil }))
+                yields: Array(repeating: nil, count: count), lane: { [unowned self] in view(of: $0) },
+                words: words))
     }
 
     private func lane(of call: Call, on thread: Int) -> Int {
@@ -478,8 +504,7 @@ package final class Schedule: @unchecked Sendable {
         return chooser.choose(
             at: ChoicePoint(
                 kind: .quantity(drawn: drawn, range: range), number: pointCount, lanes: [lane], usual: usual,
-                placeLane: lane, step: lanes[lane].steps, yields: [nil], turns: { _ in 0 }, name: { _ in what },
-                machine: { _ in nil }))
+                placeLane: lane, step: lanes[lane].steps, yields: [nil], lane: { [unowned self] in view(of: $0) }))
     }
 
     private func lane(ofPossibility possibility: Possibility) -> Int {

@@ -48,15 +48,15 @@ final class History: Sendable {
 
     private static let capacity = 256
     private let state = Locked(State())
-    /// Receives each event as a line.
-    private let listener: (@Sendable (String) -> Void)?
+    /// Receives each event.
+    private let listener: (@Sendable (Trace.Event) -> Void)?
 
-    init(_ listener: (@Sendable (String) -> Void)? = nil) {
+    init(_ listener: (@Sendable (Trace.Event) -> Void)? = nil) {
         self.listener = listener
     }
 
     private func record(_ event: Event, _ state: inout State) {
-        if let listener { listener(event.line) }
+        if let listener { listener(Trace.Event(event)) }
         guard state.ring.count == Self.capacity else { return state.ring.append(event) }
         if state.ring[state.first].hasRow { state.forgotten += 1 }
         state.ring[state.first] = event
@@ -83,10 +83,11 @@ final class History: Sendable {
     }
 
     /// Renames a lane from now on.
-    func rename(_ lane: String, to name: String) {
+    func rename(_ lane: String, to name: String, at date: RunLoop.Instant) {
         state.withLock { state in
             state.lanes = state.lanes.map { $0.name == lane ? Lane(name: name, isAlive: $0.isAlive) : $0 }
-            if let listener { listener(Self.line(renaming: lane, to: name)) }
+            listener?(
+                Trace.Event(date: date, lane: lane, thread: nil, kind: .renamed(name), words: "", place: nil))
         }
     }
 
@@ -99,7 +100,7 @@ final class History: Sendable {
 }
 
 /// A message that has or has not come from one host to another.
-package enum HostMessage {
+package enum HostMessage: Sendable, Hashable {
     case bytes(Int)
     case end
     /// Bytes that found no way and are sent again.

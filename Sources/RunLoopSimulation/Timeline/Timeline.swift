@@ -42,11 +42,13 @@ final class Timeline: Sendable {
     let latestFire = Locked<(lateness: Duration, item: String)?>(nil)
 
     init(
-        isTraced: Bool, recordsLoops: Bool, schedule: Schedule? = nil, listener: (@Sendable (String) -> Void)? = nil
+        isTraced: Bool, recordsLoops: Bool, schedule: Schedule? = nil,
+        listener: (@Sendable (Trace.Event) -> Void)? = nil
     ) {
         self.isTraced = isTraced
         self.recordsLoops = isTraced || recordsLoops
         self.schedule = schedule
+        schedule?.clock = clock
         answersCalls.initialize(repeating: 0, count: 2)
         history = History(listener)
         state = Locked(
@@ -166,7 +168,7 @@ final class Timeline: Sendable {
     /// Makes the test's own threads belong to a machine of this name.
     func nameTest(_ name: String) {
         state.withLock { state in
-            history.rename(main.lane, to: name)
+            history.rename(main.lane, to: name, at: state.clock.now)
             test.machine = name
         }
     }

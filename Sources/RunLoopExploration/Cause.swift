@@ -1,0 +1,109 @@
+public import RunLoopCore
+internal import RunLoopSimulation
+
+extension Exploration {
+    /// The step of a failing run from which on its fault is likely.
+    ///
+    /// A step is one choice of the run: which task or thread goes on, whether something unusual happens, or the value of
+    /// a random quantity. Runs that make the first steps of the failing one, and leave all later ones to chance, show
+    /// how likely the fault is after them. A value and `Sendable`.
+    public struct Cause: Sendable, Hashable {
+        /// How often the fault came in runs that made the same first steps. A value and `Sendable`.
+        public struct Likelihood: Sendable, Hashable {
+            /// The number of steps that they had in common with the failing run.
+            public let steps: Int
+            /// The number of runs in which the fault came.
+            public internal(set) var faults = 0
+            /// The number of runs.
+            public internal(set) var runs = 0
+
+            /// The part of the runs in which the fault came, from 0 to 1.
+            public var rate: Double { runs == 0 ? 0 : Double(faults) / Double(runs) }
+        }
+
+        /// A step of the failing run. A value and `Sendable`.
+        public struct Step: Sendable, Hashable {
+            /// Its number; the first step of a run is step 1.
+            public let number: Int
+            /// The virtual time.
+            public let instant: RunLoop.Instant
+            /// The name of its place, as in a token: of the task or thread that was usually next, or of the choice.
+            public let place: String
+            /// The choice, for example `worker goes on instead of reader`.
+            public let words: String
+        }
+
+        /// How likely the fault was after some numbers of steps, in their order: after none, after all, and after those
+        /// between which the likelihood rises most.
+        public let likelihoods: [Likelihood]
+
+        /// The step at which the likelihood jumps; `nil` if it jumps at none, or if the search ended too early.
+        public let step: Step?
+
+        /// Whether the fault is likely whatever the first steps are: it comes in at least three of four runs.
+        public var isLikelyFromStart: Bool { likelihoods[0].rate >= 0.75 }
+
+        /// - Parameters:
+        ///   - likelihoods: see ``likelihoods``; at least two.
+        ///   - choices: the choices of the run.
+        init(_ likelihoods: [Likelihood], _ choices: [Trace.Choice]) {
+            self.likelihoods = likelihoods
+            step = Self.largestRise(in: likelihoods, atLeast: Self.jump).flatMap { rise in
+                let (before, after) = (likelihoods[rise].steps, likelihoods[rise + 1].steps)
+                guard after == before + 1, before < choices.count else { return nil }
+                let choice = choices[before]
+                return Step(number: after, instant: choice.date, place: choice.place, words: choice.words)
+            }
+        }
+
+        /// The smallest rise of the likelihood that counts as a jump: three standard deviations of the difference
+        /// between two rates in 32 runs.
+        private static let jump = 0.375
+
+        /// The index of the likelihood after which it rises most; `nil` if no rise is large enough.
+        static func largestRise(in likelihoods: [Likelihood], atLeast least: Double) -> Int? {
+            func rise(_ index: Int) -> Double { likelihoods[index + 1].rate - likelihoods[index].rate }
+            return likelihoods.indices.dropLast().filter { rise($0) >= least }.max { rise($0) < rise($1) }
+        }
+    }
+}
+
+typealias Cause = Exploration.Cause
+
+extension Exploration.Cause: CustomStringConvertible {
+    /// For example `From step 14, client: the answer is lost, the fault came in 31 of 32 runs that went on by chance;
+    /// before it in 3 of 32.`
+    public var description: String {
+        if isLikelyFromStart {
+            return "The fault is likely from the start: it came in \(likelihoods[0].words) runs by chance."
+        }
+        guard let step, let index = likelihoods.firstIndex(where: { $0.steps == step.number }) else {
+            return "The fault became likely at no single step."
+        }
+        return
+            "From step \(step.number), \(step.words), the fault came in \(likelihoods[index].words) runs that went on "
+            + "by chance; before it in \(likelihoods[index - 1].words)."
+    }
+}
+
+extension Exploration.Cause.Likelihood {
+    /// For example `31 of 32`.
+    var words: String { "\(faults) of \(runs)" }
+}
+
+extension Trace {
+    var choices: [Choice] { entries.compactMap { if case .choice(let choice) = $0 { choice } else { nil } } }
+}
+
+extension Trace.Choice {
+    /// The choice in words, for example `worker goes on instead of reader`.
+    var words: String {
+        func lane(_ choice: Int) -> Substring { name(of: choice).drop { $0 == "*" } }
+        switch kind {
+        case .task, .thread, .event:
+            return "\(lane(chosen)) goes on" + (isDeparture ? " instead of \(lane(usual))" : "")
+        case .fault where isDeparture && names.count == 2: return place
+        case .possibility, .fault, .quantity: return "\(place): \(name(of: chosen))"
+        }
+    }
+}

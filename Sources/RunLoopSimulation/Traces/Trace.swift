@@ -1,0 +1,110 @@
+package import RunLoopCore
+
+/// The record of one run: its events and the choices among them, in order. It is made only for whoever asks.
+///
+/// A value and `Sendable`.
+package struct Trace: Sendable, Hashable {
+    /// The position of a choice among the events is its index here.
+    package var entries: [Entry] = []
+
+    package init() {}
+
+    /// The events alone, in order.
+    package var events: some Sequence<Event> {
+        entries.lazy.compactMap { if case .event(let event) = $0 { event } else { nil } }
+    }
+
+    package enum Entry: Sendable, Hashable {
+        case event(Event)
+        case choice(Choice)
+    }
+
+    /// An event of a run.
+    package struct Event: Sendable, Hashable {
+        package enum Kind: Sendable, Hashable {
+            /// The lane begins, because its host has a process now.
+            case began
+            case ended
+            /// The lane has another name from now on.
+            case renamed(String)
+            /// A note: of the program, of a host, of a step of a task, or of a departure.
+            case note
+            /// A loop has called the handler of an item.
+            case call
+            /// A loop has ignored a request.
+            case ignored
+            /// A message has or has not come from another host.
+            case message(HostMessage, from: String)
+        }
+
+        package let date: RunLoop.Instant
+        /// The name of a host, of a task, or of one of the test's own threads.
+        package let lane: String
+        /// The thread of the event, if not the first thread of the lane.
+        package let thread: String?
+        package let kind: Kind
+        /// The words in a picture, without the thread; empty for an event that has no row there.
+        package let words: String
+        /// The place in the program where the called item was made.
+        package let place: Place?
+    }
+
+    /// A place in a program.
+    package struct Place: Sendable, Hashable, CustomStringConvertible {
+        package let file: String
+        package let line: Int
+
+        package var description: String { "\(file):\(line)" }
+    }
+
+    /// A choice among several events that may legally happen next.
+    package struct Choice: Sendable, Hashable {
+        package enum Kind: String, Sendable, Hashable {
+            case task, thread, event, possibility, fault, quantity
+        }
+
+        package let date: RunLoop.Instant
+        package let kind: Kind
+        /// The name of the place, as in a token.
+        package let place: String
+        /// The number of earlier steps of the place, as in a token.
+        package let step: Int
+        /// The names of the possible choices, no two of them equal; none for a random quantity.
+        package let names: [String]
+        /// The possible choices.
+        package let range: ClosedRange<Int>
+        package let usual: Int
+        package let chosen: Int
+
+        package var isDeparture: Bool { chosen != usual }
+
+        /// Whether the choice is who is next, and not what happens.
+        package var isAmongLanes: Bool { kind == .task || kind == .thread || kind == .event }
+
+        /// The name of a choice. O(1).
+        package func name(of choice: Int) -> String { kind == .quantity ? "\(choice)" : names[choice] }
+    }
+}
+
+extension Trace.Choice {
+    /// The record of a choice at a point of a run.
+    package init(of chosen: Int, at point: ChoicePoint, on date: RunLoop.Instant) {
+        self.init(
+            date: date, kind: Kind(point.kind), place: point.place, step: point.step, names: point.names,
+            range: point.range, usual: point.usual, chosen: chosen)
+    }
+}
+
+extension Trace.Choice.Kind {
+    fileprivate init(_ kind: ChoicePoint.Kind) {
+        self =
+            switch kind {
+            case .task: .task
+            case .thread: .thread
+            case .event: .event
+            case .possibility: .possibility
+            case .fault: .fault
+            case .quantity: .quantity
+            }
+    }
+}
