@@ -36,7 +36,7 @@ enum Corpus {
         case ("run", 2, let program?):
             print(violation(of: program, isMended: options.isMended, seed: options.seed) ?? "passed")
         case ("explore", 2, let program?):
-            switch explore(program, options) {
+            switch explore(program, options, seeksCause: true) {
             case .passed(let schedules): print("passed \(schedules) schedules")
             case .failed(let finding): print(finding)
             }
@@ -98,11 +98,16 @@ enum Corpus {
     }
 
     /// Explores a program.
-    private static func explore(_ program: Program, _ options: Options) -> Exploration.Result {
-        let exploration = Exploration(
+    ///
+    /// - Parameter seeksCause: whether to look for the step from which on a fault was likely.
+    private static func explore(
+        _ program: Program, _ options: Options, seeksCause: Bool = false
+    ) -> Exploration.Result {
+        var exploration = Exploration(
             schedules: options.schedules, for: .seconds(options.seconds ?? 60), seed: options.seed,
             limits: program.limits,
             strategies: options.isByChance ? [.random] : Set(Exploration.Strategies.allCases))
+        if !seeksCause { exploration.longestCauseSearch = .zero }
         guard program.traps else { return exploration.run { try program.run($0, options.isMended) } }
         let arguments = [CommandLine.arguments[0], "explore", program.name] + options.arguments
         return exploration.run(inProcessesFor: program.name, arguments: arguments) {

@@ -57,15 +57,15 @@ private struct Lateness {
     }
 }
 
-/// Twenty tasks with 120 steps, a run of a millisecond, in which chance departs more than a thousand times. It fails if one
-/// task makes three steps before two others make one.
+/// Twenty tasks with thirty steps, a run of some milliseconds, in which chance departs more than a thousand times. It fails
+/// if one task makes three steps before two others make one.
 private enum LongRace {
     private static func run(_ simulation: Simulation) throws {
         var (steps, isLate) = (0, false)
         var begun: Set<Int> = []
         for number in 0..<20 {
             simulation.loop.task(name: "\(number)") {
-                for _ in 0..<120 {
+                for _ in 0..<30 {
                     await Task.yield()
                     begun.insert(number)
                     if number == 2 { steps += 1 }
