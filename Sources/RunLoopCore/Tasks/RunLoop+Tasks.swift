@@ -12,8 +12,9 @@ extension RunLoop {
     /// serves the main actor from then on.
     ///
     /// It starts in the next pass, never at once. Until it has ended it keeps its modes from being empty, and the end of
-    /// the loop cancels it; one that another task starts as the loop ends is cancelled at once. Tasks of one loop and the
-    /// same modes run one at a time, as on an actor. On the loop's thread; O(1).
+    /// the loop cancels it; one that another task starts as the loop ends is cancelled at once. A task that has not ended
+    /// then continues on Swift's default executor, because the loop's thread may be gone. Tasks of one loop and the same
+    /// modes run one at a time, as on an actor. On the loop's thread; O(1).
     ///
     /// - Parameters:
     ///   - name: a name for traces and reports.
@@ -31,8 +32,8 @@ extension RunLoop {
         return start(label, priority, modes, operation.isolation, operation)
     }
 
-    /// Starts a task that lives on the loop, and calls `completion` with its result, on the loop's thread. Everything
-    /// else is as for the form without `then`.
+    /// Starts a task that lives on the loop, and calls `completion` with its result: on the loop's thread, unless the loop
+    /// has ended before the task. Everything else is as for the form without `then`.
     ///
     /// ```swift
     /// loop.task { try await lookUp(name) } then: { result in table[name] = try? result.get() }
