@@ -39,6 +39,15 @@ extension Exploration.Stepper {
         }
     }
 
+    /// Goes to the first place that fulfills a condition.
+    ///
+    /// - Returns: whether there is one.
+    fileprivate func goToPlace(_ isTarget: (Place) -> Bool) -> Bool {
+        go(to: 0)
+        while !isTarget(place), !isAtEnd { goForward() }
+        return isTarget(place)
+    }
+
     /// The answers to commands.
     fileprivate func answers(to commands: String...) -> [String] {
         var (rest, answers) = (commands[...], [String]())
@@ -113,9 +122,7 @@ struct StepperTests {
     func depart() throws {
         let stepper = stepper()
         #expect(stepper.fault == nil)
-        while stepper.place.choice?.place != "reader" || stepper.place.choice?.step != 1 {
-            try #require(stepper.goToNextChoice())
-        }
+        try #require(stepper.goToPlace { $0.choice?.place == "reader" && $0.choice?.step == 1 })
         let (position, before) = (stepper.position, stepper.places.prefix(stepper.position))
         let choice = try #require(stepper.place.choice)
         let worker = try #require(choice.options.first { choice.name(of: $0) == "worker" })
@@ -200,11 +207,11 @@ struct StepperTests {
             simulation.runUntilIdle()
             worker.stop()
         }
-        while stepper.place.choice?.place != "sleeper" { try #require(stepper.goToNextChoice()) }
+        try #require(stepper.goToPlace { $0.choice?.place == "sleeper" })
         let lines = stepper.lookAround()
-        #expect(lines.contains("main runs") && lines.contains("  task sleeper can go on"), "\(lines)")
-        stepper.goToEnd()
-        while !stepper.place.words.contains("main") || stepper.place.time.nanoseconds < 1_000_000_000 { stepper.goBack() }
+        #expect(lines.contains("main runs"), "\(stepper.place) \(lines)")
+        #expect(lines.contains("  task sleeper can go on"))
+        try #require(stepper.goToPlace { $0.time.nanoseconds == 1_000_000_000 })
         let later = stepper.lookAround()
         #expect(later.contains { $0.hasPrefix("worker waits until 3.000000000") }, "\(later)")
         #expect(stepper.lookAround() == later)

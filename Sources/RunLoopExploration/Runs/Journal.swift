@@ -119,7 +119,7 @@ final class Journal: @unchecked Sendable {
 
     /// The lines of a look at the threads.
     var look: [String]? {
-        lines.first { $0.hasPrefix(Self.lookMark) }.map { line in
+        lines.last { $0.hasPrefix(Self.lookMark) }.map { line in
             line.dropFirst(Self.lookMark.count).split(separator: "\t").compactMap { String(unescaping: $0) }
         }
     }

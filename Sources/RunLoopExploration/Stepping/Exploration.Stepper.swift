@@ -110,8 +110,7 @@ extension Exploration {
         /// In a run that traps, the last lines before the trap; none if there were none.
         @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
         public func lookAround() -> [String] {
-            // After a choice, the event that follows from it is a part of its step.
-            let position = isAfterChoice ? position - 1 : position
+            let position = isNoteOfDeparture ? position - 1 : position
             if looks[position] == nil { looks[position] = look(at: position) }
             return looks[position]!
         }
@@ -123,11 +122,12 @@ extension Exploration {
             return replay(token, .trace(lookingAt: last)).look ?? []
         }
 
-        private var isAfterChoice: Bool {
-            guard position > 0, !isAtEnd, case .choice = run.trace.entries[position - 1],
-                case .event = run.trace.entries[position]
-            else { return false }
-            return true
+        /// Whether this place is the note of a departure that was chosen right before, between two turns of threads.
+        private var isNoteOfDeparture: Bool {
+            guard position > 0, let choice = run.trace.entries[position - 1].choice, choice.isDeparture else {
+                return false
+            }
+            return choice.kind == .thread || choice.kind == .event
         }
 
         /// A picture of the last events before this place, and of a few after it. O(n) in the number of steps before.

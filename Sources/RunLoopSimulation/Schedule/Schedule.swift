@@ -159,7 +159,8 @@ package final class Schedule: @unchecked Sendable {
     ) -> Int {
         let number = pointCount
         pointCount += 1
-        takeLook?()
+        // Threads and events are chosen under a lock, whose owner has looked.
+        if kind == .task || kind == .possibility { takeLook?() }
         return chooser.choose(
             at: ChoicePoint(
                 kind: kind, number: number, lanes: options, usual: usual, placeLane: place, step: lanes[place].steps,

@@ -1,3 +1,4 @@
+internal import Glibc
 internal import RunLoopCore
 
 /// A look at the threads of a simulation at one position of its trace.
@@ -14,7 +15,8 @@ package final class Look: Sendable {
 
     /// - Parameters:
     ///   - position: the number of earlier entries of the trace.
-    ///   - report: receives a line for each thread, and lines for what it waits for.
+    ///   - report: receives a line for each thread, and lines for what it waits for; the last call before the next entry
+    ///     counts.
     package init(at position: Int, _ report: @escaping @Sendable ([String]) -> Void) {
         (target, self.report) = (position, report)
     }
@@ -24,18 +26,16 @@ package final class Look: Sendable {
         state.withLock { $0.position += 1 }
     }
 
-    /// The program has ended; a position that did not come is this one.
-    ///
-    /// On a thread of the simulation.
+    /// The program has ended; a position that has not come is this one.
     package func end(of simulation: Simulation) {
-        state.withLock { $0.position = target }
+        state.withLock { $0.position = max($0.position, target) }
         take { simulation.timeline.lookAround() }
     }
 
-    /// Looks if the position has come, and nobody has looked yet.
+    /// Looks if the position has come, or was passed where nobody could look.
     func take(_ lookAround: () -> [String]) {
         let isNow = state.withLock { state in
-            guard state.position >= target, !state.isTaken else { return false }
+            guard state.position == target || state.position > target && !state.isTaken else { return false }
             state.isTaken = true
             return true
         }
@@ -69,7 +69,7 @@ extension Timeline.Stand {
     /// The words for the rest of the thread.
     fileprivate func words(at now: RunLoop.Instant) -> String {
         switch rest {
-        case .none: thread.isCurrent ? "runs" : "can go on"
+        case .none: thread.system == pthread_self() ? "runs" : "can go on"
         case .until(let date, wakeable: false): date > now ? "works until \(date)" : "can go on"
         case .until where isWoken: "was woken"
         case .until(.distantFuture, _): "waits"
