@@ -47,6 +47,10 @@ public struct Exploration: Sendable {
     /// Called with the progress at most once a second, on the exploring thread; nobody is told unless it is set.
     public var progress: (@Sendable (Progress) -> Void)?
 
+    /// Makes the command that steps through a schedule of this program. The report of a finding has it, if it is short;
+    /// no report has one unless this is set. See ``Stepper``.
+    public var steppingCommand: (@Sendable (ScheduleToken) -> String)?
+
     /// The kinds of schedules to try; all kinds, by turns, unless given.
     public var strategies: Set<Strategies>
 
@@ -202,7 +206,7 @@ public struct Exploration: Sendable {
             strategy: number.map { portfolio.plan($0, length: RunLength(), novelty: Novelty()).name }
                 ?? "of another finding",
             attempts: shrinking.attempts,
-            isReproducible: isSame, picture: failing.picture,
+            isReproducible: isSame, stepping: steppingCommand?(token), picture: failing.picture,
             nearest: nearest?.fault == nil ? nearest?.picture : nil)
     }
 }

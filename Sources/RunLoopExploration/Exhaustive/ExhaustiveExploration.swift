@@ -44,6 +44,9 @@ public struct ExhaustiveExploration: Sendable {
     /// unless it is set.
     public var progress: (@Sendable (Exploration.Progress) -> Void)?
 
+    /// Makes the command that steps through a schedule; see ``Exploration/steppingCommand``.
+    public var steppingCommand: (@Sendable (ScheduleToken) -> String)?
+
     /// Creates an exploration.
     ///
     /// - Precondition: the number of departures is not negative, and there is at least one schedule.
@@ -100,7 +103,7 @@ public struct ExhaustiveExploration: Sendable {
     public func run(_ body: (Simulation) throws -> Void) -> Result {
         withoutActuallyEscaping(body) { body in
             var exploration = Exploration(schedules: schedules, seed: seed, limits: limits)
-            exploration.progress = progress
+            (exploration.progress, exploration.steppingCommand) = (progress, steppingCommand)
             var runner = LocalRunner(portfolio: exploration.portfolio, limits: limits, body: body)
             var enumeration = Enumeration(departures: departures, hostsShareNothing: hostsShareNothing)
             var (count, marks, reports) = (0, Simulation.Marks(), ProgressReports(progress))
