@@ -180,7 +180,10 @@ private func step(
                 } else {
                     Exploration.Stepper(exploration, token, body)
                 }
-            stepper?.talk()
+            let conversation = Locked(Conversation())
+            stepper?.talk(
+                reading: { conversation.withLock { $0.read() } },
+                printing: { lines in conversation.withLock { $0.write(lines) } })
             return stepper?.fault
         }
     }
