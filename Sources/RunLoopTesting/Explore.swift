@@ -50,11 +50,11 @@ public func explore(
     if await isOneSchedule(of: exploration, program, sourceLocation) { return }
     let test = Test.current
     let name = name(at: sourceLocation, in: Test.Case.current)
-    let campaign = test.flatMap { makeCampaign(of: exploration, requiring: marks, in: $0, Test.Case.current) }
     var exploration = exploration
     if exploration.progress == nil { exploration.progress = tell }
     if exploration.steppingCommand == nil { exploration.steppingCommand = steppingCommand }
     let explored = exploration
+    let campaign = test.flatMap { makeCampaign(of: explored, requiring: marks, in: $0, Test.Case.current) }
     /// Returns the reason for a failure.
     let reason = await interceptingIssues(of: program, sourceLocation) { body -> String? in
         guard let test, let name else {

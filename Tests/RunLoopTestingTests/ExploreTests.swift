@@ -150,6 +150,10 @@ struct ExploreTests {
             #expect(shard.contains("schedules \(schedules)"), "\(name): \(shard)")
             let findings = directoryEntries("\(path)/\(name)").filter { $0.hasPrefix("finding-") }
             #expect(findings.isEmpty != name.contains("finds"), "\(name): \(findings)")
+            for finding in findings {
+                let report = contents(of: "\(path)/\(name)/\(finding)")
+                #expect(report.contains("\nTo step through it: RUNLOOP_STEP='"), "\(report)")
+            }
         }
     }
 
