@@ -3,11 +3,11 @@ import RunLoopExploration
 import RunLoopSimulation
 
 /// Small programs with planted bugs, and their mended twins: `Corpus list`, `Corpus check`, `Corpus run NAME`, `Corpus
-/// explore NAME`, `Corpus replay NAME TOKEN`, `Corpus measure`, which explores all of them, and `Corpus twins`, which
-/// explores all twins. `Corpus tokens` looks whether their tokens last, and `Corpus figures` prints how soon late faults
-/// are found, and how long schedules are made short. Options are `--seed N`, `--schedules N`, `--for
-/// SECONDS`, the longest time of an exploration, `--part N`, which takes the programs of one part, `--mended`, and
-/// `--chance`, which leaves every choice to chance.
+/// explore NAME`, `Corpus replay NAME TOKEN`, `Corpus debug NAME TOKEN`, which steps through it, `Corpus measure`, which
+/// explores all of them, and `Corpus twins`, which explores all twins. `Corpus tokens` looks whether their tokens last, and
+/// `Corpus figures` prints how soon late faults are found, and how long schedules are made short. Options are `--seed N`,
+/// `--schedules N`, `--for SECONDS`, the longest time of an exploration, `--part N`, which takes the programs of one part,
+/// `--mended`, and `--chance`, which leaves every choice to chance.
 ///
 /// `Corpus campaign NAME` explores one for `--for SECONDS` or `--schedules N`, keeps its findings `--in DIRECTORY`, and
 /// fails if it has any, or if a mark after `--require` was not met. `Corpus merge DIRECTORY …` adds up the results of
@@ -40,8 +40,9 @@ enum Corpus {
             case .passed(let schedules): print("passed \(schedules) schedules")
             case .failed(let finding): print(finding)
             }
+        case ("debug", 3, let program?): debug(program, words[2], options)
         case ("replay", 3, let program?):
-            guard let token = ScheduleToken(words[2]) else { return printUsage() }
+            guard let token = token(words[2]) else { return }
             let fault = Exploration(limits: program.limits).replay(token) { try program.run($0, false) }
             print(fault.map { "\($0)" } ?? "passed")
         case ("campaign", 2, let program?): campaign(program, options)
@@ -108,6 +109,7 @@ enum Corpus {
             limits: program.limits,
             strategies: options.isByChance ? [.random] : Set(Exploration.Strategies.allCases))
         if !seeksCause { exploration.longestCauseSearch = .zero }
+        exploration.steppingCommand = steppingCommand(program, options)
         guard program.traps else { return exploration.run { try program.run($0, options.isMended) } }
         let arguments = [CommandLine.arguments[0], "explore", program.name] + options.arguments
         return exploration.run(inProcessesFor: program.name, arguments: arguments) {
@@ -115,12 +117,39 @@ enum Corpus {
         }
     }
 
+    /// Steps through a schedule, in another process if the program traps.
+    private static func debug(_ program: Program, _ text: String, _ options: Options) {
+        guard let token = token(text) else { return }
+        let exploration = Exploration(limits: program.limits)
+        let body = { (simulation: Simulation) throws in try program.run(simulation, options.isMended) }
+        let stepper =
+            program.traps
+            ? Exploration.Stepper(exploration, token, inProcessesFor: program.name, body)
+            : Exploration.Stepper(exploration, token, body)
+        stepper?.talk()
+    }
+
+    private static func steppingCommand(
+        _ program: Program, _ options: Options
+    ) -> @Sendable (ScheduleToken) -> String {
+        let (name, mended) = (program.name, options.isMended ? " --mended" : "")
+        return { "Corpus debug \(name) \($0.shellWord)\(mended)" }
+    }
+
+    /// Reads a token, or says that it is none.
+    private static func token(_ text: String) -> ScheduleToken? {
+        let token = ScheduleToken(text)
+        if token == nil { print("\(text) is not the token of a schedule; explore prints one, such as 0:a@1>b") }
+        return token
+    }
+
     // MARK: Campaigns
 
     private static func campaign(_ program: Program, _ options: Options) {
-        let exploration = Exploration(
+        var exploration = Exploration(
             schedules: options.schedules, for: options.seconds.map { .seconds($0) }, seed: options.seed,
             limits: program.limits)
+        exploration.steppingCommand = steppingCommand(program, options)
         let campaign = Campaign(
             program.name, of: exploration, in: options.directory, requiring: options.required)
         conclude { () throws(Campaign.Failure) in
@@ -247,7 +276,8 @@ enum Corpus {
 
     private static func printUsage() {
         print(
-            "usage: Corpus list | check | run NAME | explore NAME | replay NAME TOKEN | measure | figures | twins | tokens "
+            "usage: Corpus list | check | run NAME | explore NAME | replay NAME TOKEN | debug NAME TOKEN | measure "
+                + "| figures | twins | tokens "
                 + "| campaign NAME [--in DIRECTORY] [--require MARK] | merge DIRECTORY … "
                 + "[--seed N] [--schedules N] [--for SECONDS] [--part N] [--mended] [--chance]")
     }

@@ -51,6 +51,10 @@ public struct Exploration: Sendable {
     /// Called with the progress at most once a second, on the exploring thread; nobody is told unless it is set.
     public var progress: (@Sendable (Progress) -> Void)?
 
+    /// Makes the command that steps through a schedule of this program. The report of a finding has it, if it is short;
+    /// no report has one unless this is set. See ``Stepper``.
+    public var steppingCommand: (@Sendable (ScheduleToken) -> String)?
+
     /// The kinds of schedules to try; all kinds, by turns, unless given.
     public var strategies: Set<Strategies>
 
@@ -196,7 +200,7 @@ public struct Exploration: Sendable {
         let fault = run.fault!
         var shrinking = Shrinking(fault, for: longestShrinking, ProgressReports(progress))
         let token = fault.kind == .difference ? run.token : shrinking.shrink(run.token, &runner)
-        let failing = runner.replay(token, .trace)
+        let failing = runner.replay(token, .trace())
         var nearest: Run?
         if !token.departures.isEmpty {
             let fewer = ScheduleToken(seed: token.seed, departures: token.departures.dropLast())
@@ -209,7 +213,7 @@ public struct Exploration: Sendable {
             strategy: strategy ?? number.map { portfolio.plan($0, length: RunLength(), novelty: Novelty()).name }
                 ?? "of another finding",
             attempts: shrinking.attempts,
-            isReproducible: isSame, picture: failing.picture,
+            isReproducible: isSame, stepping: steppingCommand?(token), picture: failing.picture,
             nearest: nearest?.fault == nil ? nearest?.picture : nil,
             cause: isSame ? cause(of: failing, length, &runner) : nil)
     }

@@ -28,6 +28,9 @@ extension Exploration {
         /// Whether a repeated run failed in the same way.
         public let isReproducible: Bool
 
+        /// The command that steps through the schedule, if it is known.
+        let stepping: String?
+
         /// A picture of the failing run.
         public let picture: String
 
@@ -49,11 +52,16 @@ extension Exploration.Finding: CustomStringConvertible {
         ]
         if !isReproducible { lines.append("The schedule does not fail each time.") }
         lines += token.departures.map { "  \(Self.sentence($0))" }
-        lines += ["To replay it: \(token)", "", "The run that fails:", picture]
+        lines.append("To replay it: \(token)")
+        if let stepping, stepping.count <= Self.longestCommand { lines.append("To step through it: \(stepping)") }
+        lines += ["", "The run that fails:", picture]
         if let cause { lines += ["", "\(cause)"] }
         if let nearest { lines += ["", "The same without the last departure, which passes:", nearest] }
         return lines.joined(separator: "\n")
     }
+
+    /// The number of columns that the command for stepping may take.
+    private static let longestCommand = 120
 
     private var departures: String {
         "\(token.departures.count) departure\(token.departures.count == 1 ? "" : "s")"

@@ -55,14 +55,16 @@ private func report<Failure: Error>(
 
 /// Runs `body` on the virtual time of a simulation with that schedule; the caller looks at ``Simulation/hostFailures``.
 ///
-/// - Parameter listener: receives every event; see ``picture(of:seed:)``.
+/// - Parameters:
+///   - listener: receives every event; see ``picture(of:seed:)``.
+///   - look: looks at the threads at one position of the trace.
 package func withSimulation<Result, Failure: Error>(
     seed: UInt64, traced isTraced: Bool = false, schedule: Schedule, listener: (@Sendable (Trace.Event) -> Void)? = nil,
-    _ body: (Simulation) throws(Failure) -> Result
+    look: Look? = nil, _ body: (Simulation) throws(Failure) -> Result
 ) throws(Failure) -> Result {
     let start = RunLoop.WallTime(secondsSince1970: 978_307_200)
     return try withSimulation(
-        Simulation(seed: seed, isTraced: isTraced, startingAt: start, schedule: schedule, listener: listener), body)
+        Simulation(seed: seed, isTraced: isTraced, startingAt: start, schedule: schedule, listener: listener, look: look), body)
 }
 
 private func withSimulation<Result, Failure: Error>(
@@ -153,12 +155,12 @@ public final class Simulation: Sendable {
 
     init(
         seed: UInt64, isTraced: Bool, startingAt wallTime: RunLoop.WallTime, schedule: Schedule? = nil,
-        listener: (@Sendable (Trace.Event) -> Void)? = nil
+        listener: (@Sendable (Trace.Event) -> Void)? = nil, look: Look? = nil
     ) {
         SimulatedCalls.installation
         self.seed = seed
         timeline = Timeline(
-            isTraced: isTraced, recordsLoops: Witness.current != nil, schedule: schedule, listener: listener)
+            isTraced: isTraced, recordsLoops: Witness.current != nil, schedule: schedule, listener: listener, look: look)
         clock = MachineClock(on: timeline, showing: wallTime)
         world = SimulatedWorld(
             timeline: timeline, numbers: SeededNumbers(seed: seed), clock: clock, process: timeline.test)

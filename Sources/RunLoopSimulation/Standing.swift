@@ -96,7 +96,7 @@ extension Timeline.Stand {
     private var dump: RunLoop.Dump? { loop?.with { $0.hasEnded ? nil : $0.dumpAtRest() } }
 
     /// The items of the loop, except those that the simulation adds to make it sleep.
-    fileprivate var items: [RunLoop.Dump.Item] {
+    var items: [RunLoop.Dump.Item] {
         dump?.items.filter { $0.keepsAlive && $0.modes != [Timeline.asleep] } ?? []
     }
 

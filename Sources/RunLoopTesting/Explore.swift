@@ -22,7 +22,8 @@ public import Testing
 /// A run fails if an expectation fails, if the program throws an error or traps, and by every other
 /// `Exploration.Fault`. Then the test has one issue: the fault, the shortest schedule that was found, a picture of its
 /// run, and a token. With the token in the environment variable `RUNLOOP_REPLAY`, the test runs that schedule alone, in
-/// its own process: in a debugger, for example. ``replay(_:_:sourceLocation:)`` keeps it as a test.
+/// its own process: in a debugger, for example. ``replay(_:_:sourceLocation:)`` keeps it as a test. With the token in
+/// `RUNLOOP_STEP`, the test steps through it by commands: see `Exploration.Stepper`.
 ///
 /// With the name of a directory in `RUNLOOP_CAMPAIGN`, each exploration is a `Campaign`, with a directory of its own in
 /// that one. `RUNLOOP_CAMPAIGN_SECONDS` says how long each may take, with any number of schedules.
@@ -46,15 +47,14 @@ public func explore(
     _ exploration: Exploration = Exploration(), requiring marks: [String] = [],
     sourceLocation: SourceLocation = #_sourceLocation, _ program: @escaping @Sendable (Simulation) throws -> Void
 ) async {
-    if let text = getenv("RUNLOOP_REPLAY").map({ String(cString: $0) }) {
-        return replay(text, exploration, program, sourceLocation: sourceLocation)
-    }
+    if await isOneSchedule(of: exploration, program, sourceLocation) { return }
     let test = Test.current
     let name = name(at: sourceLocation, in: Test.Case.current)
-    let campaign = test.flatMap { makeCampaign(of: exploration, requiring: marks, in: $0, Test.Case.current) }
     var exploration = exploration
     if exploration.progress == nil { exploration.progress = tell }
+    if exploration.steppingCommand == nil { exploration.steppingCommand = steppingCommand }
     let explored = exploration
+    let campaign = test.flatMap { makeCampaign(of: explored, requiring: marks, in: $0, Test.Case.current) }
     /// Returns the reason for a failure.
     let reason = await interceptingIssues(of: program, sourceLocation) { body -> String? in
         guard let test, let name else {
@@ -118,9 +118,9 @@ private func interceptingIssues<Result: Sendable>(
 /// }
 /// ```
 ///
-/// If a schedule fails, the test has an issue, as in ``explore(_:requiring:sourceLocation:_:)``. If not all schedules could be
-/// tried, it has a warning that says how many were. Another process runs the schedules, and with a token in `RUNLOOP_REPLAY`
-/// the test runs that schedule alone, as described there.
+/// If a schedule fails, the test has an issue, as in ``explore(_:requiring:sourceLocation:_:)``, and `RUNLOOP_REPLAY` and
+/// `RUNLOOP_STEP` are understood as there. If not all schedules could be tried, it has a warning that says how many were.
+/// Another process runs the schedules.
 ///
 /// - Parameters:
 ///   - exploration: the number of departures, and the limits.
@@ -131,13 +131,15 @@ public func explore(
     _ exploration: ExhaustiveExploration, sourceLocation: SourceLocation = #_sourceLocation,
     _ program: @escaping @Sendable (Simulation) throws -> Void
 ) async {
-    if let text = getenv("RUNLOOP_REPLAY").map({ String(cString: $0) }) {
-        return replay(text, Exploration(limits: exploration.limits), program, sourceLocation: sourceLocation)
-    }
+    let single = Exploration(seed: exploration.seed, limits: exploration.limits)
+    if await isOneSchedule(of: single, program, sourceLocation) { return }
     let (test, name) = (Test.current, name(at: sourceLocation, in: Test.Case.current))
+    var exploration = exploration
+    if exploration.steppingCommand == nil { exploration.steppingCommand = steppingCommand }
+    let explored = exploration
     let result = await interceptingIssues(of: program, sourceLocation) { body in
-        guard let test, let name else { return exploration.run(body) }
-        return exploration.run(inProcessesFor: name, arguments: arguments(for: test), body)
+        guard let test, let name else { return explored.run(body) }
+        return explored.run(inProcessesFor: name, arguments: arguments(for: test), body)
     }
     switch result {
     case .proven, nil: break
@@ -146,6 +148,68 @@ public func explore(
     case .failed(let finding):
         Issue.record(Comment(rawValue: "\(finding)"), sourceLocation: sourceLocation)
     }
+}
+
+// MARK: One schedule
+
+/// Replays or steps through the one schedule that the environment asks for.
+///
+/// - Returns: whether it asks for one.
+private func isOneSchedule(
+    of exploration: Exploration, _ program: @escaping @Sendable (Simulation) throws -> Void,
+    _ sourceLocation: SourceLocation
+) async -> Bool {
+    if let text = getenv("RUNLOOP_STEP").map({ String(cString: $0) }) {
+        await step(text, exploration, program, sourceLocation: sourceLocation)
+    } else if let text = getenv("RUNLOOP_REPLAY").map({ String(cString: $0) }) {
+        replay(text, exploration, program, sourceLocation: sourceLocation)
+    } else {
+        return false
+    }
+    return true
+}
+
+/// Steps through a schedule by commands. Another process runs it, so that a trap ends only that one.
+private func step(
+    _ text: String, _ exploration: Exploration, _ program: @escaping @Sendable (Simulation) throws -> Void,
+    sourceLocation: SourceLocation
+) async {
+    let (test, name) = (Test.current, name(at: sourceLocation, in: Test.Case.current))
+    guard let token = token(text, sourceLocation: sourceLocation) else { return }
+    let fault = await interceptingIssues(of: program, sourceLocation) { body -> Exploration.Fault? in
+        withoutActuallyEscaping(body) { body in
+            let stepper =
+                if let test, let name {
+                    Exploration.Stepper(
+                        exploration, token, inProcessesFor: name, arguments: arguments(for: test), body)
+                } else {
+                    Exploration.Stepper(exploration, token, body)
+                }
+            let conversation = Locked(Conversation())
+            stepper?.talk(
+                reading: { conversation.withLock { $0.read() } },
+                printing: { lines in conversation.withLock { $0.write(lines) } })
+            return stepper?.fault
+        }
+    }
+    if let fault = fault ?? nil { Issue.record(Comment(rawValue: "\(fault)"), sourceLocation: sourceLocation) }
+}
+
+/// The command that steps through a schedule of the current test.
+private var steppingCommand: (@Sendable (ScheduleToken) -> String)? {
+    guard let test = Test.current else { return nil }
+    // Without the place of the test and its parameters.
+    let words = "\(test.id)".split(separator: "/").dropLast().joined(separator: "/")
+    let filter = words.prefix { $0 != "(" }
+    let isPlain = filter.allSatisfy { $0.isLetter || $0.isNumber || "._/".contains($0) }
+    return { "RUNLOOP_STEP=\($0.shellWord) swift test --filter \(isPlain ? String(filter) : "'\(filter)'")" }
+}
+
+private func token(_ text: String, sourceLocation: SourceLocation) -> ScheduleToken? {
+    if let token = ScheduleToken(text) { return token }
+    let sentence = "\(quoted(text)) is not the token of a schedule; copy the one of a report, such as 0:main.1@1>main.2"
+    Issue.record(Comment(rawValue: sentence), sourceLocation: sourceLocation)
+    return nil
 }
 
 /// Nobody sees by the test's silence that a schedule has failed and is being made short.
@@ -208,10 +272,7 @@ public func replay(
 private func replay(
     _ text: String, _ exploration: Exploration, _ program: (Simulation) throws -> Void, sourceLocation: SourceLocation
 ) {
-    guard let token = ScheduleToken(text) else {
-        Issue.record("\(quoted(text)) is not the token of a schedule", sourceLocation: sourceLocation)
-        return
-    }
+    guard let token = token(text, sourceLocation: sourceLocation) else { return }
     let fault = exploration.replay(token) { simulation in
         simulation.captureExecutors()
         try program(simulation)

@@ -13,7 +13,7 @@ private func arguments(for test: String) -> [String] {
 }
 
 private func run(
-    with token: ScheduleToken = ScheduleToken(seed: 0), recording: Recording = .trace,
+    with token: ScheduleToken = ScheduleToken(seed: 0), recording: Recording = .trace(),
     _ body: (Simulation) throws -> Void
 ) -> Run {
     withoutActuallyEscaping(body) { body in
@@ -91,9 +91,9 @@ struct TraceTests {
         let exploration = Exploration()
         let made = exploration.makeProcesses(for: "trace", arguments(for: "process"), body)
         guard var runner = made else { return }
-        let (here, there) = (run(body).trace, runner.replay(ScheduleToken(seed: 0), .trace).trace)
+        let (here, there) = (run(body).trace, runner.replay(ScheduleToken(seed: 0), .trace()).trace)
         #expect(here == there)
-        let trapped = runner.replay(try #require(ScheduleToken("0:the end@0=1")), .trace)
+        let trapped = runner.replay(try #require(ScheduleToken("0:the end@0=1")), .trace())
         #expect(trapped.fault?.kind == .trap)
         #expect(trapped.trace.choices.dropLast() == here.choices.dropLast())
         #expect(trapped.trace.choices.last?.names == ["good", "bad"])

@@ -150,6 +150,10 @@ struct ExploreTests {
             #expect(shard.contains("schedules \(schedules)"), "\(name): \(shard)")
             let findings = directoryEntries("\(path)/\(name)").filter { $0.hasPrefix("finding-") }
             #expect(findings.isEmpty != name.contains("finds"), "\(name): \(findings)")
+            for finding in findings {
+                let report = contents(of: "\(path)/\(name)/\(finding)")
+                #expect(report.contains("\nTo step through it: RUNLOOP_STEP='"), "\(report)")
+            }
         }
     }
 
@@ -158,9 +162,12 @@ struct ExploreTests {
         try #require(told.entries.count == 6, "\(told.entries)")
         #expect(told.entries[2].contains("duty 2 is impossible"), "\(told.entries[2])")
         #expect(told.entries[3].contains("account.lowest.value → -60"))
-        #expect(told.entries[4] == "\"0\" is not the token of a schedule")
+        #expect(told.entries[4].hasPrefix("\"0\" is not the token of a schedule; "))
         #expect(told.entries[5] == "never met in 20 schedules: it was edge")
         #expect(told.entries[0].contains("(account.lowest.value → -60) >= 0"), "\(told.entries[0])")
+        let command = "' swift test --filter RunLoopTestingTests.ExploreTests/"
+        #expect(told.entries[0].contains("\nTo step through it: RUNLOOP_STEP='0:"), "\(told.entries[0])")
+        #expect(told.entries[0].contains(command + "finds\n") && told.entries[2].contains(command + "trapOfOne\n"))
         #expect(told.entries[1].contains("not there yet"), "\(told.entries[1])")
     }
 }

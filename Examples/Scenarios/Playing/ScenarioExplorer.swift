@@ -21,13 +21,20 @@ package struct ScenarioExplorer: Sendable {
     }
 
     package func explore(_ exploration: Exploration) -> Exploration.Result {
-        exploration.run { simulation in
-            for event in play(in: simulation) {
-                guard case .fire(let name, _, _, let due, _, manual: false) = event.kind, event.t - due > latest else {
-                    continue
-                }
-                throw Late(name: name, due: due, time: event.t)
+        exploration.run(check)
+    }
+
+    /// A stepper through one schedule.
+    package func stepper(_ token: ScheduleToken) -> Exploration.Stepper {
+        Exploration.Stepper(Exploration(), token, check)
+    }
+
+    private func check(_ simulation: Simulation) throws {
+        for event in play(in: simulation) {
+            guard case .fire(let name, _, _, let due, _, manual: false) = event.kind, event.t - due > latest else {
+                continue
             }
+            throw Late(name: name, due: due, time: event.t)
         }
     }
 

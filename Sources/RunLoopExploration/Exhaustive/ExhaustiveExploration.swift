@@ -44,6 +44,9 @@ public struct ExhaustiveExploration: Sendable {
     /// unless it is set.
     public var progress: (@Sendable (Exploration.Progress) -> Void)?
 
+    /// Makes the command that steps through a schedule; see ``Exploration/steppingCommand``.
+    public var steppingCommand: (@Sendable (ScheduleToken) -> String)?
+
     /// Creates an exploration.
     ///
     /// - Precondition: the number of departures is not negative, and there is at least one schedule.
@@ -124,7 +127,7 @@ public struct ExhaustiveExploration: Sendable {
 
     private var exploration: Exploration {
         var exploration = Exploration(schedules: schedules, seed: seed, limits: limits)
-        exploration.progress = progress
+        (exploration.progress, exploration.steppingCommand) = (progress, steppingCommand)
         return exploration
     }
 

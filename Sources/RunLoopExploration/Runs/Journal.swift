@@ -13,6 +13,8 @@ final class Journal: @unchecked Sendable {
         var hasBegun = false
         var lengths: (departures: Int, entries: Int) = (0, 0)
         var marksLength = 0
+        /// Whether entries of the trace were lost.
+        var isCut = false
     }
 
     private let header: UnsafeMutablePointer<Header>
@@ -50,8 +52,17 @@ final class Journal: @unchecked Sendable {
 
     /// Appends an entry of the trace. Entries beyond the available room are lost.
     func append(_ entry: Trace.Entry) {
-        Self.append("\(entry)\n", to: entries, &header.pointee.lengths.entries)
+        let isKept = Self.append("\(entry)\n", to: entries, &header.pointee.lengths.entries)
+        if !isKept { header.pointee.isCut = true }
     }
+
+    /// Appends the lines of a look at the threads.
+    func append(look lines: [String]) {
+        let fields = lines.map { Lines.escaped($0) }
+        Self.append(Self.lookMark + fields.joined(separator: "\t") + "\n", to: entries, &header.pointee.lengths.entries)
+    }
+
+    private static let lookMark = "look\t"
 
     /// Appends the marks of a run. Those beyond the available room are not counted.
     func append(_ marks: Simulation.Marks) {
@@ -75,12 +86,15 @@ final class Journal: @unchecked Sendable {
         (isMet ? "+" : "-") + mark.escaped { $0 < 32 || $0 == UInt8(ascii: "%") } + "\n"
     }
 
-    private static func append(_ words: String, to memory: UnsafeMutableRawPointer, _ length: inout Int) {
+    /// - Returns: whether there was room.
+    @discardableResult
+    private static func append(_ words: String, to memory: UnsafeMutableRawPointer, _ length: inout Int) -> Bool {
         var words = words
-        words.withUTF8 { bytes in
-            guard length + bytes.count <= room else { return }
+        return words.withUTF8 { bytes in
+            guard length + bytes.count <= room else { return false }
             (memory + length).copyMemory(from: bytes.baseAddress!, byteCount: bytes.count)
             length += bytes.count
+            return true
         }
     }
 
@@ -93,12 +107,21 @@ final class Journal: @unchecked Sendable {
         ScheduleToken("\(header.pointee.seed):\(Self.text(departures, header.pointee.lengths.departures))")
     }
 
+    private var lines: [Substring] { Self.text(entries, header.pointee.lengths.entries).split(separator: "\n") }
+
     /// The trace of the run so far.
     var trace: Trace {
         var trace = Trace()
-        let lines = Self.text(entries, header.pointee.lengths.entries).split(separator: "\n")
+        trace.isCut = header.pointee.isCut
         trace.entries = lines.compactMap { Trace.Entry(String($0)) }
         return trace
+    }
+
+    /// The lines of a look at the threads.
+    var look: [String]? {
+        lines.last { $0.hasPrefix(Self.lookMark) }.map { line in
+            line.dropFirst(Self.lookMark.count).split(separator: "\t").compactMap { String(unescaping: $0) }
+        }
     }
 
     /// A picture of the run so far.

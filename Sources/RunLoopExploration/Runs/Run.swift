@@ -11,8 +11,10 @@ struct Run {
     let digest: UInt64
     /// A picture of the run, if one was asked for.
     let picture: String
-    /// The trace of the run, if one was asked for; for a run in another process, its journal has it.
+    /// The trace of the run, if one was asked for.
     var trace = Trace()
+    /// The lines of a look at the threads, if one was asked for; `nil` if the process ended before.
+    var look: [String]?
     /// The marks that it has met; none for a run in another process, whose journal has them.
     var marks = Simulation.Marks()
     /// The pairs of turns of two lanes, one after the other; none for a run in another process.
@@ -25,16 +27,29 @@ extension Run {
         seed: UInt64, _ strategy: any Chooser, _ limits: Limits, _ recording: Recording, _ journal: Journal?,
         _ body: (Simulation) throws -> Void
     ) {
-        let trace = Locked(Trace())
+        let (trace, looked) = (Locked(Trace()), Locked<[String]?>(nil))
+        var look: Look?
+        if case .trace(let position?) = recording {
+            look = Look(at: position) { lines in
+                journal?.append(look: lines)
+                looked.withLock { $0 = lines }
+            }
+        }
         let record: (@Sendable (Trace.Entry) -> Void)? =
             switch (recording, journal) {
             case (.none, _), (.picture, nil): nil
-            case (.picture, let journal?), (.trace, let journal?): { journal.append($0) }
-            case (.trace, nil): { entry in trace.withLock { $0.entries.append(entry) } }
+            case (_, let journal?): { [look] entry in
+                journal.append(entry)
+                look?.advance()
+            }
+            case (.trace, nil): { [look] entry in
+                trace.withLock { $0.entries.append(entry) }
+                look?.advance()
+            }
             }
         let recorder = Recorder(strategy, journal)
         let schedule = Schedule(recorder)
-        if recording == .trace, let record {
+        if recording.isTraced, let record {
             recorder.record = { [unowned schedule] choice, point in
                 record(.choice(Trace.Choice(of: choice, at: point, on: schedule.now)))
             }
@@ -42,11 +57,12 @@ extension Run {
         let listener = record.map { record in { @Sendable (event: Trace.Event) in record(.event(event)) } }
         let isDrawn = recording != .none
         var (fault, end, picture, marks) = withSimulation(
-            seed: seed, traced: isDrawn, schedule: schedule, listener: listener
+            seed: seed, traced: isDrawn, schedule: schedule, listener: listener, look: look
         ) { simulation in
             var fault: Fault?
             do { try body(simulation) } catch { fault = Fault(.expectation, "\(error)") }
             fault = fault ?? Fault(of: simulation, limits)
+            look?.end(of: simulation)
             return (fault, simulation.now, isDrawn ? simulation.picture : "", simulation.marks)
         }
         if fault == nil, limits.reportsLeaks, let task = schedule.leakedTask {
@@ -58,7 +74,7 @@ extension Run {
             token: ScheduleToken(seed: seed, departures: recorder.departures), fault: fault,
             length: length,
             digest: (recorder.digest ^ UInt64(bitPattern: end.nanoseconds)) &* 0x0100_0000_01b3, picture: picture,
-            trace: trace.withLock(\.self), marks: marks, pairs: recorder.pairs.hashes)
+            trace: trace.withLock(\.self), look: looked.withLock(\.self), marks: marks, pairs: recorder.pairs.hashes)
     }
 }
 

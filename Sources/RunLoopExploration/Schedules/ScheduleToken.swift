@@ -78,6 +78,9 @@ extension ScheduleToken: LosslessStringConvertible {
     /// For example `7:b@0>a;a@7>b`.
     public var description: String { "\(seed):" + departures.map(\.description).joined(separator: ";") }
 
+    /// The text as one word of a command for a shell, between apostrophes.
+    public var shellWord: String { "'\(description.replacing("'", with: #"'\''"#))'" }
+
     /// Reads the text of a token; `nil` if it is not the text of a token.
     public init?(_ text: String) {
         guard let colon = text.firstIndex(of: ":"), let seed = UInt64(text[..<colon]) else { return nil }

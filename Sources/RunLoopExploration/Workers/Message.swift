@@ -28,7 +28,7 @@ enum Message {
             }
             self = .explore(start..<end, length: length)
         case "replay":
-            guard words.count == 3, let recording = Recording(rawValue: String(words[1])),
+            guard words.count == 3, let recording = Recording(String(words[1])),
                 let token = Self.text(words[2]).flatMap(ScheduleToken.init)
             else { return nil }
             self = .replay(token, recording)
@@ -61,7 +61,7 @@ enum Message {
         switch self {
         case .explore(let numbers, let length):
             "explore \(numbers.lowerBound) \(numbers.upperBound) \(Self.word("\(length)"))"
-        case .replay(let token, let recording): "replay \(recording.rawValue) \(Self.word("\(token)"))"
+        case .replay(let token, let recording): "replay \(recording) \(Self.word("\(token)"))"
         case .vary(let variation, let length):
             "vary \(Self.word("\(variation.token)")) \(variation.steps) \(variation.number) \(Self.word("\(length)"))"
         case .passed(let length): "passed \(Self.word("\(length)"))"

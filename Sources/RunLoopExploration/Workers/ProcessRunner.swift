@@ -58,12 +58,12 @@ struct ProcessRunner: ~Copyable, Runner {
         let process = process.take() ?? WorkerProcess(command, serving: name)
         let outcome = process.ask(message, within: longestRun)
         marks.add(process.journal.takeMarks())
-        var trace = Trace()
-        if case .replay(_, .trace) = message { trace = process.journal.trace }
+        let isTraced = if case .replay(_, .trace) = message { true } else { false }
+        let (trace, look) = isTraced ? (process.journal.trace, process.journal.look) : (Trace(), nil)
         switch outcome {
         case .answer(.run(var run, let number, let length), let isLast):
             if !isLast { self.process = process }
-            run.trace = trace
+            (run.trace, run.look) = (trace, look)
             return .run(run, number: number, length: length)
         case .answer(let answer, let isLast):
             if !isLast { self.process = process }
@@ -72,7 +72,8 @@ struct ProcessRunner: ~Copyable, Runner {
             let journal = process.journal
             let run = Run(
                 token: journal.token ?? ScheduleToken(seed: 0), fault: fault, length: RunLength(), digest: 0,
-                picture: journal.picture + "\nHere the process has ended.", trace: trace)
+                picture: journal.picture + "\nHere the process has ended.", trace: trace,
+                look: look)
             return .run(run, number: journal.number, length: RunLength())
         }
     }

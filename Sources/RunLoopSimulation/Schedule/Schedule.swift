@@ -11,6 +11,8 @@ package final class Schedule: @unchecked Sendable {
     private var chooser: any Chooser
     /// The clock of the simulation.
     var clock: Timeline.Clock?
+    /// Looks at the simulation, if somebody asks for that.
+    var takeLook: (() -> Void)?
     private var lanes: [Lane] = []
     private var laneOfTask: [Int: Int] = [:]
     /// The jobs that wait on a thread, or are on their way there, in the order in which they came.
@@ -159,6 +161,8 @@ package final class Schedule: @unchecked Sendable {
     ) -> Int {
         let number = pointCount
         pointCount += 1
+        // Threads and events are chosen under a lock, whose owner has looked.
+        if kind == .task || kind == .possibility { takeLook?() }
         return chooser.choose(
             at: ChoicePoint(
                 kind: kind, number: number, lanes: options, usual: usual, placeLane: place, step: lanes[place].steps,
@@ -331,6 +335,9 @@ package final class Schedule: @unchecked Sendable {
             WaitingJob(address: job.address, lane: lane, isOnItsWay: sender != thread))
     }
 
+    /// The names of the tasks whose jobs wait for their turn on a thread.
+    func waitingTasks(on thread: Int) -> [String] { waiting[thread]?.map { lanes[$0.lane].name } ?? [] }
+
     private func running(on thread: Int) -> Int? { tasks[thread].flatMap { $0.isRunning ? $0.lane : nil } }
 
     /// The lane of a job that the calling thread has sent; made for the first one of a task.
@@ -471,6 +478,7 @@ package final class Schedule: @unchecked Sendable {
     ) -> Int {
         let lane = lane(ofPossibility: possibility)
         let place = faultPlaces[kind, default: 0]
+        takeLook?()
         defer {
             lanes[lane].steps += 1
             faultPlaces[kind] = place + 1
@@ -500,6 +508,7 @@ package final class Schedule: @unchecked Sendable {
     ///   - drawn: the value that the seed gives.
     func draw(_ what: String, usual: Int, in range: ClosedRange<Int>, drawn: Int) -> Int {
         let lane = lane(ofPossibility: Possibility(asker: nil, what: what))
+        takeLook?()
         defer { lanes[lane].steps += 1 }
         return chooser.choose(
             at: ChoicePoint(

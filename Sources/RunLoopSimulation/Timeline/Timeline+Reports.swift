@@ -39,6 +39,7 @@ extension Timeline {
     }
 
     private func record(_ thread: Thread, _ what: (_ thread: String?) -> History.What) {
+        takeLook()
         let (lane, name, now) = state.withLock { (thread.lane, thread.nameInLane, $0.clock.now) }
         history.record(what(name), in: lane, at: now)
     }
@@ -65,6 +66,7 @@ extension Timeline {
 
     /// Notes an event of a host, or of a connection between hosts.
     func note(_ text: String, of name: String) {
+        takeLook()
         writeLine(text, of: name)
         history.record(.note(text, thread: nil), in: name, at: now)
     }
@@ -76,6 +78,7 @@ extension Timeline {
         case .end: writeLine("end from \(sender)", of: receiver)
         case .lost(let count): writeLine("\(count) bytes to \(receiver) are lost", of: sender)
         }
+        takeLook()
         history.record(.message(message, from: sender), in: receiver, at: now)
     }
 

@@ -67,6 +67,8 @@ extension Timeline {
         /// Whether it is the world's turn, on the thread that has rested last.
         var isActing = false
         let schedule: Schedule?
+        /// A look that somebody asks for.
+        let look: Look?
         /// The history that records unusual choices, in a simulation that is explored and traced.
         let history: History?
         let isExplored: Bool
@@ -134,6 +136,7 @@ extension Timeline {
                 givesWay.take().flatMap { thread in ready.firstIndex { $0 === thread } }
                 ?? ready.firstIndex { $0 === first }
                 ?? ready.firstIndex { $0.process.machine == first.process.machine }!
+            look?.take { lookAround() }
             let chosen = ready[schedule.nextThread(of: ready.map { turn(of: $0) }, usual: place)]
             if case .until(_, wakeable: true) = chosen.rest { chosen.isWoken = false }
             noteDeparture("goes on", in: chosen.lane, chosen.nameInLane)
@@ -175,7 +178,9 @@ extension Timeline {
             let others = livingThreads.filter {
                 $0.process.machine != thread.process.machine && isReady($0) && !isHeldUp($0)
             }
-            guard !others.isEmpty,
+            guard !others.isEmpty else { return nil }
+            look?.take { lookAround() }
+            guard
                 let choice = schedule.goesFirst(
                     others.map { turn(of: $0) }, before: (thread.number, thread.name), place)
             else { return nil }
@@ -262,6 +267,7 @@ extension Timeline {
         @inline(never)
         private mutating func takeAnyEvent(until date: RunLoop.Instant) -> Appointment? {
             var isChosen = false
+            look?.take { lookAround() }
             let appointment = agenda.takeAny(until: date) { [schedule] in
                 isChosen = true
                 return schedule!.nextEvent(of: $0)

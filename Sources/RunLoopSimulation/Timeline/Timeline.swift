@@ -41,23 +41,28 @@ final class Timeline: Sendable {
     /// The lateness of the latest fire so far, and its item, over the loops whose events are recorded.
     let latestFire = Locked<(lateness: Duration, item: String)?>(nil)
 
+    /// A look that somebody asks for.
+    let look: Look?
+
     init(
         isTraced: Bool, recordsLoops: Bool, schedule: Schedule? = nil,
-        listener: (@Sendable (Trace.Event) -> Void)? = nil
+        listener: (@Sendable (Trace.Event) -> Void)? = nil, look: Look? = nil
     ) {
         self.isTraced = isTraced
         self.recordsLoops = isTraced || recordsLoops
         self.schedule = schedule
+        self.look = look
         schedule?.clock = clock
         answersCalls.initialize(repeating: 0, count: 2)
         history = History(listener)
         state = Locked(
             State(
-                clock: clock, schedule: schedule, history: isTraced && schedule != nil ? history : nil,
+                clock: clock, schedule: schedule, look: look, history: isTraced && schedule != nil ? history : nil,
                 isExplored: schedule != nil, patience: schedule == nil ? .seconds(60) : .zero))
         main = Thread("main", number: 0, isService: false, of: test)
         main.system = pthread_self()
         change { enter(main, &$0) }
+        if look != nil { schedule?.takeLook = { [unowned self] in takeLook() } }
     }
 
     deinit {

@@ -7,6 +7,9 @@ package struct Trace: Sendable, Hashable {
     /// The position of a choice among the events is its index here.
     package var entries: [Entry] = []
 
+    /// Whether later entries were lost.
+    package var isCut = false
+
     package init() {}
 
     /// The events alone, in order.
@@ -47,6 +50,13 @@ package struct Trace: Sendable, Hashable {
         package let words: String
         /// The place in the program where the called item was made.
         package let place: Place?
+
+        package init(
+            date: RunLoop.Instant, lane: String, thread: String?, kind: Kind, words: String, place: Place?
+        ) {
+            (self.date, self.lane, self.thread, self.kind) = (date, lane, thread, kind)
+            (self.words, self.place) = (words, place)
+        }
     }
 
     /// A place in a program.

@@ -1,0 +1,269 @@
+internal import RunLoopCore
+public import RunLoopSimulation
+
+extension Exploration {
+    /// Replays a schedule step by step, forward and back, and departs from it.
+    ///
+    /// A stepper runs the program once and keeps the record of that run: its events, and the choices among them. Its
+    /// position is the number of steps before the current place, and each place is an event, a choice, or the end. Going
+    /// back costs no run. ``lookAround()`` and ``depart(to:)`` run the program again, which does the same each time.
+    ///
+    /// ```swift
+    /// let stepper = Exploration.Stepper(Exploration(), ScheduleToken(seed: 0), startUp)
+    /// while !stepper.isAtEnd {
+    ///     print(stepper.place)
+    ///     stepper.goForward()
+    /// }
+    /// ```
+    ///
+    /// ``talk()`` does this by commands on standard input. The page <doc:StepThroughASchedule> shows a
+    /// session.
+    ///
+    /// For one thread, on which the program runs unless it runs in another process. Not `Sendable`.
+    public final class Stepper {
+        /// The schedule.
+        public private(set) var token: ScheduleToken
+
+        /// The number of steps before the current place, at most ``count``.
+        public private(set) var position = 0
+
+        private let replay: (ScheduleToken, Recording) -> Run
+        private var run: Run
+        private var looks: [Int: [String]] = [:]
+
+        /// Runs a program with a schedule on the calling thread. There, a trap ends the process.
+        ///
+        /// - Parameters:
+        ///   - exploration: the limits of the run.
+        ///   - token: the schedule.
+        ///   - body: the program. It is called once for each run, and must do the same each time except for the choices
+        ///     of its simulation.
+        @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
+        public convenience init(
+            _ exploration: Exploration, _ token: ScheduleToken, _ body: @escaping (Simulation) throws -> Void
+        ) {
+            let runner = LocalRunner(portfolio: exploration.portfolio, limits: exploration.limits, body: body)
+            self.init(token) { runner.replay($0, $1) }
+        }
+
+        /// Runs a program with a schedule in another process, so that a run that traps or never ends has a record up to
+        /// there. See ``run(inProcessesFor:arguments:_:)``: the other process runs this program again, and has to reach
+        /// the same call.
+        ///
+        /// The result is `nil` in a process that runs the schedules of another exploration.
+        ///
+        /// - Parameters:
+        ///   - exploration: the limits of the run.
+        ///   - token: the schedule.
+        ///   - name: the name of this exploration among those of the program.
+        ///   - arguments: the command that runs the program, its name first; the arguments of this process unless given.
+        ///   - body: the program; see ``init(_:_:_:)``.
+        @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
+        public convenience init?(
+            _ exploration: Exploration, _ token: ScheduleToken, inProcessesFor name: String,
+            arguments: [String] = CommandLine.arguments, _ body: (Simulation) throws -> Void
+        ) {
+            guard let runner = exploration.makeProcesses(for: name, arguments, body) else { return nil }
+            let processes = Processes(runner)
+            self.init(token) { processes.runner.replay($0, $1) }
+        }
+
+        private init(_ token: ScheduleToken, _ replay: @escaping (ScheduleToken, Recording) -> Run) {
+            (self.token, self.replay) = (token, replay)
+            run = replay(token, .trace())
+        }
+
+        // MARK: The run
+
+        /// The number of steps of the run. O(1).
+        public var count: Int { run.trace.entries.count }
+
+        /// The fault of the run, if any. It is found at the end.
+        public var fault: Fault? { run.fault }
+
+        /// Whether the run was longer than its record in another process, which has room for 16 MB.
+        public var isCut: Bool { run.trace.isCut }
+
+        /// The departures of the token that have not happened: the program has not come to their places, or has no such
+        /// choice there. O(n) in their number.
+        public var missing: [ScheduleToken.Departure] {
+            // In the order of the token; a repeated place has each of its departures once.
+            var made = run.token.departures
+            return token.departures.filter { departure in
+                guard let index = made.firstIndex(of: departure) else { return true }
+                made.remove(at: index)
+                return false
+            }
+        }
+
+        // MARK: The place
+
+        /// Whether all steps are over.
+        public var isAtEnd: Bool { position == count }
+
+        /// The current place: the next event or choice, or the end. O(n) in the number of its options.
+        public var place: Place { Place(position, in: run) }
+
+        /// A line for each thread at this place, and below it lines for what it waits for. It runs the program again,
+        /// unless it has looked here before.
+        ///
+        /// In a run that traps, the last lines before the trap; none if there were none.
+        @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
+        public func lookAround() -> [String] {
+            let position = isNoteOfDeparture ? position - 1 : position
+            if looks[position] == nil { looks[position] = look(at: position) }
+            return looks[position]!
+        }
+
+        private func look(at position: Int) -> [String] {
+            if let lines = replay(token, .trace(lookingAt: position)).look { return lines }
+            let last = run.trace.entries.lastIndex { if case .choice = $0 { true } else { false } }
+            guard let last, last < position else { return [] }
+            return replay(token, .trace(lookingAt: last)).look ?? []
+        }
+
+        /// Whether this place is the note of a departure that was chosen right before, between two turns of threads.
+        private var isNoteOfDeparture: Bool {
+            guard position > 0, let choice = run.trace.entries[position - 1].choice, choice.isDeparture else {
+                return false
+            }
+            return choice.kind == .thread || choice.kind == .event
+        }
+
+        /// A picture of the last events before this place, and of a few after it. O(n) in the number of steps before.
+        public var picture: String {
+            var events = run.trace.entries[..<position].compactMap(\.event)
+            let later = run.trace.entries[position...].lazy.compactMap(\.event)
+            if let near = later.first(where: { !$0.words.isEmpty }) ?? events.last(where: { !$0.words.isEmpty }) {
+                events.append(.here(near))
+            }
+            events += later.prefix(Self.laterEvents)
+            return RunLoopSimulation.picture(of: events, seed: token.seed)
+        }
+
+        /// The number of events after a place that its picture has.
+        private static let laterEvents = 8
+
+        // MARK: Steps
+
+        /// Goes one step forward, unless it is at the end. O(1).
+        public func goForward() {
+            if !isAtEnd { position += 1 }
+        }
+
+        /// Goes one step back, unless it is at the beginning. O(1).
+        public func goBack() {
+            if position > 0 { position -= 1 }
+        }
+
+        /// Goes to the place after so many steps.
+        ///
+        /// - Precondition: the run has as many steps.
+        public func go(to position: Int) {
+            require((0...count).contains(position), "a run of \(count) steps has no place \(position)")
+            self.position = position
+        }
+
+        /// Goes to the end, where the fault is found. O(1).
+        public func goToEnd() {
+            position = count
+        }
+
+        /// Goes to the next choice.
+        ///
+        /// - Returns: whether there is one; if not, it stays.
+        public func goToNextChoice() -> Bool { goForward { $0.choice != nil } }
+
+        /// Goes to the previous choice.
+        ///
+        /// - Returns: whether there is one; if not, it stays.
+        public func goToPreviousChoice() -> Bool { goBack { $0.choice != nil } }
+
+        /// Goes to the next departure.
+        ///
+        /// - Returns: whether there is one; if not, it stays.
+        public func goToNextDeparture() -> Bool { goForward { $0.choice?.isDeparture == true } }
+
+        /// Goes to the previous departure.
+        ///
+        /// - Returns: whether there is one; if not, it stays.
+        public func goToPreviousDeparture() -> Bool { goBack { $0.choice?.isDeparture == true } }
+
+        private func goForward(to isTarget: (Trace.Entry) -> Bool) -> Bool {
+            let target = run.trace.entries[position...].dropFirst().firstIndex(where: isTarget)
+            position = target ?? position
+            return target != nil
+        }
+
+        private func goBack(to isTarget: (Trace.Entry) -> Bool) -> Bool {
+            let target = run.trace.entries[..<position].lastIndex(where: isTarget)
+            position = target ?? position
+            return target != nil
+        }
+
+        // MARK: Departing
+
+        /// A reason why a stepper does not depart. A value and `Sendable`.
+        public struct Refusal: Error, Sendable, Hashable, CustomStringConvertible {
+            /// The reason, in words.
+            public let description: String
+        }
+
+        /// Chooses another option at this place, and runs the program with the new schedule. The departures before this
+        /// place stay, and later ones are dropped. The position stays.
+        ///
+        /// - Parameter option: the number of an option; the usual one drops a departure.
+        /// - Throws: a ``Refusal`` if there is no such choice here, or if the program does something else before this
+        ///   place, so that its runs cannot be repeated. Then nothing has changed.
+        @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
+        public func depart(to option: Int) throws(Refusal) {
+            guard let choice = place.choice?.record else {
+                throw Refusal(description: "nothing can be chosen here; s goes to the next choice")
+            }
+            guard choice.range.contains(option) else {
+                let range = choice.range
+                throw Refusal(
+                    description: "\(option) is no option here; they are \(range.lowerBound) to \(range.upperBound)")
+            }
+            let earlier = run.trace.entries[..<position]
+            var departures = earlier.compactMap(\.choice).compactMap { $0.isDeparture ? $0.departure(to: $0.chosen) : nil }
+            if option != choice.usual { departures.append(choice.departure(to: option)) }
+            let new = ScheduleToken(seed: token.seed, departures: departures)
+            let run = replay(new, .trace())
+            guard run.trace.entries.starts(with: earlier), run.trace.entries.count > position,
+                run.trace.entries[position].choice?.chosen == option
+            else { throw Refusal(description: Fault.difference.description) }
+            (token, self.run, looks) = (new, run, [:])
+        }
+    }
+}
+
+/// A runner in other processes that a closure can keep.
+private final class Processes {
+    var runner: ProcessRunner
+
+    init(_ runner: consuming ProcessRunner) {
+        self.runner = runner
+    }
+}
+
+extension Trace.Event {
+    /// A mark in a picture, beside an event.
+    fileprivate static func here(_ near: Trace.Event) -> Trace.Event {
+        Trace.Event(date: near.date, lane: near.lane, thread: nil, kind: .note, words: "◀ here", place: nil)
+    }
+}
+
+extension Trace.Entry {
+    var event: Trace.Event? { if case .event(let event) = self { event } else { nil } }
+
+    var choice: Trace.Choice? { if case .choice(let choice) = self { choice } else { nil } }
+}
+
+extension Trace.Choice {
+    /// The departure to another choice at the same place.
+    fileprivate func departure(to choice: Int) -> ScheduleToken.Departure {
+        ScheduleToken.Departure(
+            place: place, step: step, instead: isAmongLanes ? .other(name(of: choice)) : .possibility(choice))
+    }
+}
