@@ -1,3 +1,4 @@
+internal import RunLoopCore
 public import RunLoopSimulation
 
 extension Exploration {
@@ -28,15 +29,14 @@ extension Exploration {
         /// Whether a repeated run failed in the same way.
         public let isReproducible: Bool
 
-        /// A picture of the failing run.
-        public let picture: String
-
-        /// A picture of a run that passes, with one departure less.
-        public let nearest: String?
-
         /// The step from which on the fault was likely; `nil` if nobody looked for it, see
         /// ``Exploration/longestCauseSearch``, or if there was no time to learn anything.
         public let cause: Cause?
+
+        /// The failing run.
+        let failing: Trace
+        /// A run that passes, with one departure less.
+        let passing: Trace?
     }
 }
 
@@ -50,7 +50,7 @@ extension Exploration.Finding: CustomStringConvertible {
         if !isReproducible { lines.append("The schedule does not fail each time.") }
         lines += token.departures.map { "  \(Self.sentence($0))" }
         lines += ["To replay it: \(token)", "", "The run that fails:", picture]
-        if let cause { lines += ["", "\(cause)"] }
+        if let cause { lines += ["", "\(cause)"] + cause.curve }
         if let nearest { lines += ["", "The same without the last departure, which passes:", nearest] }
         return lines.joined(separator: "\n")
     }

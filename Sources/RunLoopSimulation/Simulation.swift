@@ -420,8 +420,13 @@ public final class Simulation: Sendable {
     }
 
     /// Notes a message that has or has not come from one host to another.
-    package func note(_ message: HostMessage, from sender: String, to receiver: String) {
-        timeline.note(message, from: sender, to: receiver)
+    ///
+    /// - Parameter bytes: its bytes, which are only asked for if the run is recorded.
+    package func note(
+        _ message: HostMessage, from sender: String, to receiver: String,
+        bytes: @autoclosure () -> some Collection<UInt8>
+    ) {
+        timeline.note(message, from: sender, to: receiver, bytes: bytes)
     }
 
     /// Makes the test's own threads belong to a host of this name.

@@ -37,13 +37,13 @@ enum Message {
             guard let length = runLength(1) else { return nil }
             self = .passed(length: length)
         case "run":
-            guard words.count == 9, let schedule = number(1), let length = runLength(2), let own = runLength(3),
+            guard words.count == 8, let schedule = number(1), let length = runLength(2), let own = runLength(3),
                 let digest = UInt64(words[4]), let token = Self.text(words[5]).flatMap(ScheduleToken.init),
-                let picture = Self.text(words[8]), let sentence = Self.text(words[7])
+                let sentence = Self.text(words[7])
             else { return nil }
             let fault = Fault.Kind(rawValue: String(words[6])).map { Fault($0, sentence) }
             self = .run(
-                Run(token: token, fault: fault, length: own, digest: digest, picture: picture),
+                Run(token: token, fault: fault, length: own, digest: digest),
                 number: schedule, length: length)
         default: return nil
         }
@@ -59,8 +59,8 @@ enum Message {
         case .passed(let length): "passed \(Self.word("\(length)"))"
         case .run(let run, let number, let length):
             "run \(number) \(Self.word("\(length)")) \(Self.word("\(run.length)")) \(run.digest) "
-                + "\(Self.word("\(run.token)")) \(run.fault?.kind.rawValue ?? "-") \(Self.word(run.fault?.description ?? "")) "
-                + Self.word(run.picture)
+                + "\(Self.word("\(run.token)")) \(run.fault?.kind.rawValue ?? "-") "
+                + Self.word(run.fault?.description ?? "")
         }
     }
 

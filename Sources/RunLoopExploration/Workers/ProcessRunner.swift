@@ -64,7 +64,7 @@ struct ProcessRunner: ~Copyable, Runner {
             let journal = process.journal
             let run = Run(
                 token: journal.token ?? ScheduleToken(seed: 0), fault: fault, length: RunLength(), digest: 0,
-                picture: journal.picture + "\nHere the process has ended.", trace: trace)
+                trace: trace)
             return .run(run, number: journal.number, length: RunLength())
         }
     }

@@ -42,11 +42,29 @@ package struct Trace: Sendable, Hashable {
         package let lane: String
         /// The thread of the event, if not the first thread of the lane.
         package let thread: String?
+        /// For the lane of a task, the lane of the thread on which the task runs.
+        package let owner: String?
         package let kind: Kind
         /// The words in a picture, without the thread; empty for an event that has no row there.
         package let words: String
         /// The place in the program where the called item was made.
         package let place: Place?
+
+        package init(
+            date: RunLoop.Instant, lane: String, thread: String? = nil, owner: String? = nil, kind: Kind,
+            words: String = "", place: Place? = nil
+        ) {
+            (self.date, self.lane, self.thread, self.owner) = (date, lane, thread, owner)
+            (self.kind, self.words, self.place) = (kind, words, place)
+        }
+
+        /// Whether a picture shows the event.
+        package var hasRow: Bool {
+            switch kind {
+            case .began, .ended, .renamed: false
+            case .note, .call, .ignored, .message: true
+            }
+        }
     }
 
     /// A place in a program.
