@@ -36,8 +36,8 @@ package struct Picture {
     private let width: Int
 
     private static let (mostColumns, mostRows, mostLanes) = (120, 40, 12)
-    /// The columns that all lanes may take, and those that a lane takes at least.
-    private static let (laneColumns, leastLane) = (64, 5)
+    /// The columns that all lanes may take, and one lane.
+    private static let (laneColumns, lane) = (64, 5...16)
 
     /// A picture of the last rows.
     ///
@@ -59,7 +59,8 @@ package struct Picture {
         let names = Set(shown.flatMap { rows.rows[$0].event.lanes })
         lanes = Array(rows.lanes.filter(names.contains).prefix(Self.mostLanes))
         let longest = (lanes.map(\.count).max() ?? 0) + 2
-        width = longest * lanes.count > Self.laneColumns ? Self.leastLane : max(longest, Self.leastLane)
+        let isNarrow = longest > Self.lane.upperBound || longest * lanes.count > Self.laneColumns
+        width = isNarrow ? Self.lane.lowerBound : max(longest, Self.lane.lowerBound)
     }
 
     package var lines: [String] {

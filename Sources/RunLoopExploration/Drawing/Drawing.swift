@@ -47,7 +47,7 @@ struct Drawing {
         runWidth = Self.timeWidth + columns.all.count * Self.columnWidth + wordsWidth
     }
 
-    private static func width(ofLetters count: Int) -> Int { (count * 29 + 3) / 4 }
+    static func width(ofLetters count: Int) -> Int { (count * 29 + 3) / 4 }
 
     var size: (width: Int, height: Int) {
         (runs.count * runWidth + 2 * Self.margin, headHeight + lines.count * Self.lineHeight + Self.margin)
@@ -169,7 +169,7 @@ struct Drawing {
     }
 
     private func arrow(_ x: Int, _ y: Int, _ side: Int) -> String {
-        "<path class=\"head\" d=\"M\(x + side * 2) \(y)L\(x + side * 11) \(y - 4)V\(y + 4)Z\"/>"
+        "<path class=\"arrow\" d=\"M\(x + side * 2) \(y)L\(x + side * 11) \(y - 4)V\(y + 4)Z\"/>"
     }
 
     private func text(_ x: Int, _ y: Int, _ words: String, class kind: String) -> String {
@@ -189,9 +189,9 @@ extension Rows.Row {
         if let owner = event.owner { lines.append("on \(owner)") }
         if let place = event.place { lines.append("made at \(place)") }
         for (index, choice) in choices.enumerated() {
-            let others = choice.names.isEmpty ? "\(choice.range)" : choice.names.joined(separator: ", ")
-            lines.append(
-                "step \(earlierChoices + index + 1), \(choice.place)@\(choice.step): \(choice.words), of \(others)")
+            let options = choice.names.isEmpty ? "\(choice.range)" : choice.names.joined(separator: ", ")
+            let number = earlierChoices + index + 1
+            lines.append("step \(number), \(choice.place)@\(choice.step): \(choice.outcome), of \(options)")
         }
         return lines.joined(separator: "\n")
     }

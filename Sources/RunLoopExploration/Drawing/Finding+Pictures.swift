@@ -33,7 +33,7 @@ extension Exploration.Finding {
         failing.entries.map { entry in
             switch entry {
             case .event(let event): "\(event.date) \(event.lane): \(event.fullWords)"
-            case .choice(let choice): "\(choice.date) \(choice.place)@\(choice.step): \(choice.words)"
+            case .choice(let choice): "\(choice.date) \(choice.place)@\(choice.step): \(choice.outcome)"
             }
         }.joined(separator: "\n")
     }

@@ -70,10 +70,10 @@ struct Page {
 
     private var curve: String {
         guard let cause = finding.cause else { return "" }
-        let (elements, height) = Drawing.curve(cause, below: 8)
+        let (elements, height) = Drawing.curve(cause, below: 0)
         return """
-            <details open="open"><summary>Where it began</summary>
-            <svg xmlns="http://www.w3.org/2000/svg" width="1100" height="\(height + 8)">\(elements)</svg></details>
+            <details open="open"><summary>\(cause.description.markup)</summary>
+            <svg xmlns="http://www.w3.org/2000/svg" width="500" height="\(height)">\(elements)</svg></details>
             """
     }
 
@@ -84,8 +84,8 @@ struct Page {
         p { margin: 6px 0; }
         code { overflow-wrap: anywhere; }
         pre { margin: 0; min-height: 3em; max-height: 9em; overflow: auto; }
-        .row.found rect { fill: #e6f4d7; }
-        .row.selected rect { fill: #cfe3ff; }
+        .row.found rect { fill: #2e8b2e; fill-opacity: 0.2; }
+        .row.selected rect { fill: #2563a8; fill-opacity: 0.3; }
         """
 
     /// It has no `<` and no `&`, so that it reads the same in HTML and XML.
