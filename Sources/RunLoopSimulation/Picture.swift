@@ -3,7 +3,7 @@ internal import RunLoopCore
 extension Simulation {
     /// A picture of the last events: time goes down, and each host has a lane, as has each of the test's own threads;
     /// with hosts, these are the host `test`. It fits on a screen of 120 columns: it has the last forty events, and
-    /// omits time in which nothing happened. Only escapes may be longer than a line.
+    /// omits time in which nothing happened. Names are whole. Only escapes may be longer than a line.
     ///
     /// It shows messages between hosts, changes of hosts and connections, escapes, and each ``note(_:)``. Fires of
     /// timers are shown if the simulation is traced, or if the test has the trait `.simulated` of RunLoopTesting.
