@@ -8,7 +8,7 @@ final class History: Sendable {
     struct Event {
         let date: RunLoop.Instant
         /// The name of a host, or of one of the test's own threads.
-        let lane: String
+        var lane: String
         let what: What
 
         /// Whether a picture shows the event.
@@ -96,10 +96,11 @@ final class History: Sendable {
         }
     }
 
-    /// Renames a lane from now on.
+    /// Renames a lane. O(n) in the number of remembered events.
     func rename(_ lane: String, to name: String, at date: RunLoop.Instant) {
         state.withLock { state in
             if let index = state.lanes.firstIndex(where: { $0.name == lane }) { state.lanes[index].name = name }
+            for index in state.ring.indices where state.ring[index].lane == lane { state.ring[index].lane = name }
             listener?(Trace.Event(date: date, lane: lane, kind: .renamed(name)))
         }
     }
