@@ -96,14 +96,16 @@ extension Trace {
 }
 
 extension Trace.Choice {
-    /// The choice in words, for example `worker goes on instead of reader`.
+    /// The choice in words, for example `worker goes on instead of reader`, or `the answer: 7`.
     var words: String {
+        if isAmongLanes { return outcome }
+        return kind == .fault && isDeparture && names.count == 2 ? place : "\(place): \(outcome)"
+    }
+
+    /// The words without the place, unless it is among lanes.
+    var outcome: String {
         func lane(_ choice: Int) -> Substring { name(of: choice).drop { $0 == "*" } }
-        switch kind {
-        case .task, .thread, .event:
-            return "\(lane(chosen)) goes on" + (isDeparture ? " instead of \(lane(usual))" : "")
-        case .fault where isDeparture && names.count == 2: return place
-        case .possibility, .fault, .quantity: return "\(place): \(name(of: chosen))"
-        }
+        if isAmongLanes { return "\(lane(chosen)) goes on" + (isDeparture ? " instead of \(lane(usual))" : "") }
+        return name(of: chosen) == place ? "happens" : name(of: chosen)
     }
 }

@@ -159,7 +159,7 @@ public struct Exploration: Sendable {
     @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
     public func replay(_ token: ScheduleToken, _ body: (Simulation) throws -> Void) -> Fault? {
         withoutActuallyEscaping(body) { body in
-            LocalRunner(portfolio: portfolio, limits: limits, body: body).replay(token, .picture).fault
+            LocalRunner(portfolio: portfolio, limits: limits, body: body).replay(token, .trace()).fault
         }
     }
 
@@ -204,7 +204,7 @@ public struct Exploration: Sendable {
         var nearest: Run?
         if !token.departures.isEmpty {
             let fewer = ScheduleToken(seed: token.seed, departures: token.departures.dropLast())
-            nearest = runner.replay(fewer, .picture)
+            nearest = runner.replay(fewer, .trace())
         }
         let isSame = failing.fault?.isLike(fault) ?? false
         return Finding(
@@ -213,14 +213,16 @@ public struct Exploration: Sendable {
             strategy: strategy ?? number.map { portfolio.plan($0, length: RunLength(), novelty: Novelty()).name }
                 ?? "of another finding",
             attempts: shrinking.attempts,
-            isReproducible: isSame, stepping: steppingCommand?(token), picture: failing.picture,
-            nearest: nearest?.fault == nil ? nearest?.picture : nil,
-            cause: isSame ? cause(of: failing, length, &runner) : nil)
+            isReproducible: isSame, stepping: steppingCommand?(token),
+            cause: isSame ? cause(of: failing, length, &runner) : nil,
+            failing: failing.trace, passing: nearest?.fault == nil ? nearest?.trace : nil)
     }
 
     /// Looks for the step from which on the fault of a run was likely.
     private func cause(of run: Run, _ length: RunLength, _ runner: inout some Runner & ~Copyable) -> Cause? {
-        guard longestCauseSearch > .zero, run.fault!.kind != .difference else { return nil }
+        // Runs that hang would take all the time.
+        let isQuick = run.fault!.kind != .hang || limits.longestRun * 64 < longestCauseSearch
+        guard longestCauseSearch > .zero, run.fault!.kind != .difference, isQuick else { return nil }
         var length = length
         length.grow(to: run.length)
         let choices = run.trace.choices

@@ -1,3 +1,4 @@
+internal import RunLoopCore
 public import RunLoopSimulation
 
 extension Exploration {
@@ -31,15 +32,14 @@ extension Exploration {
         /// The command that steps through the schedule, if it is known.
         let stepping: String?
 
-        /// A picture of the failing run.
-        public let picture: String
-
-        /// A picture of a run that passes, with one departure less.
-        public let nearest: String?
-
         /// The step from which on the fault was likely; `nil` if nobody looked for it, see
         /// ``Exploration/longestCauseSearch``, or if there was no time to learn anything.
         public let cause: Cause?
+
+        /// The failing run.
+        let failing: Trace
+        /// A run that passes, with one departure less.
+        let passing: Trace?
     }
 }
 
@@ -55,7 +55,7 @@ extension Exploration.Finding: CustomStringConvertible {
         lines.append("To replay it: \(token)")
         if let stepping, stepping.count <= Self.longestCommand { lines.append("To step through it: \(stepping)") }
         lines += ["", "The run that fails:", picture]
-        if let cause { lines += ["", "\(cause)"] }
+        if let cause { lines += ["", "\(cause)"] + cause.curve }
         if let nearest { lines += ["", "The same without the last departure, which passes:", nearest] }
         return lines.joined(separator: "\n")
     }

@@ -3,59 +3,69 @@ internal import RunLoopCore
 extension Simulation {
     /// A picture of the last events: time goes down, and each host has a lane, as has each of the test's own threads;
     /// with hosts, these are the host `test`. It fits on a screen of 120 columns: it has the last forty events, and
-    /// omits time in which nothing happened. Only escapes may be longer than a line.
+    /// omits time in which nothing happened. Names are whole. Only escapes may be longer than a line.
     ///
     /// It shows messages between hosts, changes of hosts and connections, escapes, and each ``note(_:)``. Fires of
     /// timers are shown if the simulation is traced, or if the test has the trait `.simulated` of RunLoopTesting.
     ///
     /// Any thread, also when the simulation is over.
     public var picture: String {
-        var lines =
-            ["seed \(seed), at \(now)\(isReproducible ? "" : ", not reproducible")"] + Picture(timeline.history).lines
+        let contents = timeline.history.contents
+        var lines = ["seed \(seed), at \(now)\(isReproducible ? "" : ", not reproducible")"]
+        lines +=
+            Picture(
+                Rows(
+                    contents.events.map { .event(Trace.Event($0)) }, lanes: contents.lanes.map(\.name),
+                    alive: Set(contents.lanes.filter(\.wasAlive).map(\.name))),
+                forgotten: contents.forgotten
+            ).lines
         if !timeline.recordsLoops { lines.append("Timers are not shown, because the simulation is not traced.") }
         return lines.joined(separator: "\n")
     }
 }
 
-/// Draws recorded events of a simulation.
-package func picture(of events: some Sequence<Trace.Event>, seed: UInt64) -> String {
-    let history = History(events)
-    let end = history.contents.events.last?.date ?? RunLoop.Instant(nanoseconds: 0)
-    return (["seed \(seed), at \(end)"] + Picture(history).lines).joined(separator: "\n")
-}
-
-/// The last events of a history, drawn.
-private struct Picture {
-    private let lanes: [History.Lane]
-    private let events: [History.Event]
+/// Rows drawn as text.
+package struct Picture {
+    private let rows: Rows
+    /// The numbers of the rows to draw.
+    private let shown: [Int]
     private let forgotten: Int
+    private let step: Int?
+    private let lanes: [String]
     /// The width of a lane.
     private let width: Int
 
     private static let (mostColumns, mostRows, mostLanes) = (120, 40, 12)
     /// The columns that all lanes may take, and one lane.
-    private static let (laneColumns, lane) = (64, 5...14)
+    private static let (laneColumns, lane) = (64, 5...16)
 
-    init(_ history: History) {
-        let contents = history.contents
-        let rows = contents.events.indices.filter { contents.events[$0].hasRow }
-        let start = rows.count > Self.mostRows ? rows[rows.count - Self.mostRows] : 0
-        events = Array(contents.events[start...])
-        forgotten = contents.forgotten + contents.events[..<start].count { $0.hasRow }
-        // The lanes that take part, the first ones if they are too many.
-        let names = events.filter(\.hasRow).flatMap(\.lanes)
-        let others = names.filter { name in !contents.lanes.contains { $0.name == name } }
-        var known = contents.lanes.filter { names.contains($0.name) }
-        for name in others where !known.contains(where: { $0.name == name }) { known.append(.init(name: name)) }
-        lanes = Array(known.prefix(Self.mostLanes))
-        let longest = (lanes.map(\.name.count).max() ?? 0) + 2
-        width = min(max(longest, Self.lane.lowerBound), Self.lane.upperBound, Self.laneColumns / max(1, lanes.count))
+    /// A picture of the last rows.
+    ///
+    /// - Parameter forgotten: the number of events before the first row.
+    fileprivate init(_ rows: Rows, forgotten: Int) {
+        self.init(rows, Array(rows.rows.indices.suffix(Self.mostRows)), forgotten: forgotten, step: nil)
     }
 
-    var lines: [String] {
-        guard events.contains(where: \.hasRow) else { return ["nothing has happened"] }
-        let dates = events.filter(\.hasRow).map { "\($0.date)" }
-        let timeWidth = dates.map(\.count).max()!
+    /// A picture of the rows around departures and around a step, and of the last ones.
+    ///
+    /// - Parameter step: the number of a choice, counted from 1.
+    package init(_ rows: Rows, around step: Int?) {
+        self.init(rows, rows.centred(on: step), forgotten: 0, step: step)
+    }
+
+    private init(_ rows: Rows, _ shown: [Int], forgotten: Int, step: Int?) {
+        (self.rows, self.shown, self.forgotten, self.step) = (rows, shown, forgotten, step)
+        // The lanes that take part, the first ones if they are too many.
+        let names = Set(shown.flatMap { rows.rows[$0].event.lanes })
+        lanes = Array(rows.lanes.filter(names.contains).prefix(Self.mostLanes))
+        let longest = (lanes.map(\.count).max() ?? 0) + 2
+        let isNarrow = longest > Self.lane.upperBound || longest * lanes.count > Self.laneColumns
+        width = isNarrow ? Self.lane.lowerBound : max(longest, Self.lane.lowerBound)
+    }
+
+    package var lines: [String] {
+        guard !shown.isEmpty else { return ["nothing has happened"] }
+        let timeWidth = shown.map { "\(rows.rows[$0].event.date)".count }.max()!
         func line(_ time: String, _ cells: String, _ text: String) -> String {
             let room = Self.mostColumns - timeWidth - 2 - cells.count
             // An escape names a task and its place, which the reader needs.
@@ -65,82 +75,57 @@ private struct Picture {
             while line.last == " " { line.removeLast() }
             return line
         }
-        let heads = lanes.map { lane in
-            let name = short(lane.name)
-            return name + String(repeating: " ", count: width - name.count)
-        }
         var result: [String] = []
-        if forgotten > 0 {
-            result.append(line("⋮", "", "after \(forgotten) earlier event\(forgotten == 1 ? "" : "s")"))
-        }
-        result.append(line("time", heads.joined(), ""))
-        var last = ""
-        for (index, isAlive) in lives.enumerated() where events[index].hasRow {
-            let event = events[index]
-            let time = "\(event.date)"
-            let cells = cells(event, isAlive, isLast: index + 1 < events.count && events[index + 1].ends(event.lane))
-            result.append(line(time == last ? "" : time, cells, text(event)))
-            last = time
+        let earlier = forgotten + shown[0]
+        if earlier > 0 { result.append(line("⋮", "", "after \(earlier) earlier event\(earlier == 1 ? "" : "s")")) }
+        result += heads.enumerated().map { line($0 == 0 ? "time" : "", $1, "") }
+        var (last, next) = ("", shown[0])
+        for index in shown {
+            if index > next { result.append(line("⋮", "", "\(index - next) event\(index - next == 1 ? "" : "s")")) }
+            let row = rows.rows[index]
+            let time = "\(row.event.date)"
+            result.append(line(time == last && index == next ? "" : time, cells(row), text(row)))
+            (last, next) = (time, index + 1)
         }
         return result
     }
 
-    /// A name short enough to leave room beside it. Names of one kind differ at their ends.
-    private func short(_ name: String) -> String {
-        guard name.count >= width else { return name }
-        return name.prefix((width - 2) / 2) + "…" + name.suffix(width - 2 - (width - 2) / 2)
-    }
-
-    /// The lanes that are alive after each event, counted back from now.
-    private var lives: [[Bool]] {
-        var alive = lanes.map(\.isAlive)
-        var result: [[Bool]] = []
-        for event in events.reversed() {
-            result.append(alive)
-            guard let index = lanes.firstIndex(where: { $0.name == event.lane }) else { continue }
-            switch event.what {
-            case .began: alive[index] = false
-            case .ended: alive[index] = true
-            case .note, .loop, .message: break
-            }
+    /// The names of the lanes: in one line, or each in a line of its own, above its lane.
+    private var heads: [String] {
+        let isNarrow = lanes.contains { $0.count >= width }
+        guard isNarrow else { return [lanes.map { $0.padded(to: width) }.joined()] }
+        return lanes.indices.map { index in
+            String(repeating: "│".padded(to: width), count: index) + lanes[index]
         }
-        return result.reversed()
     }
 
-    /// - Parameter isLast: whether it is the last event of the lane's process.
-    private func cells(_ event: History.Event, _ isAlive: [Bool], isLast: Bool) -> String {
+    private func cells(_ row: Rows.Row) -> String {
         var cells = [Character](repeating: " ", count: lanes.count * width)
-        for (index, isAlive) in isAlive.enumerated() where isAlive { cells[index * width] = "│" }
-        func column(_ name: String) -> Int? { lanes.firstIndex { $0.name == name }.map { $0 * width } }
-        guard case .message(let message, let sender) = event.what, sender != event.lane, let from = column(sender),
-            let to = column(event.lane)
+        for (index, lane) in lanes.enumerated() where row.alive.contains(lane) { cells[index * width] = "│" }
+        func column(_ name: String) -> Int? { lanes.firstIndex(of: name).map { $0 * width } }
+        let event = row.event
+        guard let sender = event.sender, sender != event.lane, let from = column(sender), let to = column(event.lane)
         else {
-            if let place = column(event.lane) { cells[place] = isLast ? "✕" : "●" }
+            if let place = column(event.lane) { cells[place] = row.isLast ? "✕" : "●" }
             return String(cells)
         }
         for column in min(from, to) + 1..<max(from, to) { cells[column] = cells[column] == "│" ? "┼" : "─" }
         cells[from] = from < to ? "├" : "┤"
         let head = from < to ? to - 1 : to + 1
-        if case .lost = message { cells[head] = "✕" } else { cells[head] = from < to ? "▶" : "◀" }
+        cells[head] = event.isLost ? "✕" : from < to ? "▶" : "◀"
         return String(cells)
     }
 
-    private func text(_ event: History.Event) -> String {
+    private func text(_ row: Rows.Row) -> String {
+        let event = row.event
         // An event without a lane in the picture names its place.
-        let isSeen = event.lanes.allSatisfy { name in lanes.contains { $0.name == name } }
-        let place = isSeen ? "" : "\(event.lanes.joined(separator: " to ")): "
-        return place + event.words
+        let place = event.lanes.allSatisfy(lanes.contains) ? "" : "\(event.lanes.joined(separator: " to ")): "
+        let thread = event.thread.map { "\($0): " } ?? ""
+        let arrow = row.isDeparture && !event.words.contains("←") ? " ←" : ""
+        return place + thread + event.words + arrow + (row.has(step) ? " ⇐ step \(step!)" : "")
     }
 }
 
-extension History.Event {
-    /// Whether the lane has no thread from then on.
-    fileprivate func ends(_ lane: String) -> Bool {
-        if case .ended = what { self.lane == lane } else { false }
-    }
-
-    /// The lanes that it touches.
-    fileprivate var lanes: [String] {
-        if case .message(_, let sender) = what { [sender, lane] } else { [lane] }
-    }
+extension String {
+    fileprivate func padded(to width: Int) -> String { self + String(repeating: " ", count: max(0, width - count)) }
 }

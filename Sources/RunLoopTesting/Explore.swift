@@ -21,9 +21,10 @@ public import Testing
 ///
 /// A run fails if an expectation fails, if the program throws an error or traps, and by every other
 /// `Exploration.Fault`. Then the test has one issue: the fault, the shortest schedule that was found, a picture of its
-/// run, and a token. With the token in the environment variable `RUNLOOP_REPLAY`, the test runs that schedule alone, in
-/// its own process: in a debugger, for example. ``replay(_:_:sourceLocation:)`` keeps it as a test. With the token in
-/// `RUNLOOP_STEP`, the test steps through it by commands: see `Exploration.Stepper`.
+/// run, and a token. With the option `--attachments-path`, the test program writes the files `finding.html`, `token.txt`
+/// and `trace.txt` into that directory. With the token in the environment variable `RUNLOOP_REPLAY`, the test runs that
+/// schedule alone, in its own process: in a debugger, for example. ``replay(_:_:sourceLocation:)`` keeps it as a test. With
+/// the token in `RUNLOOP_STEP`, the test steps through it by commands: see `Exploration.Stepper`.
 ///
 /// With the name of a directory in `RUNLOOP_CAMPAIGN`, each exploration is a `Campaign`, with a directory of its own in
 /// that one. `RUNLOOP_CAMPAIGN_SECONDS` says how long each may take, with any number of schedules.
@@ -55,26 +56,25 @@ public func explore(
     if exploration.steppingCommand == nil { exploration.steppingCommand = steppingCommand }
     let explored = exploration
     let campaign = test.flatMap { makeCampaign(of: explored, requiring: marks, in: $0, Test.Case.current) }
-    /// Returns the reason for a failure.
-    let reason = await interceptingIssues(of: program, sourceLocation) { body -> String? in
+    let failure = await interceptingIssues(of: program, sourceLocation) { body -> Failure? in
         guard let test, let name else {
             var met = Simulation.Marks()
-            return failure(of: explored.run(marks: &met, body), requiring: marks, of: met)
+            return Failure(of: explored.run(marks: &met, body), requiring: marks, of: met)
         }
         let arguments = arguments(for: test)
         guard let campaign else {
             var met = Simulation.Marks()
             let result = explored.run(inProcessesFor: name, arguments: arguments, marks: &met, body)
-            return failure(of: result, requiring: marks, of: met)
+            return Failure(of: result, requiring: marks, of: met)
         }
         do throws(Campaign.Failure) {
             let result = try campaign.run(arguments: arguments, body)
-            return result.hasPassed ? nil : "\(result)"
+            return result.hasPassed ? nil : Failure("\(result)")
         } catch {
-            return "\(error)"
+            return Failure("\(error)")
         }
     }
-    if let reason = reason ?? nil { Issue.record(Comment(rawValue: reason), sourceLocation: sourceLocation) }
+    (failure ?? nil)?.record(at: sourceLocation)
 }
 
 /// Runs schedules of a program whose issues fail it, instead of the test.
@@ -145,8 +145,7 @@ public func explore(
     case .proven, nil: break
     case .incomplete(let coverage):
         Issue.record("\(coverage)", severity: .warning, sourceLocation: sourceLocation)
-    case .failed(let finding):
-        Issue.record(Comment(rawValue: "\(finding)"), sourceLocation: sourceLocation)
+    case .failed(let finding): Failure(finding).record(at: sourceLocation)
     }
 }
 
@@ -219,17 +218,40 @@ private func tell(_ progress: Exploration.Progress) {
     write(2, line, line.count)
 }
 
-/// - Parameters:
-///   - marks: the required marks.
-///   - met: those that schedules have met.
-private func failure(
-    of result: Exploration.Result, requiring marks: [String], of met: Simulation.Marks
-) -> String? {
-    switch result {
-    case .failed(let finding): return "\(finding)"
-    case .passed(let schedules):
-        let missing = met.missing(of: marks)
-        return missing.isEmpty ? nil : Simulation.Marks.sentence(missing, in: "\(schedules) schedules")
+/// The failure of an exploration.
+private struct Failure: Sendable {
+    private let reason: String
+    private var finding: Exploration.Finding?
+
+    init(_ reason: String) {
+        self.reason = reason
+    }
+
+    init(_ finding: Exploration.Finding) {
+        (reason, self.finding) = ("\(finding)", finding)
+    }
+
+    /// - Parameters:
+    ///   - marks: the required marks.
+    ///   - met: those that schedules have met.
+    /// - Returns: `nil` if all schedules have passed, and have met the marks.
+    init?(of result: Exploration.Result, requiring marks: [String], of met: Simulation.Marks) {
+        switch result {
+        case .failed(let finding): self.init(finding)
+        case .passed(let schedules):
+            let missing = met.missing(of: marks)
+            guard !missing.isEmpty else { return nil }
+            self.init(Simulation.Marks.sentence(missing, in: "\(schedules) schedules"))
+        }
+    }
+
+    /// Records an issue, and attaches the finding to the test.
+    func record(at place: SourceLocation) {
+        Issue.record(Comment(rawValue: reason), sourceLocation: place)
+        guard let finding, Test.current != nil else { return }
+        Attachment.record(finding.html, named: "finding.html", sourceLocation: place)
+        Attachment.record("\(finding.token)\n", named: "token.txt", sourceLocation: place)
+        Attachment.record(finding.trace + "\n", named: "trace.txt", sourceLocation: place)
     }
 }
 

@@ -68,7 +68,7 @@ struct PlaceTests {
         let token = "\(finding.token)"
         #expect(
             ["after store: write /log", "before store: sync /log", "after store: sync /log"].contains {
-                token == "0:the store crashes \($0)@0=1" && finding.picture.contains("the store crashes \($0)\n")
+                token == "0:the store crashes \($0)@0=1" && finding.picture.contains("the store crashes \($0) ←")
             }, "\(finding)")
     }
 

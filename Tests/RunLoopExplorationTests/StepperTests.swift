@@ -231,7 +231,8 @@ struct StepperTests {
 
     @Test("each command answers, and the others are said to be none")
     func commands() {
-        let answers = stepper(failing).answers(to: "n", "x", "d 0", "t", "?", "x", "X", "g 99", "hello", "g", "n n n", "")
+        let answers = stepper(failing).answers(
+            to: "n", "x", "d 0", "t", "?", "x", "X", "g 99", "hello", "g", "n n n", "")
         #expect(answers[0] == "0:reader@1>worker: the worker found no settings")
         #expect(answers[1] == "? lists the commands")
         #expect(answers[3].hasPrefix("1 of "))

@@ -79,7 +79,6 @@ struct TraceTests {
     @Test("only a run whose trace is asked for has one")
     func notAsked() {
         #expect(run(recording: .none, race).trace.entries.isEmpty)
-        #expect(run(recording: .picture, race).trace.entries.isEmpty)
     }
 
     @Test("a run in another process has the same trace, and one that traps has a trace up to there")

@@ -130,11 +130,12 @@ struct PictureTests {
             }
             simulation.runUntilIdle()
             let lines = simulation.picture.split(separator: "\n")
-            #expect(lines.count == 43)
+            #expect(lines.count == 54)
             #expect(lines[1] == "          ⋮  after 12 earlier events")
-            #expect(lines[2] == "       time  h…-1 h…-2 h…-3 h…-4 h…-5 h…-6 h…-7 h…-8 h…-9 h…10 h…11 h…12")
+            #expect(lines[2] == "       time  host-1" && lines[3] == "             │    host-2")
+            #expect(lines[13] == "             │    │    │    │    │    │    │    │    │    │    │    host-12")
             #expect(
-                lines[3] == "0.000000000"
+                lines[14] == "0.000000000"
                     + "  │    │    │    │    │    │    │    │    │    │    │    │    host-13: started")
             let ends = ["worker: and here", "here", "process 2 exited with code 0"].map {
                 String(repeating: " ", count: 73) + "host-13: \($0)"

@@ -12,7 +12,7 @@ struct PictureTests {
         }
     }
 
-    @Test("each thread has a lane, equal times are said once, and a long text is cut")
+    @Test("each thread has a lane with its whole name, equal times are said once, and a long text is cut")
     func threads() {
         withSimulation(traced: true) { simulation in
             let timer = Timer.scheduledTimer(withTimeInterval: .seconds(2), repeats: true) { _ in }
@@ -29,13 +29,14 @@ struct PictureTests {
             #expect(
                 simulation.picture == """
                     seed 0, at 4.000000000
-                           time  main          a work…g name
-                    2.000000000  ●             │             timer "T" (\(origin):\(line))
-                                 │             ●             delayed call (\(origin):\(line + 3))
-                                 │             ●             halfway there
-                    3.000000000  │             ●             delayed call (\(origin):\(line + 4))
-                                 │             ✕             012345678901234567890123456789012345678901234567890123456789012345678901234567…
-                    4.000000000  ●                           timer "T" (\(origin):\(line))
+                           time  main
+                                 │    a worker with a long name
+                    2.000000000  ●    │    timer "T" (\(origin):\(line))
+                                 │    ●    delayed call (\(origin):\(line + 3))
+                                 │    ●    halfway there
+                    3.000000000  │    ●    delayed call (\(origin):\(line + 4))
+                                 │    ✕    012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789012345…
+                    4.000000000  ●         timer "T" (\(origin):\(line))
                     """)
             let widths = simulation.picture.split(separator: "\n").map(\.count)
             #expect(widths.max() == 120)

@@ -157,6 +157,29 @@ struct ExploreTests {
         }
     }
 
+    @Test("a failed exploration attaches the page, the token and the trace")
+    func attachments() async throws {
+        let directory = TemporaryDirectory()
+        let path = directory.path
+        try await withLoop { _ in
+            let child = try ChildProcess.spawn(
+                .path("/proc/self/exe"),
+                arguments: [
+                    "--testing-library", "swift-testing", "--filter", #"ExploreTests/finds\("#,
+                    "--attachments-path", path,
+                ],
+                standardOutput: .null, standardError: .null)
+            #expect(try await child.exit() == .exited(0))
+        }
+        let names = Set(directoryEntries(path)).subtracting([".", ".."])
+        #expect(names == ["finding.html", "token.txt", "trace.txt"])
+        let token = contents(of: directory["token.txt"]).split(separator: "\n").map(String.init)
+        #expect(token.count == 1 && ScheduleToken(token[0]) != nil, "\(token)")
+        let page = contents(of: directory["finding.html"])
+        #expect(page.hasPrefix("<!DOCTYPE html>") && page.contains("account.lowest.value"))
+        #expect(contents(of: directory["trace.txt"]).contains(" step 1"))
+    }
+
     @Test("the failures are reported with a sentence, and with a token that fails")
     func said() throws {
         try #require(told.entries.count == 6, "\(told.entries)")

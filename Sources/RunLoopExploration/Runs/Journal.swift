@@ -124,9 +124,6 @@ final class Journal: @unchecked Sendable {
         }
     }
 
-    /// A picture of the run so far.
-    var picture: String { RunLoopSimulation.picture(of: trace.events, seed: header.pointee.seed) }
-
     private static func text(_ memory: UnsafeMutableRawPointer, _ length: Int) -> String {
         String(decoding: UnsafeRawBufferPointer(start: memory, count: length), as: UTF8.self)
     }

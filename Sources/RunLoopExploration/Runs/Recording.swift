@@ -1,21 +1,17 @@
 /// The record to make of a run, besides its departures.
 enum Recording: Hashable {
     case none
-    /// A picture of the last events.
-    case picture
-    /// A picture, and a trace of all events and choices.
+    /// A trace of all events and choices.
     ///
     ///   - position: the number of earlier entries of the trace at which to look at the threads, if that is asked for.
     case trace(lookingAt: Int? = nil)
 
-    var isTraced: Bool { if case .trace = self { true } else { false } }
 }
 
 extension Recording: LosslessStringConvertible {
     var description: String {
         switch self {
         case .none: "none"
-        case .picture: "picture"
         case .trace(let position?): "trace@\(position)"
         case .trace(nil): "trace"
         }
@@ -24,7 +20,6 @@ extension Recording: LosslessStringConvertible {
     init?(_ text: String) {
         switch text {
         case "none": self = .none
-        case "picture": self = .picture
         case "trace": self = .trace()
         case _ where text.hasPrefix("trace@"):
             guard let position = Int(text.dropFirst(6)) else { return nil }

@@ -9,9 +9,7 @@ struct Run {
     let length: RunLength
     /// A hash that is equal in equal runs.
     let digest: UInt64
-    /// A picture of the run, if one was asked for.
-    let picture: String
-    /// The trace of the run, if one was asked for.
+    /// The trace of the run, if one was asked for; for a run in another process, its journal has it.
     var trace = Trace()
     /// The lines of a look at the threads, if one was asked for; `nil` if the process ended before.
     var look: [String]?
@@ -37,33 +35,34 @@ extension Run {
         }
         let record: (@Sendable (Trace.Entry) -> Void)? =
             switch (recording, journal) {
-            case (.none, _), (.picture, nil): nil
-            case (_, let journal?): { [look] entry in
-                journal.append(entry)
-                look?.advance()
-            }
-            case (.trace, nil): { [look] entry in
-                trace.withLock { $0.entries.append(entry) }
-                look?.advance()
-            }
+            case (.none, _): nil
+            case (.trace, let journal?):
+                { [look] entry in
+                    journal.append(entry)
+                    look?.advance()
+                }
+            case (.trace, nil):
+                { [look] entry in
+                    trace.withLock { $0.entries.append(entry) }
+                    look?.advance()
+                }
             }
         let recorder = Recorder(strategy, journal)
         let schedule = Schedule(recorder)
-        if recording.isTraced, let record {
+        if let record {
             recorder.record = { [unowned schedule] choice, point in
                 record(.choice(Trace.Choice(of: choice, at: point, on: schedule.now)))
             }
         }
         let listener = record.map { record in { @Sendable (event: Trace.Event) in record(.event(event)) } }
-        let isDrawn = recording != .none
-        var (fault, end, picture, marks) = withSimulation(
-            seed: seed, traced: isDrawn, schedule: schedule, listener: listener, look: look
+        var (fault, end, marks) = withSimulation(
+            seed: seed, traced: record != nil, schedule: schedule, listener: listener, look: look
         ) { simulation in
             var fault: Fault?
             do { try body(simulation) } catch { fault = Fault(.expectation, "\(error)") }
             fault = fault ?? Fault(of: simulation, limits)
             look?.end(of: simulation)
-            return (fault, simulation.now, isDrawn ? simulation.picture : "", simulation.marks)
+            return (fault, simulation.now, simulation.marks)
         }
         if fault == nil, limits.reportsLeaks, let task = schedule.leakedTask {
             fault = Fault(.leak, "\(task), has not ended, though it was cancelled when its loop ended")
@@ -73,7 +72,7 @@ extension Run {
         self.init(
             token: ScheduleToken(seed: seed, departures: recorder.departures), fault: fault,
             length: length,
-            digest: (recorder.digest ^ UInt64(bitPattern: end.nanoseconds)) &* 0x0100_0000_01b3, picture: picture,
+            digest: (recorder.digest ^ UInt64(bitPattern: end.nanoseconds)) &* 0x0100_0000_01b3,
             trace: trace.withLock(\.self), look: looked.withLock(\.self), marks: marks, pairs: recorder.pairs.hashes)
     }
 }

@@ -132,13 +132,15 @@ extension Exploration {
 
         /// A picture of the last events before this place, and of a few after it. O(n) in the number of steps before.
         public var picture: String {
-            var events = run.trace.entries[..<position].compactMap(\.event)
+            var trace = Trace()
+            trace.entries = Array(run.trace.entries[..<position])
             let later = run.trace.entries[position...].lazy.compactMap(\.event)
-            if let near = later.first(where: { !$0.words.isEmpty }) ?? events.last(where: { !$0.words.isEmpty }) {
-                events.append(.here(near))
-            }
-            events += later.prefix(Self.laterEvents)
-            return RunLoopSimulation.picture(of: events, seed: token.seed)
+            let near =
+                later.first { !$0.words.isEmpty } ?? trace.entries.lazy.compactMap(\.event).last { !$0.words.isEmpty }
+            if let near { trace.entries.append(.event(.here(near))) }
+            trace.entries += later.prefix(Self.laterEvents).map { .event($0) }
+            return ([trace.heading(seed: token.seed)] + Picture(Rows(trace.entries), around: nil).lines)
+                .joined(separator: "\n")
         }
 
         /// The number of events after a place that its picture has.
@@ -226,7 +228,9 @@ extension Exploration {
                     description: "\(option) is no option here; they are \(range.lowerBound) to \(range.upperBound)")
             }
             let earlier = run.trace.entries[..<position]
-            var departures = earlier.compactMap(\.choice).compactMap { $0.isDeparture ? $0.departure(to: $0.chosen) : nil }
+            var departures = earlier.compactMap(\.choice).compactMap {
+                $0.isDeparture ? $0.departure(to: $0.chosen) : nil
+            }
             if option != choice.usual { departures.append(choice.departure(to: option)) }
             let new = ScheduleToken(seed: token.seed, departures: departures)
             let run = replay(new, .trace())

@@ -44,11 +44,11 @@ enum Message {
             guard words.count == 2, let path = Self.text(words[1]).flatMap(Path.init) else { return nil }
             self = .follow(path)
         case "run":
-            guard words.count == 9, let schedule = number(1), let length = runLength(2), let run = Self.run(words[3...])
+            guard words.count == 8, let schedule = number(1), let length = runLength(2), let run = Self.run(words[3...])
             else { return nil }
             self = .run(run, number: schedule, length: length)
         case "followed":
-            guard words.count == 8, let text = Self.text(words[1]), let run = Self.run(words[2...]) else { return nil }
+            guard words.count == 7, let text = Self.text(words[1]), let run = Self.run(words[2...]) else { return nil }
             let parts = text.split(separator: ";")
             let branches = parts.compactMap { Path.Branch(String($0)) }
             guard branches.count == parts.count else { return nil }
@@ -74,18 +74,17 @@ enum Message {
 
     private static func words(_ run: Run) -> String {
         "\(word("\(run.length)")) \(run.digest) \(word("\(run.token)")) \(run.fault?.kind.rawValue ?? "-") "
-            + "\(word(run.fault?.description ?? "")) \(word(run.picture))"
+            + word(run.fault?.description ?? "")
     }
 
-    /// - Parameter words: six words, as ``words(_:)`` gives them.
+    /// - Parameter words: five words, as ``words(_:)`` gives them.
     private static func run(_ words: ArraySlice<Substring>) -> Run? {
         let start = words.startIndex
         guard let length = text(words[start]).flatMap(RunLength.init), let digest = UInt64(words[start + 1]),
-            let token = text(words[start + 2]).flatMap(ScheduleToken.init), let sentence = text(words[start + 4]),
-            let picture = text(words[start + 5])
+            let token = text(words[start + 2]).flatMap(ScheduleToken.init), let sentence = text(words[start + 4])
         else { return nil }
         let fault = Fault.Kind(rawValue: String(words[start + 3])).map { Fault($0, sentence) }
-        return Run(token: token, fault: fault, length: length, digest: digest, picture: picture)
+        return Run(token: token, fault: fault, length: length, digest: digest)
     }
 
     /// A text as one word: with an underscore in front, so that it is never empty.

@@ -72,8 +72,7 @@ struct ProcessRunner: ~Copyable, Runner {
             let journal = process.journal
             let run = Run(
                 token: journal.token ?? ScheduleToken(seed: 0), fault: fault, length: RunLength(), digest: 0,
-                picture: journal.picture + "\nHere the process has ended.", trace: trace,
-                look: look)
+                trace: trace, look: look)
             return .run(run, number: journal.number, length: RunLength())
         }
     }

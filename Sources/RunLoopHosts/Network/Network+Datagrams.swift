@@ -22,11 +22,11 @@ extension Network {
     }
 
     /// Carries a datagram, which may be lost, arrive twice, or be overtaken.
-    func carry(_ count: Int, to target: Endpoint, on path: NetworkPath, _ arrive: @escaping () -> Void) {
-        let link = link(path)
+    func carry(_ bytes: [UInt8], to target: Endpoint, on path: NetworkPath, _ arrive: @escaping () -> Void) {
+        let (link, count) = (link(path), bytes.count)
         let packets = packets(count, to: target, on: path)
         let isLost = chooses("loses a datagram to \(path.to.name)", at: link.lossRate, on: path, tries: packets)
-        guard !isLost else { return note(.lost(count), on: path) }
+        guard !isLost else { return note(.lost(count), bytes, on: path) }
         let copies = chooses("doubles a datagram to \(path.to.name)", at: link.duplicationRate, on: path) ? 2 : 1
         if copies == 2 { simulation.meet(.datagramDoubled) }
         for _ in 0..<copies {
@@ -34,15 +34,15 @@ extension Network {
             _ = simulation.schedule(
                 at: simulation.now + delay, "a datagram arrives", from: path.from.name, on: path.to.name
             ) { [self] in
-                guard isOpen(path) else { return note(.lost(count), on: path) }
-                note(.bytes(count), on: path)
+                guard isOpen(path) else { return note(.lost(count), bytes, on: path) }
+                note(.bytes(count), bytes, on: path)
                 arrive()
             }
         }
     }
 
-    private func note(_ message: HostMessage, on path: NetworkPath) {
-        simulation.note(message, from: path.from.name, to: path.to.name)
+    private func note(_ message: HostMessage, _ bytes: [UInt8], on path: NetworkPath) {
+        simulation.note(message, from: path.from.name, to: path.to.name, bytes: bytes)
         if case .lost = message { simulation.meet(.datagramLost) }
     }
 

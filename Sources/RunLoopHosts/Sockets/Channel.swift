@@ -164,7 +164,7 @@ final class Channel {
             network.after(path.back) { [weak sender] in sender?.reset(ECONNRESET) }
             return breakOff()
         }
-        note(piece.count == 0 ? .end : .bytes(piece.count))
+        note(piece.count == 0 ? .end : .bytes(piece.count), of: piece)
         trouble = nil
         pieces.removeFirst()
         underWay -= piece.count
@@ -177,8 +177,10 @@ final class Channel {
         sender?.tell()
     }
 
-    private func note(_ message: HostMessage) {
-        network.simulation.note(message, from: path.from.name, to: path.to.name)
+    /// - Parameter piece: the first piece that has not arrived.
+    private func note(_ message: HostMessage, of piece: Piece) {
+        network.simulation.note(
+            message, from: path.from.name, to: path.to.name, bytes: bytes.bytes.dropFirst(arrived).prefix(piece.count))
     }
 
     private func retry() {
@@ -189,7 +191,7 @@ final class Channel {
             return
         }
         if trouble == nil { window?.collapse() }
-        note(.lost(pieces[0].count))
+        note(.lost(pieces[0].count), of: pieces[0])
         network.simulation.meet(.packetSentAgain)
         trouble = (since, min(pause * 2, Self.longestRetransmission))
         expect(at: network.simulation.now + pause)

@@ -83,12 +83,12 @@ extension SimulatedDatagramSocket {
         guard !refusesFragments || network.fitsInPacket(bytes.count, to: target, on: path) else {
             return tooLong(for: target)
         }
-        network.carry(bytes.count, to: target, on: path) { [weak self, network] in
+        network.carry(bytes, to: target, on: path) { [weak self, network] in
             guard let other = path.to as? SocketTable else { return }
             if let receiver = other.datagramSocket(at: target, from: source) {
                 return receiver.accept(bytes, from: source)
             }
-            network.carry(0, to: source, on: path.back) { [weak self] in self?.wasRefused(by: target) }
+            network.carry([], to: source, on: path.back) { [weak self] in self?.wasRefused(by: target) }
         }
         return bytes.count
     }
@@ -106,7 +106,7 @@ extension SimulatedDatagramSocket {
         for case let other as SocketTable in network.nodes {
             let isOwn = other === table
             guard isOwn ? !target.isMulticast || loops(target) : !isLocal else { continue }
-            network.carry(bytes.count, to: target, on: NetworkPath(from: table, to: other)) {
+            network.carry(bytes, to: target, on: NetworkPath(from: table, to: other)) {
                 for receiver in other.datagramSockets(at: target) { receiver.accept(bytes, from: source) }
             }
         }

@@ -118,7 +118,7 @@ final class SimulatedDatagramSocket: OpenDescription, DatagramCalls, BoundSocket
     /// Takes a datagram, or drops it if there is no room.
     func accept(_ arrival: Arrival) {
         guard isOpen, arrivedCharge <= receiveBuffer else {
-            network.simulation.note(.lost(arrival.bytes.count), from: table.name, to: table.name)
+            network.simulation.note(.lost(arrival.bytes.count), from: table.name, to: table.name, bytes: arrival.bytes)
             network.simulation.meet(.datagramLost)
             return
         }

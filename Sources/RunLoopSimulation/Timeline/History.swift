@@ -8,14 +8,14 @@ final class History: Sendable {
     struct Event {
         let date: RunLoop.Instant
         /// The name of a host, or of one of the test's own threads.
-        let lane: String
+        var lane: String
         let what: What
 
         /// Whether a picture shows the event.
         var hasRow: Bool {
             switch what {
             case .began, .ended: false
-            case .note, .loop, .message: true
+            case .note, .step, .loop, .message: true
             }
         }
     }
@@ -26,14 +26,19 @@ final class History: Sendable {
         case ended
         ///   - thread: the thread of the event, if not the first thread of the lane.
         case note(String, thread: String?)
+        ///   - owner: the lane of the thread on which the task runs.
+        case step(String, owner: String)
         case loop(RunLoop.TraceEvent, thread: String?)
-        case message(HostMessage, from: String)
+        ///   - text: the beginning of the message, if it is recorded and is text.
+        case message(HostMessage, from: String, text: String?)
     }
 
     struct Lane {
-        let name: String
+        var name: String
         /// Whether the lane has a thread.
         var isAlive = false
+        /// Whether it had one before the first remembered event.
+        var wasAlive = false
     }
 
     private struct State {
@@ -58,10 +63,19 @@ final class History: Sendable {
     private func record(_ event: Event, _ state: inout State) {
         if let listener { listener(Trace.Event(event)) }
         guard state.ring.count == Self.capacity else { return state.ring.append(event) }
-        if state.ring[state.first].hasRow { state.forgotten += 1 }
+        forget(state.ring[state.first], &state)
         state.ring[state.first] = event
         state.first = (state.first + 1) % Self.capacity
     }
+
+    private func forget(_ event: Event, _ state: inout State) {
+        if event.hasRow { return state.forgotten += 1 }
+        guard let index = state.lanes.firstIndex(where: { $0.name == event.lane }) else { return }
+        if case .began = event.what { state.lanes[index].wasAlive = true } else { state.lanes[index].wasAlive = false }
+    }
+
+    /// Whether somebody receives each event.
+    var isRecorded: Bool { listener != nil }
 
     func record(_ what: What, in lane: String, at date: RunLoop.Instant) {
         state.withLock { record(Event(date: date, lane: lane, what: what), &$0) }
@@ -82,12 +96,12 @@ final class History: Sendable {
         }
     }
 
-    /// Renames a lane from now on.
+    /// Renames a lane. O(n) in the number of remembered events.
     func rename(_ lane: String, to name: String, at date: RunLoop.Instant) {
         state.withLock { state in
-            state.lanes = state.lanes.map { $0.name == lane ? Lane(name: name, isAlive: $0.isAlive) : $0 }
-            listener?(
-                Trace.Event(date: date, lane: lane, thread: nil, kind: .renamed(name), words: "", place: nil))
+            if let index = state.lanes.firstIndex(where: { $0.name == lane }) { state.lanes[index].name = name }
+            for index in state.ring.indices where state.ring[index].lane == lane { state.ring[index].lane = name }
+            listener?(Trace.Event(date: date, lane: lane, kind: .renamed(name)))
         }
     }
 

@@ -31,7 +31,7 @@ final class LoopSchedule: CallSchedule {
         guard let index = schedule.nextJob(of: jobs, on: thread.number) else { return nil }
         if timeline.isTraced {
             let departure = schedule.lastDeparture.map { " ← instead of \($0)" }
-            timeline.note(schedule.lastStep.step + (departure ?? ""), of: schedule.lastStep.task)
+            timeline.note(schedule.lastStep.step + (departure ?? ""), ofTask: schedule.lastStep.task, on: thread)
         }
         return index
     }

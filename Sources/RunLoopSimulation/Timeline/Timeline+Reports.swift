@@ -71,15 +71,27 @@ extension Timeline {
         history.record(.note(text, thread: nil), in: name, at: now)
     }
 
+    /// Notes a step of a task.
+    func note(_ step: String, ofTask name: String, on thread: Thread) {
+        writeLine(step, of: name)
+        let (owner, now) = state.withLock { (thread.lane, $0.clock.now) }
+        history.record(.step(step, owner: owner), in: name, at: now)
+    }
+
     /// Notes a message that has or has not come from one host to another.
-    func note(_ message: HostMessage, from sender: String, to receiver: String) {
+    ///
+    /// - Parameter bytes: its bytes, which are only asked for if the run is recorded.
+    func note(
+        _ message: HostMessage, from sender: String, to receiver: String, bytes: () -> some Collection<UInt8>
+    ) {
         switch message {
         case .bytes(let count): writeLine("\(count) bytes from \(sender)", of: receiver)
         case .end: writeLine("end from \(sender)", of: receiver)
         case .lost(let count): writeLine("\(count) bytes to \(receiver) are lost", of: sender)
         }
         takeLook()
-        history.record(.message(message, from: sender), in: receiver, at: now)
+        let text = history.isRecorded ? messageText(of: bytes()) : nil
+        history.record(.message(message, from: sender, text: text), in: receiver, at: now)
     }
 
     /// Notes that a task has come back from outside of the simulation.

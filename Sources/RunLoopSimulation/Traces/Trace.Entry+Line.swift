@@ -8,6 +8,7 @@ extension Trace.Entry: LosslessStringConvertible {
             case .event(let event):
                 [event.kind.word, "\(event.date.nanoseconds)", event.lane, event.thread ?? "", event.kind.detail]
                     + [event.kind.sender, event.words, event.place?.file ?? "", "\(event.place?.line ?? 0)"]
+                    + [event.owner ?? ""]
             case .choice(let choice):
                 [choice.kind.rawValue, "\(choice.date.nanoseconds)", choice.place, "\(choice.step)"]
                     + ["\(choice.usual)", "\(choice.chosen)"]
@@ -29,12 +30,13 @@ extension Trace.Entry: LosslessStringConvertible {
                     date: date, kind: kind, place: fields[2], step: numbers[0], names: Array(fields[8...]),
                     range: numbers[3]...numbers[4], usual: numbers[1], chosen: numbers[2]))
         } else {
-            guard fields.count == 9, let kind = Trace.Event.Kind(fields[0], fields[4], from: fields[5]),
+            guard fields.count == 10, let kind = Trace.Event.Kind(fields[0], fields[4], from: fields[5]),
                 let line = Int(fields[8])
             else { return nil }
             self = .event(
                 Trace.Event(
-                    date: date, lane: fields[2], thread: fields[3].isEmpty ? nil : fields[3], kind: kind,
+                    date: date, lane: fields[2], thread: fields[3].isEmpty ? nil : fields[3],
+                    owner: fields[9].isEmpty ? nil : fields[9], kind: kind,
                     words: fields[6], place: fields[7].isEmpty ? nil : Trace.Place(file: fields[7], line: line)))
         }
     }

@@ -45,6 +45,8 @@ package struct Trace: Sendable, Hashable {
         package let lane: String
         /// The thread of the event, if not the first thread of the lane.
         package let thread: String?
+        /// For the lane of a task, the lane of the thread on which the task runs.
+        package let owner: String?
         package let kind: Kind
         /// The words in a picture, without the thread; empty for an event that has no row there.
         package let words: String
@@ -52,10 +54,19 @@ package struct Trace: Sendable, Hashable {
         package let place: Place?
 
         package init(
-            date: RunLoop.Instant, lane: String, thread: String?, kind: Kind, words: String, place: Place?
+            date: RunLoop.Instant, lane: String, thread: String? = nil, owner: String? = nil, kind: Kind,
+            words: String = "", place: Place? = nil
         ) {
-            (self.date, self.lane, self.thread, self.kind) = (date, lane, thread, kind)
-            (self.words, self.place) = (words, place)
+            (self.date, self.lane, self.thread, self.owner) = (date, lane, thread, owner)
+            (self.kind, self.words, self.place) = (kind, words, place)
+        }
+
+        /// Whether a picture shows the event.
+        package var hasRow: Bool {
+            switch kind {
+            case .began, .ended, .renamed: false
+            case .note, .call, .ignored, .message: true
+            }
         }
     }
 

@@ -1,0 +1,117 @@
+/// The events of a run that a picture shows, each with the state of the lanes.
+package struct Rows: Sendable {
+    package struct Row: Sendable {
+        package let event: Trace.Event
+        /// The lanes that have a thread then.
+        package let alive: Set<String>
+        /// Whether the lane of the event has no thread any more.
+        package fileprivate(set) var isLast = false
+        /// The choices between the row before and this one. The last row also has those after it.
+        package fileprivate(set) var choices: [Trace.Choice]
+        /// The number of choices before these.
+        package let earlierChoices: Int
+
+        package var isDeparture: Bool { choices.contains(where: \.isDeparture) }
+
+        /// Whether a choice, which is counted from 1, belongs to the row.
+        package func has(_ step: Int?) -> Bool {
+            step.map { earlierChoices + 1...earlierChoices + max(1, choices.count) ~= $0 && !choices.isEmpty } ?? false
+        }
+    }
+
+    /// The lanes, in the order in which they came.
+    package private(set) var lanes: [String]
+    package private(set) var rows: [Row] = []
+
+    /// - Parameters:
+    ///   - entries: the events and choices of the run.
+    ///   - lanes: the lanes that have had a thread before.
+    ///   - alive: those that have one at the beginning.
+    package init(_ entries: [Trace.Entry], lanes: [String] = [], alive: Set<String> = []) {
+        self.lanes = lanes
+        let names = Self.names(in: entries)
+        var (alive, choices, earlier) = (alive, [Trace.Choice](), 0)
+        var others: [String] = []
+        for entry in entries {
+            switch entry {
+            case .choice(let choice): choices.append(choice)
+            case .event(let event):
+                let event = event.renamed(names)
+                switch event.kind {
+                case .began:
+                    alive.insert(event.lane)
+                    if !self.lanes.contains(event.lane) { self.lanes.append(event.lane) }
+                case .ended:
+                    alive.remove(event.lane)
+                    if rows.last?.event.lane == event.lane { rows[rows.count - 1].isLast = true }
+                case .renamed: break
+                case .note, .call, .ignored, .message:
+                    rows.append(Row(event: event, alive: alive, choices: choices, earlierChoices: earlier))
+                    earlier += choices.count
+                    choices = []
+                    others += event.lanes
+                }
+            }
+        }
+        if !rows.isEmpty { rows[rows.count - 1].choices += choices }
+        var known = Set(self.lanes)
+        for name in others where known.insert(name).inserted { self.lanes.append(name) }
+    }
+
+    /// The last name of each lane that has another one in the end.
+    private static func names(in entries: [Trace.Entry]) -> [String: String] {
+        var names: [String: String] = [:]
+        for case .event(let event) in entries {
+            if case .renamed(let name) = event.kind { names[event.lane] = name }
+        }
+        return names
+    }
+
+    // MARK: Parts
+
+    /// The largest number of rows of a part, and of a run of which all rows are shown.
+    private static let (mostRows, fewRows) = (60, 40)
+
+    /// The numbers of the rows around departures, around a step, and at the end; all, if they are few.
+    ///
+    /// - Parameter step: the number of a choice, counted from 1.
+    package func centred(on step: Int?) -> [Int] {
+        guard rows.count > Self.fewRows else { return Array(rows.indices) }
+        var shown: Set<Int> = []
+        func show(_ index: Int, amid distance: Int) {
+            guard shown.count < Self.mostRows else { return }
+            shown.formUnion(max(0, index - distance)...min(rows.count - 1, index + distance))
+        }
+        for index in rows.indices where rows[index].has(step) { show(index, amid: 4) }
+        show(rows.count - 1, amid: 8)
+        for index in rows.indices.reversed() where rows[index].isDeparture { show(index, amid: 3) }
+        for index in rows.indices.reversed() where rows[index].isLast { show(index, amid: 0) }
+        // A line that says that one event is left out takes as much room as the event.
+        return rows.indices.filter { shown.contains($0) || shown.contains($0 - 1) && shown.contains($0 + 1) }
+    }
+}
+
+extension Trace.Event {
+    /// The lanes that it touches.
+    package var lanes: [String] { sender.map { [$0, lane] } ?? [lane] }
+
+    /// The sender of a message.
+    package var sender: String? {
+        if case .message(_, let sender) = kind { sender } else { nil }
+    }
+
+    /// Whether it is a message that was lost.
+    package var isLost: Bool {
+        if case .message(.lost, _) = kind { true } else { false }
+    }
+
+    fileprivate func renamed(_ names: [String: String]) -> Trace.Event {
+        guard !names.isEmpty else { return self }
+        func name(_ lane: String) -> String { names[lane] ?? lane }
+        var kind = kind
+        if case .message(let message, let sender) = kind { kind = .message(message, from: name(sender)) }
+        return Trace.Event(
+            date: date, lane: name(lane), thread: thread, owner: owner.map(name), kind: kind, words: words,
+            place: place)
+    }
+}
