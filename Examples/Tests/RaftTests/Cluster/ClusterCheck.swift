@@ -56,7 +56,13 @@ struct ClusterCheck {
         (members[member.name]!.term, members[member.name]!.isLeader) = (member.term, member.isLeader)
         for case .entry(let entry, let index) in effects.records { memberAdds(member.name, entry, index) }
         if member.isLeader && !wasLeader { memberLeads(member.name) }
-        for case .apply(let entry, let index) in effects.actions { memberCommits(entry, index) }
+        for action in effects.actions {
+            switch action {
+            case .apply(let entry, let index): memberCommits(entry, index)
+            case .send(let message, let other): memberAcknowledges(member.name, message, to: other)
+            case .serve, .refuse: break
+            }
+        }
     }
 
     // MARK: Promises
@@ -83,6 +89,15 @@ struct ClusterCheck {
                 fail("logs have the same entry \(index), and differ before")
             }
         }
+    }
+
+    /// A follower acknowledges entries that it has. The leader of a term has all of its entries as long as it leads.
+    private mutating func memberAcknowledges(_ name: String, _ message: Message, to other: String) {
+        guard case .appended(let index, _) = message.body, let leader = members[other],
+            leader.isLeader && leader.term == message.term,
+            members[name]!.log.term(at: index) != leader.log.term(at: index)
+        else { return }
+        fail("a member has acknowledged the entry \(index), and has another one")
     }
 
     /// The entry at an index is the same wherever it is committed, and stays: nobody can be elected without it.
