@@ -14,13 +14,21 @@ struct ClusterCheck {
         var term: Int
         var log: Log
         var isLeader = false
-        /// The latest term of its messages, and its vote there.
-        var told: (term: Int, vote: String?) = (0, nil)
+        var told = Told()
 
         /// Whether it gets the vote of another member for its log.
         func isAsUpToDate(as other: Self) -> Bool {
             (log.lastTerm, log.lastIndex) >= (other.log.lastTerm, other.log.lastIndex)
         }
+    }
+
+    /// The knowledge that others have of a member.
+    private struct Told {
+        var term = 0
+        /// Its vote in that term.
+        var vote: String?
+        /// The last entry that it has acknowledged, unless that was replaced.
+        var entry: (index: Int, term: Int)?
     }
 
     mutating func fail(_ text: String) {
@@ -34,20 +42,31 @@ struct ClusterCheck {
 
     /// A member begins with the parts that have survived.
     mutating func memberBegins(_ name: String, _ stored: Member.Stored) {
-        let told: (term: Int, vote: String?) = members[name]?.told ?? (0, nil)
+        let told = members[name]?.told ?? Told()
         members[name] = View(term: stored.term, log: stored.log, told: told)
         if stored.term < told.term {
             fail("a member has forgotten a term after its messages had it")
         } else if stored.term == told.term, told.vote != nil, stored.vote != told.vote {
             fail("a member has forgotten its vote after it had answered")
         }
+        if let (index, term) = told.entry, stored.log.term(at: index) != term {
+            fail("a member has forgotten the entry \(index) after it had acknowledged it")
+        }
     }
 
     /// A member sends a message.
     mutating func memberSends(_ name: String, _ message: Message, to other: String) {
-        if message.term > members[name]!.told.term { members[name]!.told = (message.term, nil) }
-        guard case .vote(isGranted: true) = message.body, message.term == members[name]!.told.term else { return }
-        members[name]!.told.vote = other
+        let member = members[name]!
+        var told = member.told
+        if message.term > told.term { (told.term, told.vote) = (message.term, nil) }
+        switch message.body {
+        case .vote(isGranted: true) where message.term == told.term: told.vote = other
+        // In a later term the entry may have been replaced meanwhile.
+        case .appended(let index, _) where message.term == member.term && index > told.entry?.index ?? 0:
+            told.entry = member.log.term(at: index).map { (index, $0) }
+        default: break
+        }
+        members[name]!.told = told
     }
 
     /// A member has made a step, with these effects.
@@ -82,6 +101,7 @@ struct ClusterCheck {
     /// one before it, for which the same holds.
     private mutating func memberAdds(_ name: String, _ entry: Entry, _ index: Int) {
         members[name]!.log.put(entry, at: index)
+        if let last = members[name]!.told.entry, last.index >= index { members[name]!.told.entry = nil }
         let previousTerm = members[name]!.log.term(at: index - 1)
         for (other, view) in members where other != name && view.log.term(at: index) == entry.term {
             if view.log[index] != entry { fail("the entry \(index) of a term is not the same everywhere") }
