@@ -15,6 +15,10 @@ final class Node {
 
     /// Called with each answer to a request of another member.
     var answerHandler: (Message, _ name: String) -> Void = { _, _ in }
+    /// Called after each input with its effects, before these are carried out: for an observer, such as a test.
+    var effectsHandler: (Effects) -> Void = { _ in }
+    /// Called with each message before it is sent, also for an observer.
+    var messageHandler: (Message, _ name: String) -> Void = { _, _ in }
     private(set) var member: Member
     private(set) var registers = Registers()
 
@@ -115,6 +119,7 @@ final class Node {
         let (wasLeader, term) = (member.isLeader, member.term)
         input(&member)
         let effects = member.takeEffects()
+        effectsHandler(effects)
         if member.isLeader != wasLeader {
             log.notice("\(member.isLeader ? "leader" : "no longer leader") of term \(wasLeader ? term : member.term)")
         }
@@ -135,6 +140,7 @@ final class Node {
     private func perform(_ action: Action) {
         switch action {
         case .send(let message, let name):
+            messageHandler(message, name)
             if message.isRequest { peers[name]?.send(message) } else { answerHandler(message, name) }
         case .apply(let entry, let index):
             registers.apply(entry.command)

@@ -1,3 +1,5 @@
+import RunLoopKit
+
 extension Member {
     /// The end of a timeout without a sign of a leader: this member becomes a candidate.
     mutating func timeOut() {
@@ -19,6 +21,7 @@ extension Member {
     mutating func answer(_ candidate: String, whoseLogEndsAt lastIndex: Int, _ lastTerm: Int) {
         // A leader must have all committed entries, and a majority has each of them.
         let isUpToDate = (lastTerm, lastIndex) >= (log.lastTerm, log.lastIndex)
+        RunLoop.sometimes("a vote was refused because of the log", if: !isUpToDate)
         let isGranted = isUpToDate && (stored.vote ?? candidate) == candidate
         if isGranted {
             if stored.vote == nil { store(.term(term, vote: candidate)) }

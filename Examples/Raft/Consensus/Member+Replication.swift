@@ -1,3 +1,5 @@
+import RunLoopKit
+
 // MARK: The leader's side
 
 extension Member {
@@ -51,6 +53,8 @@ extension Member {
         // The leader sends an entry only after it has stored it.
         let index = leadership.reached(by: majority, own: log.lastIndex) { $0.matched }
         guard index > commit, log.term(at: index) == term else { return }
+        RunLoop.sometimes(
+            "an entry of an earlier term was committed with a later one", if: log.term(at: commit + 1)! < term)
         advanceCommit(to: index)
     }
 
@@ -75,6 +79,7 @@ extension Member {
             return send(.mismatch(last: log.lastIndex, round: round), to: leader)
         }
         for (index, entry) in zip((previous + 1)..., entries) where log.term(at: index) != entry.term {
+            RunLoop.sometimes("entries of another leader were replaced", if: index <= log.lastIndex)
             store(.entry(entry, at: index))
         }
         // Entries behind these may be those of another leader.

@@ -1,3 +1,5 @@
+import RunLoopKit
+
 /// A member of a cluster: the algorithm Raft, of Ongaro and Ousterhout, as a value.
 ///
 /// Each input, such as a message or the end of a timeout, changes the value. The caller then takes the ``Effects`` and
@@ -117,11 +119,13 @@ struct Member {
 
     /// Enters a later term, in which this member has not voted yet.
     private mutating func enter(_ term: Int) {
+        RunLoop.sometimes("a leader was deposed", if: isLeader)
         store(.term(term, vote: nil))
         follow(nil)
     }
 
     mutating func follow(_ leader: String?) {
+        RunLoop.sometimes("a read was refused, because another member leads", if: leadership?.reads.isEmpty == false)
         for read in leadership?.reads ?? [] { act(.refuse(read: read.number)) }
         role = .follower(of: leader)
     }

@@ -1,4 +1,5 @@
 import Glibc
+import RunLoopKit
 import RunLoopUnix
 
 /// The records of a member in a file, one after another, a line each. One thread at a time may use it; each call waits
@@ -44,6 +45,7 @@ final class Journal: @unchecked Sendable {
         if others.contains(where: { Self.words(in: $0) != nil }) {
             throw Damaged(description: "\(file.path):\(lines + 1): damaged")
         }
+        RunLoop.sometimes("a torn end of a journal was cut off", if: !rest.isEmpty)
         if !rest.isEmpty { try file.truncate(to: length) }
         if lines == 0 { try write(Self.header) }
         try file.sync()

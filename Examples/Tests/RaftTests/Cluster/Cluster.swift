@@ -18,9 +18,6 @@ final class Cluster: @unchecked Sendable {
     let network: SimulatedNetwork
     private(set) var hosts: [SimulatedHost] = []
     private(set) var check = ClusterCheck()
-    private let test: RunLoop.Remote
-    /// Trouble for the next leader, and how long it is spared.
-    private var planned: (trouble: Trouble, delay: Duration)?
     let history: History<RegisterModel>
     /// The keys that clients have used, in order.
     private var keys: [String] = []
@@ -34,16 +31,15 @@ final class Cluster: @unchecked Sendable {
     init(_ simulation: Simulation, members count: Int, batch: Int) {
         self.simulation = simulation
         network = SimulatedNetwork(simulation)
-        test = simulation.loop.remote
         history = History(of: RegisterModel(), in: simulation)
         let names = Array(["a", "b", "c", "d", "e"].prefix(count))
         let members = names.flatMap { ["--member", "\($0)=\(Self.address(of: $0)):\(Self.port)"] }
         for name in names {
             let arguments = ["--name", name, "--journal", "/data/journal", "--bind", "0.0.0.0", "--batch", "\(batch)"]
-            let host = network.addHost(name, addresses: [Self.address(of: name)]) { [self] loop in
+            let host = network.addHost(name, addresses: [Self.address(of: name)]) { [self] _ in
                 let log = Logger(label: "raft", factory: { _ in SwiftLogNoOpLogHandler() })
                 let daemon = try RaftDaemon(try Raft.parse(arguments + members), log)
-                watch(daemon.node, on: loop)
+                watch(daemon.node)
                 let status = try daemon.run()
                 if status != 0 { throw ExitCode(status) }
             }
@@ -54,14 +50,11 @@ final class Cluster: @unchecked Sendable {
     /// In digits: names would have to be looked up, which takes a thread of its own.
     static func address(of member: String) -> String { "10.1.0.\(UnicodeScalar(member)!.value)" }
 
-    private func watch(_ node: Node, on loop: RunLoop) {
-        check.memberBegins(node.member.name)
-        let observer = Observer(activities: .beforeWaiting) { [self] _, _ in
-            let former = check.leader
-            check.look(at: node.member)
-            if node.member.isLeader, check.leader != former { haveAnotherLeader() }
-        }
-        loop.add(observer, forMode: .common)
+    private func watch(_ node: Node) {
+        let name = node.member.name
+        check.memberBegins(name, node.member.stored)
+        node.effectsHandler = { [unowned self, unowned node] in check.memberSteps(node.member, $0) }
+        node.messageHandler = { [unowned self] in check.memberSends(name, $0, to: $1) }
     }
 
     /// Adds two clients that read and write, and one that only reads: a writer soon notices a leader that was cut off.
@@ -83,18 +76,19 @@ final class Cluster: @unchecked Sendable {
         }
     }
 
-    func advance(by duration: Duration) {
+    /// - Throws: ``Broken`` if a promise is broken.
+    func advance(by duration: Duration) throws {
         simulation.advance(by: duration)
-        check.compareLogs()
         for host in hosts {
-            if case .failed(let error)? = host.ending { check.fail("\(host.name) has failed: \(error)") }
+            if case .failed(let error)? = host.ending { check.fail("a member has failed: \(error)") }
         }
+        if let failure = check.failures.first { throw Broken(description: failure) }
     }
 
     /// Ends all trouble, reads the latest keys, and checks the observations of members and clients.
     func end() throws {
         mend()
-        advance(by: .seconds(3))
+        try advance(by: .seconds(3))
         var hasRead = false
         simulation.loop.task(name: "audit") { [self] in
             let client = ClusterClient("audit", of: hosts.map(\.name), on: simulation.loop, history)
@@ -109,53 +103,8 @@ final class Cluster: @unchecked Sendable {
             client.leave()
             hasRead = true
         }
-        for _ in 0..<20 where !hasRead { advance(by: .seconds(1)) }
-        if !hasRead { check.fail("nobody answers") }
-        if let failure = check.failures.first { throw Broken(description: failure) }
+        for _ in 0..<20 where !hasRead { try advance(by: .seconds(1)) }
+        if !hasRead { throw Broken(description: "nobody answers") }
         try history.check()
-    }
-
-    // MARK: Trouble
-
-    enum Trouble: CaseIterable {
-        case leaderCrashes, leaderIsCutOff, nextLeaderCrashes, nextLeaderIsCutOff
-        case memberCrashes, memberIsStartedAnew, linkIsCut, linksAreMended, membersStart
-    }
-
-    /// - Parameter some: the number of a member, or how long the next leader is spared.
-    func have(_ trouble: Trouble, _ some: Int) {
-        let host = hosts[some % hosts.count]
-        let leader = hosts.first { $0.name == check.leader } ?? host
-        switch trouble {
-        case .leaderCrashes: leader.crash()
-        case .nextLeaderCrashes: planned = (.leaderCrashes, .milliseconds(some * 50))
-        case .nextLeaderIsCutOff: planned = (.leaderIsCutOff, .milliseconds(some * 50))
-        // From the others, and not from the clients.
-        case .leaderIsCutOff: for other in hosts where other !== leader { network.cut(between: leader, and: other) }
-        case .memberCrashes: host.crash()
-        case .memberIsStartedAnew:
-            host.crash()
-            host.start()
-        case .linkIsCut: network.cut(between: host, and: hosts[(some + 1) % hosts.count])
-        case .linksAreMended: network.heal()
-        case .membersStart: start()
-        }
-    }
-
-    private func start() {
-        for host in hosts { host.start() }
-    }
-
-    func mend() {
-        planned = nil
-        start()
-        network.heal()
-    }
-
-    /// Has the planned trouble soon, when a member has just become the leader.
-    private func haveAnotherLeader() {
-        guard let (trouble, delay) = planned else { return }
-        planned = nil
-        test.perform { [self] loop in loop.perform(afterDelay: delay) { [self] in have(trouble, 0) } }
     }
 }

@@ -1,56 +1,136 @@
 @testable import Raft
 
-/// The properties of section 5 of the paper, for all members together. Each member is looked at after each of its steps.
+/// The promises of section 5 of the paper, for all members together. Each member is looked at after each of its steps.
 struct ClusterCheck {
     private(set) var failures: [String] = []
     /// The last known state of each member; a crash leaves it.
-    private var members: [String: Member] = [:]
+    private var members: [String: View] = [:]
     private var leaders: [Int: String] = [:]
-    private var committed: [Entry] = []
-    /// The number of committed entries of each member that have been compared.
-    private var compared: [String: Int] = [:]
+    /// The entries that any member has committed.
+    private var committed = Log()
+
+    /// A member as the others may have to deal with it.
+    private struct View {
+        var term: Int
+        var log: Log
+        var isLeader = false
+        var told = Told()
+
+        /// Whether it gets the vote of another member for its log.
+        func isAsUpToDate(as other: Self) -> Bool {
+            (log.lastTerm, log.lastIndex) >= (other.log.lastTerm, other.log.lastIndex)
+        }
+    }
+
+    /// The knowledge that others have of a member.
+    private struct Told {
+        var term = 0
+        /// Its vote in that term.
+        var vote: String?
+        /// The last entry that it has acknowledged, unless that was replaced.
+        var entry: (index: Int, term: Int)?
+    }
 
     mutating func fail(_ text: String) {
         if failures.count < 10 { failures.append(text) }
     }
 
     /// The leader with the latest term.
-    var leader: String? { members.values.filter(\.isLeader).max { $0.term < $1.term }?.name }
+    var leader: String? { members.filter(\.value.isLeader).max { $0.value.term < $1.value.term }?.key }
 
-    mutating func memberBegins(_ name: String) {
-        (members[name], compared[name]) = (nil, 0)
+    // MARK: Events
+
+    /// A member begins with the parts that have survived.
+    mutating func memberBegins(_ name: String, _ stored: Member.Stored) {
+        let told = members[name]?.told ?? Told()
+        members[name] = View(term: stored.term, log: stored.log, told: told)
+        if stored.term < told.term {
+            fail("a member has forgotten a term after its messages had it")
+        } else if stored.term == told.term, told.vote != nil, stored.vote != told.vote {
+            fail("a member has forgotten its vote after it had answered")
+        }
+        if let (index, term) = told.entry, stored.log.term(at: index) != term {
+            fail("a member has forgotten the entry \(index) after it had acknowledged it")
+        }
     }
 
-    mutating func look(at member: Member) {
-        members[member.name] = member
-        if member.isLeader {
-            let first = leaders[member.term, default: member.name]
-            leaders[member.term] = first
-            if first != member.name { fail("\(first) and \(member.name) have led in term \(member.term)") }
+    /// A member sends a message.
+    mutating func memberSends(_ name: String, _ message: Message, to other: String) {
+        let member = members[name]!
+        var told = member.told
+        if message.term > told.term { (told.term, told.vote) = (message.term, nil) }
+        switch message.body {
+        case .vote(isGranted: true) where message.term == told.term: told.vote = other
+        // In a later term the entry may have been replaced meanwhile.
+        case .appended(let index, _) where message.term == member.term && index > told.entry?.index ?? 0:
+            told.entry = member.log.term(at: index).map { (index, $0) }
+        default: break
         }
-        for index in compared[member.name, default: 0]..<max(member.commit, compared[member.name, default: 0]) {
-            let entry = member.log[index + 1]
-            if index == committed.count { committed.append(entry) }
-            if entry != committed[index] {
-                fail("\(member.name) has committed \(entry) at \(index + 1), where \(committed[index]) was committed")
-            }
-        }
-        compared[member.name] = max(member.commit, compared[member.name, default: 0])
+        members[name]!.told = told
     }
 
-    /// Two logs that have an entry of one index and term have the same entries before it.
-    mutating func compareLogs() {
-        let members = members.values.sorted { $0.name < $1.name }
-        for (number, one) in members.enumerated() {
-            for other in members[(number + 1)...] {
-                let pairs = zip(one.log.entries, other.log.entries)
-                guard let last = Array(pairs).lastIndex(where: { $0.term == $1.term }) else { continue }
-                if one.log.entries[...last] != other.log.entries[...last] {
-                    fail(
-                        "the logs of \(one.name) and \(other.name) have the same term at \(last + 1), but differ before"
-                    )
-                }
+    /// A member has made a step, with these effects.
+    mutating func memberSteps(_ member: Member, _ effects: Effects) {
+        let wasLeader = members[member.name]!.isLeader
+        (members[member.name]!.term, members[member.name]!.isLeader) = (member.term, member.isLeader)
+        for case .entry(let entry, let index) in effects.records { memberAdds(member.name, entry, index) }
+        if member.isLeader && !wasLeader { memberLeads(member.name) }
+        for action in effects.actions {
+            switch action {
+            case .apply(let entry, let index): memberCommits(entry, index)
+            case .send(let message, let other): memberAcknowledges(member.name, message, to: other)
+            case .serve, .refuse: break
             }
+        }
+    }
+
+    // MARK: Promises
+
+    /// No term has two leaders, and a leader has all committed entries.
+    private mutating func memberLeads(_ name: String) {
+        let member = members[name]!
+        let first = leaders[member.term, default: name]
+        leaders[member.term] = first
+        if first != name { fail("term \(member.term) has two leaders") }
+        if member.log.term(at: committed.lastIndex) != committed.lastTerm {
+            fail("a leader does not have the committed entry \(committed.lastIndex)")
+        }
+    }
+
+    /// Two logs that have an entry of one index and term have the same entries up to there: this one, and the term of the
+    /// one before it, for which the same holds.
+    private mutating func memberAdds(_ name: String, _ entry: Entry, _ index: Int) {
+        members[name]!.log.put(entry, at: index)
+        if let last = members[name]!.told.entry, last.index >= index { members[name]!.told.entry = nil }
+        let previousTerm = members[name]!.log.term(at: index - 1)
+        for (other, view) in members where other != name && view.log.term(at: index) == entry.term {
+            if view.log[index] != entry { fail("the entry \(index) of a term is not the same everywhere") }
+            if view.log.term(at: index - 1) != previousTerm {
+                fail("logs have the same entry \(index), and differ before")
+            }
+        }
+    }
+
+    /// A follower acknowledges entries that it has. The leader of a term has all of its entries as long as it leads.
+    private mutating func memberAcknowledges(_ name: String, _ message: Message, to other: String) {
+        guard case .appended(let index, _) = message.body, let leader = members[other],
+            leader.isLeader && leader.term == message.term,
+            members[name]!.log.term(at: index) != leader.log.term(at: index)
+        else { return }
+        fail("a member has acknowledged the entry \(index), and has another one")
+    }
+
+    /// The entry at an index is the same wherever it is committed, and stays: nobody can be elected without it.
+    private mutating func memberCommits(_ entry: Entry, _ index: Int) {
+        guard index > committed.lastIndex else {
+            if entry != committed[index] { fail("the committed entry \(index) is not the same everywhere") }
+            return
+        }
+        committed.put(entry, at: index)
+        let majority = members.count / 2 + 1
+        for candidate in members.values where candidate.log.term(at: index) != entry.term {
+            guard members.values.count(where: { candidate.isAsUpToDate(as: $0) }) >= majority else { continue }
+            return fail("a member without the committed entry \(index) can be elected")
         }
     }
 }

@@ -35,12 +35,13 @@ private struct Members {
     ///
     /// - Parameter isEnough: whether all further messages are lost.
     mutating func deliver(among names: String..., until isEnough: (Members) -> Bool = { _ in false }) {
-        while !mail.isEmpty {
+        for _ in 0..<1000 where !mail.isEmpty {
             if isEnough(self) { return mail.removeAll() }
             let (message, sender, receiver) = mail.removeFirst()
             guard names.contains(sender), names.contains(receiver) else { continue }
             update(receiver) { $0.receive(message, from: sender) }
         }
+        #expect(mail.isEmpty, "the members do not come to rest")
     }
 
     mutating func set(_ value: String, at name: String) {

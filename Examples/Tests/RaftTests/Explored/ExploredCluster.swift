@@ -18,11 +18,11 @@ struct ExploredCluster {
         let disk = simulation.choice("how long a sync takes", of: [100, 30, 5])
         for host in cluster.hosts { host.disk.slow(.sync, by: .milliseconds(disk)) }
         cluster.addClients(until: simulation.now + .seconds(15))
-        cluster.advance(by: .seconds(1))
+        try cluster.advance(by: .seconds(1))
         for _ in 0..<80 {
-            cluster.advance(by: .milliseconds(simulation.choice("the pause", of: [100, 20, 300])))
-            let trouble: Cluster.Trouble? = simulation.choice("trouble", of: [nil] + Cluster.Trouble.allCases)
-            if let trouble { cluster.have(trouble, simulation.choice("the member", of: [0, 1, 2, 3, 4])) }
+            try cluster.advance(by: .milliseconds(simulation.choice("the pause", of: [100, 20, 300])))
+            let trouble: Trouble? = simulation.choice("trouble", of: [nil] + Trouble.allCases)
+            if let trouble { cluster.have(trouble, simulation.choice("the members", of: Array(1..<32))) }
         }
         try cluster.end()
     }

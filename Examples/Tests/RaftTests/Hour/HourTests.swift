@@ -18,25 +18,29 @@ struct Hour {
             cluster.network.link.lossRate = [0, 0.01].randomElement(using: &random)!
             let end = simulation.now + .seconds(60 * minutes)
             cluster.addClients(until: end)
-            while simulation.now < end {
-                for host in cluster.hosts {
-                    host.disk.slow(.sync, by: .milliseconds(Int.random(in: 0...100, using: &random)))
-                }
-                for _ in 0..<Int.random(in: 1...20, using: &random) {
-                    cluster.advance(by: .milliseconds(Int.random(in: 0...500, using: &random)))
-                    let trouble = Cluster.Trouble.allCases.randomElement(using: &random)!
-                    cluster.have(trouble, Int.random(in: 0...4, using: &random))
-                }
-                cluster.mend()
-                cluster.advance(by: .seconds(Int.random(in: 1...10, using: &random)))
-            }
+            var failure: String?
             do {
+                while simulation.now < end { try liveOn(cluster, &random) }
                 try cluster.end()
-                return (nil, cluster.history.count, simulation.trace)
             } catch {
-                return ("\(error)", cluster.history.count, simulation.trace)
+                failure = "\(error)"
             }
+            return (failure, cluster.history.count, simulation.trace)
         }
+    }
+
+    /// Some trouble, and some time without.
+    private func liveOn(_ cluster: Cluster, _ random: inout RunLoop.RandomNumbers) throws {
+        for host in cluster.hosts {
+            host.disk.slow(.sync, by: .milliseconds(Int.random(in: 0...100, using: &random)))
+        }
+        for _ in 0..<Int.random(in: 1...20, using: &random) {
+            try cluster.advance(by: .milliseconds(Int.random(in: 0...500, using: &random)))
+            let trouble = Trouble.allCases.randomElement(using: &random)!
+            cluster.have(trouble, Int.random(in: 1..<32, using: &random))
+        }
+        cluster.mend()
+        try cluster.advance(by: .seconds(Int.random(in: 1...10, using: &random)))
     }
 }
 

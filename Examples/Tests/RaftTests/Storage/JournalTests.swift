@@ -34,6 +34,7 @@ struct JournalTests {
     func kept() throws {
         #expect(try load().term == 0)
         try write([.term(1, vote: nil), .term(1, vote: "b"), .entry(Self.entry("1"), at: 1)])
+        #expect(try load().vote == "b")
         try write([.entry(Self.entry("2"), at: 2), .entry(Self.entry("3"), at: 3)])
         try write([.term(2, vote: nil), .entry(Self.entry("4", term: 2), at: 2)])
         let stored = try load()
