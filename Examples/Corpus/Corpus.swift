@@ -267,8 +267,8 @@ enum Corpus {
 
     private static func printUsage() {
         print(
-            "usage: Corpus list | check | run NAME | explore NAME | replay NAME TOKEN | debug NAME TOKEN | measure | twins | tokens "
-                + "| campaign NAME [--in DIRECTORY] [--require MARK] | merge DIRECTORY … "
+            "usage: Corpus list | check | run NAME | explore NAME | replay NAME TOKEN | debug NAME TOKEN | measure "
+                + "| twins | tokens | campaign NAME [--in DIRECTORY] [--require MARK] | merge DIRECTORY … "
                 + "[--seed N] [--schedules N] [--for SECONDS] [--part N] [--mended] [--chance]")
     }
 
