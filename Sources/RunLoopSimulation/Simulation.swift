@@ -64,7 +64,9 @@ package func withSimulation<Result, Failure: Error>(
 ) throws(Failure) -> Result {
     let start = RunLoop.WallTime(secondsSince1970: 978_307_200)
     return try withSimulation(
-        Simulation(seed: seed, isTraced: isTraced, startingAt: start, schedule: schedule, listener: listener, look: look), body)
+        Simulation(
+            seed: seed, isTraced: isTraced, startingAt: start, schedule: schedule, listener: listener, look: look), body
+    )
 }
 
 private func withSimulation<Result, Failure: Error>(
@@ -160,7 +162,8 @@ public final class Simulation: Sendable {
         SimulatedCalls.installation
         self.seed = seed
         timeline = Timeline(
-            isTraced: isTraced, recordsLoops: Witness.current != nil, schedule: schedule, listener: listener, look: look)
+            isTraced: isTraced, recordsLoops: Witness.current != nil, schedule: schedule, listener: listener, look: look
+        )
         clock = MachineClock(on: timeline, showing: wallTime)
         world = SimulatedWorld(
             timeline: timeline, numbers: SeededNumbers(seed: seed), clock: clock, process: timeline.test)

@@ -38,14 +38,16 @@ extension Run {
         let record: (@Sendable (Trace.Entry) -> Void)? =
             switch (recording, journal) {
             case (.none, _), (.picture, nil): nil
-            case (_, let journal?): { [look] entry in
-                journal.append(entry)
-                look?.advance()
-            }
-            case (.trace, nil): { [look] entry in
-                trace.withLock { $0.entries.append(entry) }
-                look?.advance()
-            }
+            case (_, let journal?):
+                { [look] entry in
+                    journal.append(entry)
+                    look?.advance()
+                }
+            case (.trace, nil):
+                { [look] entry in
+                    trace.withLock { $0.entries.append(entry) }
+                    look?.advance()
+                }
             }
         let recorder = Recorder(strategy, journal)
         let schedule = Schedule(recorder)

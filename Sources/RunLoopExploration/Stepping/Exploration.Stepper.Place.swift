@@ -73,7 +73,9 @@ extension Exploration.Stepper.Place: CustomStringConvertible {
 extension Exploration.Stepper.Choice {
     fileprivate var lines: [String] {
         if record.kind == .quantity {
-            return ["▶ \(chosen), of \(options.lowerBound) to \(options.upperBound)\(chosen == usual ? "" : "; usually \(usual)")"]
+            return [
+                "▶ \(chosen), of \(options.lowerBound) to \(options.upperBound)\(chosen == usual ? "" : "; usually \(usual)")"
+            ]
         }
         return options.map { option in
             "\(option == chosen ? "▶" : " ") \(option) \(name(of: option))\(option == usual ? " (usual)" : "")"

@@ -226,7 +226,9 @@ extension Exploration {
                     description: "\(option) is no option here; they are \(range.lowerBound) to \(range.upperBound)")
             }
             let earlier = run.trace.entries[..<position]
-            var departures = earlier.compactMap(\.choice).compactMap { $0.isDeparture ? $0.departure(to: $0.chosen) : nil }
+            var departures = earlier.compactMap(\.choice).compactMap {
+                $0.isDeparture ? $0.departure(to: $0.chosen) : nil
+            }
             if option != choice.usual { departures.append(choice.departure(to: option)) }
             let new = ScheduleToken(seed: token.seed, departures: departures)
             let run = replay(new, .trace())

@@ -83,7 +83,8 @@ struct DebugTests {
         let stepped = run(command, input: "x\nf\n")
         #expect(stepped.status == 0 && stepped.errors.isEmpty)
         let answers = stepped.output.split(separator: "\n")
-        #expect(answers.first?.hasSuffix(": \(fault)") == true && answers.last?.hasSuffix("  the end: \(fault)") == true)
+        #expect(
+            answers.first?.hasSuffix("  \(fault)") == true && answers.last?.hasSuffix("  the end: \(fault)") == true)
         #expect(answers.contains("  ▶ 1 main.A's: a drag begins"))
 
         let replay = try #require(lines.last?.split(separator: "again: ").last)
@@ -94,7 +95,9 @@ struct DebugTests {
     @Test("a departure makes a timer late, and a token of another scenario is told")
     func departs() {
         let lines = run("debug X5 0:main.Z:@4=1", input: "s\nd 1\nt").output.split(separator: "\n")
-        #expect(lines.dropFirst().first?.hasPrefix("1 of 1 departures have not happened") == true)
+        #expect(
+            lines.dropFirst().first?.hasPrefix("departures that have not happened: 1 of 1, first main.Z:@4=1; ") == true
+        )
         #expect(lines.last?.hasSuffix("a drag begins@0=1") == true, "\(lines)")
     }
 
