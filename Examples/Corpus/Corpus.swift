@@ -3,10 +3,10 @@ import RunLoopExploration
 import RunLoopSimulation
 
 /// Small programs with planted bugs, and their mended twins: `Corpus list`, `Corpus check`, `Corpus run NAME`, `Corpus
-/// explore NAME`, `Corpus replay NAME TOKEN`, `Corpus debug NAME TOKEN`, which steps through it, `Corpus measure`, which explores all of them, and `Corpus twins`, which
-/// explores all twins. `Corpus tokens` looks whether their tokens last. Options are `--seed N`, `--schedules N`, `--for
-/// SECONDS`, the longest time of an exploration, `--part N`, which takes the programs of one part, `--mended`, and
-/// `--chance`, which leaves every choice to chance.
+/// explore NAME`, `Corpus replay NAME TOKEN`, `Corpus debug NAME TOKEN`, which steps through a schedule, `Corpus measure`,
+/// which explores all of them, and `Corpus twins`, which explores all twins. `Corpus tokens` looks whether their tokens
+/// last. Options are `--seed N`, `--schedules N`, `--for SECONDS`, the longest time of an exploration, `--part N`, which
+/// takes the programs of one part, `--mended`, and `--chance`, which leaves every choice to chance.
 ///
 /// `Corpus campaign NAME` explores one for `--for SECONDS` or `--schedules N`, keeps its findings `--in DIRECTORY`, and
 /// fails if it has any, or if a mark after `--require` was not met. `Corpus merge DIRECTORY …` adds up the results of
