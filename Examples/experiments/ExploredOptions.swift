@@ -45,10 +45,12 @@ struct ExploredOptions: ParsableArguments {
 
     /// The same options as words of a command.
     var words: String {
-        let values = [("--late", "\(late)"), ("--drags", "\(drags)"), ("--lasting", "\(lasting)"), ("--mode", mode)]
-        let defaults = ["1.0", "1", "2.0", "tracking"]
-        let changed = zip(values, defaults).filter { $0.1 != $1 }.map { "\($0.0) \(shellWord($0.1))" }
-        return ([shellWord(file)] + changed).joined(separator: " ")
+        var words = [shellWord(file)]
+        if late != 1 { words.append("--late \(late)") }
+        if drags != 1 { words.append("--drags \(drags)") }
+        if lasting != 2 { words.append("--lasting \(lasting)") }
+        if mode != "tracking" { words.append("--mode \(shellWord(mode))") }
+        return words.joined(separator: " ")
     }
 
     /// A text as one word of a command for a shell.

@@ -233,10 +233,10 @@ struct StepperTests {
     func commands() {
         let answers = stepper(failing).answers(
             to: "n", "x", "d 0", "t", "?", "x", "X", "g 99", "hello", "g", "n n n", "")
-        #expect(answers[0] == "0:reader@1>worker: the worker found no settings")
+        #expect(answers[0] == "0:reader@1>worker  the worker found no settings")
         #expect(answers[1] == "? lists the commands")
         #expect(answers[3].hasPrefix("1 of "))
-        #expect(answers[5].hasPrefix("0:: the run has passed\n"))
+        #expect(answers[5].hasPrefix("0:  the run has passed\n"))
         #expect(answers[6] == "0:")
         #expect(answers[7].hasPrefix("n, b "))
         #expect(answers[8] == "no departure comes after this place")
@@ -261,7 +261,7 @@ struct StepperTests {
         let token = try #require(ScheduleToken("0:reader@1>worker;writer@3>worker;reader@9>worker"))
         let stepper = self.stepper(token)
         #expect(stepper.missing.map { "\($0)" } == ["writer@3>worker", "reader@9>worker"])
-        #expect(stepper.answers()[1].hasPrefix("2 of 3 departures have not happened, first writer@3>worker: "))
+        #expect(stepper.answers()[1].hasPrefix("departures that have not happened: 2 of 3, first writer@3>worker; "))
         #expect(self.stepper(failing).missing.isEmpty)
     }
 }

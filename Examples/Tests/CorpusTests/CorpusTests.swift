@@ -45,3 +45,28 @@ struct CorpusTests {
         }
     }
 }
+
+@Suite("Corpus debug")
+struct CorpusDebugTests {
+    private func stepper(_ name: String, _ token: ScheduleToken) throws -> Exploration.Stepper {
+        let program = try #require(Program.all.first { $0.name == name })
+        return Exploration.Stepper(Exploration(limits: program.limits), token) { try program.run($0, false) }
+    }
+
+    @Test("every departure of a finding can be stepped to, and without the last one the program passes")
+    func stepsThroughFinding() throws {
+        let program = try #require(Program.all.first { $0.name == "overdrawn-account" })
+        let result = Exploration(limits: program.limits).run { try program.run($0, false) }
+        guard case .failed(let finding) = result else {
+            Issue.record("nothing was found")
+            return
+        }
+        let stepper = try stepper(program.name, finding.token)
+        #expect(stepper.fault == finding.fault && stepper.missing.isEmpty)
+        var departures = 0
+        while stepper.goToNextDeparture() { departures += 1 }
+        #expect(departures == finding.token.departures.count)
+        try stepper.depart(to: try #require(stepper.place.choice?.usual))
+        #expect(stepper.fault == nil)
+    }
+}

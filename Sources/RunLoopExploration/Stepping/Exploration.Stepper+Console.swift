@@ -69,15 +69,17 @@ extension Exploration.Stepper {
 
     /// The lines about the whole run.
     private var opening: [String] {
-        var lines = ["\(token): \(fault.map { "\($0)" } ?? "the run has passed")"]
+        var lines = [result]
         if let first = missing.first {
             lines.append(
-                "\(missing.count) of \(token.departures.count) departures have not happened, first \(first): the program has "
-                    + "not come to this place; take a token of this version of the program")
+                "departures that have not happened: \(missing.count) of \(token.departures.count), first \(first); the "
+                    + "program has no such choice there, so take a token of this version of the program")
         }
-        if isCut { lines.append("The record of the run is full; later steps are not shown.") }
+        if isCut { lines.append("the record of the run is full; later steps are not shown") }
         return lines + ["? lists the commands"]
     }
+
+    private var result: String { "\(token)  \(fault.map { "\($0)" } ?? "the run has passed")" }
 
     private func answer(to command: Command) -> String {
         switch command {
@@ -96,7 +98,7 @@ extension Exploration.Stepper {
             go(to: number)
         case .depart(let option):
             do throws(Refusal) { try depart(to: option) } catch { return "\(error)" }
-            return "\(token): \(fault.map { "\($0)" } ?? "the run has passed")\n\(place)"
+            return "\(result)\n\(place)"
         case .world:
             let lines = lookAround()
             return (["at \(place.time)"] + (lines.isEmpty ? ["nothing is known of the threads here"] : lines))

@@ -85,7 +85,7 @@ extension Exploration {
         public var isCut: Bool { run.trace.isCut }
 
         /// The departures of the token that have not happened: the program has not come to their places, or has no such
-        /// choice there. O(n) in their number.
+        /// choice there. O(n²) in their number.
         public var missing: [ScheduleToken.Departure] {
             // In the order of the token; a repeated place has each of its departures once.
             var made = run.token.departures

@@ -59,6 +59,56 @@ struct ExploreTests {
     }
 }
 
+@Suite("experiments debug")
+struct DebugTests {
+    /// A scenario whose timer has an apostrophe in its name, and so has the token.
+    private let file = TemporaryFile(
+        #"""
+        {"duration": 12, "timers": [
+            {"name": "A's", "interval": 1, "repeats": true, "modes": ["default", "tracking"]},
+            {"name": "B", "interval": 3.5, "repeats": true, "modes": ["default"]}]}
+        """#)
+
+    private func run(_ command: some StringProtocol, input: String = "") -> PlayTests.Outcome {
+        PlayTests.run(String(command.trimmingPrefix("experiments ")), input: input)
+    }
+
+    @Test("the command that explore prints steps through the schedule, and so is the token quoted that it prints")
+    func printed() throws {
+        let explored = run("explore \(file.path) --late 0.9 --mode tracking")
+        let lines = explored.output.split(separator: "\n")
+        let command = try #require(lines.dropLast().last?.split(separator: ": ", maxSplits: 1).last)
+        #expect(command.hasPrefix("experiments debug ") && command.contains(" --late 0.9 '0:main.A'\\''s: "))
+        let fault = try #require(lines.first?.split(separator: ", found").first)
+        let stepped = run(command, input: "x\nf\n")
+        #expect(stepped.status == 0 && stepped.errors.isEmpty)
+        let answers = stepped.output.split(separator: "\n")
+        #expect(
+            answers.first?.hasSuffix("  \(fault)") == true && answers.last?.hasSuffix("  the end: \(fault)") == true)
+        #expect(answers.contains("  ▶ 1 main.A's: a drag begins"))
+
+        let replay = try #require(lines.last?.split(separator: "again: ").last)
+        let replayed = run("explore \(file.path) --late 0.9 \(replay)")
+        #expect(replayed.status == 0 && explored.output.contains(replayed.output) && !replayed.output.isEmpty)
+    }
+
+    @Test("a departure makes a timer late, and a token of another scenario is told")
+    func departs() {
+        let lines = run("debug X5 0:main.Z:@4=1", input: "s\nd 1\nt").output.split(separator: "\n")
+        #expect(
+            lines.dropFirst().first?.hasPrefix("departures that have not happened: 1 of 1, first main.Z:@4=1; ") == true
+        )
+        #expect(lines.last?.hasSuffix("a drag begins@0=1") == true, "\(lines)")
+    }
+
+    @Test("a malformed token, and commands in place of a scenario, are refused")
+    func refused() {
+        let malformed = run("debug X5 0")
+        #expect(malformed.status == 64 && malformed.errors.contains("debug takes a token"))
+        #expect(run("debug - 0:").status == 64)
+    }
+}
+
 @Suite("Exploration of scenarios")
 struct ScenarioExplorerTests {
     /// A one-shot that is due between two fires of another timer, and is held up while the user drags.
