@@ -35,7 +35,7 @@ enum Corpus {
         case ("run", 2, let program?):
             print(violation(of: program, isMended: options.isMended, seed: options.seed) ?? "passed")
         case ("explore", 2, let program?):
-            switch explore(program, options) {
+            switch explore(program, options, causes: true) {
             case .passed(let schedules): print("passed \(schedules) schedules")
             case .failed(let finding): print(finding)
             }
@@ -96,11 +96,16 @@ enum Corpus {
     }
 
     /// Explores a program.
-    private static func explore(_ program: Program, _ options: Options) -> Exploration.Result {
-        let exploration = Exploration(
+    ///
+    /// - Parameter causes: whether to look for the step where a fault began, which takes time.
+    private static func explore(
+        _ program: Program, _ options: Options, causes: Bool = false
+    ) -> Exploration.Result {
+        var exploration = Exploration(
             schedules: options.schedules, for: .seconds(options.seconds ?? 60), seed: options.seed,
             limits: program.limits,
             strategies: options.isByChance ? [.random] : Set(Exploration.Strategies.allCases))
+        if !causes { exploration.longestCauseSearch = .zero }
         guard program.traps else { return exploration.run { try program.run($0, options.isMended) } }
         let arguments = [CommandLine.arguments[0], "explore", program.name] + options.arguments
         return exploration.run(inProcessesFor: program.name, arguments: arguments) {

@@ -48,7 +48,8 @@ extension Exploration.Finding {
         return ["seed \(token.seed), at \(end ?? RunLoop.Instant(nanoseconds: 0))"]
     }
 
-    private var endsProcess: Bool { fault.kind == .trap || fault.kind == .hang }
+    /// Whether the failing run ended because its process did.
+    var endsProcess: Bool { fault.kind == .trap || fault.kind == .hang }
 }
 
 extension Trace.Event {
