@@ -107,6 +107,8 @@ struct CauseTests {
         #expect(finding.fault.kind == .trap)
         let step = finding.cause?.step
         #expect(step?.number == 14 && step?.words == "the answer: 7", "\(finding)")
+        #expect(finding.picture.hasSuffix("\nHere the process has ended."))
+        #expect(finding.html.contains(">the run that fails, until its process ended<"))
     }
 
     @Test("something unusual that happens at one moment of many")

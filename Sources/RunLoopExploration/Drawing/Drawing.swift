@@ -55,7 +55,7 @@ struct Drawing {
 
     /// The elements of the picture.
     ///
-    /// - Parameter titles: a title for each run, if any.
+    /// - Parameter titles: a title for each run, if any; further ones are not used.
     func elements(titles: [String] = []) -> String {
         var parts: [String] = []
         for run in runs.indices {

@@ -41,7 +41,8 @@ extension Exploration.Finding {
         }.joined(separator: "\n")
     }
 
-    private var endsProcess: Bool { fault.kind == .trap || fault.kind == .hang }
+    /// Whether the failing run ended because its process did.
+    var endsProcess: Bool { fault.kind == .trap || fault.kind == .hang }
 }
 
 extension Trace {

@@ -16,8 +16,8 @@ struct Page {
         // The choices of the entries that are left out are not counted.
         let isCut = finding.failing.entries.count > Self.mostEntries
         drawing = Drawing(runs, pairs, step: isCut ? nil : finding.cause?.step?.number)
-        titles = ["the run that fails", "the same without the last departure, which passes"].prefix(runs.count).map(
-            \.self)
+        let end = finding.endsProcess ? ", until its process ended" : ""
+        titles = ["the run that fails" + end, "the same without the last departure, which passes"]
     }
 
     /// The largest number of events and choices of a run that a browser still draws at once.
