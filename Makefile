@@ -307,8 +307,8 @@ explore-corpus: deps
 	@bin=$$($(RELEASE_EXAMPLES) --show-bin-path) && $$bin/Corpus measure && $$bin/Corpus figures && $$bin/Corpus tokens && \
 	  $$bin/Corpus twins --schedules $(or $(SCHEDULES),100000)
 
-# Faults planted in TTLStore, Cron and Raft, one after another: with which seed a long life finds each, and with which schedule an
-# exploration of a short one.
+# Faults planted in TTLStore, Cron and Raft, one after another: with which schedule an exploration finds each, and with
+# which seed a long life does. In a release build it takes twenty minutes on a busy machine.
 planted-faults: deps
 	Examples/Tests/planted-faults
 

@@ -8,6 +8,8 @@ struct ClusterCheck {
     private var leaders: [Int: String] = [:]
     /// The entries that any member has committed.
     private var committed = Log()
+    /// The term in which the last of these was committed.
+    private var commitTerm = 0
 
     /// A member as the others may have to deal with it.
     private struct View {
@@ -77,7 +79,7 @@ struct ClusterCheck {
         if member.isLeader && !wasLeader { memberLeads(member.name) }
         for action in effects.actions {
             switch action {
-            case .apply(let entry, let index): memberCommits(entry, index)
+            case .apply(let entry, let index): memberCommits(entry, index, in: member.term)
             case .send(let message, let other): memberAcknowledges(member.name, message, to: other)
             case .serve, .refuse: break
             }
@@ -86,13 +88,14 @@ struct ClusterCheck {
 
     // MARK: Promises
 
-    /// No term has two leaders, and a leader has all committed entries.
+    /// No term has two leaders, and a leader has all entries that were committed in earlier terms. The votes for a leader
+    /// may come late, when a later one has already committed more.
     private mutating func memberLeads(_ name: String) {
         let member = members[name]!
         let first = leaders[member.term, default: name]
         leaders[member.term] = first
         if first != name { fail("term \(member.term) has two leaders") }
-        if member.log.term(at: committed.lastIndex) != committed.lastTerm {
+        if member.term > commitTerm, member.log.term(at: committed.lastIndex) != committed.lastTerm {
             fail("a leader does not have the committed entry \(committed.lastIndex)")
         }
     }
@@ -121,12 +124,13 @@ struct ClusterCheck {
     }
 
     /// The entry at an index is the same wherever it is committed, and stays: nobody can be elected without it.
-    private mutating func memberCommits(_ entry: Entry, _ index: Int) {
+    private mutating func memberCommits(_ entry: Entry, _ index: Int, in term: Int) {
         guard index > committed.lastIndex else {
             if entry != committed[index] { fail("the committed entry \(index) is not the same everywhere") }
             return
         }
         committed.put(entry, at: index)
+        commitTerm = term
         let majority = members.count / 2 + 1
         for candidate in members.values where candidate.log.term(at: index) != entry.term {
             guard members.values.count(where: { candidate.isAsUpToDate(as: $0) }) >= majority else { continue }
