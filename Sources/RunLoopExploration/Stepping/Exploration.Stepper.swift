@@ -135,9 +135,12 @@ extension Exploration {
             var trace = Trace()
             trace.entries = Array(run.trace.entries[..<position])
             let later = run.trace.entries[position...].lazy.compactMap(\.event)
-            let near =
-                later.first { !$0.words.isEmpty } ?? trace.entries.lazy.compactMap(\.event).last { !$0.words.isEmpty }
-            if let near { trace.entries.append(.event(.here(near))) }
+            let earlier = trace.entries.lazy.compactMap(\.event)
+            if let near = later.first(where: { !$0.words.isEmpty }) ?? earlier.last(where: { !$0.words.isEmpty }) {
+                // A departure right before this place is marked at the event that follows.
+                let end = trace.entries.lastIndex { $0.event != nil } ?? -1
+                trace.entries.insert(.event(.here(near)), at: end + 1)
+            }
             trace.entries += later.prefix(Self.laterEvents).map { .event($0) }
             return ([trace.heading(seed: token.seed)] + Picture(Rows(trace.entries), around: nil).lines)
                 .joined(separator: "\n")
