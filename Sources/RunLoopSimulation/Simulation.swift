@@ -56,7 +56,7 @@ private func report<Failure: Error>(
 /// Runs `body` on the virtual time of a simulation with that schedule; the caller looks at ``Simulation/hostFailures``.
 ///
 /// - Parameters:
-///   - listener: receives every event; see ``picture(of:seed:)``.
+///   - listener: receives every event.
 ///   - look: looks at the threads at one position of the trace.
 package func withSimulation<Result, Failure: Error>(
     seed: UInt64, traced isTraced: Bool = false, schedule: Schedule, listener: (@Sendable (Trace.Event) -> Void)? = nil,
@@ -65,8 +65,12 @@ package func withSimulation<Result, Failure: Error>(
     let start = RunLoop.WallTime(secondsSince1970: 978_307_200)
     return try withSimulation(
         Simulation(
-            seed: seed, isTraced: isTraced, startingAt: start, schedule: schedule, listener: listener, look: look), body
-    )
+            seed: seed, isTraced: isTraced, startingAt: start, schedule: schedule, listener: listener, look: look)
+    ) { simulation throws(Failure) in
+        let result = try body(simulation)
+        look?.end(simulation.timeline.lookAround)
+        return result
+    }
 }
 
 private func withSimulation<Result, Failure: Error>(

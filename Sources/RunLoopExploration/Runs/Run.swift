@@ -61,7 +61,6 @@ extension Run {
             var fault: Fault?
             do { try body(simulation) } catch { fault = Fault(.expectation, "\(error)") }
             fault = fault ?? Fault(of: simulation, limits)
-            look?.end(of: simulation)
             return (fault, simulation.now, simulation.marks)
         }
         if fault == nil, limits.reportsLeaks, let task = schedule.leakedTask {

@@ -29,3 +29,19 @@ extension String {
         self.init(validating: bytes, as: UTF8.self)
     }
 }
+
+/// The form of lines in journals and in the files of a campaign.
+enum Lines {
+    /// A text without the ends of its lines.
+    static func escaped(_ text: String) -> String { text.escaped { $0 < 32 || $0 == UInt8(ascii: "%") } }
+
+    /// The word and the text of a line.
+    static func pair(_ line: Substring, after prefix: String) -> (word: String, text: String)? {
+        guard line.hasPrefix(prefix) else { return nil }
+        let rest = line.dropFirst(prefix.count)
+        guard let space = rest.firstIndex(of: " "), let text = String(unescaping: rest[space...].dropFirst()) else {
+            return nil
+        }
+        return (String(rest[..<space]), text)
+    }
+}

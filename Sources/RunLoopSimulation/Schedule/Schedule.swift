@@ -9,8 +9,8 @@ package final class Schedule: @unchecked Sendable {
     // Unchecked, but only the thread whose turn it is uses it, and the exploring thread when the run is over.
 
     private var chooser: any Chooser
-    /// The clock of the simulation.
-    var clock: Timeline.Clock?
+    /// Gives the time of the simulation.
+    var time: () -> RunLoop.Instant = { RunLoop.Instant(nanoseconds: 0) }
     /// Looks at the simulation, if somebody asks for that.
     var takeLook: (() -> Void)?
     private var lanes: [Lane] = []
@@ -108,7 +108,7 @@ package final class Schedule: @unchecked Sendable {
     }
 
     /// The virtual time.
-    package var now: RunLoop.Instant { clock?.now ?? RunLoop.Instant(nanoseconds: 0) }
+    package var now: RunLoop.Instant { time() }
 
     private func add(_ name: String, thread: Int? = nil) -> Int {
         lanes.append(Lane(name: name, thread: thread))

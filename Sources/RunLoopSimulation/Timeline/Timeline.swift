@@ -52,7 +52,7 @@ final class Timeline: Sendable {
         self.recordsLoops = isTraced || recordsLoops
         self.schedule = schedule
         self.look = look
-        schedule?.clock = clock
+        schedule?.time = { [clock] in clock.now }
         answersCalls.initialize(repeating: 0, count: 2)
         history = History(listener)
         state = Locked(

@@ -129,3 +129,11 @@ extension Trace.Choice.Kind {
             }
     }
 }
+
+/// A message that has or has not come from one host to another.
+package enum HostMessage: Sendable, Hashable {
+    case bytes(Int)
+    case end
+    /// Bytes that found no way and are sent again.
+    case lost(Int)
+}

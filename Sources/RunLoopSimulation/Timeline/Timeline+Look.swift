@@ -1,48 +1,6 @@
 internal import Glibc
 internal import RunLoopCore
 
-/// A look at the threads of a simulation at one position of its trace.
-package final class Look: Sendable {
-    private struct State {
-        /// The number of entries so far.
-        var position = 0
-        var isTaken = false
-    }
-
-    private let target: Int
-    private let state = Locked(State())
-    private let report: @Sendable ([String]) -> Void
-
-    /// - Parameters:
-    ///   - position: the number of earlier entries of the trace.
-    ///   - report: receives a line for each thread, and lines for what it waits for; the last call before the next entry
-    ///     counts.
-    package init(at position: Int, _ report: @escaping @Sendable ([String]) -> Void) {
-        (target, self.report) = (position, report)
-    }
-
-    /// An entry of the trace was recorded.
-    package func advance() {
-        state.withLock { $0.position += 1 }
-    }
-
-    /// The program has ended; a position that has not come is this one.
-    package func end(of simulation: Simulation) {
-        state.withLock { $0.position = max($0.position, target) }
-        take { simulation.timeline.lookAround() }
-    }
-
-    /// Looks if the position has come, or was passed where nobody could look.
-    func take(_ lookAround: () -> [String]) {
-        let isNow = state.withLock { state in
-            guard state.position == target || state.position > target && !state.isTaken else { return false }
-            state.isTaken = true
-            return true
-        }
-        if isNow { report(lookAround()) }
-    }
-}
-
 extension Timeline {
     /// Looks if the position has come, when the lock is not held.
     func takeLook() {

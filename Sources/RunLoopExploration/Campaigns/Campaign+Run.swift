@@ -1,0 +1,39 @@
+public import RunLoopSimulation
+
+extension Campaign {
+    /// Runs the campaign, and blocks the calling thread meanwhile.
+    ///
+    /// Its other processes run this program again. There it has to reach the same call, which then runs the schedules and
+    /// does not return. The standard output of these processes is discarded.
+    ///
+    /// - Parameters:
+    ///   - arguments: the command that runs the program, its name first; the arguments of this process unless given.
+    ///   - body: the program to explore; see ``Exploration/run(_:)``.
+    /// - Returns: the result of this shard. In a process that runs the schedules of another campaign, an empty one.
+    /// - Throws: ``Failure``.
+    @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
+    public func run(
+        arguments: [String] = CommandLine.arguments, _ body: (Simulation) throws -> Void
+    ) throws(Failure) -> Result {
+        guard var runner = exploration.makeProcesses(for: name, arguments, body) else {
+            return Result(of: self, .whole)
+        }
+        let shard = if let shard { shard } else { try Shard.ofEnvironment() }
+        var run = try CampaignRun(self, shard)
+        return try run.run(&runner)
+    }
+
+    /// Adds up the results of shards, whose directories may come from many machines.
+    ///
+    /// The merged directory has the files of all of them, and is one with which the next campaign can begin.
+    ///
+    /// - Parameters:
+    ///   - directories: those of the shards; none if all have shared `directory`.
+    ///   - directory: the directory for all files, which is made if necessary.
+    /// - Throws: ``Failure``, also if there is no result, or if the results are those of different campaigns.
+    public static func merge(_ directories: [String], into directory: String) throws(Failure) -> Result {
+        let target = try Folder(directory, writer: "merge")
+        for source in directories { try target.take(from: Folder(reading: source)) }
+        return try target.result()
+    }
+}

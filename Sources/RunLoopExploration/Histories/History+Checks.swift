@@ -1,0 +1,56 @@
+internal import RunLoopCore
+
+extension History {
+    /// Throws an ``IllegalHistory`` unless one order explains all operations so far.
+    ///
+    /// The search is that of Wing and Gong, with the memory of Lowe, for each part by itself. It is linear in the number of
+    /// operations as long as few overlap, and exponential in the number of those that overlap in one part.
+    public func check() throws(IllegalHistory) {
+        for (part, entries) in parts {
+            if let failure = Linearization(of: entries, from: model).failure {
+                throw IllegalHistory(entries, failure, in: part)
+            }
+        }
+    }
+
+    /// Throws an ``IllegalHistory`` unless one order explains all operations so far and keeps what the clients' sessions
+    /// are promised.
+    ///
+    /// This is for systems that are not linearizable, such as replicas that are behind one another. The order need not be
+    /// that of time: only operations of the same client keep theirs, if one has ended before the other began, and if the
+    /// guarantees say so. An operation without an outcome may have happened or not, and nothing has to come after it.
+    ///
+    /// ```swift
+    /// try history.check([.readYourWrites, .monotonicReads]) { if case .read = $0 { true } else { false } }
+    /// ```
+    ///
+    /// Each part is checked by itself, as by ``check()``: the guarantees hold for each key, and say nothing about two of
+    /// them. The search is quadratic in the number of operations of a part if the changes are found in the order in which
+    /// they began. It may be exponential in the number of changes; with ``SessionGuarantees/monotonicWrites``, in the number
+    /// of clients that change the part.
+    ///
+    /// - Parameters:
+    ///   - guarantees: the guarantees of the system.
+    ///   - isRead: whether an operation is a read, which changes nothing; all others are changes.
+    public func check(
+        _ guarantees: SessionGuarantees, reads isRead: (Model.Operation) -> Bool
+    ) throws(IllegalHistory) {
+        for (part, entries) in parts {
+            let order = SessionOrder(of: entries, from: model, keeping: guarantees, reads: isRead)
+            if let failure = order.failure { throw IllegalHistory(entries, failure, in: part, keeping: guarantees) }
+        }
+    }
+
+    /// The operations that may have happened, by the part of the state that they concern.
+    private var parts: [(String?, [Entry])] {
+        let entries = state.withLock(\.entries).filter { !$0.isRefused }
+        let parts = Dictionary(grouping: entries) { Model.part(of: $0.operation) }
+        return parts.sorted { ($0.key ?? "") < ($1.key ?? "") }.map { ($0.key, $0.value) }
+    }
+
+    /// Whether one order explains all operations so far.
+    public var isLinearizable: Bool {
+        do { try check() } catch { return false }
+        return true
+    }
+}
