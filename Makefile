@@ -304,7 +304,7 @@ same-bytes: deps
 # a hundred thousand schedules of each. It takes some hours.
 explore-corpus: deps
 	$(RELEASE_EXAMPLES) --product Corpus
-	@bin=$$($(RELEASE_EXAMPLES) --show-bin-path) && $$bin/Corpus measure && $$bin/Corpus figures && $$bin/Corpus tokens && \
+	@bin=$$($(RELEASE_EXAMPLES) --show-bin-path) && $$bin/Corpus measure --for 15 && $$bin/Corpus figures && $$bin/Corpus tokens && \
 	  $$bin/Corpus twins --schedules $(or $(SCHEDULES),100000)
 
 # Faults planted in TTLStore, Cron and Raft, one after another: with which schedule an exploration finds each, and with
