@@ -168,6 +168,17 @@ struct DrawingTests {
         for row in left + right { #expect(words.contains { $0.contains(row.event.words.prefix(90)) }) }
     }
 
+    @Test("the page has the first line of a fault as its title, and the others as they are")
+    func lines() throws {
+        let page = Document(
+            try finding { simulation in
+                if simulation.mayHappen("a") { throw Broken(description: "one\n  two <\nthree") }
+            }.html)
+        #expect(page.error == nil)
+        #expect(page.texts(of: "title").first == "one")
+        #expect(page.texts(of: "pre").first == "  two <\nthree")
+    }
+
     @Test("the SVG document is well-formed, and has the departure and the likelihoods")
     func svg() throws {
         let finding = try finding(askTwice)

@@ -1,5 +1,6 @@
 extension String {
-    /// The text as part of an XML or HTML document, also in an attribute. A control character becomes its symbol.
+    /// The text as part of an XML or HTML document, also in an attribute. Control characters other than the
+    /// end of a line become their symbols.
     var markup: String {
         var text = ""
         for scalar in unicodeScalars {
@@ -9,6 +10,7 @@ extension String {
             case ">": text += "&gt;"
             case "\"": text += "&quot;"
             case "'": text += "&#39;"
+            case "\n": text += "&#10;"
             case "\u{7F}": text += "␡"
             case "\0"..<" ": text.unicodeScalars.append(Unicode.Scalar(0x2400 + scalar.value)!)
             // These are in no XML document.

@@ -31,7 +31,7 @@ struct Page {
             <head>
             <meta charset="utf-8"/>
             <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"/>
-            <title>\(finding.fault.description.markup)</title>
+            <title>\(fault.line.markup)</title>
             <style>
             \(Drawing.style)
             \(Self.style)
@@ -39,7 +39,8 @@ struct Page {
             </head>
             <body>
             <header>
-            <h1>\(finding.fault.description.markup)</h1>
+            <h1>\(fault.line.markup)</h1>
+            \(fault.rest.isEmpty ? "" : "<pre>\(fault.rest.markup)</pre>")
             <p>Token: <code>\("\(finding.token)".markup)</code></p>
             \(curve)
             <p id="bar">
@@ -68,6 +69,12 @@ struct Page {
             """
     }
 
+    /// The first line of the fault, and the others.
+    private var fault: (line: String, rest: String) {
+        let lines = finding.fault.description.split(separator: "\n", omittingEmptySubsequences: false)
+        return (String(lines[0]), lines.dropFirst().joined(separator: "\n"))
+    }
+
     private var curve: String {
         guard let cause = finding.cause else { return "" }
         let (elements, height) = Drawing.curve(cause, below: 0)
@@ -83,7 +90,8 @@ struct Page {
         h1 { font-size: 16px; margin: 0; white-space: pre-wrap; }
         p { margin: 6px 0; }
         code { overflow-wrap: anywhere; }
-        pre { margin: 0; min-height: 3em; max-height: 9em; overflow: auto; }
+        pre { margin: 0; max-height: 9em; overflow: auto; }
+        #details { min-height: 3em; }
         .row.found rect { fill: #2e8b2e; fill-opacity: 0.2; }
         .row.selected rect { fill: #2563a8; fill-opacity: 0.3; }
         """
