@@ -48,13 +48,7 @@ extension Exploration.Finding {
 extension Trace {
     /// The first line of a picture.
     func heading(seed: UInt64) -> String {
-        let end = entries.last.map { entry in
-            switch entry {
-            case .event(let event): event.date
-            case .choice(let choice): choice.date
-            }
-        }
-        return "seed \(seed), at \(end ?? RunLoop.Instant(nanoseconds: 0))"
+        "seed \(seed), at \(entries.last?.date ?? RunLoop.Instant(nanoseconds: 0))"
     }
 }
 

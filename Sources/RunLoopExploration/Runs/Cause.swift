@@ -92,7 +92,7 @@ extension Exploration.Cause.Likelihood {
 }
 
 extension Trace {
-    var choices: [Choice] { entries.compactMap { if case .choice(let choice) = $0 { choice } else { nil } } }
+    var choices: [Choice] { entries.compactMap(\.choice) }
 }
 
 extension Trace.Choice {

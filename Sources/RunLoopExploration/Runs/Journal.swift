@@ -83,7 +83,7 @@ final class Journal: @unchecked Sendable {
     }
 
     private static func line(_ mark: String, isMet: Bool) -> String {
-        (isMet ? "+" : "-") + mark.escaped { $0 < 32 || $0 == UInt8(ascii: "%") } + "\n"
+        (isMet ? "+" : "-") + Lines.escaped(mark) + "\n"
     }
 
     /// - Returns: whether there was room.

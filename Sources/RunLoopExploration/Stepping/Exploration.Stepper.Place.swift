@@ -83,15 +83,6 @@ extension Exploration.Stepper.Choice {
     }
 }
 
-extension Trace.Entry {
-    fileprivate var date: RunLoop.Instant {
-        switch self {
-        case .event(let event): event.date
-        case .choice(let choice): choice.date
-        }
-    }
-}
-
 extension Trace.Event {
     /// The event with its lane.
     fileprivate var sentence: String {

@@ -261,12 +261,6 @@ extension Trace.Event {
     }
 }
 
-extension Trace.Entry {
-    var event: Trace.Event? { if case .event(let event) = self { event } else { nil } }
-
-    var choice: Trace.Choice? { if case .choice(let choice) = self { choice } else { nil } }
-}
-
 extension Trace.Choice {
     /// The departure to another choice at the same place.
     fileprivate func departure(to choice: Int) -> ScheduleToken.Departure {

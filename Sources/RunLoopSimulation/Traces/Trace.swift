@@ -13,13 +13,22 @@ package struct Trace: Sendable, Hashable {
     package init() {}
 
     /// The events alone, in order.
-    package var events: some Sequence<Event> {
-        entries.lazy.compactMap { if case .event(let event) = $0 { event } else { nil } }
-    }
+    package var events: some Sequence<Event> { entries.lazy.compactMap(\.event) }
 
     package enum Entry: Sendable, Hashable {
         case event(Event)
         case choice(Choice)
+
+        package var event: Event? { if case .event(let event) = self { event } else { nil } }
+
+        package var choice: Choice? { if case .choice(let choice) = self { choice } else { nil } }
+
+        package var date: RunLoop.Instant {
+            switch self {
+            case .event(let event): event.date
+            case .choice(let choice): choice.date
+            }
+        }
     }
 
     /// An event of a run.
