@@ -30,16 +30,18 @@ let package = Package(
         .library(name: "RunLoopLogging", targets: ["RunLoopLogging"]),
         .library(name: "RunLoopMetrics", targets: ["RunLoopMetrics"]),
         .library(name: "RunLoopServiceLifecycle", targets: ["RunLoopServiceLifecycle"]),
+        .library(name: "RunLoopNIO", targets: ["RunLoopNIO"]),
     ],
     // One for all adapters: SwiftPM gives several to the compiler in an order that changes from plan to plan, and each
     // change compiles everything.
     traits: [
-        .trait(name: "Adapters", description: "RunLoopLogging, RunLoopMetrics and RunLoopServiceLifecycle")
+        .trait(name: "Adapters", description: "RunLoopLogging, RunLoopMetrics, RunLoopNIO and RunLoopServiceLifecycle")
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-async-algorithms.git", from: "1.0.0"),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-metrics.git", from: "2.4.0"),
+        .package(url: "https://github.com/apple/swift-nio.git", from: "2.92.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.6.0"),
     ],
     targets: [
@@ -88,6 +90,10 @@ let package = Package(
                 "RunLoopKit", "RunLoopUnix",
                 adapted("ServiceLifecycle", from: "swift-service-lifecycle"),
             ],
+            swiftSettings: strict),
+        .target(
+            name: "RunLoopNIO",
+            dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopUnix", adapted("NIOCore", from: "swift-nio")],
             swiftSettings: strict),
 
         // What several of the tests need.
@@ -173,6 +179,15 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "RunLoopFoundationTests", dependencies: ["RunLoopFoundation", "RunLoopSimulation"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "RunLoopNIOTests",
+            dependencies: [
+                "RunLoopNIO", "RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopHosts", "TestSupport",
+                adapted("NIOCore", from: "swift-nio"),
+                adapted("NIOHTTP1", from: "swift-nio"),
+                adapted("NIOPosix", from: "swift-nio"),
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "AdapterTests",

@@ -15,6 +15,7 @@ final class SystemDescription: OpenDescription, DatagramCalls {
     override func send(_ bytes: UnsafeRawBufferPointer) -> Int { real.send(descriptor, bytes) }
     var isSocket: Bool { real.isSocket(descriptor) }
     var localAddress: Endpoint { real.localAddress(of: descriptor) }
+    var connectedAddress: Endpoint? { real.peerAddress(of: descriptor) }
     var hasInput: Bool { real.hasInput(descriptor) }
     var unsentOutput: Int { real.unsentOutput(descriptor) }
     func setOption(_ level: Int32, _ option: Int32, _ value: Int32) { real.setOption(descriptor, level, option, value) }
@@ -36,6 +37,8 @@ final class SystemDescription: OpenDescription, DatagramCalls {
 protocol SocketCalls: OpenDescription {
     var isSocket: Bool { get }
     var localAddress: Endpoint { get }
+    /// The peer of a connected socket.
+    var connectedAddress: Endpoint? { get }
     var hasInput: Bool { get }
     var unsentOutput: Int { get }
     func setOption(_ level: Int32, _ option: Int32, _ value: Int32)

@@ -28,6 +28,12 @@ extension Process {
         return exchange("send to", target) { target.send(bytes) }
     }
 
+    func send(_ descriptor: Int32, gathering pieces: UnsafeBufferPointer<UnsafeRawBufferPointer>) -> Int {
+        var bytes: [UInt8] = []
+        for piece in pieces { bytes += piece }
+        return bytes.withUnsafeBytes { send(descriptor, $0) }
+    }
+
     func close(_ descriptor: Int32) {
         guard !isReal(descriptor) else { return RealSystem.shared.close(descriptor) }
         descriptors.remove(descriptor)?.letGo(descriptor, of: self)

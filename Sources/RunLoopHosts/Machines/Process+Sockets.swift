@@ -61,6 +61,7 @@ extension Process {
     }
 
     func localAddress(of descriptor: Int32) -> Endpoint { socket(of: descriptor)?.localAddress ?? Endpoint() }
+    func peerAddress(of descriptor: Int32) -> Endpoint { socket(of: descriptor)?.connectedAddress ?? Endpoint() }
     func hasInput(_ descriptor: Int32) -> Bool { socket(of: descriptor)?.hasInput ?? false }
     func endWriting(_ descriptor: Int32) { socket(of: descriptor)?.endWriting() }
     func unsentOutput(_ descriptor: Int32) -> Int { socket(of: descriptor)?.unsentOutput ?? 0 }

@@ -36,6 +36,7 @@ final class SimulatedDatagramSocket: OpenDescription, DatagramCalls, BoundSocket
     var isBound = false
     /// The peer of a connected socket.
     var peerAddress: Endpoint?
+    var connectedAddress: Endpoint? { peerAddress }
     /// The socket that a Unix socket is connected to, even if it was closed meanwhile.
     var peer: SimulatedDatagramSocket?
     /// The Unix sockets that are connected to this one.

@@ -44,6 +44,7 @@ final class SimulatedSocket: OpenDescription, SocketCalls, BoundSocket {
     var isSocket: Bool { true }
     var isDatagram: Bool { false }
     var isOpen: Bool { if case .closed = state { false } else { true } }
+    var connectedAddress: Endpoint? { if case .connected = state { peerAddress } else { nil } }
     var isListening: Bool { if case .listening = state { true } else { false } }
 
     func note(_ text: String) {

@@ -60,6 +60,10 @@ public final class Connection {
     /// The descriptor that is read, or written if there is none to read; -1 once it has moved to another loop. The
     /// connection owns and closes it.
     public var fileDescriptor: Int32 { hasMoved ? -1 : stream.fileDescriptor }
+    /// The address of this end; `nil` for a stream that is no socket. On the loop's thread; one system call.
+    public var localAddress: Endpoint? { isOpen ? WorldSystem.of(loop).localAddress(of: fileDescriptor).known : nil }
+    /// The address of the peer; `nil` for a stream that is no connected socket. On the loop's thread; one system call.
+    public var peerAddress: Endpoint? { isOpen ? WorldSystem.of(loop).peerAddress(of: fileDescriptor).known : nil }
     /// Whether it is not closed yet.
     public var isOpen: Bool { !machine.isClosed }
     /// The number of bytes that have come and that the receive handler has left unused. At the end of the stream these

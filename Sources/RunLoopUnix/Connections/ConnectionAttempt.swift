@@ -1,12 +1,12 @@
-internal import RunLoopKit
+package import RunLoopKit
 
 /// An attempt to connect, with all its tries. Keep it only if you may want to cancel it. It belongs to the loop's
 /// thread and is not `Sendable`.
 public final class ConnectionAttempt {
-    typealias Outcome = Result<DescriptorStream, Connection.ConnectError>
+    package typealias Outcome = Result<DescriptorStream, Connection.ConnectError>
 
     /// The target of an attempt.
-    enum Target {
+    package enum Target {
         case address(Endpoint)
         case host(String, port: UInt16)
     }
@@ -27,7 +27,7 @@ public final class ConnectionAttempt {
     private var pause: DelayedCall?
     private static let pauseLabel = CallLabel("pause before connecting again")
 
-    init(
+    package init(
         _ target: Target, on loop: RunLoop, _ modes: RunLoop.Modes, timeout: Duration, retry: Connection.Retry?,
         _ origin: RunLoop.Origin, _ completion: @escaping (Outcome) -> Void
     ) {
@@ -49,7 +49,7 @@ public final class ConnectionAttempt {
         withExtendedLifetime(dropped) {}
     }
 
-    func begin() {
+    package func begin() {
         retry?.check()
         if let total = retry?.totalTimeout { totalDeadline = loop.now + total }
         beginTry()

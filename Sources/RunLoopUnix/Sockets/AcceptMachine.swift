@@ -53,6 +53,8 @@ struct AcceptMachine: ~Copyable {
     /// Whether connections are left in the system's queue until a task waits.
     private var isParked = false
     private var isPausing = false
+    /// Whether the owner of the listener takes connections.
+    var isOpenToConnections = true
 
     /// The number of connections that were passed to the handler.
     private(set) var accepted = 0
@@ -72,7 +74,7 @@ struct AcceptMachine: ~Copyable {
     }
 
     /// Whether the descriptor is to be watched.
-    var isWatching: Bool { !isParked && !isPausing && !isClosed }
+    var isWatching: Bool { isOpenToConnections && !isParked && !isPausing && !isClosed }
 
     var isClosed: Bool { if case .closed = state { true } else { false } }
 
@@ -99,7 +101,7 @@ struct AcceptMachine: ~Copyable {
     /// Decides whether to accept another connection.
     private mutating func look() -> Action? {
         state = .idle
-        guard looks < budget else { return nil }
+        guard looks < budget, isOpenToConnections else { return nil }
         looks += 1
         // Only at the first look a connection certainly waits, and later the task may wait again before the next pass.
         let isFirst = looks == 1

@@ -28,6 +28,18 @@ public final class Listener {
     /// Called when a connection could not be accepted. The listener continues to accept, after a pause if descriptors
     /// are short.
     public var errorHandler: ((Listener, SystemError) -> Void)?
+    /// Called when a pass has accepted some connections, after the last one was passed to the handler.
+    package var batchHandler: (() -> Void)?
+    /// Called when the end of the loop has closed the listener.
+    package var closedByLoop: (() -> Void)?
+    /// Whether connections are accepted, and not left in the system's queue.
+    package var takesConnections: Bool {
+        get { machine.isOpenToConnections }
+        set {
+            machine.isOpenToConnections = newValue
+            watch()
+        }
+    }
     /// The number of connections that the handler received.
     public var accepted: Int { machine.accepted }
     /// The number of connections that were refused because no descriptor was left.
@@ -124,7 +136,9 @@ public final class Listener {
         // The end of the loop invalidates the source.
         source.invalidationHandler = { [unowned self] in
             hasLostLoop = isOpen
+            let lost = closedByLoop.take()
             close()
+            lost?()
         }
         do {
             try loop.add(source, forMode: modes)
@@ -144,6 +158,7 @@ public final class Listener {
     /// Carries out the machine's actions until there is none left.
     private func acceptSome() {
         machine.becameReady(at: loop.now)
+        let acceptedBefore = machine.accepted
         var socket: Socket = (-1, Endpoint())
         while let action = machine.next() {
             switch action {
@@ -157,6 +172,7 @@ public final class Listener {
             case .report(let errno): errorHandler?(self, SystemError("accept a connection", errno: errno))
             }
         }
+        if machine.accepted != acceptedBefore { batchHandler?() }
         watch()
     }
 
@@ -239,8 +255,8 @@ public final class Listener {
         closeDescriptors()
         if let socket = takeSocket() { system.close(socket.descriptor) }
         acceptance?.end()
-        withExtendedLifetime((handler, errorHandler)) {}
-        errorHandler = nil
+        withExtendedLifetime((handler, errorHandler, batchHandler)) {}
+        (errorHandler, batchHandler) = (nil, nil)
     }
 
     private func closeDescriptors() {

@@ -28,6 +28,9 @@ package protocol ByteStream: AnyObject {
     /// Sends as many bytes as the stream accepts. After `mustWait` the same bytes must be given again, with or without
     /// more behind them, at any address.
     func write(_ bytes: UnsafeRawBufferPointer) -> StreamResult
+    /// Sends pieces of bytes, one behind the other, as many as the stream accepts in one call; it need not look at all of
+    /// them. Everything else is as for one piece.
+    func write(gathering pieces: UnsafeBufferPointer<UnsafeRawBufferPointer>) -> StreamResult
     /// Notifies the peer that nothing more will be written: `done(0)` once that is sent.
     func endWriting() -> StreamResult
     /// Whether closing now, when everything is written, loses no output.
@@ -55,6 +58,10 @@ package enum StreamEnding {
 
 extension ByteStream {
     package func holdForAnswer() -> (any TimeHold)? { nil }
+
+    package func write(gathering pieces: UnsafeBufferPointer<UnsafeRawBufferPointer>) -> StreamResult {
+        pieces.first { !$0.isEmpty }.map { write($0) } ?? .done(0)
+    }
 }
 
 /// The result of a call on a stream.

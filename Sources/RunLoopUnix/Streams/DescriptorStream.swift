@@ -108,9 +108,19 @@ package final class DescriptorStream: ByteStream {
     }
 
     package func write(_ bytes: UnsafeRawBufferPointer) -> StreamResult {
-        let count = isSocket ? system.send(output, bytes) : system.write(output, bytes)
+        wrote(isSocket ? system.send(output, bytes) : system.write(output, bytes), of: bytes.count)
+    }
+
+    package func write(gathering pieces: UnsafeBufferPointer<UnsafeRawBufferPointer>) -> StreamResult {
+        guard isSocket else { return pieces.first { !$0.isEmpty }.map { write($0) } ?? .done(0) }
+        let all = pieces.reduce(0) { $0 + $1.count }
+        return all == 0 ? .done(0) : wrote(system.send(output, gathering: pieces), of: all)
+    }
+
+    /// The result of a call that has sent `count` bytes of `all`.
+    private func wrote(_ count: Int, of all: Int) -> StreamResult {
         let reason = count < 0 ? errno : 0
-        holds?.wrote(all: count == bytes.count)
+        holds?.wrote(all: count == all)
         return count >= 0 ? .done(count) : unmoved("write to the connection", reason)
     }
 

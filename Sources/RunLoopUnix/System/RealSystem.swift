@@ -75,6 +75,10 @@ package final class RealSystem: SystemCalls {
         Endpoint { address, length in _ = getsockname(descriptor, address, &length) }
     }
 
+    package func peerAddress(of descriptor: Int32) -> Endpoint {
+        Endpoint { address, length in _ = getpeername(descriptor, address, &length) }
+    }
+
     package func hasInput(_ descriptor: Int32) -> Bool {
         var byte: UInt8 = 0
         return recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
@@ -82,6 +86,20 @@ package final class RealSystem: SystemCalls {
 
     package func send(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
         Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+    }
+
+    package func send(_ descriptor: Int32, gathering pieces: UnsafeBufferPointer<UnsafeRawBufferPointer>) -> Int {
+        let count = min(pieces.count, Int(UIO_MAXIOV))
+        return withUnsafeTemporaryAllocation(of: iovec.self, capacity: count) { vectors in
+            for (index, piece) in pieces.prefix(count).enumerated() {
+                // Sending changes nothing.
+                let base = UnsafeMutableRawPointer(mutating: piece.baseAddress)
+                vectors.initializeElement(at: index, to: iovec(iov_base: base, iov_len: piece.count))
+            }
+            var message = msghdr()
+            (message.msg_iov, message.msg_iovlen) = (vectors.baseAddress, count)
+            return sendmsg(descriptor, &message, Int32(MSG_NOSIGNAL))
+        }
     }
 
     package func endWriting(_ descriptor: Int32) {

@@ -32,9 +32,12 @@ package protocol SystemCalls: AnyObject, Sendable {
     func accept(_ descriptor: Int32, peer: inout Endpoint) -> Int32
     func connect(_ descriptor: Int32, to address: Endpoint) -> Int32
     func localAddress(of descriptor: Int32) -> Endpoint
+    func peerAddress(of descriptor: Int32) -> Endpoint
     /// Whether a descriptor has unread input.
     func hasInput(_ descriptor: Int32) -> Bool
     func send(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int
+    /// Sends pieces of bytes as one, at most 1,024 of them.
+    func send(_ descriptor: Int32, gathering pieces: UnsafeBufferPointer<UnsafeRawBufferPointer>) -> Int
     func endWriting(_ descriptor: Int32)
     /// The number of written bytes that the peer's system does not have yet.
     func unsentOutput(_ descriptor: Int32) -> Int

@@ -5,7 +5,7 @@ package enum WorldSystem {
     package static let calls = WorldLocal<any SystemCalls> { _ in RealSystem.shared }
     private static let ofLoop = RunLoop.Local { calls[$0.world] }
 
-    static func of(_ loop: RunLoop) -> any SystemCalls { loop[ofLoop] }
+    package static func of(_ loop: RunLoop) -> any SystemCalls { loop[ofLoop] }
 
     /// The system of the calling thread's world.
     static var current: any SystemCalls { calls[RunLoop.currentWorld] }

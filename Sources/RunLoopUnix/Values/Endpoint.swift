@@ -61,8 +61,34 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
+    /// An address as the system has it: a `sockaddr_in`, `sockaddr_in6` or `sockaddr_un`.
+    ///
+    /// - Throws: ``SystemError`` with `EAFNOSUPPORT` for another family, and with `EINVAL` if there are fewer bytes than
+    ///   an address of its family has, or more than any has.
+    public init(systemBytes bytes: UnsafeRawBufferPointer) throws(SystemError) {
+        guard bytes.count >= MemoryLayout<sa_family_t>.size, bytes.count <= MemoryLayout<sockaddr_un>.size else {
+            throw SystemError("an address of \(bytes.count) bytes", errno: EINVAL)
+        }
+        let family = Int32(bytes.loadUnaligned(as: sa_family_t.self))
+        let least: Int
+        switch family {
+        case AF_INET: least = MemoryLayout<sockaddr_in>.size
+        case AF_INET6: least = MemoryLayout<sockaddr_in6>.size
+        case AF_UNIX: least = MemoryLayout<sa_family_t>.size
+        default: throw SystemError("an address of the family \(family)", errno: EAFNOSUPPORT)
+        }
+        guard bytes.count >= least else { throw SystemError("an address of \(bytes.count) bytes", errno: EINVAL) }
+        length = socklen_t(family == AF_UNIX ? bytes.count : least)
+        withUnsafeMutableBytes(of: &storage) {
+            $0.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes.prefix(Int(length))))
+        }
+    }
+
     /// An empty address, to be filled in.
     package init() {}
+
+    /// The address; `nil` if it is empty.
+    var known: Endpoint? { family == AF_UNSPEC ? nil : self }
 
     /// The address of a Unix socket without a name.
     public static let unnamed: Endpoint = {
@@ -131,6 +157,11 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
+    /// Calls a function with the bytes of the address as the system has it. They are valid only in the call. O(1).
+    public func withSystemBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+        try withUnsafeBytes(of: storage) { try body(UnsafeRawBufferPointer(rebasing: $0.prefix(Int(length)))) }
+    }
+
     package var family: Int32 { Int32(storage.ss_family) }
 
     /// The port; `nil` for a Unix socket.
@@ -185,16 +216,21 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// For example `127.0.0.1:80`, `[::1]:80`, or a path.
-    public var description: String {
-        if let path { return path.isEmpty ? "unnamed" : path }
-        let host = withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(NI_MAXHOST)) { buffer -> String? in
+    /// The IPv4 or IPv6 address in digits, for example `127.0.0.1` or `fe80::1%eth0`; `nil` for a Unix socket.
+    public var address: String? {
+        guard path == nil else { return nil }
+        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(NI_MAXHOST)) { buffer -> String? in
             let status = withSystemAddress {
                 getnameinfo($0, $1, buffer.baseAddress!, socklen_t(buffer.count), nil, 0, NI_NUMERICHOST)
             }
             return status == 0 ? String(cString: buffer.baseAddress!) : nil
         }
-        guard let host, let port else { return "unknown" }
-        return family == AF_INET6 ? "[\(host)]:\(port)" : "\(host):\(port)"
+    }
+
+    /// For example `127.0.0.1:80`, `[::1]:80`, or a path.
+    public var description: String {
+        if let path { return path.isEmpty ? "unnamed" : path }
+        guard let address, let port else { return "unknown" }
+        return family == AF_INET6 ? "[\(address)]:\(port)" : "\(address):\(port)"
     }
 }

@@ -7,6 +7,9 @@ import RunLoopLogging
 #if RunLoopMetrics
 import RunLoopMetrics
 #endif
+#if RunLoopNIO
+import RunLoopNIO
+#endif
 #if RunLoopServiceLifecycle
 import RunLoopServiceLifecycle
 #endif
@@ -17,6 +20,9 @@ withSimulation { simulation in
     #if RunLoopMetrics
     let metrics = LoopMetrics(RunLoop.current.remote, name: "dependent")
     defer { withExtendedLifetime(metrics) {} }
+    #endif
+    #if RunLoopNIO
+    _ = RunLoop.current.nio
     #endif
     #if RunLoopServiceLifecycle
     _ = DaemonService { _ in fatalError("not run") }

@@ -1,0 +1,43 @@
+#if Adapters
+internal import NIOCore
+public import RunLoopKit
+
+extension RunLoop {
+    /// The run loop as an event loop of SwiftNIO, in the common modes. The same object each time. On the loop's thread.
+    public var nio: RunLoopEventLoop { nio(inModes: .common) }
+
+    /// The run loop as an event loop of SwiftNIO, in some modes. The same object each time for the same modes. On the
+    /// loop's thread.
+    ///
+    /// - Parameter modes: the modes in which tasks, timers and channels of the event loop are served.
+    public func nio(inModes modes: Modes) -> RunLoopEventLoop {
+        precondition(!modes.isEmpty, "an event loop needs a mode; without any, its tasks would never run")
+        return self[EventLoops.local].eventLoop(of: self, inModes: modes)
+    }
+}
+
+/// The event loops of a run loop.
+private final class EventLoops {
+    static let local = RunLoop.Local { _ in EventLoops() }
+
+    private var eventLoops: [RunLoop.Modes: RunLoopEventLoop] = [:]
+
+    func eventLoop(of loop: RunLoop, inModes modes: RunLoop.Modes) -> RunLoopEventLoop {
+        if let eventLoop = eventLoops[modes] { return eventLoop }
+        let eventLoop = RunLoopEventLoop(loop, modes: modes)
+        eventLoops[modes] = eventLoop
+        return eventLoop
+    }
+
+    deinit {
+        for eventLoop in eventLoops.values { eventLoop.ends() }
+    }
+}
+#else
+public import RunLoopKit
+
+extension RunLoop {
+    @available(*, unavailable, message: "RunLoopNIO needs the trait Adapters: .package(…, traits: [\"Adapters\"])")
+    public var nio: Never { fatalError() }
+}
+#endif

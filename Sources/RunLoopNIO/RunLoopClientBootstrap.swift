@@ -1,0 +1,146 @@
+#if Adapters
+public import NIOCore
+internal import RunLoopKit
+internal import RunLoopUnix
+
+/// Connects with the handlers of SwiftNIO, on run loops.
+///
+/// ```swift
+/// let channel = try await RunLoopClientBootstrap(group: loop.nio)
+///     .channelInitializer { $0.pipeline.addHTTPClientHandlers() }
+///     .connect(host: "localhost", port: 8080)
+///     .get()
+/// ```
+///
+/// The counterpart of SwiftNIO's `ClientBootstrap`, which demands event loops of its own. Not `Sendable`; used by one
+/// thread at a time. In a simulation the connection is one of its loop's host.
+public final class RunLoopClientBootstrap: NIOClientTCPBootstrapProtocol {
+    private let group: any EventLoopGroup
+    private var options = ChannelOptions.Storage()
+    private var initializer: (@Sendable (any Channel) -> EventLoopFuture<Void>)?
+    private var timeout = TimeAmount.seconds(10)
+
+    /// - Parameter group: the event loop of the connection, or a group of which one is.
+    /// - Precondition: the event loops are ``RunLoopEventLoop``s.
+    public init(group: any EventLoopGroup) {
+        self.group = group
+    }
+
+    /// Prepares the channel before it is active.
+    @preconcurrency
+    public func channelInitializer(_ handler: @escaping @Sendable (any Channel) -> EventLoopFuture<Void>) -> Self {
+        initializer = handler
+        return self
+    }
+
+    public func protocolHandlers(_ handlers: @escaping @Sendable () -> [any ChannelHandler]) -> Self {
+        let former = initializer
+        return channelInitializer { channel in
+            (former?(channel) ?? channel.eventLoop.makeSucceededVoidFuture()).flatMapThrowing {
+                try channel.pipeline.syncOperations.addHandlers(handlers(), position: .first)
+            }
+        }
+    }
+
+    /// Sets an option of the channel.
+    public func channelOption<Option: ChannelOption>(_ option: Option, value: Option.Value) -> Self {
+        options.append(key: option, value: value)
+        return self
+    }
+
+    /// How long connecting may take, all addresses together; 10 s unless set.
+    public func connectTimeout(_ timeout: TimeAmount) -> Self {
+        self.timeout = timeout
+        return channelOption(ChannelOptions.connectTimeout, value: timeout)
+    }
+
+    /// Looks up a host and connects to the first of its addresses that answers, as RFC 8305 says.
+    ///
+    /// The channel is made once the socket is connected.
+    public func connect(host: String, port: Int) -> EventLoopFuture<any Channel> {
+        let eventLoop = RunLoopEventLoop.of(group)
+        let timeout = timeout
+        guard let port = UInt16(exactly: port) else {
+            return eventLoop.makeFailedFuture(SocketAddressError.unsupported)
+        }
+        let promise = eventLoop.makePromise(of: (@Sendable () -> StreamChannel).self)
+        eventLoop.onLoop {
+            guard let loop = eventLoop.loop else { return promise.fail(EventLoopError.shutdown) }
+            let attempt = ConnectionAttempt(
+                .host(host, port: port), on: loop, eventLoop.modes, timeout: Duration(timeout), retry: nil,
+                RunLoop.Origin(file: #fileID, line: #line)
+            ) { result in
+                switch result {
+                case .success(let stream):
+                    let peer = WorldSystem.of(loop).peerAddress(of: stream.fileDescriptor)
+                    let channel = StreamChannel(stream, peer: peer, on: eventLoop)
+                    promise.succeed { channel }
+                case .failure(let error): promise.fail(StreamChannel.error(error, timeout: timeout))
+                }
+            }
+            attempt.begin()
+        }
+        return connect(on: eventLoop, promise.futureResult) { channel in
+            guard let address = channel.remoteAddress else {
+                return eventLoop.makeFailedFuture(ChannelError.ioOnClosedChannel)
+            }
+            return channel.register().flatMap { channel.connect(to: address) }
+        }
+    }
+
+    /// Connects to an address.
+    public func connect(to address: SocketAddress) -> EventLoopFuture<any Channel> {
+        let eventLoop = RunLoopEventLoop.of(group)
+        let made = eventLoop.submit { { @Sendable in StreamChannel(nil, on: eventLoop) } }
+        return connect(on: eventLoop, made) { channel in
+            channel.register().flatMap { channel.connect(to: address) }
+        }
+    }
+
+    /// Connects to the path of a Unix socket.
+    public func connect(unixDomainSocketPath path: String) -> EventLoopFuture<any Channel> {
+        do {
+            return connect(to: try SocketAddress(unixDomainSocketPath: path))
+        } catch {
+            return RunLoopEventLoop.of(group).makeFailedFuture(error)
+        }
+    }
+
+    /// Takes over a connected socket. The channel owns the descriptor.
+    public func withConnectedSocket(_ descriptor: Int32) -> EventLoopFuture<any Channel> {
+        let eventLoop = RunLoopEventLoop.of(group)
+        let made = eventLoop.submit { () throws -> @Sendable () -> StreamChannel in
+            guard let loop = eventLoop.loop else { throw EventLoopError.shutdown }
+            let peer = WorldSystem.of(loop).peerAddress(of: descriptor)
+            let channel = StreamChannel(DescriptorStream(descriptor, on: loop), peer: peer, on: eventLoop)
+            return { channel }
+        }
+        return connect(on: eventLoop, made) { channel in
+            let promise = eventLoop.makePromise(of: Void.self)
+            channel.registerAlreadyConfigured0(promise: promise)
+            return promise.futureResult
+        }
+    }
+
+    private func connect(
+        on eventLoop: RunLoopEventLoop, _ made: EventLoopFuture<@Sendable () -> StreamChannel>,
+        _ begin: @escaping @Sendable (StreamChannel) -> EventLoopFuture<Void>
+    ) -> EventLoopFuture<any Channel> {
+        let (options, initializer) = (options, initializer)
+        return made.flatMap { make in
+            let channel = make()
+            return options.applyAllChannelOptions(to: channel)
+                .flatMap { initializer?(channel) ?? eventLoop.makeSucceededVoidFuture() }
+                .flatMap { begin(channel) }
+                .map { channel as any Channel }
+                .flatMapError { error in
+                    channel.close(promise: nil)
+                    return eventLoop.makeFailedFuture(error)
+                }
+        }
+    }
+}
+
+@available(*, unavailable, message: "one thread at a time uses a bootstrap")
+extension RunLoopClientBootstrap: Sendable {}
+#endif

@@ -1,0 +1,132 @@
+#if Adapters
+import NIOCore
+import NIOHTTP1
+import RunLoopHosts
+import RunLoopKit
+import RunLoopNIO
+import RunLoopSimulation
+import TestSupport
+import Testing
+
+/// Answers each request with its path.
+private final class Router: ChannelInboundHandler {
+    typealias InboundIn = HTTPServerRequestPart
+    typealias OutboundOut = HTTPServerResponsePart
+
+    private var path = ""
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch unwrapInboundIn(data) {
+        case .head(let head): path = head.uri
+        case .body: break
+        case .end:
+            let body = ByteBuffer(string: "you asked for \(path)")
+            let headers: HTTPHeaders = ["content-length": "\(body.readableBytes)"]
+            let head = HTTPResponseHead(version: .http1_1, status: .ok, headers: headers)
+            context.write(wrapOutboundOut(.head(head)), promise: nil)
+            context.write(wrapOutboundOut(.body(.byteBuffer(body))), promise: nil)
+            context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+        }
+    }
+}
+
+/// Sends requests one after another.
+private final class Asker: ChannelInboundHandler {
+    typealias InboundIn = HTTPClientResponsePart
+    typealias OutboundOut = HTTPClientRequestPart
+
+    private var left: Int
+    private let log: Log<String>
+
+    init(requests: Int, _ log: Log<String>) {
+        (left, self.log) = (requests, log)
+    }
+
+    func channelActive(context: ChannelHandlerContext) { ask(context) }
+
+    private func ask(_ context: ChannelHandlerContext) {
+        guard left > 0 else { return context.close(promise: nil) }
+        let head = HTTPRequestHead(
+            version: .http1_1, method: .GET, uri: "/\(left)", headers: ["host": "server"])
+        left -= 1
+        context.write(wrapOutboundOut(.head(head)), promise: nil)
+        context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch unwrapInboundIn(data) {
+        case .head(let head): log("\(context.eventLoop.now.uptimeNanoseconds / 1_000) \(head.status)")
+        case .body(let body): log(String(buffer: body))
+        case .end: ask(context)
+        }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) { log("closed") }
+}
+
+@Suite("SwiftNIO's handlers in the simulated world")
+struct SimulatedTests {
+    /// Serves HTTP on a host, has a client on another host ask, and returns the client's log.
+    private func converse(seed: UInt64, link: NetworkLink, requests: Int = 20) -> [String] {
+        let log = Log<String>()
+        withSimulation(seed: seed) { simulation in
+            let network = SimulatedNetwork(simulation)
+            network.addHost("server") { loop in
+                RunLoopServerBootstrap(group: loop.nio)
+                    .childChannelInitializer { channel in
+                        channel.eventLoop.makeCompletedFuture {
+                            try channel.pipeline.syncOperations.configureHTTPServerPipeline()
+                            try channel.pipeline.syncOperations.addHandler(Router())
+                        }
+                    }
+                    .bind(host: "0.0.0.0", port: 80)
+                    .whenFailure { log("bind: \($0)") }
+            }
+            network.addHost("client") { loop in
+                RunLoopClientBootstrap(group: loop.nio)
+                    .channelInitializer { channel in
+                        channel.eventLoop.makeCompletedFuture {
+                            try channel.pipeline.syncOperations.addHTTPClientHandlers()
+                            try channel.pipeline.syncOperations.addHandler(Asker(requests: requests, log))
+                        }
+                    }
+                    .connect(host: "server", port: 80)
+                    .whenFailure { log("connect: \($0)") }
+            }
+            network.link = link
+            simulation.advance(by: .seconds(600))
+        }
+        return log.entries
+    }
+
+    @Test("HTTP is served over a slow and lossy link, the same for the same seed")
+    func http() {
+        var link = NetworkLink()
+        (link.latency, link.jitter, link.lossRate) = (.milliseconds(20), .milliseconds(5), 0.1)
+        let log = converse(seed: 7, link: link)
+        #expect(log.count { $0.hasSuffix(" 200 OK") } == 20 && log.last == "closed", "\(log)")
+        // Some bodies come in pieces.
+        let bodies = log.filter { !$0.hasSuffix(" 200 OK") }.joined()
+        let expected = (1...20).reversed().map { "you asked for /\($0)" }.joined()
+        #expect(bodies == expected + "closed")
+        #expect(converse(seed: 7, link: link) == log)
+        #expect(converse(seed: 8, link: link) != log)
+    }
+
+    @Test("a port on which nobody listens refuses")
+    func refused() {
+        let log = Log<String>()
+        withSimulation { simulation in
+            let network = SimulatedNetwork(simulation)
+            network.addHost("server") { _ in }
+            network.addHost("client") { loop in
+                RunLoopClientBootstrap(group: loop.nio).connect(host: "server", port: 80).whenFailure { error in
+                    log("\((error as? IOError)?.errnoCode ?? 0)")
+                }
+            }
+            simulation.advance(by: .seconds(60))
+        }
+        #expect(log.entries == ["111"])
+    }
+}
+#endif
