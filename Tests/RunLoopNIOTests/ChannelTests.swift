@@ -1,0 +1,156 @@
+#if Adapters
+import Glibc
+import NIOCore
+import RunLoopKit
+import RunLoopNIO
+import RunLoopSimulation
+import RunLoopUnix
+import TestSupport
+import Testing
+
+/// RunLoopUnix has one for itself.
+private typealias ByteBuffer = NIOCore.ByteBuffer
+
+private final class Echo: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) { context.writeAndFlush(data, promise: nil) }
+}
+
+@Suite("Channels on run loops", .timeLimit(.minutes(15)))
+struct ChannelTests {
+    private func echo(on group: any EventLoopGroup, children: Log<String>? = nil) -> RunLoopServerBootstrap {
+        RunLoopServerBootstrap(group: group).childChannelInitializer { channel in
+            channel.eventLoop.makeCompletedFuture {
+                children?("\(ObjectIdentifier(channel.eventLoop))")
+                try channel.pipeline.syncOperations.addHandler(Echo())
+            }
+        }
+    }
+
+    /// Sends a text and returns the answer, with Swift's concurrency.
+    private func ask(_ text: String, _ address: SocketAddress, on group: any EventLoopGroup) async throws -> String {
+        let channel = try await RunLoopClientBootstrap(group: group).connect(to: address)
+            .flatMapThrowing { try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: $0) }.get()
+        return try await channel.executeThenClose { inbound, outbound in
+            try await outbound.write(ByteBuffer(string: text))
+            var answer = ""
+            for try await part in inbound {
+                answer += String(buffer: part)
+                if answer.utf8.count >= text.utf8.count { break }
+            }
+            return answer
+        }
+    }
+
+    @Test("a group serves its connections on all of its loops, and SwiftNIO's async channels work")
+    func group() async throws {
+        let (group, clients) = (try makeGroup(loops: 2), try makeGroup(loops: 1))
+        let children = Log<String>()
+        let server = try await echo(on: group, children: children).bind(host: "127.0.0.1", port: 0).get()
+        let address = try #require(server.localAddress)
+        for number in 0..<4 {
+            let text = String(repeating: "\(number)", count: 100_000)
+            #expect(try await ask(text, address, on: clients) == text)
+        }
+        #expect(children.entries.count == 4 && Set(children.entries).count == 2)
+        try await server.close().get()
+        try await group.shutdownGracefully()
+        try await clients.shutdownGracefully()
+    }
+
+    /// Not in a task, because it blocks.
+    private func makeGroup(loops: Int) throws -> RunLoopEventLoopGroup {
+        RunLoopEventLoopGroup(try LoopGroup(count: loops))
+    }
+
+    @Test("a Unix socket is served, and its path is removed when the listener closes")
+    func path() async throws {
+        let group = try makeGroup(loops: 1)
+        let directory = TemporaryDirectory()
+        let path = directory.path + "/socket"
+        let server = try await echo(on: group).bind(unixDomainSocketPath: path).get()
+        let answer = try await ask("hello", SocketAddress(unixDomainSocketPath: path), on: group)
+        #expect(answer == "hello")
+        try await server.close().get()
+        #expect(access(path, F_OK) != 0)
+        try await group.shutdownGracefully()
+    }
+
+    @Test("a port that is in use, and one on which nobody listens, are errors of the system")
+    func errors() async throws {
+        let group = try makeGroup(loops: 1)
+        let server = try await echo(on: group).bind(host: "127.0.0.1", port: 0).get()
+        let port = try #require(server.localAddress?.port)
+        #expect(await errno { try await echo(on: group).bind(host: "127.0.0.1", port: port).get() } == EADDRINUSE)
+        try await server.close().get()
+        #expect(
+            await errno { try await RunLoopClientBootstrap(group: group).connect(host: "127.0.0.1", port: port).get() }
+                == ECONNREFUSED)
+        try await group.shutdownGracefully()
+    }
+
+    private func errno(_ body: () async throws -> any Channel) async -> Int32? {
+        do {
+            _ = try await body()
+            return nil
+        } catch {
+            return (error as? IOError)?.errnoCode
+        }
+    }
+
+    @Test("a server that does not read leaves connections with the system")
+    func acceptsWhenRead() {
+        withSimulation { simulation in
+            let (loop, log) = (simulation.loop, Log<String>())
+            let server = echo(on: loop.nio, children: log).serverChannelOption(ChannelOptions.autoRead, value: false)
+                .bind(host: "127.0.0.1", port: 0)
+            let address = Log<SocketAddress>()
+            server.whenSuccess { address.append($0.localAddress!) }
+            simulation.settle { !address.entries.isEmpty }
+            for _ in 0..<2 {
+                RunLoopClientBootstrap(group: loop.nio).connect(to: address.entries[0]).whenSuccess { _ in
+                    log("connected")
+                }
+            }
+            simulation.settle { log.entries.count == 2 }
+            #expect(log.entries == ["connected", "connected"])
+            server.whenSuccess { $0.read() }
+            simulation.settle { log.entries.count == 4 }
+            #expect(log.entries.count == 4)
+        }
+    }
+
+    @Test("a channel of another mode rests in a nested run")
+    func modes() {
+        withSimulation { simulation in
+            let (loop, log) = (simulation.loop, Log<String>())
+            let pair = DescriptorPair(.socketPair)
+            RunLoopClientBootstrap(group: loop.nio(inModes: .default))
+                .channelInitializer { channel in
+                    channel.pipeline.addHandler(Listening { log("read") })
+                }
+                .withConnectedSocket(dup(pair.reader))
+                .whenSuccess { _ in log("connected") }
+            simulation.settle { !log.entries.isEmpty }
+            pair.write()
+            loop.run(in: "tracking", until: loop.now + .seconds(1))
+            #expect(log.entries == ["connected"])
+            simulation.settle { log.entries.count == 2 }
+            #expect(log.entries == ["connected", "read"])
+        }
+    }
+}
+
+private final class Listening: ChannelInboundHandler, Sendable {
+    typealias InboundIn = ByteBuffer
+
+    private let body: @Sendable () -> Void
+
+    init(_ body: @escaping @Sendable () -> Void) {
+        self.body = body
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) { body() }
+}
+#endif
