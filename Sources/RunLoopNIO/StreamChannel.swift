@@ -44,6 +44,9 @@ final class StreamChannel: Channel, ChannelCore, @unchecked Sendable {
     private var reads: NIOPooledRecvBufferAllocator
     private var maxMessagesPerRead: UInt = 4
     private var hasTurn = false
+    /// Whether ``readSome()`` is on the stack. It watches the stream when it is done: until then a handler may stop reading
+    /// and go on, which would take two calls of the system for each request of HTTP.
+    private var isReading = false
 
     // Writing.
     private var writes = PendingWrites()
@@ -217,7 +220,7 @@ final class StreamChannel: Channel, ChannelCore, @unchecked Sendable {
 
     /// Watches the stream for the events that the channel waits for.
     private func updateInterest() {
-        guard isLive, let stream else { return }
+        guard isLive, !isReading, let stream else { return }
         var interest: DescriptorEvents = []
         if readPending && !isInputShut && state == .active { interest.insert(.readable) }
         if isBlocked { interest.insert(.writable) }
@@ -267,27 +270,28 @@ final class StreamChannel: Channel, ChannelCore, @unchecked Sendable {
     }
 
     private func readSome() {
-        let input = receive()
-        switch input {
+        isReading = true
+        readAndReport()
+        isReading = false
+        updateInterest()
+    }
+
+    private func readAndReport() {
+        switch receive() {
         case .some: break
-        case .none: return updateInterest()
+        case .none: return
         case .ended:
-            guard isLive, !isInputShut else { break }
+            guard isLive, !isInputShut else { return }
             pipeline.syncOperations.fireChannelReadComplete()
-            if allowsHalfClosure {
-                close0(error: ChannelError.eof, mode: .input, promise: nil)
-                readPending = false
-            } else {
-                close0(error: ChannelError.eof, mode: .all, promise: nil)
-            }
-            return updateInterest()
+            close0(error: ChannelError.eof, mode: allowsHalfClosure ? .input : .all, promise: nil)
+            readPending = false
+            return
         case .failed(let error):
             pipeline.syncOperations.fireErrorCaught(error)
             return close0(error: error, mode: .all, promise: nil)
         }
         if isLive { pipeline.syncOperations.fireChannelReadComplete() }
         readIfNeeded()
-        updateInterest()
     }
 
     private var streamError: any Error {
@@ -466,6 +470,8 @@ extension StreamChannel: StreamOwner {
             isBlocked = false
             flushNow()
         }
+        // A handler runs the loop. It gets more input when it has returned.
+        if isReading, isLive, let stream { return stream.interest = isBlocked ? .writable : [] }
         if events.contains(.readable), state == .active, readPending, !isInputShut { return readSome() }
         updateInterest()
     }

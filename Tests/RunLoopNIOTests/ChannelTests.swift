@@ -121,6 +121,34 @@ struct ChannelTests {
         }
     }
 
+    @Test("a handler that runs the loop gets more input when it has returned, and the loop sleeps meanwhile")
+    func nested() {
+        withSimulation { simulation in
+            let (loop, log) = (simulation.loop, Log<String>())
+            let pair = DescriptorPair(.socketPair)
+            let writer = pair.writer
+            RunLoopClientBootstrap(group: loop.nio)
+                .channelInitializer { channel in
+                    channel.pipeline.addHandler(
+                        Listening {
+                            log("read")
+                            guard log.entries == ["connected", "read"] else { return }
+                            let loop = RunLoop.current
+                            let passes = loop.statistics.passes
+                            _ = send(writer, "x", 1, 0)
+                            loop.run(in: .default, until: loop.now + .seconds(1))
+                            log("returns after few passes: \(loop.statistics.passes - passes < 20)")
+                        })
+                }
+                .withConnectedSocket(dup(pair.reader))
+                .whenSuccess { _ in log("connected") }
+            simulation.settle { !log.entries.isEmpty }
+            pair.write()
+            simulation.settle { log.entries.count == 4 }
+            #expect(log.entries == ["connected", "read", "returns after few passes: true", "read"])
+        }
+    }
+
     @Test("a channel of another mode rests in a nested run")
     func modes() {
         withSimulation { simulation in
@@ -142,12 +170,12 @@ struct ChannelTests {
     }
 }
 
-private final class Listening: ChannelInboundHandler, Sendable {
+private final class Listening: ChannelInboundHandler, @unchecked Sendable {
     typealias InboundIn = ByteBuffer
 
-    private let body: @Sendable () -> Void
+    private let body: () -> Void
 
-    init(_ body: @escaping @Sendable () -> Void) {
+    init(_ body: @escaping () -> Void) {
         self.body = body
     }
 
