@@ -61,6 +61,7 @@ final class ListeningChannel: Channel, ChannelCore, @unchecked Sendable {
         guard isOpen else { return fail(promise, ChannelError.ioOnClosedChannel) }
         guard state == .fresh else { return fail(promise, ChannelError.inappropriateOperationForState) }
         state = .registered
+        loopOfChannel.atEnd(of: self) { [self] in close0(error: EventLoopError.shutdown, mode: .all, promise: nil) }
         promise?.succeed(())
         pipeline.syncOperations.fireChannelRegistered()
     }
@@ -97,10 +98,7 @@ final class ListeningChannel: Channel, ChannelCore, @unchecked Sendable {
                 pipeline.syncOperations.fireErrorCaught(error.ioError)
             }
             listener.batchHandler = { [unowned self] in batchEnds() }
-            listener.closedByLoop = { [unowned self] in
-                loopOfChannel.ends()
-                close0(error: EventLoopError.shutdown, mode: .all, promise: nil)
-            }
+            listener.closedByLoop = { [unowned self] in loopOfChannel.end() }
             shared.withLock { $0.local = SocketAddress(listener.address) }
         } catch {
             return fail(promise, (error as? SystemError)?.ioError ?? error)
@@ -172,6 +170,7 @@ final class ListeningChannel: Channel, ChannelCore, @unchecked Sendable {
         let former = state
         state = .closed
         activity.store(false, ordering: .relaxed)
+        loopOfChannel.forget(self)
         let listener = listener.take()
         listener?.closedByLoop = nil
         listener?.close()

@@ -30,7 +30,7 @@ private final class EventLoops {
     }
 
     deinit {
-        for eventLoop in eventLoops.values { eventLoop.ends() }
+        for eventLoop in eventLoops.values { eventLoop.end() }
     }
 }
 #else

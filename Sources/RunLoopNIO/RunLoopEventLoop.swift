@@ -26,6 +26,9 @@ public final class RunLoopEventLoop: EventLoop {
     // Unsafe: used on the loop's thread only.
     private nonisolated(unsafe) var tasks = CircularBuffer<Work>()
     private nonisolated(unsafe) var hasPostedRun = false
+    /// What the end of the loop has to close, by its identity.
+    private nonisolated(unsafe) var ends: [ObjectIdentifier: (number: Int, body: Work)] = [:]
+    private nonisolated(unsafe) var endsMade = 0
     /// The tasks of other threads, until the loop takes them; `nil` once the loop has ended.
     private let posted = Mutex<[@Sendable () -> Void]?>([])
     /// The thread on which the loop has begun to end; 0 until then.
@@ -156,11 +159,26 @@ public final class RunLoopEventLoop: EventLoop {
 
     // MARK: The end
 
-    /// Runs what has been submitted, and takes nothing more. Called on the loop's thread, once it ends.
-    func ends() {
+    /// Has a function called at the end of the loop, unless the object is forgotten before. On the loop's thread.
+    func atEnd(of object: AnyObject, _ body: @escaping () -> Void) {
+        endsMade += 1
+        ends[ObjectIdentifier(object)] = (endsMade, body)
+    }
+
+    func forget(_ object: AnyObject) {
+        ends[ObjectIdentifier(object)] = nil
+    }
+
+    /// Closes everything, runs the submitted tasks, and takes nothing more. Called on the loop's thread, once it ends.
+    func end() {
         guard endingThread.load(ordering: .relaxed) == 0 else { return }
         endingThread.store(UInt(pthread_self()), ordering: .relaxed)
         hasPostedRun = false
+        // The oldest first, so that a simulation ends the same each time.
+        while let (object, end) = ends.min(by: { $0.value.number < $1.value.number }) {
+            ends[object] = nil
+            end.body()
+        }
         let last = posted.withLock { posted in posted.take() ?? [] }
         for task in last { executeHere(task) }
         executeHere {}

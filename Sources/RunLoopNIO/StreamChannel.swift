@@ -114,6 +114,7 @@ final class StreamChannel: Channel, ChannelCore, @unchecked Sendable {
             return fail(promise, EventLoopError.shutdown)
         }
         state = .registered
+        loopOfChannel.atEnd(of: self) { [self] in close0(error: EventLoopError.shutdown, mode: .all, promise: nil) }
         promise?.succeed(())
         pipeline.syncOperations.fireChannelRegistered()
     }
@@ -331,15 +332,16 @@ final class StreamChannel: Channel, ChannelCore, @unchecked Sendable {
         while isOpen, writes.hasFlushed, !isBlocked {
             let progress = flushOnce(to: stream)
             if progress == .failed { return outputHasFailed() }
+            let endsOutput = outputClosing != nil
             if !knownWritability, isWritable {
                 knownWritability = true
                 pipeline.syncOperations.fireChannelWritabilityChanged()
             }
             guard isOpen else { return }
             if progress == .complete {
-                guard outputClosing != nil, writes.isEmpty else { continue }
+                guard endsOutput else { continue }
                 if isInputShut { return closeAll(ChannelError.outputClosed, nil) }
-                endOutput(stream)
+                if writes.isEmpty { endOutput(stream) }
             } else {
                 // If the stream takes more at once, the others have their turn nevertheless.
                 isBlocked = writes.hasFlushed
@@ -432,6 +434,7 @@ final class StreamChannel: Channel, ChannelCore, @unchecked Sendable {
         let former = state
         state = .closed
         activity.store(false, ordering: .relaxed)
+        loopOfChannel.forget(self)
         attempt?.cancel()
         let stream = stream.take()
         stream?.close(writes.isEmpty ? .complete : .incomplete)
@@ -484,8 +487,7 @@ extension StreamChannel: StreamOwner {
     }
 
     func streamLostItsLoop() {
-        loopOfChannel.ends()
-        close0(error: EventLoopError.shutdown, mode: .all, promise: nil)
+        loopOfChannel.end()
     }
 }
 

@@ -128,5 +128,38 @@ struct SimulatedTests {
         }
         #expect(log.entries == ["111"])
     }
+
+    @Test("the end of a loop closes its channels, and fails whatever is under way")
+    func end() {
+        let log = Log<String>()
+        withSimulation { simulation in
+            let network = SimulatedNetwork(simulation)
+            network.addHost("server") { loop in
+                RunLoopServerBootstrap(group: loop.nio)
+                    .bind(host: "0.0.0.0", port: 80)
+                    .whenSuccess { $0.closeFuture.whenComplete { _ in log("listener closed") } }
+            }
+            let dark = network.addHost("dark", addresses: ["10.9.9.9"]) { _ in }
+            let client = network.addHost("client") { loop in
+                let bootstrap = RunLoopClientBootstrap(group: loop.nio)
+                bootstrap.connect(host: "server", port: 80).whenSuccess { channel in
+                    log("connected")
+                    channel.closeFuture.whenComplete { _ in log("closed") }
+                }
+                bootstrap.connect(host: "dark", port: 80).whenFailure { log("by name: \($0)") }
+                bootstrap.connect(to: try SocketAddress(ipAddress: "10.9.9.9", port: 80)).whenFailure {
+                    log("by address: \($0)")
+                }
+            }
+            network.cut(between: client, and: dark)
+            simulation.advance(by: .seconds(1))
+        }
+        let shutdown = EventLoopError.shutdown
+        #expect(log.entries.first == "connected")
+        #expect(
+            log.entries.sorted() == [
+                "by address: \(shutdown)", "by name: \(shutdown)", "closed", "connected", "listener closed",
+            ])
+    }
 }
 #endif
