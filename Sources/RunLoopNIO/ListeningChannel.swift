@@ -1,6 +1,7 @@
 #if Adapters
 internal import Glibc
 internal import NIOCore
+internal import RunLoopCore
 internal import RunLoopKit
 internal import RunLoopUnix
 internal import Synchronization
@@ -15,7 +16,7 @@ final class ListeningChannel: Channel, ChannelCore, @unchecked Sendable {
     let loopOfChannel: RunLoopEventLoop
     private let children: any EventLoopGroup
     private let closePromise: EventLoopPromise<Void>
-    private let shared = Mutex<(local: SocketAddress?, allocator: ByteBufferAllocator)>((nil, ByteBufferAllocator()))
+    private let shared = Locked<(local: SocketAddress?, allocator: ByteBufferAllocator)>((nil, ByteBufferAllocator()))
     private let activity = Atomic(false)
     private var storedPipeline: ChannelPipeline!
 

@@ -2,6 +2,7 @@
 public import Dispatch
 internal import Glibc
 public import NIOCore
+internal import RunLoopCore
 public import RunLoopKit
 internal import Synchronization
 
@@ -30,7 +31,7 @@ public final class RunLoopEventLoop: EventLoop {
     private nonisolated(unsafe) var ends: [ObjectIdentifier: (number: Int, body: Work)] = [:]
     private nonisolated(unsafe) var endsMade = 0
     /// The tasks of other threads, until the loop takes them; `nil` once the loop has ended.
-    private let posted = Mutex<[@Sendable () -> Void]?>([])
+    private let posted = Locked<[@Sendable () -> Void]?>([])
     /// The thread on which the loop has begun to end; 0 until then.
     private let endingThread = Atomic<UInt>(0)
 

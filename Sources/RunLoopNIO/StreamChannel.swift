@@ -1,6 +1,7 @@
 #if Adapters
 internal import Glibc
 internal import NIOCore
+internal import RunLoopCore
 internal import RunLoopKit
 internal import RunLoopUnix
 internal import Synchronization
@@ -25,7 +26,7 @@ final class StreamChannel: Channel, ChannelCore, @unchecked Sendable {
     let loopOfChannel: RunLoopEventLoop
     let parent: (any Channel)?
     private let closePromise: EventLoopPromise<Void>
-    private let shared = Mutex(Shared())
+    private let shared = Locked(Shared())
     private let activity = Atomic(false)
     private let writability = Atomic(true)
     /// The writability of which the handlers know.
@@ -339,7 +340,7 @@ final class StreamChannel: Channel, ChannelCore, @unchecked Sendable {
             }
             guard isOpen else { return }
             if progress == .complete {
-                guard endsOutput else { continue }
+                guard endsOutput, !isOutputShut else { continue }
                 if isInputShut { return closeAll(ChannelError.outputClosed, nil) }
                 if writes.isEmpty { endOutput(stream) }
             } else {
