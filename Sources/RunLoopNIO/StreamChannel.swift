@@ -10,37 +10,16 @@ internal import Synchronization
 ///
 /// Its order of events is that of SwiftNIO's socket channels, with one difference: the end of the peer is part of the
 /// input, and comes when the program reads. A channel without `autoRead` is not read to its end before.
-// Unchecked: all state without a lock is used on the loop's thread only.
-final class StreamChannel: Channel, ChannelCore, @unchecked Sendable {
-    private enum State {
-        case fresh, registered, activating, active, closed
-    }
-
-    /// Values that any thread may ask for.
-    private struct Shared {
-        var local: SocketAddress?
-        var remote: SocketAddress?
-        var allocator = ByteBufferAllocator()
-    }
-
-    let loopOfChannel: RunLoopEventLoop
-    let parent: (any Channel)?
-    private let closePromise: EventLoopPromise<Void>
-    private let shared = Locked(Shared())
-    private let activity = Atomic(false)
+// Unchecked as its superclass.
+final class StreamChannel: LoopChannel, @unchecked Sendable {
     private let writability = Atomic(true)
     /// The writability of which the handlers know.
     private var knownWritability = true
-    private var storedPipeline: ChannelPipeline!
-
-    private var state = State.fresh
     private var stream: (any ByteStream)?
     private var attempt: ConnectionAttempt?
     private var connectPromise: EventLoopPromise<Void>?
 
     // Reading.
-    private var readPending = false
-    private var autoRead = true
     private var isInputShut = false
     private var reads: NIOPooledRecvBufferAllocator
     private var maxMessagesPerRead: UInt = 4
@@ -61,8 +40,6 @@ final class StreamChannel: Channel, ChannelCore, @unchecked Sendable {
 
     private var allowsHalfClosure = false
     private var connectTimeout: TimeAmount? = .seconds(10)
-    /// Options of the socket that were set before there was one.
-    private var socketOptions: [SocketOption] = []
 
     /// - Parameters:
     ///   - stream: an open stream; `nil` for a channel that is still to connect.
@@ -70,70 +47,26 @@ final class StreamChannel: Channel, ChannelCore, @unchecked Sendable {
     init(
         _ stream: (any ByteStream)?, peer: Endpoint? = nil, on eventLoop: RunLoopEventLoop, parent: (any Channel)? = nil
     ) {
-        (loopOfChannel, self.stream, self.parent) = (eventLoop, stream, parent)
-        closePromise = eventLoop.makePromise()
+        self.stream = stream
         reads = NIOPooledRecvBufferAllocator(capacity: 4, recvAllocator: AdaptiveRecvByteBufferAllocator())
-        storedPipeline = ChannelPipeline(channel: self)
+        super.init(on: eventLoop, parent: parent)
         if let peer { shared.withLock { $0.remote = SocketAddress(peer) } }
     }
 
-    // MARK: Answers, on any thread
-
-    var eventLoop: any EventLoop { loopOfChannel }
-    var pipeline: ChannelPipeline { storedPipeline }
-    var closeFuture: EventLoopFuture<Void> { closePromise.futureResult }
-    var allocator: ByteBufferAllocator { shared.withLock { $0.allocator } }
-    var localAddress: SocketAddress? { shared.withLock { $0.local } }
-    var remoteAddress: SocketAddress? { shared.withLock { $0.remote } }
-    var isActive: Bool { activity.load(ordering: .relaxed) }
-    var isWritable: Bool { writability.load(ordering: .relaxed) }
-    var _channelCore: any ChannelCore { self }
-
-    func localAddress0() throws -> SocketAddress { try address(\.local) }
-
-    func remoteAddress0() throws -> SocketAddress { try address(\.remote) }
-
-    private func address(_ which: KeyPath<Shared, SocketAddress?>) throws -> SocketAddress {
-        guard isOpen else { throw ChannelError.ioOnClosedChannel }
-        guard let address = shared.withLock({ $0[keyPath: which] }) else { throw ChannelError.operationUnsupported }
-        return address
-    }
-
-    private var isOpen: Bool { state != .closed }
-    private var isLive: Bool { state == .activating || state == .active }
-
-    private var system: (any SystemCalls)? { loopOfChannel.loop.map { WorldSystem.of($0) } }
+    override var isWritable: Bool { writability.load(ordering: .relaxed) }
 
     // MARK: Beginning
 
-    func register0(promise: EventLoopPromise<Void>?) {
-        guard isOpen else { return fail(promise, ChannelError.ioOnClosedChannel) }
-        guard state == .fresh else { return fail(promise, ChannelError.inappropriateOperationForState) }
-        guard loopOfChannel.loop != nil else {
-            pipeline.syncOperations.fireErrorCaught(EventLoopError.shutdown)
-            close0(error: EventLoopError.shutdown, mode: .all, promise: nil)
-            return fail(promise, EventLoopError.shutdown)
-        }
-        state = .registered
-        loopOfChannel.atEnd(of: self) { [self] in close0(error: EventLoopError.shutdown, mode: .all, promise: nil) }
-        promise?.succeed(())
-        pipeline.syncOperations.fireChannelRegistered()
-    }
-
     /// Registers a channel whose stream is open, and makes it active.
-    func registerAlreadyConfigured0(promise: EventLoopPromise<Void>?) {
+    override func registerAlreadyConfigured0(promise: EventLoopPromise<Void>?) {
         let registration = eventLoop.makePromise(of: Void.self)
         registration.futureResult.cascadeFailure(to: promise)
         register0(promise: registration)
         if state == .registered { becomeActive(promise) }
     }
 
-    func bind0(to address: SocketAddress, promise: EventLoopPromise<Void>?) {
-        fail(promise, isOpen ? ChannelError.operationUnsupported : ChannelError.ioOnClosedChannel)
-    }
-
     /// Connects, or activates a channel whose socket is connected already.
-    func connect0(to address: SocketAddress, promise: EventLoopPromise<Void>?) {
+    override func connect0(to address: SocketAddress, promise: EventLoopPromise<Void>?) {
         guard isOpen else { return fail(promise, ChannelError.ioOnClosedChannel) }
         guard attempt == nil else { return fail(promise, ChannelError.connectPending) }
         guard state == .registered, let loop = loopOfChannel.loop else {
@@ -190,18 +123,16 @@ final class StreamChannel: Channel, ChannelCore, @unchecked Sendable {
             let local = SocketAddress(system.localAddress(of: stream.fileDescriptor))
             shared.withLock { $0.local = local }
         }
-        state = .activating
-        activity.store(true, ordering: .relaxed)
-        promise?.succeed(())
+        beginActivation(promise)
         guard state == .activating else { return }
         // Until a handshake is done, nothing can be sent, and handlers learn of an active channel.
         guard stream.isOpen else { return updateInterest() }
-        finishActivation()
+        begin()
     }
 
-    private func finishActivation() {
-        state = .active
-        pipeline.syncOperations.fireChannelActive()
+    /// Begins to read and write.
+    private func begin() {
+        finishActivation()
         guard isOpen else { return }
         flushNow()
         readIfNeeded()
@@ -210,14 +141,19 @@ final class StreamChannel: Channel, ChannelCore, @unchecked Sendable {
 
     // MARK: Reading
 
-    func read0() {
+    override func read0() {
         guard isOpen, !isInputShut else { return }
         readPending = true
         updateInterest()
     }
 
-    private func readIfNeeded() {
-        if isLive, !isInputShut, !readPending, autoRead { pipeline.syncOperations.read() }
+    override func pauseReading() {
+        super.pauseReading()
+        updateInterest()
+    }
+
+    override func readIfNeeded() {
+        if !isInputShut { super.readIfNeeded() }
     }
 
     /// Watches the stream for the events that the channel waits for.
@@ -301,13 +237,9 @@ final class StreamChannel: Channel, ChannelCore, @unchecked Sendable {
         return (failure as? SystemError)?.ioError ?? failure
     }
 
-    func channelRead0(_ data: NIOAny) {}
-
-    func errorCaught0(error: any Error) {}
-
     // MARK: Writing
 
-    func write0(_ data: NIOAny, promise: EventLoopPromise<Void>?) {
+    override func write0(_ data: NIOAny, promise: EventLoopPromise<Void>?) {
         guard isOpen else { return fail(promise, ChannelError.ioOnClosedChannel) }
         guard !isOutputShut else { return fail(promise, ChannelError.outputClosed) }
         writes.add(unwrapData(data, as: IOData.self), promise)
@@ -317,7 +249,7 @@ final class StreamChannel: Channel, ChannelCore, @unchecked Sendable {
         pipeline.syncOperations.fireChannelWritabilityChanged()
     }
 
-    func flush0() {
+    override func flush0() {
         guard isOpen else { return }
         writes.flush()
         guard isLive, !isBlocked else { return }
@@ -406,7 +338,7 @@ final class StreamChannel: Channel, ChannelCore, @unchecked Sendable {
 
     // MARK: Closing
 
-    func close0(error: any Error, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+    override func close0(error: any Error, mode: CloseMode, promise: EventLoopPromise<Void>?) {
         guard isOpen else { return fail(promise, ChannelError.alreadyClosed) }
         switch mode {
         case .all: closeAll(error, promise)
@@ -432,41 +364,58 @@ final class StreamChannel: Channel, ChannelCore, @unchecked Sendable {
     }
 
     private func closeAll(_ error: any Error, _ promise: EventLoopPromise<Void>?) {
-        let former = state
-        state = .closed
-        activity.store(false, ordering: .relaxed)
-        loopOfChannel.forget(self)
-        attempt?.cancel()
-        let stream = stream.take()
-        stream?.close(writes.isEmpty ? .complete : .incomplete)
-        let (unsent, connecting, closing) = (writes.removeAll(), connectPromise.take(), outputClosing ?? nil)
-        (attempt, outputClosing, isBlocked) = (nil, nil, false)
-
-        // The state is in order: everything below may call the program.
-        for unsent in unsent { unsent.fail(error) }
-        closing?.fail(error)
-        connecting?.fail(error)
-        promise?.succeed(())
-        if former == .active { pipeline.syncOperations.fireChannelInactive() }
-        if former != .fresh { pipeline.syncOperations.fireChannelUnregistered() }
-        loopOfChannel._executeIsolatedUnsafeUnchecked { [self] in
-            // Later, because handlers of the pipeline may be on the stack.
-            removeHandlers(pipeline: pipeline)
-            closePromise.succeed(())
-            shared.withLock { ($0.local, $0.remote) = (nil, nil) }
+        closeAll(promise) {
+            attempt?.cancel()
+            let stream = stream.take()
+            stream?.close(writes.isEmpty ? .complete : .incomplete)
+            let (unsent, connecting, closing) = (writes.removeAll(), connectPromise.take(), outputClosing ?? nil)
+            (attempt, outputClosing, isBlocked) = (nil, nil, false)
+            // The state is in order: everything below may call the program.
+            for unsent in unsent { unsent.fail(error) }
+            closing?.fail(error)
+            connecting?.fail(error)
         }
     }
 
-    private func fail(_ promise: EventLoopPromise<Void>?, _ error: any Error) { promise?.fail(error) }
+    // MARK: Options
 
-    func triggerUserOutboundEvent0(_ event: Any, promise: EventLoopPromise<Void>?) {
-        fail(promise, ChannelError.operationUnsupported)
+    override var socket: Int32? { isLive ? stream?.fileDescriptor : nil }
+
+    override func set(_ option: Any, to value: Any) -> Bool {
+        switch (option, value) {
+        case (_ as ChannelOptions.Types.AllowRemoteHalfClosureOption, let value as Bool): allowsHalfClosure = value
+        case (_ as ChannelOptions.Types.WriteSpinOption, let value as UInt): writeSpin = value
+        case (
+            _ as ChannelOptions.Types.WriteBufferWaterMarkOption, let value as ChannelOptions.Types.WriteBufferWaterMark
+        ): waterMark = value
+        case (_ as ChannelOptions.Types.ConnectTimeoutOption, let value as TimeAmount?): connectTimeout = value
+        case (_ as ChannelOptions.Types.RecvAllocatorOption, let value as any RecvByteBufferAllocator):
+            reads.recvAllocator = value
+        case (_ as ChannelOptions.Types.MaxMessagesPerReadOption, let value as UInt):
+            maxMessagesPerRead = max(1, value)
+            reads.updateCapacity(to: Int(clamping: maxMessagesPerRead))
+        default: return false
+        }
+        return true
+    }
+
+    override func value(of option: Any) -> Any? {
+        switch option {
+        case _ as ChannelOptions.Types.AllowRemoteHalfClosureOption: allowsHalfClosure
+        case _ as ChannelOptions.Types.WriteSpinOption: writeSpin
+        case _ as ChannelOptions.Types.WriteBufferWaterMarkOption: waterMark
+        case _ as ChannelOptions.Types.BufferedWritableBytesOption: writes.bytes
+        case _ as ChannelOptions.Types.ConnectTimeoutOption: connectTimeout
+        case _ as ChannelOptions.Types.RecvAllocatorOption: reads.recvAllocator
+        case _ as ChannelOptions.Types.MaxMessagesPerReadOption: maxMessagesPerRead
+        default: nil
+        }
     }
 }
 
 extension StreamChannel: StreamOwner {
     func streamOpened() {
-        if state == .activating { finishActivation() }
+        if state == .activating { begin() }
     }
 
     func streamIsReady(for events: DescriptorEvents) {
@@ -489,74 +438,6 @@ extension StreamChannel: StreamOwner {
 
     func streamLostItsLoop() {
         loopOfChannel.end()
-    }
-}
-
-// MARK: Options
-
-extension StreamChannel: NIOSynchronousChannelOptions {
-    var syncOptions: (any NIOSynchronousChannelOptions)? { self }
-
-    func setOption<Option: ChannelOption>(_ option: Option, value: Option.Value) -> EventLoopFuture<Void> {
-        eventLoop.submit { try self.setOption(option, value: value) }
-    }
-
-    func getOption<Option: ChannelOption>(_ option: Option) -> EventLoopFuture<Option.Value> {
-        eventLoop.submit { try self.getOption(option) }
-    }
-
-    func setOption<Option: ChannelOption>(_ option: Option, value: Option.Value) throws {
-        guard isOpen else { throw ChannelError.ioOnClosedChannel }
-        switch (option, value) {
-        case (_ as ChannelOptions.Types.AutoReadOption, let value as Bool):
-            guard autoRead != value else { return }
-            autoRead = value
-            guard state != .fresh else { return }
-            if value { read0() } else { readPending = false }
-            updateInterest()
-        case (_ as ChannelOptions.Types.AllowRemoteHalfClosureOption, let value as Bool): allowsHalfClosure = value
-        case (_ as ChannelOptions.Types.WriteSpinOption, let value as UInt): writeSpin = value
-        case (
-            _ as ChannelOptions.Types.WriteBufferWaterMarkOption, let value as ChannelOptions.Types.WriteBufferWaterMark
-        ):
-            waterMark = value
-        case (_ as ChannelOptions.Types.ConnectTimeoutOption, let value as TimeAmount?): connectTimeout = value
-        case (_ as ChannelOptions.Types.AllocatorOption, let value as ByteBufferAllocator):
-            shared.withLock { $0.allocator = value }
-        case (_ as ChannelOptions.Types.RecvAllocatorOption, let value as any RecvByteBufferAllocator):
-            reads.recvAllocator = value
-        case (_ as ChannelOptions.Types.MaxMessagesPerReadOption, let value as UInt):
-            maxMessagesPerRead = max(1, value)
-            reads.updateCapacity(to: Int(clamping: maxMessagesPerRead))
-        case (let option as ChannelOptions.Types.SocketOption, let value as SocketOptionValue):
-            if isLive, let stream, let system {
-                system.set((option, value), of: stream.fileDescriptor)
-            } else {
-                socketOptions.append((option, value))
-            }
-        default: throw ChannelError.operationUnsupported
-        }
-    }
-
-    func getOption<Option: ChannelOption>(_ option: Option) throws -> Option.Value {
-        guard isOpen else { throw ChannelError.ioOnClosedChannel }
-        let value: Any? =
-            switch option {
-            case _ as ChannelOptions.Types.AutoReadOption: autoRead
-            case _ as ChannelOptions.Types.AllowRemoteHalfClosureOption: allowsHalfClosure
-            case _ as ChannelOptions.Types.WriteSpinOption: writeSpin
-            case _ as ChannelOptions.Types.WriteBufferWaterMarkOption: waterMark
-            case _ as ChannelOptions.Types.BufferedWritableBytesOption: writes.bytes
-            case _ as ChannelOptions.Types.ConnectTimeoutOption: connectTimeout
-            case _ as ChannelOptions.Types.AllocatorOption: allocator
-            case _ as ChannelOptions.Types.RecvAllocatorOption: reads.recvAllocator
-            case _ as ChannelOptions.Types.MaxMessagesPerReadOption: maxMessagesPerRead
-            case let option as ChannelOptions.Types.SocketOption:
-                stream.flatMap { system?.value(of: option, of: $0.fileDescriptor) }
-            default: nil
-            }
-        guard let value = value as? Option.Value else { throw ChannelError.operationUnsupported }
-        return value
     }
 }
 #endif

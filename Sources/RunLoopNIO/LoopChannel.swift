@@ -1,0 +1,214 @@
+#if Adapters
+internal import NIOCore
+internal import RunLoopCore
+internal import RunLoopKit
+internal import RunLoopUnix
+internal import Synchronization
+
+/// The part that all channels of a run loop share: the states, the answers to any thread, and the options.
+// Unchecked: all state without a lock is used on the loop's thread only.
+class LoopChannel: Channel, ChannelCore, NIOSynchronousChannelOptions, @unchecked Sendable {
+    enum State {
+        case fresh, registered
+        /// Active, though the handlers do not know it yet.
+        case activating
+        case active, closed
+    }
+
+    /// Values that any thread may ask for.
+    struct Shared {
+        var local: SocketAddress?
+        var remote: SocketAddress?
+        var allocator = ByteBufferAllocator()
+    }
+
+    final let loopOfChannel: RunLoopEventLoop
+    final let parent: (any Channel)?
+    final let shared = Locked(Shared())
+    private let closePromise: EventLoopPromise<Void>
+    private let activity = Atomic(false)
+    private var storedPipeline: ChannelPipeline!
+
+    final private(set) var state = State.fresh
+    final var readPending = false
+    final private(set) var autoRead = true
+    /// Options of the socket that were set before there was one.
+    final var socketOptions: [SocketOption] = []
+
+    init(on eventLoop: RunLoopEventLoop, parent: (any Channel)? = nil) {
+        (loopOfChannel, self.parent) = (eventLoop, parent)
+        closePromise = eventLoop.makePromise()
+        storedPipeline = ChannelPipeline(channel: self)
+    }
+
+    // MARK: Answers, on any thread
+
+    final var eventLoop: any EventLoop { loopOfChannel }
+    final var pipeline: ChannelPipeline { storedPipeline }
+    final var closeFuture: EventLoopFuture<Void> { closePromise.futureResult }
+    final var allocator: ByteBufferAllocator { shared.withLock { $0.allocator } }
+    final var localAddress: SocketAddress? { shared.withLock { $0.local } }
+    final var remoteAddress: SocketAddress? { shared.withLock { $0.remote } }
+    final var isActive: Bool { activity.load(ordering: .relaxed) }
+    var isWritable: Bool { false }
+    final var _channelCore: any ChannelCore { self }
+
+    final func localAddress0() throws -> SocketAddress { try address(\.local) }
+
+    final func remoteAddress0() throws -> SocketAddress { try address(\.remote) }
+
+    private func address(_ which: KeyPath<Shared, SocketAddress?>) throws -> SocketAddress {
+        guard isOpen else { throw ChannelError.ioOnClosedChannel }
+        guard let address = shared.withLock({ $0[keyPath: which] }) else { throw ChannelError.operationUnsupported }
+        return address
+    }
+
+    // MARK: States
+
+    final var isOpen: Bool { state != .closed }
+    final var isLive: Bool { state == .activating || state == .active }
+
+    /// The system of the loop's world; `nil` once the loop has ended.
+    final var system: (any SystemCalls)? { loopOfChannel.loop.map { WorldSystem.of($0) } }
+
+    final func register0(promise: EventLoopPromise<Void>?) {
+        guard isOpen else { return fail(promise, ChannelError.ioOnClosedChannel) }
+        guard state == .fresh else { return fail(promise, ChannelError.inappropriateOperationForState) }
+        guard loopOfChannel.loop != nil else {
+            pipeline.syncOperations.fireErrorCaught(EventLoopError.shutdown)
+            close0(error: EventLoopError.shutdown, mode: .all, promise: nil)
+            return fail(promise, EventLoopError.shutdown)
+        }
+        state = .registered
+        loopOfChannel.atEnd(of: self) { [self] in close0(error: EventLoopError.shutdown, mode: .all, promise: nil) }
+        promise?.succeed(())
+        pipeline.syncOperations.fireChannelRegistered()
+    }
+
+    /// Makes the channel active, without a word to the handlers.
+    final func beginActivation(_ promise: EventLoopPromise<Void>?) {
+        state = .activating
+        activity.store(true, ordering: .relaxed)
+        promise?.succeed(())
+    }
+
+    /// Tells the handlers of an active channel that it is.
+    final func finishActivation() {
+        state = .active
+        pipeline.syncOperations.fireChannelActive()
+    }
+
+    /// Closes the channel and tells the handlers.
+    ///
+    /// - Parameter release: called when the channel is closed already, and nobody has been told.
+    final func closeAll(_ promise: EventLoopPromise<Void>?, release: () -> Void) {
+        let former = state
+        state = .closed
+        activity.store(false, ordering: .relaxed)
+        loopOfChannel.forget(self)
+        release()
+        promise?.succeed(())
+        if former == .active { pipeline.syncOperations.fireChannelInactive() }
+        if former != .fresh { pipeline.syncOperations.fireChannelUnregistered() }
+        loopOfChannel._executeIsolatedUnsafeUnchecked { [self] in
+            // Later, because handlers of the pipeline may be on the stack.
+            removeHandlers(pipeline: pipeline)
+            closePromise.succeed(())
+            shared.withLock { ($0.local, $0.remote) = (nil, nil) }
+        }
+    }
+
+    /// Asks the handlers to read, if nobody has.
+    func readIfNeeded() {
+        if isLive, !readPending, autoRead { pipeline.syncOperations.read() }
+    }
+
+    final func fail(_ promise: EventLoopPromise<Void>?, _ error: any Error) { promise?.fail(error) }
+
+    // MARK: Operations, for each kind of channel
+
+    func bind0(to address: SocketAddress, promise: EventLoopPromise<Void>?) { refuse(promise) }
+
+    func connect0(to address: SocketAddress, promise: EventLoopPromise<Void>?) { refuse(promise) }
+
+    func registerAlreadyConfigured0(promise: EventLoopPromise<Void>?) { refuse(promise) }
+
+    func write0(_ data: NIOAny, promise: EventLoopPromise<Void>?) { refuse(promise) }
+
+    func flush0() {}
+
+    func read0() {}
+
+    /// Reads no more until the handlers ask for it.
+    func pauseReading() { readPending = false }
+
+    func channelRead0(_ data: NIOAny) {}
+
+    func errorCaught0(error: any Error) {}
+
+    func triggerUserOutboundEvent0(_ event: Any, promise: EventLoopPromise<Void>?) { refuse(promise) }
+
+    func close0(error: any Error, mode: CloseMode, promise: EventLoopPromise<Void>?) { refuse(promise) }
+
+    private func refuse(_ promise: EventLoopPromise<Void>?) {
+        fail(promise, isOpen ? ChannelError.operationUnsupported : ChannelError.ioOnClosedChannel)
+    }
+
+    // MARK: Options
+
+    /// The descriptor for options of the socket; `nil` if there is none yet.
+    var socket: Int32? { nil }
+
+    final var syncOptions: (any NIOSynchronousChannelOptions)? { self }
+
+    final func setOption<Option: ChannelOption>(_ option: Option, value: Option.Value) -> EventLoopFuture<Void> {
+        eventLoop.submit { try self.setOption(option, value: value) }
+    }
+
+    final func getOption<Option: ChannelOption>(_ option: Option) -> EventLoopFuture<Option.Value> {
+        eventLoop.submit { try self.getOption(option) }
+    }
+
+    final func setOption<Option: ChannelOption>(_ option: Option, value: Option.Value) throws {
+        guard isOpen else { throw ChannelError.ioOnClosedChannel }
+        switch (option, value) {
+        case (_ as ChannelOptions.Types.AutoReadOption, let value as Bool):
+            guard autoRead != value else { return }
+            autoRead = value
+            guard state != .fresh else { return }
+            if value { read0() } else { pauseReading() }
+        case (_ as ChannelOptions.Types.AllocatorOption, let value as ByteBufferAllocator):
+            shared.withLock { $0.allocator = value }
+        case (let option as ChannelOptions.Types.SocketOption, let value as SocketOptionValue):
+            if let socket, let system {
+                system.set((option, value), of: socket)
+            } else {
+                socketOptions.append((option, value))
+            }
+        default: guard set(option, to: value) else { throw ChannelError.operationUnsupported }
+        }
+    }
+
+    final func getOption<Option: ChannelOption>(_ option: Option) throws -> Option.Value {
+        guard isOpen else { throw ChannelError.ioOnClosedChannel }
+        let value: Any? =
+            switch option {
+            case _ as ChannelOptions.Types.AutoReadOption: autoRead
+            case _ as ChannelOptions.Types.AllocatorOption: allocator
+            case let option as ChannelOptions.Types.SocketOption:
+                socket.flatMap { system?.value(of: option, of: $0) }
+            default: value(of: option)
+            }
+        guard let value = value as? Option.Value else { throw ChannelError.operationUnsupported }
+        return value
+    }
+
+    /// Sets an option that not all channels have.
+    ///
+    /// - Returns: `false` if the channel does not have it.
+    func set(_ option: Any, to value: Any) -> Bool { false }
+
+    /// The value of an option that not all channels have.
+    func value(of option: Any) -> Any? { nil }
+}
+#endif
