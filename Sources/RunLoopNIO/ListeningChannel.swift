@@ -56,7 +56,9 @@ final class ListeningChannel: LoopChannel, @unchecked Sendable {
                 pipeline.syncOperations.fireErrorCaught(error.ioError)
             }
             listener.batchHandler = { [unowned self] in batchEnds() }
-            listener.closedByLoop = { [unowned self] in loopOfChannel.end() }
+            listener.closedByLoop = { [unowned self] in
+                if !loopOfChannel.endsWithLoop() { close0(error: Self.refused, mode: .all, promise: nil) }
+            }
             shared.withLock { $0.local = SocketAddress(listener.address) }
         } catch {
             return fail(promise, (error as? SystemError)?.ioError ?? error)

@@ -1,4 +1,5 @@
 #if Adapters
+internal import Glibc
 internal import NIOCore
 internal import RunLoopCore
 internal import RunLoopKit
@@ -64,6 +65,9 @@ class LoopChannel: Channel, ChannelCore, NIOSynchronousChannelOptions, @unchecke
     }
 
     // MARK: States
+
+    /// The error of a channel whose descriptor can no longer be watched.
+    static var refused: any Error { IOError(errnoCode: EBADF, reason: "watch the descriptor") }
 
     final var isOpen: Bool { state != .closed }
     final var isLive: Bool { state == .activating || state == .active }

@@ -170,6 +170,15 @@ public final class RunLoopEventLoop: EventLoop {
         ends[ObjectIdentifier(object)] = nil
     }
 
+    /// Ends if the run loop has ended, of which an item has heard first.
+    ///
+    /// - Returns: `false` if the run loop lives.
+    func endsWithLoop() -> Bool {
+        guard loop?.hasEnded != false else { return false }
+        end()
+        return true
+    }
+
     /// Closes everything, runs the submitted tasks, and takes nothing more. Called on the loop's thread, once it ends.
     func end() {
         guard endingThread.load(ordering: .relaxed) == 0 else { return }

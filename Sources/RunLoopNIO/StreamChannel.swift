@@ -77,7 +77,7 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
         do {
             endpoint = try Endpoint(address)
         } catch {
-            return close0(error: error.ioError, mode: .all, promise: nil)
+            return fail(toConnect: promise, error.ioError)
         }
         let timeout = connectTimeout ?? .seconds(365 * 24 * 3600)
         let attempt = ConnectionAttempt(
@@ -91,13 +91,17 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
                 self.stream = stream
                 shared.withLock { $0.remote = address }
                 becomeActive(promise)
-            case .failure(let error):
-                connectPromise = promise
-                close0(error: Self.error(error, timeout: connectTimeout), mode: .all, promise: nil)
+            case .failure(let error): fail(toConnect: promise, Self.error(error, timeout: connectTimeout))
             }
         }
         (self.attempt, connectPromise) = (attempt, promise)
         attempt.begin()
+    }
+
+    /// Closes the channel, and fails the promise of its connecting.
+    private func fail(toConnect promise: EventLoopPromise<Void>?, _ error: any Error) {
+        connectPromise = promise
+        close0(error: error, mode: .all, promise: nil)
     }
 
     /// The error of an attempt to connect as SwiftNIO's handlers expect it.
@@ -109,14 +113,15 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
 
     private func becomeActive(_ promise: EventLoopPromise<Void>?) {
         guard let stream, let loop = loopOfChannel.loop, let system else {
-            return close0(error: EventLoopError.shutdown, mode: .all, promise: promise)
+            return fail(toConnect: promise, EventLoopError.shutdown)
         }
         do {
             stream.owner = self
             try stream.open(
-                on: loop, modes: loopOfChannel.modes, origin: RunLoop.Origin(file: #fileID, line: #line), interest: [])
+                on: loop, modes: loopOfChannel.modes, origin: RunLoop.Origin(file: #fileID, line: #line),
+                interest: .readable)
         } catch {
-            return close0(error: error, mode: .all, promise: promise)
+            return fail(toConnect: promise, error)
         }
         for option in socketOptions { system.set(option, of: stream.fileDescriptor) }
         if stream.fileDescriptor >= 0 {
@@ -422,6 +427,8 @@ extension StreamChannel: StreamOwner {
         if events.contains(.writable), isLive {
             isBlocked = false
             flushNow()
+            // The stream could not take the end before.
+            if outputClosing != nil, writes.isEmpty, let stream { endOutput(stream) }
         }
         // A handler runs the loop. It gets more input when it has returned.
         if isReading, isLive, let stream { return stream.interest = isBlocked ? .writable : [] }
@@ -437,7 +444,7 @@ extension StreamChannel: StreamOwner {
     }
 
     func streamLostItsLoop() {
-        loopOfChannel.end()
+        if !loopOfChannel.endsWithLoop() { close0(error: Self.refused, mode: .all, promise: nil) }
     }
 }
 #endif

@@ -90,6 +90,33 @@ struct ChannelTests {
         try await group.shutdownGracefully()
     }
 
+    @Test("a descriptor that cannot be waited for is no channel")
+    func notWaitable() async throws {
+        let group = try makeGroup(loops: 1)
+        await #expect(throws: DescriptorError.self) {
+            _ = try await RunLoopClientBootstrap(group: group).withConnectedSocket(open("/dev/null", O_RDWR)).get()
+        }
+        try await group.shutdownGracefully()
+    }
+
+    @Test("a descriptor that the system refuses later closes its channel, and no other")
+    func refusedLater() async throws {
+        let group = try makeGroup(loops: 1)
+        let (one, other) = (DescriptorPair(.socketPair), DescriptorPair(.socketPair))
+        let descriptor = dup(one.reader)
+        let channel = try await RunLoopClientBootstrap(group: group).withConnectedSocket(descriptor).get()
+        let neighbour = try await RunLoopClientBootstrap(group: group).withConnectedSocket(dup(other.reader)).get()
+        try await channel.setOption(ChannelOptions.autoRead, value: false).get()
+        let null = open("/dev/null", O_RDWR)
+        dup2(null, descriptor)
+        close(null)
+        channel.setOption(ChannelOptions.autoRead, value: true).whenComplete { _ in }
+        try await channel.closeFuture.get()
+        #expect(neighbour.isActive)
+        try await neighbour.writeAndFlush(NIOCore.ByteBuffer(string: "x")).get()
+        try await group.shutdownGracefully()
+    }
+
     private func errno(_ body: () async throws -> any Channel) async -> Int32? {
         do {
             _ = try await body()
