@@ -89,6 +89,21 @@ class LoopChannel: Channel, ChannelCore, NIOSynchronousChannelOptions, @unchecke
         pipeline.syncOperations.fireChannelRegistered()
     }
 
+    /// Prepares the channel of a bootstrap and begins; closes it if any of that fails.
+    final func prepare(
+        _ options: ChannelOptions.Storage, _ initializer: (@Sendable (any Channel) -> EventLoopFuture<Void>)?,
+        then body: @escaping @Sendable () -> EventLoopFuture<Void>
+    ) -> EventLoopFuture<any Channel> {
+        options.applyAllChannelOptions(to: self)
+            .flatMap { initializer?(self) ?? self.eventLoop.makeSucceededVoidFuture() }
+            .flatMap(body)
+            .map { self }
+            .flatMapError { error in
+                self.close(promise: nil)
+                return self.eventLoop.makeFailedFuture(error)
+            }
+    }
+
     /// Makes the channel active, without a word to the handlers.
     final func beginActivation(_ promise: EventLoopPromise<Void>?) {
         state = .activating

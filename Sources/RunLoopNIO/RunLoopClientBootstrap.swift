@@ -135,14 +135,7 @@ public final class RunLoopClientBootstrap: NIOClientTCPBootstrapProtocol {
         let (options, initializer) = (options, initializer)
         return made.flatMap { make in
             let channel = make()
-            return options.applyAllChannelOptions(to: channel)
-                .flatMap { initializer?(channel) ?? eventLoop.makeSucceededVoidFuture() }
-                .flatMap { begin(channel) }
-                .map { channel as any Channel }
-                .flatMapError { error in
-                    channel.close(promise: nil)
-                    return eventLoop.makeFailedFuture(error)
-                }
+            return channel.prepare(options, initializer) { begin(channel) }
         }
     }
 }

@@ -1,4 +1,5 @@
 #if Adapters
+// SwiftNIO has its queues in the signature of a requirement.
 public import Dispatch
 internal import Glibc
 public import NIOCore
@@ -24,7 +25,7 @@ public final class RunLoopEventLoop: EventLoop {
 
     typealias Work = () -> Void
 
-    // Unsafe: used on the loop's thread only.
+    // Unsafe: the tasks, the ends and whether a run is posted are used on the loop's thread only.
     private nonisolated(unsafe) var tasks = CircularBuffer<Work>()
     private nonisolated(unsafe) var hasPostedRun = false
     /// What the end of the loop has to close, by its identity.

@@ -1,4 +1,5 @@
 #if Adapters
+// SwiftNIO has its queues in the signature of a requirement.
 public import Dispatch
 public import NIOCore
 public import RunLoopKit

@@ -100,23 +100,16 @@ public final class RunLoopServerBootstrap {
         let (childGroup, childOptions, childInitializer) = (childGroup, childOptions, childInitializer)
         return eventLoop.flatSubmit {
             let channel = ListeningChannel(on: eventLoop, children: childGroup)
-            return options.applyAllChannelOptions(to: channel)
-                .flatMap { initializer?(channel) ?? eventLoop.makeSucceededVoidFuture() }
-                .flatMapThrowing {
-                    let handler = AcceptingHandler(options: childOptions, initializer: childInitializer)
-                    try channel.pipeline.syncOperations.addHandler(handler)
-                }
-                .flatMap { channel.register() }
-                .flatMap {
-                    let promise = eventLoop.makePromise(of: Void.self)
-                    begin(channel, promise)
-                    return promise.futureResult
-                }
-                .map { channel as any Channel }
-                .flatMapError { error in
-                    channel.close(promise: nil)
-                    return eventLoop.makeFailedFuture(error)
-                }
+            return channel.prepare(options, initializer) {
+                let handler = AcceptingHandler(options: childOptions, initializer: childInitializer)
+                return eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(handler) }
+                    .flatMap { channel.register() }
+                    .flatMap {
+                        let promise = eventLoop.makePromise(of: Void.self)
+                        begin(channel, promise)
+                        return promise.futureResult
+                    }
+            }
         }
     }
 }

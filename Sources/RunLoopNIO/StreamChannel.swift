@@ -1,12 +1,11 @@
 #if Adapters
 internal import Glibc
 internal import NIOCore
-internal import RunLoopCore
 internal import RunLoopKit
 internal import RunLoopUnix
 internal import Synchronization
 
-/// A channel over a stream: a socket, a pipe, TLS above one of these, or their counterparts in a simulation.
+/// A channel over a stream: a socket, or its counterpart in a simulation.
 ///
 /// Its order of events is that of SwiftNIO's socket channels, with one difference: the end of the peer is part of the
 /// input, and comes when the program reads. A channel without `autoRead` is not read to its end before.
