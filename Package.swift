@@ -93,7 +93,10 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "RunLoopNIO",
-            dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopUnix", adapted("NIOCore", from: "swift-nio")],
+            dependencies: [
+                "RunLoopCore", "RunLoopKit", "RunLoopUnix", "RunLoopTLS", adapted("NIOCore", from: "swift-nio"),
+                adapted("NIOTLS", from: "swift-nio"),
+            ],
             swiftSettings: strict),
 
         // What several of the tests need.
@@ -183,10 +186,12 @@ let package = Package(
         .testTarget(
             name: "RunLoopNIOTests",
             dependencies: [
-                "RunLoopNIO", "RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopHosts", "TestSupport",
+                "RunLoopNIO", "RunLoopKit", "RunLoopUnix", "RunLoopTLS", "RunLoopSimulation", "RunLoopHosts",
+                "TestSupport", "TLSTestSupport",
                 adapted("NIOCore", from: "swift-nio"),
                 adapted("NIOHTTP1", from: "swift-nio"),
                 adapted("NIOPosix", from: "swift-nio"),
+                adapted("NIOTLS", from: "swift-nio"),
             ],
             swiftSettings: strict),
         .testTarget(

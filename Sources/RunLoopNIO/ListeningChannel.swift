@@ -8,12 +8,15 @@ internal import RunLoopUnix
 // Unchecked as its superclass.
 final class ListeningChannel: LoopChannel, @unchecked Sendable {
     private let children: any EventLoopGroup
+    private let layer: StreamChannel.Layer?
     private var listener: Listener?
     private var options = Listener.Options()
 
-    /// - Parameter children: the event loops of the connections, in turn.
-    init(on eventLoop: RunLoopEventLoop, children: any EventLoopGroup) {
-        self.children = children
+    /// - Parameters:
+    ///   - children: the event loops of the connections, in turn.
+    ///   - layer: lays a stream over each connection's, such as TLS.
+    init(on eventLoop: RunLoopEventLoop, children: any EventLoopGroup, under layer: StreamChannel.Layer?) {
+        (self.children, self.layer) = (children, layer)
         // A handler that stops reading gets few more.
         options.budget = 4
         super.init(on: eventLoop)
@@ -61,7 +64,7 @@ final class ListeningChannel: LoopChannel, @unchecked Sendable {
             }
             shared.withLock { $0.local = SocketAddress(listener.address) }
         } catch {
-            return fail(promise, (error as? SystemError)?.ioError ?? error)
+            return fail(promise, error.forHandlers)
         }
         beginActivation(promise)
         guard isOpen else { return }
@@ -77,7 +80,7 @@ final class ListeningChannel: LoopChannel, @unchecked Sendable {
             preconditionFailure("the event loops of a RunLoopServerBootstrap are those of run loops")
         }
         let stream = DescriptorStream(descriptor, on: loop)
-        let channel = StreamChannel(stream, peer: peer, on: child, parent: self)
+        let channel = StreamChannel(stream, peer: peer, under: layer, on: child, parent: self)
         pipeline.syncOperations.fireChannelRead(NIOAny(channel as any Channel))
     }
 

@@ -1,6 +1,7 @@
 #if Adapters
 public import NIOCore
 internal import RunLoopKit
+public import RunLoopTLS
 internal import RunLoopUnix
 
 /// Connects with the handlers of SwiftNIO, on run loops.
@@ -19,6 +20,7 @@ public final class RunLoopClientBootstrap: NIOClientTCPBootstrapProtocol {
     private var options = ChannelOptions.Storage()
     private var initializer: (@Sendable (any Channel) -> EventLoopFuture<Void>)?
     private var timeout = TimeAmount.seconds(10)
+    private var tls: (context: TLSClientContext, serverName: String?)?
 
     /// - Parameter group: the event loop of the connection, or a group of which one is.
     /// - Precondition: the event loops are ``RunLoopEventLoop``s.
@@ -40,6 +42,26 @@ public final class RunLoopClientBootstrap: NIOClientTCPBootstrapProtocol {
                 try channel.pipeline.syncOperations.addHandlers(handlers(), position: .first)
             }
         }
+    }
+
+    /// Has the connection speak TLS.
+    ///
+    /// The connect future succeeds before the handshake. When that is done, the channel becomes active, and
+    /// `TLSUserEvent.handshakeCompleted` has the application protocol; whatever is written before is sent then. If it
+    /// fails, the handlers receive the `TLSError`, and the channel closes without having been active.
+    ///
+    /// - Parameters:
+    ///   - context: the settings.
+    ///   - serverName: the name or the address in digits that the server's certificate must be for; the host or the
+    ///     address that is connected to unless given.
+    public func tls(_ context: TLSClientContext, serverName: String? = nil) -> Self {
+        tls = (context, serverName)
+        return self
+    }
+
+    private func layer(for host: String?) -> StreamChannel.Layer? {
+        guard let (context, name) = tls else { return nil }
+        return { try context.stream(over: $0, serverName: name ?? host ?? "") }
     }
 
     /// Sets an option of the channel.
@@ -64,6 +86,7 @@ public final class RunLoopClientBootstrap: NIOClientTCPBootstrapProtocol {
             return eventLoop.makeFailedFuture(SocketAddressError.unsupported)
         }
         let promise = eventLoop.makePromise(of: (@Sendable () -> StreamChannel).self)
+        let layer = layer(for: host)
         eventLoop.onLoop {
             guard let loop = eventLoop.loop else { return promise.fail(EventLoopError.shutdown) }
             let ending = Ending()
@@ -76,7 +99,7 @@ public final class RunLoopClientBootstrap: NIOClientTCPBootstrapProtocol {
                 switch result {
                 case .success(let stream):
                     let peer = WorldSystem.of(loop).peerAddress(of: stream.fileDescriptor)
-                    let channel = StreamChannel(stream, peer: peer, on: eventLoop)
+                    let channel = StreamChannel(stream, peer: peer, under: layer, on: eventLoop)
                     promise.succeed { channel }
                 case .failure(let error): promise.fail(StreamChannel.error(error, timeout: timeout))
                 }
@@ -97,7 +120,8 @@ public final class RunLoopClientBootstrap: NIOClientTCPBootstrapProtocol {
     /// Connects to an address.
     public func connect(to address: SocketAddress) -> EventLoopFuture<any Channel> {
         let eventLoop = RunLoopEventLoop.of(group)
-        let made = eventLoop.submit { { @Sendable in StreamChannel(nil, on: eventLoop) } }
+        let layer = layer(for: address.ipAddress)
+        let made = eventLoop.submit { { @Sendable in StreamChannel(nil, under: layer, on: eventLoop) } }
         return connect(on: eventLoop, made) { channel in
             channel.register().flatMap { channel.connect(to: address) }
         }
@@ -115,10 +139,12 @@ public final class RunLoopClientBootstrap: NIOClientTCPBootstrapProtocol {
     /// Takes over a connected socket. The channel owns the descriptor.
     public func withConnectedSocket(_ descriptor: Int32) -> EventLoopFuture<any Channel> {
         let eventLoop = RunLoopEventLoop.of(group)
+        let layer = layer(for: nil)
         let made = eventLoop.submit { () throws -> @Sendable () -> StreamChannel in
             guard let loop = eventLoop.loop else { throw EventLoopError.shutdown }
             let peer = WorldSystem.of(loop).peerAddress(of: descriptor)
-            let channel = StreamChannel(DescriptorStream(descriptor, on: loop), peer: peer, on: eventLoop)
+            let stream = DescriptorStream(descriptor, on: loop)
+            let channel = StreamChannel(stream, peer: peer, under: layer, on: eventLoop)
             return { channel }
         }
         return connect(on: eventLoop, made) { channel in

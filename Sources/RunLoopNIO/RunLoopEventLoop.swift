@@ -155,6 +155,9 @@ public final class RunLoopEventLoop: EventLoop {
     /// without a hop.
     public var executor: any SerialExecutor { remote.executor(inModes: modes).serial }
 
+    /// The executor for the preference of a task, which then runs where the channels of this event loop live.
+    public var taskExecutor: any TaskExecutor { remote.executor(inModes: modes).task }
+
     public func enqueue(_ job: consuming ExecutorJob) {
         executor.enqueue(job)
     }

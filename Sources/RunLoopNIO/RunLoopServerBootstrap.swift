@@ -1,5 +1,6 @@
 #if Adapters
 public import NIOCore
+public import RunLoopTLS
 
 /// Listens for connections with the handlers of SwiftNIO, on run loops.
 ///
@@ -23,6 +24,7 @@ public final class RunLoopServerBootstrap {
     private var options = ChannelOptions.Storage()
     private var childOptions = ChannelOptions.Storage()
     private var initializer: (@Sendable (any Channel) -> EventLoopFuture<Void>)?
+    private var layer: StreamChannel.Layer?
     private var childInitializer: (@Sendable (any Channel) -> EventLoopFuture<Void>)?
 
     /// - Parameters:
@@ -47,6 +49,20 @@ public final class RunLoopServerBootstrap {
         _ initializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Void>
     ) -> Self {
         childInitializer = initializer
+        return self
+    }
+
+    /// Has each connection speak TLS.
+    ///
+    /// The handshake comes before the connection's handlers: when it is done, the channel becomes active, and
+    /// `TLSUserEvent.handshakeCompleted` has the application protocol, for SwiftNIO's
+    /// `ApplicationProtocolNegotiationHandler` and others. If it fails, the handlers receive the `TLSError`, and the
+    /// channel closes without having been active. See `tls` of a channel for its session.
+    ///
+    /// - Parameter context: called for each connection, on its event loop's thread; return another context when
+    ///   certificates have changed.
+    public func childTLS(_ context: @escaping @Sendable () -> TLSServerContext) -> Self {
+        layer = { try context().stream(over: $0) }
         return self
     }
 
@@ -98,8 +114,9 @@ public final class RunLoopServerBootstrap {
         let eventLoop = RunLoopEventLoop.of(group)
         let (options, initializer) = (options, initializer)
         let (childGroup, childOptions, childInitializer) = (childGroup, childOptions, childInitializer)
+        let layer = layer
         return eventLoop.flatSubmit {
-            let channel = ListeningChannel(on: eventLoop, children: childGroup)
+            let channel = ListeningChannel(on: eventLoop, children: childGroup, under: layer)
             return channel.prepare(options, initializer) {
                 let handler = AcceptingHandler(options: childOptions, initializer: childInitializer)
                 return eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(handler) }

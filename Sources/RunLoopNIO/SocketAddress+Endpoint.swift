@@ -42,4 +42,9 @@ extension SystemError {
     /// The error as SwiftNIO's handlers expect it.
     var ioError: IOError { IOError(errnoCode: errno, reason: operation) }
 }
+
+extension Error {
+    /// The error as SwiftNIO's handlers expect it.
+    var forHandlers: any Error { (self as? SystemError)?.ioError ?? self }
+}
 #endif

@@ -1,7 +1,9 @@
 #if Adapters
 internal import Glibc
 internal import NIOCore
+internal import NIOTLS
 internal import RunLoopKit
+internal import RunLoopTLS
 internal import RunLoopUnix
 internal import Synchronization
 
@@ -15,11 +17,13 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
     /// The writability of which the handlers know.
     private var knownWritability = true
     private var stream: (any ByteStream)?
+    /// Lays a stream over the connected one, such as TLS.
+    private let layer: Layer?
     private var attempt: ConnectionAttempt?
     private var connectPromise: EventLoopPromise<Void>?
 
     // Reading.
-    private var isInputShut = false
+    private var isInputShut: Bool
     private var reads: NIOPooledRecvBufferAllocator
     private var maxMessagesPerRead: UInt = 4
     private var hasTurn = false
@@ -32,7 +36,7 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
     private var completed: [EventLoopPromise<Void>] = []
     private var isFlushing = false
     private var isBlocked = false
-    private var isOutputShut = false
+    private var isOutputShut: Bool
     private var outputClosing: EventLoopPromise<Void>??
     private var waterMark = ChannelOptions.Types.WriteBufferWaterMark(low: 32 * 1024, high: 64 * 1024)
     private var writeSpin: UInt = 16
@@ -40,13 +44,20 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
     private var allowsHalfClosure = false
     private var connectTimeout: TimeAmount? = .seconds(10)
 
+    typealias Layer = @Sendable (any ByteStream) throws -> any ByteStream
+
     /// - Parameters:
     ///   - stream: an open stream; `nil` for a channel that is still to connect.
-    ///   - remote: the address of the peer.
+    ///   - peer: the address of the peer.
+    ///   - isRead: whether there is input; not for a pipe that is only written.
+    ///   - isWritten: whether there is output.
+    ///   - layer: lays a stream over that one, before the channel is active.
     init(
-        _ stream: (any ByteStream)?, peer: Endpoint? = nil, on eventLoop: RunLoopEventLoop, parent: (any Channel)? = nil
+        _ stream: (any ByteStream)?, peer: Endpoint? = nil, isRead: Bool = true, isWritten: Bool = true,
+        under layer: Layer? = nil, on eventLoop: RunLoopEventLoop, parent: (any Channel)? = nil
     ) {
-        self.stream = stream
+        (self.stream, self.layer) = (stream, layer)
+        (isInputShut, isOutputShut) = (!isRead, !isWritten)
         reads = NIOPooledRecvBufferAllocator(capacity: 4, recvAllocator: AdaptiveRecvByteBufferAllocator())
         super.init(on: eventLoop, parent: parent)
         if let peer { shared.withLock { $0.remote = SocketAddress(peer) } }
@@ -111,10 +122,13 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
     }
 
     private func becomeActive(_ promise: EventLoopPromise<Void>?) {
-        guard let stream, let loop = loopOfChannel.loop, let system else {
+        guard let connected = stream, let loop = loopOfChannel.loop, let system else {
             return fail(toConnect: promise, EventLoopError.shutdown)
         }
+        let stream: any ByteStream
         do {
+            stream = try layer?(connected) ?? connected
+            self.stream = stream
             stream.owner = self
             try stream.open(
                 on: loop, modes: loopOfChannel.modes, origin: RunLoop.Origin(file: #fileID, line: #line),
@@ -134,9 +148,16 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
         begin()
     }
 
+    /// The session of TLS below the channel.
+    var tls: TLSSession? { stream?.tls }
+
     /// Begins to read and write.
     private func begin() {
         finishActivation()
+        if let tls, isOpen {
+            pipeline.syncOperations.fireUserInboundEventTriggered(
+                TLSUserEvent.handshakeCompleted(negotiatedProtocol: tls.applicationProtocol))
+        }
         guard isOpen else { return }
         flushNow()
         readIfNeeded()
@@ -238,7 +259,7 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
 
     private var streamError: any Error {
         guard let failure = stream?.failure else { return IOError(errnoCode: EIO, reason: "use the stream") }
-        return (failure as? SystemError)?.ioError ?? failure
+        return failure.forHandlers
     }
 
     // MARK: Writing

@@ -128,5 +128,5 @@ extension Connection {
     }
 
     /// The TLS session of the connection; `nil` if it does not speak TLS, or has moved to another loop. O(1).
-    public var tls: TLSSession? { hasMoved ? nil : (stream as? TLSStream)?.session }
+    public var tls: TLSSession? { hasMoved ? nil : stream.tls }
 }

@@ -120,6 +120,24 @@ final class TLSStream: ByteStream {
         return outcome
     }
 
+    func write(gathering pieces: UnsafeBufferPointer<UnsafeRawBufferPointer>) -> StreamResult {
+        guard let first = pieces.first(where: { !$0.isEmpty }) else { return .done(0) }
+        guard first.count < Self.recordSize else { return write(first) }
+        // A record of its own for each piece would cost a system call each.
+        return withUnsafeTemporaryAllocation(byteCount: Self.recordSize, alignment: 1) { record in
+            var count = 0
+            for piece in pieces where count < record.count {
+                let part = UnsafeRawBufferPointer(rebasing: piece.prefix(record.count - count))
+                UnsafeMutableRawBufferPointer(rebasing: record[count...]).copyMemory(from: part)
+                count += part.count
+            }
+            return write(UnsafeRawBufferPointer(rebasing: record[..<count]))
+        }
+    }
+
+    /// The most bytes of a record.
+    private static let recordSize = 16 * 1024
+
     func write(_ bytes: UnsafeRawBufferPointer) -> StreamResult {
         guard failure == nil else { return .failed }
         writeAwaits = .writable

@@ -18,3 +18,18 @@ package func eventually(
     }
     return true
 }
+
+/// Waits as ``eventually(_:sourceLocation:_:)`` does, without keeping a thread.
+package func comesTrue(
+    _ what: Comment? = nil, sourceLocation: SourceLocation = #_sourceLocation, _ isSo: () -> Bool
+) async throws {
+    let clock = ContinuousClock()
+    let end = clock.now + .seconds(120)
+    while !isSo() {
+        guard clock.now < end else {
+            Issue.record(what, sourceLocation: sourceLocation)
+            return
+        }
+        try await Task.sleep(for: .milliseconds(1))
+    }
+}

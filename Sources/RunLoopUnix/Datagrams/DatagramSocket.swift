@@ -35,6 +35,13 @@ public final class DatagramSocket {
     /// Called after a datagram was refused because too many wait, when at most half of ``Options/maximumOutput`` is
     /// taken.
     public var drainHandler: ((DatagramSocket) -> Void)?
+    /// Called after some datagrams were passed to the receive handler, before more are received.
+    package var batchHandler: (() -> Void)?
+    /// Called for each accepted datagram, in their order: when the system has it, or with the error that prevents it, which
+    /// the error handler does not get then.
+    package var outcomeHandler: ((SystemError?) -> Void)?
+    /// Called when the end of the loop has closed the socket.
+    package var closedByLoop: (() -> Void)?
     /// The number of received datagrams.
     public private(set) var received = 0
     /// The number of datagrams that the system has accepted.
@@ -142,7 +149,9 @@ public final class DatagramSocket {
         // The end of the loop invalidates the source.
         source.invalidationHandler = { [unowned self] in
             hasLostLoop = isOpen
+            let lost = closedByLoop.take()
             close()
+            lost?()
         }
         do {
             try loop.add(source, forMode: modes)
@@ -229,10 +238,13 @@ public final class DatagramSocket {
             reception?.end()
             return
         }
+        var hasDelivered = false
         while machine.wantsInput, let slot = area.next() {
             handler(self, Span(_unsafeBytes: slot.content), Header(slot))
+            hasDelivered = true
         }
         letGo(area)
+        if hasDelivered { batchHandler?() }
     }
 
     private func letGo(_ area: DatagramArea) {
@@ -369,11 +381,16 @@ public final class DatagramSocket {
             case .sent(let count):
                 budget -= count
                 machine.left(queue.removeFirst(count))
+                for _ in 0..<count { outcomeHandler?(nil) }
             case .failed(let error):
                 budget -= 1
                 let peer = pool.outgoing[0].address
                 machine.left(queue.removeFirst(1))
-                report(error, peer.family == 0 ? nil : peer)
+                if let outcomeHandler {
+                    outcomeHandler(error)
+                } else {
+                    report(error, peer.family == 0 ? nil : peer)
+                }
             case .blocked: break
             }
         }
@@ -482,8 +499,8 @@ public final class DatagramSocket {
         system.close(fileDescriptor)
         reception?.end()
         endWaitsOfSenders()
-        let handlers = (handler, errorHandler, drainHandler)
-        (handler, errorHandler, drainHandler) = (nil, nil, nil)
+        let handlers = (handler, errorHandler, drainHandler, batchHandler, outcomeHandler)
+        (handler, errorHandler, drainHandler, batchHandler, outcomeHandler) = (nil, nil, nil, nil, nil)
         withExtendedLifetime(handlers) {}
     }
 }

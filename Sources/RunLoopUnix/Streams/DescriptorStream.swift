@@ -36,7 +36,7 @@ package final class DescriptorStream: ByteStream {
     }
 
     /// A stream that is read from one descriptor and written to another; -1 stands for none.
-    convenience init(input: Int32, output: Int32, on loop: RunLoop) {
+    package convenience init(input: Int32, output: Int32, on loop: RunLoop) {
         self.init(input: input, output: output, WorldSystem.of(loop))
     }
 

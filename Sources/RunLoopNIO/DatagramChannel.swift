@@ -1,0 +1,304 @@
+#if Adapters
+internal import Glibc
+internal import NIOCore
+internal import RunLoopCore
+internal import RunLoopKit
+internal import RunLoopUnix
+internal import Synchronization
+
+/// The channel of a datagram socket, whose input are envelopes of bytes.
+// Unchecked as its superclass.
+final class DatagramChannel: LoopChannel, MulticastChannel, @unchecked Sendable {
+    private typealias Envelope = AddressedEnvelope<NIOCore.ByteBuffer>
+
+    private struct Write {
+        let bytes: NIOCore.ByteBuffer
+        /// The receiver; `nil` for the peer that the socket is connected to.
+        let receiver: SocketAddress?
+        let promise: EventLoopPromise<Void>?
+    }
+
+    private var datagrams: DatagramSocket?
+    private var options = DatagramSocket.Options()
+    private var isPaused = false
+    private var messagesPerRead = 4
+    private var messagesPerCall = 16
+
+    private let writability = Atomic(true)
+    /// What was written, and what of it was handed to the socket.
+    private var writes = MarkedCircularBuffer<Write>(initialCapacity: 4)
+    private var handedOver = CircularBuffer<Write>()
+    /// The number of bytes of both.
+    private var pendingBytes = 0
+    private var waterMark = ChannelOptions.Types.WriteBufferWaterMark(low: 32 * 1024, high: 64 * 1024)
+
+    override init(on eventLoop: RunLoopEventLoop, parent: (any Channel)? = nil) {
+        // The water marks tell the program when to stop, as in other channels.
+        options.maximumOutput = .max
+        super.init(on: eventLoop, parent: parent)
+    }
+
+    override var isWritable: Bool { writability.load(ordering: .relaxed) }
+
+    // MARK: Beginning
+
+    override func bind0(to address: SocketAddress, promise: EventLoopPromise<Void>?) {
+        open(promise) { loop, receive in
+            try DatagramSocket(
+                address: Endpoint(address), on: loop, modes: loopOfChannel.modes, options: options, receive: receive)
+        }
+    }
+
+    /// Connects a socket that is bound, or a new one.
+    override func connect0(to address: SocketAddress, promise: EventLoopPromise<Void>?) {
+        guard let datagrams, isLive else {
+            return open(promise) { loop, receive in
+                let datagrams = try DatagramSocket(
+                    peer: Endpoint(address), on: loop, modes: loopOfChannel.modes, options: options, receive: receive)
+                shared.withLock { $0.remote = address }
+                return datagrams
+            }
+        }
+        do {
+            try datagrams.connect(to: Endpoint(address))
+            shared.withLock { $0.remote = address }
+            promise?.succeed(())
+        } catch {
+            fail(promise, error.ioError)
+        }
+    }
+
+    /// Takes over a descriptor with datagrams.
+    func adopt(_ descriptor: Int32, promise: EventLoopPromise<Void>?) {
+        open(promise) { loop, receive in
+            let datagrams = try DatagramSocket(
+                adopting: descriptor, on: loop, modes: loopOfChannel.modes, options: options, receive: receive)
+            let peer = WorldSystem.of(loop).peerAddress(of: descriptor)
+            shared.withLock { $0.remote = SocketAddress(peer) }
+            return datagrams
+        }
+    }
+
+    private func open(
+        _ promise: EventLoopPromise<Void>?,
+        _ make: (RunLoop, @escaping DatagramSocket.ReceiveHandler) throws -> DatagramSocket
+    ) {
+        guard isOpen else { return fail(promise, ChannelError.ioOnClosedChannel) }
+        guard state == .registered, let loop = loopOfChannel.loop else {
+            return fail(promise, ChannelError.inappropriateOperationForState)
+        }
+        // Later would be too late for these.
+        options.reusesAddress = isSet(SO_REUSEADDR)
+        options.reusesPort = isSet(SO_REUSEPORT)
+        options.budget = messagesPerRead * messagesPerCall
+        do {
+            let datagrams = try make(loop) { [unowned self] in received($1, from: $2.sender) }
+            self.datagrams = datagrams
+            for option in socketOptions { system?.set(option, of: datagrams.fileDescriptor) }
+            datagrams.errorHandler = { [unowned self] _, error, _ in
+                pipeline.syncOperations.fireErrorCaught(error.ioError)
+            }
+            datagrams.batchHandler = { [unowned self] in batchEnds() }
+            datagrams.outcomeHandler = { [unowned self] in firstHasLeft($0) }
+            datagrams.closedByLoop = { [unowned self] in
+                if !loopOfChannel.endsWithLoop() { close0(error: Self.refused, mode: .all, promise: nil) }
+            }
+            shared.withLock { $0.local = SocketAddress(datagrams.address) }
+        } catch {
+            return fail(promise, error.forHandlers)
+        }
+        pauseReading()
+        beginActivation(promise)
+        guard isOpen else { return }
+        finishActivation()
+        guard isOpen else { return }
+        send()
+        readIfNeeded()
+    }
+
+    private func isSet(_ name: Int32) -> Bool {
+        socketOptions.contains { option, value in
+            option.optionLevel == .socket && option.optionName.rawValue == name && value != 0
+        }
+    }
+
+    // MARK: Receiving
+
+    private func received(_ bytes: Span<UInt8>, from sender: Endpoint) {
+        readPending = false
+        let buffer = bytes.withUnsafeBytes { allocator.buffer(bytes: $0) }
+        let envelope = Envelope(remoteAddress: SocketAddress(sender) ?? Self.unnamed, data: buffer)
+        pipeline.syncOperations.fireChannelRead(NIOAny(envelope))
+    }
+
+    private static let unnamed = SocketAddress(sockaddr_un())
+
+    private func batchEnds() {
+        guard isOpen else { return }
+        pipeline.syncOperations.fireChannelReadComplete()
+        readIfNeeded()
+        if isOpen, !readPending { pauseReading() }
+    }
+
+    override func read0() {
+        guard isOpen else { return }
+        readPending = true
+        if isPaused { datagrams?.resumeReceiving() }
+        isPaused = false
+    }
+
+    override func pauseReading() {
+        super.pauseReading()
+        if !isPaused { datagrams?.pauseReceiving() }
+        isPaused = true
+    }
+
+    // MARK: Sending
+
+    override func write0(_ data: NIOAny, promise: EventLoopPromise<Void>?) {
+        guard isOpen else { return fail(promise, ChannelError.ioOnClosedChannel) }
+        let write =
+            if let envelope = tryUnwrapData(data, as: Envelope.self) {
+                Write(bytes: envelope.data, receiver: envelope.remoteAddress, promise: promise)
+            } else {
+                Write(bytes: unwrapData(data, as: NIOCore.ByteBuffer.self), receiver: nil, promise: promise)
+            }
+        writes.append(write)
+        pendingBytes += write.bytes.readableBytes
+        guard pendingBytes > waterMark.high, isWritable else { return }
+        writability.store(false, ordering: .relaxed)
+        pipeline.syncOperations.fireChannelWritabilityChanged()
+    }
+
+    override func flush0() {
+        guard isOpen else { return }
+        writes.mark()
+        send()
+    }
+
+    /// Hands the flushed datagrams to the socket, which sends as many with a call as it can.
+    private func send() {
+        guard isLive, let datagrams else { return }
+        datagrams.sendTogether {
+            while writes.hasMark, let write = writes.popFirst() {
+                let receiver: Endpoint?
+                do {
+                    receiver = try write.receiver.map(Endpoint.init)
+                } catch {
+                    left(write, error)
+                    continue
+                }
+                handedOver.append(write)
+                write.bytes.withUnsafeReadableBytes { _ = datagrams.send(Span(_unsafeBytes: $0), to: receiver) }
+            }
+        }
+    }
+
+    private func firstHasLeft(_ error: SystemError?) {
+        if let write = handedOver.popFirst() { left(write, error) }
+    }
+
+    /// A datagram was sent, or cannot be.
+    private func left(_ write: Write, _ error: (any Error)?) {
+        pendingBytes -= write.bytes.readableBytes
+        let becomesWritable = !isWritable && pendingBytes < waterMark.low
+        if becomesWritable { writability.store(true, ordering: .relaxed) }
+        if let error { write.promise?.fail(error.forHandlers) } else { write.promise?.succeed(()) }
+        if becomesWritable, isOpen { pipeline.syncOperations.fireChannelWritabilityChanged() }
+    }
+
+    // MARK: Groups
+
+    func joinGroup(_ group: SocketAddress, promise: EventLoopPromise<Void>?) {
+        joinGroup(group, device: nil, promise: promise)
+    }
+
+    @available(*, deprecated)
+    func joinGroup(_ group: SocketAddress, interface: NIONetworkInterface?, promise: EventLoopPromise<Void>?) {
+        change(promise) { try $0.join(Endpoint(group), at: interface?.name) }
+    }
+
+    func joinGroup(_ group: SocketAddress, device: NIONetworkDevice?, promise: EventLoopPromise<Void>?) {
+        change(promise) { try $0.join(Endpoint(group), at: device?.name) }
+    }
+
+    func leaveGroup(_ group: SocketAddress, promise: EventLoopPromise<Void>?) {
+        leaveGroup(group, device: nil, promise: promise)
+    }
+
+    @available(*, deprecated)
+    func leaveGroup(_ group: SocketAddress, interface: NIONetworkInterface?, promise: EventLoopPromise<Void>?) {
+        change(promise) { try $0.leave(Endpoint(group), at: interface?.name) }
+    }
+
+    func leaveGroup(_ group: SocketAddress, device: NIONetworkDevice?, promise: EventLoopPromise<Void>?) {
+        change(promise) { try $0.leave(Endpoint(group), at: device?.name) }
+    }
+
+    private func change(
+        _ promise: EventLoopPromise<Void>?, _ membership: @escaping @Sendable (DatagramSocket) throws -> Void
+    ) {
+        loopOfChannel.onLoop { [self] in
+            guard let datagrams else {
+                return fail(
+                    promise, isOpen ? ChannelError.inappropriateOperationForState : ChannelError.ioOnClosedChannel)
+            }
+            do {
+                try membership(datagrams)
+                promise?.succeed(())
+            } catch {
+                fail(promise, error.forHandlers)
+            }
+        }
+    }
+
+    // MARK: Closing
+
+    override func close0(error: any Error, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        guard isOpen else { return fail(promise, ChannelError.alreadyClosed) }
+        guard mode == .all else { return fail(promise, ChannelError.operationUnsupported) }
+        closeAll(promise) {
+            let datagrams = datagrams.take()
+            datagrams?.closedByLoop = nil
+            datagrams?.close()
+            let unsent = handedOver.compactMap(\.promise) + writes.compactMap(\.promise)
+            handedOver.removeAll()
+            writes = MarkedCircularBuffer(initialCapacity: 0)
+            pendingBytes = 0
+            for promise in unsent { promise.fail(error) }
+        }
+    }
+
+    // MARK: Options
+
+    override var socket: Int32? { datagrams?.fileDescriptor }
+
+    override func set(_ option: Any, to value: Any) -> Bool {
+        switch (option, value) {
+        case (
+            _ as ChannelOptions.Types.WriteBufferWaterMarkOption, let value as ChannelOptions.Types.WriteBufferWaterMark
+        ): waterMark = value
+        case (_ as ChannelOptions.Types.RecvAllocatorOption, let value as any RecvByteBufferAllocator):
+            options.maximumSize = max(1, value.buffer(allocator: allocator).writableBytes)
+        case (_ as ChannelOptions.Types.MaxMessagesPerReadOption, let value as UInt):
+            messagesPerRead = Int(clamping: max(1, min(value, 1024)))
+        case (_ as ChannelOptions.Types.DatagramVectorReadMessageCountOption, let value as Int):
+            messagesPerCall = max(1, min(value, 1024))
+        default: return false
+        }
+        return true
+    }
+
+    override func value(of option: Any) -> Any? {
+        switch option {
+        case _ as ChannelOptions.Types.WriteBufferWaterMarkOption: waterMark
+        case _ as ChannelOptions.Types.BufferedWritableBytesOption: pendingBytes
+        case _ as ChannelOptions.Types.RecvAllocatorOption:
+            FixedSizeRecvByteBufferAllocator(capacity: options.maximumSize)
+        case _ as ChannelOptions.Types.MaxMessagesPerReadOption: UInt(messagesPerRead)
+        case _ as ChannelOptions.Types.DatagramVectorReadMessageCountOption: messagesPerCall
+        default: nil
+        }
+    }
+}
+#endif
