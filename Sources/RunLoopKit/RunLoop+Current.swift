@@ -12,6 +12,11 @@ extension RunLoop {
     )
     public static var current: RunLoop { currentReference.object }
 
+    /// The calling thread's loop if it has one; asking makes none. Any thread; O(1). In a forked process, `nil` until a
+    /// new one is made.
+    @available(*, noasync, message: "a task may change its thread; use the loop that it was started on")
+    public static var currentIfAny: RunLoop? { usableReference?.object }
+
     /// An uncounted reference to the calling thread's loop, which the thread keeps. A counted one costs two locked
     /// instructions, a tenth of the time that scheduling a timer takes.
     @available(*, noasync)

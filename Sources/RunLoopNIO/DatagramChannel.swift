@@ -94,7 +94,7 @@ final class DatagramChannel: LoopChannel, MulticastChannel, @unchecked Sendable 
         do {
             let datagrams = try make(loop) { [unowned self] in received($1, from: $2.sender) }
             self.datagrams = datagrams
-            for option in socketOptions { system?.set(option, of: datagrams.fileDescriptor) }
+            for option in socketOptions { try system?.set(option, of: datagrams.fileDescriptor) }
             datagrams.errorHandler = { [unowned self] _, error, _ in
                 pipeline.syncOperations.fireErrorCaught(error.ioError)
             }
@@ -105,6 +105,7 @@ final class DatagramChannel: LoopChannel, MulticastChannel, @unchecked Sendable 
             }
             shared.withLock { $0.local = SocketAddress(datagrams.address) }
         } catch {
+            datagrams.take()?.close()
             return fail(promise, error.forHandlers)
         }
         pauseReading()

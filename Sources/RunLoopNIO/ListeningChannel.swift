@@ -54,7 +54,7 @@ final class ListeningChannel: LoopChannel, @unchecked Sendable {
             let listener = try make(loop)
             self.listener = listener
             listener.takesConnections = false
-            for option in socketOptions { system?.set(option, of: listener.fileDescriptor) }
+            for option in socketOptions { try system?.set(option, of: listener.fileDescriptor) }
             listener.errorHandler = { [unowned self] _, error in
                 pipeline.syncOperations.fireErrorCaught(error.ioError)
             }
@@ -64,6 +64,7 @@ final class ListeningChannel: LoopChannel, @unchecked Sendable {
             }
             shared.withLock { $0.local = SocketAddress(listener.address) }
         } catch {
+            listener.take()?.close()
             return fail(promise, error.forHandlers)
         }
         beginActivation(promise)

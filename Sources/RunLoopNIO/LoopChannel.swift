@@ -200,7 +200,7 @@ class LoopChannel: Channel, ChannelCore, NIOSynchronousChannelOptions, @unchecke
             shared.withLock { $0.allocator = value }
         case (let option as ChannelOptions.Types.SocketOption, let value as SocketOptionValue):
             if let socket, let system {
-                system.set((option, value), of: socket)
+                try system.set((option, value), of: socket)
             } else {
                 socketOptions.append((option, value))
             }

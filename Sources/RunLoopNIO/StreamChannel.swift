@@ -133,10 +133,10 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
             try stream.open(
                 on: loop, modes: loopOfChannel.modes, origin: RunLoop.Origin(file: #fileID, line: #line),
                 interest: .readable)
+            for option in socketOptions { try system.set(option, of: stream.fileDescriptor) }
         } catch {
             return fail(toConnect: promise, error)
         }
-        for option in socketOptions { system.set(option, of: stream.fileDescriptor) }
         if stream.fileDescriptor >= 0 {
             let local = SocketAddress(system.localAddress(of: stream.fileDescriptor))
             shared.withLock { $0.local = local }

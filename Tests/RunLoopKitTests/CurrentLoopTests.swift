@@ -15,6 +15,16 @@ struct CurrentLoopTests {
         #expect(isSame)
     }
 
+    @Test("asking whether a thread has a loop makes none")
+    func ifAny() {
+        let found = onThread {
+            let before = RunLoop.currentIfAny == nil && RunLoop.currentIfAny == nil
+            return before && RunLoop.current === RunLoop.currentIfAny
+        }
+        #expect(found)
+        withSimulation { simulation in #expect(RunLoop.currentIfAny === simulation.loop) }
+    }
+
     @Test("two threads have two loops (R1)")
     func twoLoops() {
         let isOther = onThread {

@@ -35,7 +35,8 @@ private final class Talker: ChannelInboundHandler {
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         guard case .handshakeCompleted(let chosen) = event as? TLSUserEvent else { return }
         let session = context.channel.tls
-        log("speaks \(chosen ?? "nothing") with \(session?.version ?? "no TLS"), \(session?.peerSubject ?? "anonymous")")
+        let peer = session?.peerSubject ?? "anonymous"
+        log("speaks \(chosen ?? "nothing") with \(session?.version ?? "no TLS"), \(peer)")
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {

@@ -18,7 +18,9 @@ final class SystemDescription: OpenDescription, DatagramCalls {
     var connectedAddress: Endpoint? { real.peerAddress(of: descriptor) }
     var hasInput: Bool { real.hasInput(descriptor) }
     var unsentOutput: Int { real.unsentOutput(descriptor) }
-    func setOption(_ level: Int32, _ option: Int32, _ value: Int32) { real.setOption(descriptor, level, option, value) }
+    func setOption(_ level: Int32, _ option: Int32, _ value: Int32) -> Int32 {
+        real.setOption(descriptor, level, option, value)
+    }
     func option(_ level: Int32, _ option: Int32) -> Int32? { real.option(descriptor, level, option) }
     func bind(to address: Endpoint) -> Int32 { real.bind(descriptor, to: address) }
     func listen(backlog: Int32) -> Int32 { real.listen(descriptor, backlog: backlog) }
@@ -41,7 +43,8 @@ protocol SocketCalls: OpenDescription {
     var connectedAddress: Endpoint? { get }
     var hasInput: Bool { get }
     var unsentOutput: Int { get }
-    func setOption(_ level: Int32, _ option: Int32, _ value: Int32)
+    @discardableResult
+    func setOption(_ level: Int32, _ option: Int32, _ value: Int32) -> Int32
     func option(_ level: Int32, _ option: Int32) -> Int32?
     func bind(to address: Endpoint) -> Int32
     func listen(backlog: Int32) -> Int32

@@ -11,8 +11,8 @@ extension Process {
     func socket(_ family: Int32) -> Int32 { descriptors.add(SimulatedSocket(family, in: machine.sockets)) }
     func isSocket(_ descriptor: Int32) -> Bool { socket(of: descriptor)?.isSocket ?? false }
 
-    func setOption(_ descriptor: Int32, _ level: Int32, _ option: Int32, _ value: Int32) {
-        socket(of: descriptor)?.setOption(level, option, value)
+    func setOption(_ descriptor: Int32, _ level: Int32, _ option: Int32, _ value: Int32) -> Int32 {
+        socket(of: descriptor)?.setOption(level, option, value) ?? -1
     }
 
     func option(_ descriptor: Int32, _ level: Int32, _ option: Int32) -> Int32? {

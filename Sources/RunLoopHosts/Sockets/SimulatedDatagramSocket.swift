@@ -77,10 +77,13 @@ final class SimulatedDatagramSocket: OpenDescription, DatagramCalls, BoundSocket
 
     // MARK: Options
 
-    func setOption(_ level: Int32, _ option: Int32, _ value: Int32) {
+    @discardableResult
+    func setOption(_ level: Int32, _ option: Int32, _ value: Int32) -> Int32 {
+        if level == Int32(IPPROTO_TCP) { return failure(ENOPROTOOPT) }
         // As on Linux, which counts its bookkeeping as well.
         let isBuffer = level == SOL_SOCKET && (option == SO_RCVBUF || option == SO_SNDBUF)
         options[Int64(level) << 32 | Int64(option)] = isBuffer ? max(2_304, 2 * min(max(0, value), .max / 2)) : value
+        return 0
     }
 
     func option(_ level: Int32, _ option: Int32) -> Int32? {

@@ -53,8 +53,10 @@ final class SimulatedSocket: OpenDescription, SocketCalls, BoundSocket {
 
     // MARK: Options
 
-    func setOption(_ level: Int32, _ option: Int32, _ value: Int32) {
+    func setOption(_ level: Int32, _ option: Int32, _ value: Int32) -> Int32 {
+        if level == Int32(IPPROTO_TCP), family == AF_UNIX { return failure(EOPNOTSUPP) }
         options[Int64(level) << 32 | Int64(option)] = value
+        return 0
     }
 
     func option(_ level: Int32, _ option: Int32) -> Int32? {

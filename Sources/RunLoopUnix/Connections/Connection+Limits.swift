@@ -5,7 +5,7 @@ extension Connection {
         /// ``Connection/fullHandler`` is called, and reading stops unless ``readsWhileFull`` is set.
         public var highWatermark = 256 * 1024
         /// The number of waiting bytes at or below which a full connection is no longer full; 64 KiB unless set. Then
-        /// reading continues, and ``Connection/drainHandler`` is called.
+        /// reading continues, and ``Connection/drainHandler`` is called. The high watermark counts if it is lower.
         public var lowWatermark = 64 * 1024
         /// Whether reading continues while the connection is full; `false` unless set.
         ///
@@ -31,6 +31,8 @@ extension Connection {
 
         /// The defaults.
         public init() {}
+
+        var countsIdleTime: Bool { idleTimeout != nil || inputTimeout != nil }
     }
 
     /// The reason for which a connection was closed. A value and `Sendable`.

@@ -79,10 +79,22 @@ extension Connection {
 
     /// - Returns: how many bytes the stream has taken.
     func transmit(_ bytes: UnsafeRawBufferPointer) -> Int {
-        switch stream.write(bytes) {
+        transmitted(stream.write(bytes), of: bytes.count)
+    }
+
+    /// The same for several pieces. A stream that takes a part of them may take more.
+    func transmit(gathering pieces: ArraySlice<[UInt8]>) -> Int {
+        withUnsafeTemporaryAllocation(of: UnsafeRawBufferPointer.self, capacity: pieces.count) { room in
+            transmitted(stream.write(pieces, into: room, described: 0), of: 0)
+        }
+    }
+
+    @inline(__always)
+    private func transmitted(_ result: StreamResult, of all: Int) -> Int {
+        switch result {
         case .done(let count):
             if hasIdleTimeout { timers?.noteActivity() }
-            if count < bytes.count { machine.block() }
+            if count < all { machine.block() }
             return count
         case .mustWait: machine.block()
         case .ended, .failed: outputHasFailed()
@@ -96,9 +108,11 @@ extension Connection {
         guard !isOutputLost else { return }
         output.discard(count)
         machine.outputChanged(to: output.count)
-        guard output.isEmpty else { return }
-        self.output = nil
-        pool.put(output)
+        if output.isEmpty {
+            self.output = nil
+            pool.put(output)
+        }
+        if notices != nil { notify(sent: count) }
     }
 
     private func endOutput() {
@@ -152,6 +166,7 @@ extension Connection {
         callLast(handler)
         waits?.end()
         withExtendedLifetime(dropped) {}
+        endNotices()
     }
 }
 

@@ -34,7 +34,13 @@ public final class Connection {
     /// The modes in which the connection is served.
     public let modes: RunLoop.Modes
     /// Its limits; timeouts count from ``start()``.
-    public let limits: Limits
+    ///
+    /// They may be changed, for example when a client has logged in, on the loop's thread. Of timeouts that are changed,
+    /// the total one still counts from ``start()``, the others from the change. A limit on input that is held counts from
+    /// the next time that the receive handler returns.
+    public var limits: Limits {
+        didSet { limitsChanged(from: oldValue) }
+    }
 
     /// Called once, as the last handler, when the connection is closed, for whatever reason.
     public var closeHandler: ((Connection, CloseReason) -> Void)?
@@ -78,8 +84,8 @@ public final class Connection {
 
     let loop: RunLoop
     let pool: BufferPool
-    let hasBudget: Bool
-    let hasIdleTimeout: Bool
+    private(set) var hasBudget: Bool
+    private(set) var hasIdleTimeout: Bool
     // Properties that every message touches opt out of run-time exclusivity checks, as they do in streams, in buffers and
     // in the loop's way to a descriptor. The checks were 32 % of the instructions of a GET in TTLStore (4,914 to 3,332; decision 23).
     @exclusivity(unchecked) var machine: ConnectionMachine
@@ -95,6 +101,8 @@ public final class Connection {
     @exclusivity(unchecked) var interest: DescriptorEvents = []
     private var hasToldOfIgnoredWrite = false
     @exclusivity(unchecked) var isOutputLost = false
+    /// The blocks that wait for output to be sent; `nil` for none.
+    @exclusivity(unchecked) var notices: SentNotices?
     /// Receives the stream and the buffers when the connection moves to another loop.
     @exclusivity(unchecked) var departure: ((HandedOver) -> Void)?
 
@@ -152,8 +160,7 @@ public final class Connection {
         self.receive = receive
         self.origin = origin
         machine = ConnectionMachine(limits, isForTasks: receive == nil)
-        hasBudget = limits.inputBudget != nil
-        hasIdleTimeout = limits.idleTimeout != nil || limits.inputTimeout != nil
+        (hasBudget, hasIdleTimeout) = (limits.inputBudget != nil, limits.countsIdleTime)
         pool = BufferPool.shared(of: loop)
         if receive == nil { waits = ConnectionWaits(loop.remote) }
     }
@@ -197,12 +204,31 @@ public final class Connection {
             throw error
         }
         update {
-            timers = ConnectionTimers(limits, origin, on: loop, modes) { [unowned self] reason in
+            timers = ConnectionTimers(origin, on: loop, modes) { [unowned self] reason in
                 update { machine.timeOut(reason) }
             }
-            if let timeout = limits.inputTimeout {
-                timers?.limitInput(to: timeout) { [unowned self] in machine.wantsInput }
+            setTimers()
+        }
+    }
+
+    private func setTimers() {
+        timers?.set(limits) { [unowned self] in machine.wantsInput }
+    }
+
+    private func limitsChanged(from old: Limits) {
+        guard isOpen else { return }
+        (hasBudget, hasIdleTimeout) = (limits.inputBudget != nil, limits.countsIdleTime)
+        update {
+            machine.setLimits(limits)
+            if old.inputBudget !== limits.inputBudget {
+                _ = old.inputBudget?.change(by: -budgetedInput)
+                budgetedInput = 0
+                count(unusedInput + heldInput)
             }
+            let isSame =
+                old.idleTimeout == limits.idleTimeout && old.inputTimeout == limits.inputTimeout
+                && old.totalTimeout == limits.totalTimeout
+            if !isSame { setTimers() }
         }
     }
 
@@ -264,6 +290,28 @@ public final class Connection {
         output!.append(rest)
         update { machine.outputChanged(to: output!.count) }
     }
+
+    /// Sends pieces of bytes, one behind the other; see ``write(_:)-(Span<UInt8>)``. Outside of the handlers of this
+    /// connection, the bytes that the system accepts at once are not copied, and up to 16 pieces take one system call.
+    public func write(gathering pieces: [[UInt8]]) {
+        var rest = pieces[...]
+        while machine.mayWriteThrough, !rest.isEmpty {
+            let first = rest.prefix(Self.mostPieces)
+            rest = rest.dropFirst(first.count)
+            let count = transmit(gathering: first)
+            guard !isOutputLost else { return update { machine.outputChanged(to: 0) } }
+            guard count < first.reduce(0, { $0 + $1.count }) else { continue }
+            var sent = count
+            for piece in first {
+                let skipped = min(sent, piece.count)
+                sent -= skipped
+                piece.withUnsafeBytes { write(UnsafeRawBufferPointer(rebasing: $0.dropFirst(skipped))) }
+            }
+        }
+        for piece in rest { write(piece) }
+    }
+
+    private static let mostPieces = 16
 
     /// Reports once that written bytes are ignored.
     private func tellOfIgnoredWrite() {

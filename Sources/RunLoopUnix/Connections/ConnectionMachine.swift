@@ -41,9 +41,9 @@ struct ConnectionMachine: ~Copyable {
     }
 
     // The limits that it asks for, one by one: the whole of them has a reference in it, which would be counted.
-    private let (lowWatermark, highWatermark): (Int, Int)
-    private let readsWhileFull: Bool
-    private let (maximumInput, maximumOutput): (Int, Int)
+    private var (lowWatermark, highWatermark) = (0, 0)
+    private var readsWhileFull = false
+    private var (maximumInput, maximumOutput) = (0, 0)
     /// Tasks take the input, so that none is offered.
     private let isForTasks: Bool
     private var state = State.new
@@ -101,10 +101,15 @@ struct ConnectionMachine: ~Copyable {
     private static let mostLooks = 300
 
     init(_ limits: Connection.Limits, isForTasks: Bool) {
-        (lowWatermark, highWatermark) = (limits.lowWatermark, limits.highWatermark)
+        self.isForTasks = isForTasks
+        setLimits(limits)
+    }
+
+    mutating func setLimits(_ limits: Connection.Limits) {
+        // A low mark above the high one would make the connection full and not full by turns.
+        (lowWatermark, highWatermark) = (min(limits.lowWatermark, limits.highWatermark), limits.highWatermark)
         readsWhileFull = limits.readsWhileFull
         (maximumInput, maximumOutput) = (limits.maximumInput, limits.maximumOutput ?? .max)
-        self.isForTasks = isForTasks
     }
 
     // MARK: Answers

@@ -14,7 +14,10 @@ final class ConnectionTimers {
     @exclusivity(unchecked) private var lastInput: RunLoop.Instant
     @exclusivity(unchecked) private var idle: DelayedCall?
     @exclusivity(unchecked) private var inputIdle: DelayedCall?
-    private var total: (call: DelayedCall, date: RunLoop.Instant)?
+    private let beginning: RunLoop.Instant
+    /// When the connection ends in any case: because of its limits, and because it is to end in time.
+    private var ends: (total: RunLoop.Instant?, finish: RunLoop.Instant?)
+    private var end: DelayedCall?
     private var nextLook: DelayedCall?
 
     private static let idleTimeout = CallLabel("idle timeout")
@@ -23,17 +26,29 @@ final class ConnectionTimers {
     private static let lingering = CallLabel("lingering")
 
     init(
-        _ limits: Connection.Limits, _ origin: RunLoop.Origin, on loop: RunLoop, _ modes: RunLoop.Modes,
+        _ origin: RunLoop.Origin, on loop: RunLoop, _ modes: RunLoop.Modes,
         expired: @escaping (Connection.CloseReason) -> Void
     ) {
         self.loop = loop
         self.modes = modes
         self.origin = origin
         self.expired = expired
-        lastActivity = loop.now
-        lastInput = lastActivity
+        beginning = loop.now
+        (lastActivity, lastInput) = (beginning, beginning)
+    }
+
+    /// Sets the time-outs, which end those from before. The total one counts from the beginning, the others from now.
+    ///
+    /// - Parameter reads: whether the connection reads now.
+    func set(_ limits: Connection.Limits, while reads: @escaping () -> Bool) {
+        (lastActivity, lastInput) = (loop.now, loop.now)
+        idle?.cancel()
+        inputIdle?.cancel()
+        (idle, inputIdle) = (nil, nil)
         if let timeout = limits.idleTimeout { checkIdle(at: lastActivity + timeout, timeout) }
-        if let timeout = limits.totalTimeout { limit(to: timeout) }
+        if let timeout = limits.inputTimeout { checkInput(at: lastInput + timeout, timeout, reads) }
+        ends.total = limits.totalTimeout.map { beginning + $0 }
+        arm()
     }
 
     private func checkIdle(at date: RunLoop.Instant, _ timeout: Duration) {
@@ -45,13 +60,6 @@ final class ConnectionTimers {
 
     func noteActivity() {
         if idle != nil { lastActivity = loop.now }
-    }
-
-    /// Closes the connection when it receives nothing for a time in which it reads.
-    ///
-    /// - Parameter reads: whether the connection reads now.
-    func limitInput(to timeout: Duration, while reads: @escaping () -> Bool) {
-        checkInput(at: lastInput + timeout, timeout, reads)
     }
 
     private func checkInput(at date: RunLoop.Instant, _ timeout: Duration, _ reads: @escaping () -> Bool) {
@@ -75,16 +83,21 @@ final class ConnectionTimers {
 
     /// Ends the connection after `timeout` at the latest.
     func limit(to timeout: Duration) {
-        let end = loop.now + timeout
-        if let total {
-            if end < total.date { total.call.rearm(at: end) }
-            self.total!.date = min(end, total.date)
+        let date = loop.now + timeout
+        ends.finish = min(ends.finish ?? date, date)
+        arm()
+    }
+
+    private func arm() {
+        guard let date = [ends.total, ends.finish].compactMap(\.self).min() else {
+            end?.cancel()
+            end = nil
             return
         }
-        let call = loop.perform(at: end, inModes: modes, label: Self.totalTimeout, origin: origin) { [unowned self] in
+        if let end, end.rearm(at: date) { return }
+        end = loop.perform(at: date, inModes: modes, label: Self.totalTimeout, origin: origin) { [unowned self] in
             expired(.totalTimeout)
         }
-        total = (call, end)
     }
 
     /// Calls `look` once, after a pause.
@@ -96,6 +109,6 @@ final class ConnectionTimers {
         idle?.cancel()
         inputIdle?.cancel()
         nextLook?.cancel()
-        total?.call.cancel()
+        end?.cancel()
     }
 }

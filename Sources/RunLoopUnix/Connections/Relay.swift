@@ -62,7 +62,8 @@ public final class Relay {
         self.ended = ended
         var limits = Connection.Limits()
         limits.idleTimeout = idleTimeout
-        timers = ConnectionTimers(limits, first.origin, on: first.loop, first.modes) { [unowned self] in end($0) }
+        timers = ConnectionTimers(first.origin, on: first.loop, first.modes) { [unowned self] in end($0) }
+        timers?.set(limits, while: { true })
         for (index, connection) in [first, second].enumerated() {
             streams[index].owner = RelaySide(self, index)
             guard !sides[index].isStarted else { continue }

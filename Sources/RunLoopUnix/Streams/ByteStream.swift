@@ -64,6 +64,22 @@ extension ByteStream {
     }
 }
 
+extension ByteStream {
+    /// Sends the pieces whose bytes `room` describes, and those that are left to describe.
+    func write(
+        _ pieces: ArraySlice<[UInt8]>, into room: UnsafeMutableBufferPointer<UnsafeRawBufferPointer>, described: Int
+    ) -> StreamResult {
+        // One closure in another, because the bytes of an array have an address only within one.
+        guard let piece = pieces.first else {
+            return write(gathering: UnsafeBufferPointer(rebasing: room.prefix(described)))
+        }
+        return piece.withUnsafeBytes { bytes in
+            room.initializeElement(at: described, to: bytes)
+            return write(pieces.dropFirst(), into: room, described: described + 1)
+        }
+    }
+}
+
 /// The result of a call on a stream.
 package enum StreamResult: Equatable {
     /// The number of bytes that were moved; above zero if any were requested.

@@ -42,9 +42,10 @@ package final class RealSystem: SystemCalls {
         socket(family, SOCK_STREAM)
     }
 
-    package func setOption(_ descriptor: Int32, _ level: Int32, _ option: Int32, _ value: Int32) {
+    @discardableResult
+    package func setOption(_ descriptor: Int32, _ level: Int32, _ option: Int32, _ value: Int32) -> Int32 {
         var value = value
-        setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
+        return setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
     }
 
     package func option(_ descriptor: Int32, _ level: Int32, _ option: Int32) -> Int32? {

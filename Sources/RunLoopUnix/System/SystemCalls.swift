@@ -23,7 +23,9 @@ package protocol SystemCalls: AnyObject, Sendable {
 
     /// A non-blocking stream socket.
     func socket(_ family: Int32) -> Int32
-    func setOption(_ descriptor: Int32, _ level: Int32, _ option: Int32, _ value: Int32)
+    /// - Returns: 0, or -1 with a reason in `errno`.
+    @discardableResult
+    func setOption(_ descriptor: Int32, _ level: Int32, _ option: Int32, _ value: Int32) -> Int32
     /// The value of an option; `nil` if the socket has none of that kind.
     func option(_ descriptor: Int32, _ level: Int32, _ option: Int32) -> Int32?
     func bind(_ descriptor: Int32, to address: Endpoint) -> Int32

@@ -1,0 +1,78 @@
+internal import RunLoopKit
+
+/// The blocks that wait until output is sent.
+struct SentNotices {
+    typealias Notice = (Connection, Bool) -> Void
+
+    private var waiting: [(end: Int, body: Notice)] = []
+    /// The number of bytes that were sent since the first notice.
+    private var sent = 0
+
+    /// Adds a block for the bytes that wait now; `nil` if they will not be sent.
+    mutating func add(after pending: Int?, _ body: @escaping Notice) {
+        waiting.append((pending.map { sent + $0 } ?? .max, body))
+    }
+
+    mutating func note(sent count: Int) { sent += count }
+
+    var isEmpty: Bool { waiting.isEmpty }
+
+    /// The next block whose bytes are sent.
+    mutating func next() -> Notice? {
+        guard let first = waiting.first, first.end <= sent else { return nil }
+        return waiting.removeFirst().body
+    }
+
+    /// The next block, and whether its bytes are sent.
+    mutating func last() -> (body: Notice, isSent: Bool)? {
+        guard let first = waiting.first else { return nil }
+        return (waiting.removeFirst().body, first.end <= sent)
+    }
+}
+
+extension Connection {
+    /// Calls a block when the system has all bytes that were written so far, for example to count what a peer gets, or to
+    /// give back the memory of a large answer.
+    ///
+    /// - Parameter body: called once, on the loop's thread, in its modes and never before this call has returned: with
+    ///   `true` when the system has the bytes, with `false` if the connection is closed or moved before, after its close
+    ///   handler. The peer may not have them yet. Released without a call if the loop ends first.
+    public func whenSent(_ body: @escaping (_ connection: Connection, _ isSent: Bool) -> Void) {
+        if notices == nil { notices = SentNotices() }
+        notices!.add(after: isOpen ? pendingOutput : nil, body)
+        guard pendingOutput == 0 else { return }
+        loop.perform(inModes: modes) { [self] in
+            guard isOpen else { return endNotices() }
+            update { notify(sent: 0) }
+        }
+    }
+
+    /// Waits until the system has all bytes that were written so far; the peer may not have them yet. On the loop's thread.
+    ///
+    /// - Throws: ``ClosedError`` if the connection is closed before; `CancellationError`, after which the bytes are still
+    ///   sent.
+    public nonisolated(nonsending) func sent() async throws {
+        loop.checkAwaited("a connection")
+        let wait = TaskWait(loop.remote)
+        var isSent = false
+        whenSent { _, outcome in
+            isSent = outcome
+            wait.end()
+        }
+        try await wait.wait()
+        guard isSent else { throw closeError }
+    }
+
+    /// So many bytes were sent: calls the blocks for them.
+    func notify(sent count: Int) {
+        notices?.note(sent: count)
+        while let body = notices?.next() { call { body($0, true) } }
+        if notices?.isEmpty == true { notices = nil }
+    }
+
+    /// The connection is closed: calls the blocks that are left.
+    func endNotices() {
+        while let (body, isSent) = notices?.last() { body(self, isSent) }
+        notices = nil
+    }
+}
