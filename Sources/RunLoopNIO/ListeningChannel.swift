@@ -105,7 +105,12 @@ final class ListeningChannel: LoopChannel, @unchecked Sendable {
 
     /// A connection that the handlers of the pipeline have let through.
     override func channelRead0(_ data: NIOAny) {
-        guard let channel = tryUnwrapData(data, as: (any Channel).self) as? StreamChannel else { return }
+        if let channel = tryUnwrapData(data, as: (any Channel).self) { Self.begin(channel) }
+    }
+
+    /// Makes a connection's channel active.
+    static func begin(_ channel: any Channel) {
+        guard let channel = channel as? StreamChannel else { return }
         channel.loopOfChannel.onLoop { channel.registerAlreadyConfigured0(promise: nil) }
     }
 

@@ -1,5 +1,6 @@
 #if Adapters
 public import NIOCore
+internal import RunLoopCore
 internal import RunLoopKit
 public import RunLoopTLS
 internal import RunLoopUnix
@@ -151,6 +152,48 @@ public final class RunLoopClientBootstrap: NIOClientTCPBootstrapProtocol {
             let promise = eventLoop.makePromise(of: Void.self)
             channel.registerAlreadyConfigured0(promise: promise)
             return promise.futureResult
+        }
+    }
+
+    // MARK: For tasks
+
+    /// Looks up a host and connects to it; see ``connect(host:port:)``.
+    ///
+    /// - Parameter channelInitializer: prepares the channel, in place of ``channelInitializer(_:)``.
+    /// - Returns: the result of the initializer, for example a `NIOAsyncChannel`.
+    public func connect<Output: Sendable>(
+        host: String, port: Int,
+        channelInitializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
+    ) async throws -> Output {
+        try await connect(channelInitializer) { $0.connect(host: host, port: port) }.get()
+    }
+
+    /// Connects to an address; see the form with a host.
+    public func connect<Output: Sendable>(
+        to address: SocketAddress, channelInitializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
+    ) async throws -> Output {
+        try await connect(channelInitializer) { $0.connect(to: address) }.get()
+    }
+
+    /// Connects to the path of a Unix socket; see the form with a host.
+    public func connect<Output: Sendable>(
+        unixDomainSocketPath path: String,
+        channelInitializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
+    ) async throws -> Output {
+        try await connect(channelInitializer) { $0.connect(unixDomainSocketPath: path) }.get()
+    }
+
+    private func connect<Output: Sendable>(
+        _ initializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>,
+        _ connect: (RunLoopClientBootstrap) -> EventLoopFuture<any Channel>
+    ) -> EventLoopFuture<Output> {
+        let output = Locked<Output?>(nil)
+        let bootstrap = channelInitializer { channel in
+            initializer(channel).map { result in output.withLock { $0 = result } }
+        }
+        return connect(bootstrap).flatMapThrowing { _ in
+            guard let result = output.withLock({ $0 }) else { throw ChannelError.ioOnClosedChannel }
+            return result
         }
     }
 

@@ -1,5 +1,6 @@
 #if Adapters
 public import NIOCore
+internal import RunLoopCore
 public import RunLoopTLS
 
 /// Listens for connections with the handlers of SwiftNIO, on run loops.
@@ -94,7 +95,11 @@ public final class RunLoopServerBootstrap {
     public func bind(to address: SocketAddress) -> EventLoopFuture<any Channel> { bind { address } }
 
     private func bind(_ address: @escaping @Sendable () throws -> SocketAddress) -> EventLoopFuture<any Channel> {
-        listen { channel, promise in
+        listen(begin: binding(to: address))
+    }
+
+    private func binding(to address: @escaping @Sendable () throws -> SocketAddress) -> Beginning {
+        { channel, promise in
             do {
                 channel.pipeline.bind(to: try address(), promise: promise)
             } catch {
@@ -108,24 +113,117 @@ public final class RunLoopServerBootstrap {
         listen { $0.adopt(descriptor, promise: $1) }
     }
 
+    // MARK: For tasks
+
+    /// Listens on an address in digits, with connections that a task takes.
+    ///
+    /// ```swift
+    /// let server = try await bootstrap.bind(host: "127.0.0.1", port: 8080) { channel in
+    ///     channel.eventLoop.makeCompletedFuture {
+    ///         try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
+    ///     }
+    /// }
+    /// try await server.executeThenClose { connections in
+    ///     for try await connection in connections { … }
+    /// }
+    /// ```
+    ///
+    /// No more connections are accepted than the back-pressure strategy allows.
+    ///
+    /// - Parameters:
+    ///   - serverBackPressureStrategy: when to stop accepting; SwiftNIO's choice unless given.
+    ///   - childChannelInitializer: prepares the channel of each connection, in place of
+    ///     ``childChannelInitializer(_:)``; its result is what the task takes. A failure closes the connection.
+    public func bind<Output: Sendable>(
+        host: String, port: Int, serverBackPressureStrategy: BackPressureStrategy? = nil,
+        childChannelInitializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
+    ) async throws -> NIOAsyncChannel<Output, Never> {
+        try await listen(
+            serverBackPressureStrategy, childChannelInitializer,
+            begin: binding { try SocketAddress(ipAddress: host, port: port) }
+        ).get()
+    }
+
+    /// Listens on an address, with connections that a task takes; see the form with a host.
+    public func bind<Output: Sendable>(
+        to address: SocketAddress, serverBackPressureStrategy: BackPressureStrategy? = nil,
+        childChannelInitializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
+    ) async throws -> NIOAsyncChannel<Output, Never> {
+        try await listen(serverBackPressureStrategy, childChannelInitializer, begin: binding { address }).get()
+    }
+
+    /// Listens on the path of a Unix socket, with connections that a task takes; see the form with a host.
+    public func bind<Output: Sendable>(
+        unixDomainSocketPath path: String, serverBackPressureStrategy: BackPressureStrategy? = nil,
+        childChannelInitializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
+    ) async throws -> NIOAsyncChannel<Output, Never> {
+        try await listen(
+            serverBackPressureStrategy, childChannelInitializer,
+            begin: binding { try SocketAddress(unixDomainSocketPath: path) }
+        ).get()
+    }
+
+    /// When a listener stops accepting, and when it goes on.
+    public typealias BackPressureStrategy = NIOAsyncSequenceProducerBackPressureStrategies.HighLowWatermark
+
+    private func listen<Output: Sendable>(
+        _ strategy: BackPressureStrategy?,
+        _ childInitializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>, begin: @escaping Beginning
+    ) -> EventLoopFuture<NIOAsyncChannel<Output, Never>> {
+        let accepted = Locked<NIOAsyncChannel<Output, Never>?>(nil)
+        let handler = { @Sendable [childOptions] in
+            AcceptingHandler(options: childOptions, initializer: childInitializer, isForTasks: true)
+        }
+        return listen(handler, begin) { channel in
+            var configuration = NIOAsyncChannel<Output, Never>.Configuration()
+            if let strategy { configuration.backPressureStrategy = strategy }
+            let channel = try NIOAsyncChannel<Output, Never>(
+                wrappingChannelSynchronously: channel, configuration: configuration)
+            accepted.withLock { $0 = channel }
+        }
+        .flatMapThrowing { _ in
+            guard let channel = accepted.withLock({ $0.take() }) else { throw ChannelError.ioOnClosedChannel }
+            return channel
+        }
+    }
+
+    // MARK: The listener
+
+    private typealias Beginning = @Sendable (ListeningChannel, EventLoopPromise<Void>) -> Void
+
+    private func listen(begin: @escaping Beginning) -> EventLoopFuture<any Channel> {
+        let (options, initializer) = (childOptions, childInitializer)
+        let handler = { @Sendable in
+            AcceptingHandler(
+                options: options, initializer: initializer ?? { $0.eventLoop.makeSucceededVoidFuture() },
+                isForTasks: false)
+        }
+        return listen(handler, begin) { _ in }
+    }
+
+    /// - Parameters:
+    ///   - handler: makes the handler that prepares connections.
+    ///   - complete: called with the channel, when its handlers are there and before it listens.
     private func listen(
-        _ begin: @escaping @Sendable (ListeningChannel, EventLoopPromise<Void>) -> Void
+        _ handler: @escaping @Sendable () -> any ChannelHandler, _ begin: @escaping Beginning,
+        complete: @escaping @Sendable (any Channel) throws -> Void
     ) -> EventLoopFuture<any Channel> {
         let eventLoop = RunLoopEventLoop.of(group)
         let (options, initializer) = (options, initializer)
-        let (childGroup, childOptions, childInitializer) = (childGroup, childOptions, childInitializer)
-        let layer = layer
+        let (childGroup, layer) = (childGroup, layer)
         return eventLoop.flatSubmit {
             let channel = ListeningChannel(on: eventLoop, children: childGroup, under: layer)
             return channel.prepare(options, initializer) {
-                let handler = AcceptingHandler(options: childOptions, initializer: childInitializer)
-                return eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(handler) }
-                    .flatMap { channel.register() }
-                    .flatMap {
-                        let promise = eventLoop.makePromise(of: Void.self)
-                        begin(channel, promise)
-                        return promise.futureResult
-                    }
+                eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(handler())
+                    try complete(channel)
+                }
+                .flatMap { channel.register() }
+                .flatMap {
+                    let promise = eventLoop.makePromise(of: Void.self)
+                    begin(channel, promise)
+                    return promise.futureResult
+                }
             }
         }
     }
@@ -145,36 +243,52 @@ extension RunLoopEventLoop {
 }
 
 /// Prepares the connections that a listener has accepted.
-private final class AcceptingHandler: ChannelInboundHandler {
+private final class AcceptingHandler<Output: Sendable>: ChannelInboundHandler {
     typealias InboundIn = any Channel
-    typealias InboundOut = any Channel
 
     private let options: ChannelOptions.Storage
-    private let initializer: (@Sendable (any Channel) -> EventLoopFuture<Void>)?
+    private let initializer: @Sendable (any Channel) -> EventLoopFuture<Output>
+    private let isForTasks: Bool
 
-    init(options: ChannelOptions.Storage, initializer: (@Sendable (any Channel) -> EventLoopFuture<Void>)?) {
-        (self.options, self.initializer) = (options, initializer)
+    /// - Parameters:
+    ///   - options: the options of a connection's channel.
+    ///   - initializer: prepares it.
+    ///   - isForTasks: whether the initializer's result is passed on, and not the channel.
+    init(
+        options: ChannelOptions.Storage, initializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>,
+        isForTasks: Bool
+    ) {
+        (self.options, self.initializer, self.isForTasks) = (options, initializer, isForTasks)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let channel = unwrapInboundIn(data)
         let (options, initializer) = (options, initializer)
         let ready = channel.eventLoop.flatSubmit {
-            options.applyAllChannelOptions(to: channel)
-                .flatMap { initializer?(channel) ?? channel.eventLoop.makeSucceededVoidFuture() }
+            options.applyAllChannelOptions(to: channel).flatMap { initializer(channel) }
         }
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         ready.hop(to: context.eventLoop).whenComplete { result in
             let (handler, context) = bound.value
             switch result {
-            case .success where context.channel.isActive: context.fireChannelRead(handler.wrapInboundOut(channel))
+            case .success(let output) where context.channel.isActive: handler.accept(channel, output, context)
             // The listener has closed meanwhile.
             case .success: channel.close(promise: nil)
             case .failure(let error):
                 channel.close(promise: nil)
-                context.fireErrorCaught(error)
+                // A task would take it for the end of the listener.
+                if !handler.isForTasks { context.fireErrorCaught(error) }
             }
         }
+    }
+
+    private func accept(_ channel: any Channel, _ output: Output, _ context: ChannelHandlerContext) {
+        // Handlers of the listener may still refuse the channel.
+        guard isForTasks else { return context.fireChannelRead(NIOAny(channel)) }
+        context.fireChannelRead(NIOAny(output))
+        // That of the listener has come before.
+        context.fireChannelReadComplete()
+        ListeningChannel.begin(channel)
     }
 }
 #endif

@@ -59,6 +59,79 @@ struct ChannelTests {
         try await clients.shutdownGracefully()
     }
 
+    @Test("a task takes the connections of a listener, and gets what the initializer made")
+    func forTasks() async throws {
+        let group = try makeGroup(loops: 2)
+        let server = try await RunLoopServerBootstrap(group: group).bind(host: "127.0.0.1", port: 0) { channel in
+            channel.eventLoop.makeCompletedFuture {
+                try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
+            }
+        }
+        let address = try #require(server.channel.localAddress)
+        try await server.executeThenClose { connections in
+            async let served: Void = {
+                var left = 10
+                for try await connection in connections {
+                    try await connection.executeThenClose { inbound, outbound in
+                        for try await part in inbound { try await outbound.write(part) }
+                    }
+                    left -= 1
+                    if left == 0 { return }
+                }
+            }()
+            for number in 0..<10 {
+                let text = String(repeating: "\(number)", count: 100_000)
+                let client = try await RunLoopClientBootstrap(group: group).connect(to: address) { channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
+                    }
+                }
+                let answer = try await client.executeThenClose { inbound, outbound in
+                    try await outbound.write(ByteBuffer(string: text))
+                    var answer = ""
+                    for try await part in inbound {
+                        answer += String(buffer: part)
+                        if answer.utf8.count == text.utf8.count { break }
+                    }
+                    return answer
+                }
+                #expect(answer == text)
+            }
+            try await served
+        }
+        try await group.shutdownGracefully()
+    }
+
+    @Test("a listener whose connections nobody takes accepts few, and an initializer that fails closes one")
+    func backPressure() async throws {
+        let group = try makeGroup(loops: 1)
+        let made = Log<String>()
+        struct Refusal: Error {}
+        let server = try await RunLoopServerBootstrap(group: group).bind(
+            host: "127.0.0.1", port: 0, serverBackPressureStrategy: .init(lowWatermark: 1, highWatermark: 2)
+        ) { channel -> EventLoopFuture<Int> in
+            made("one")
+            if made.entries.count == 1 { return channel.eventLoop.makeFailedFuture(Refusal()) }
+            return channel.eventLoop.makeSucceededFuture(made.entries.count)
+        }
+        let address = try #require(server.channel.localAddress)
+        let refused = try await RunLoopClientBootstrap(group: group).connect(to: address).get()
+        try await refused.closeFuture.get()
+        for _ in 0..<50 { _ = try await RunLoopClientBootstrap(group: group).connect(to: address).get() }
+        try await comesTrue { made.entries.count >= 3 }
+        #expect(made.entries.count < 20)
+        try await server.executeThenClose { connections in
+            var next = 2
+            for try await number in connections {
+                #expect(number == next)
+                next += 1
+                if next == 52 { break }
+            }
+        }
+        #expect(made.entries.count == 51)
+        try await group.shutdownGracefully()
+    }
+
     /// Not in a task, because it blocks.
     private func makeGroup(loops: Int) throws -> RunLoopEventLoopGroup {
         RunLoopEventLoopGroup(try LoopGroup(count: loops))
