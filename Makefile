@@ -46,6 +46,7 @@ help:
 	@echo "make beside-checks  programs beside SwiftNIO and async-http-client, and what a way between threads costs"
 	@echo "make others-checks  tests of swift-async-algorithms and swift-service-lifecycle, and SwiftNIO's idle handler, on"
 	@echo "             simulated hosts; RUNS=… SEED=…"
+	@echo "make protocols-checks  gRPC and Hummingbird's router on RunLoopNIO, over loopback and simulated; RUNS=… SEED=…"
 	@echo "make check-api    compares the public interface with the folder API    make record-api  records it"
 	@echo "make check-costs  counts instructions, allocations and system calls   make record-costs  records them"
 	@echo "make bench-ttlstore  TTLStore beside redis-server; CPUS=0 has them share a processor; ROUNDS=…"
@@ -162,6 +163,11 @@ beside-checks:
 .PHONY: others-checks
 others-checks:
 	Tests/others-checks
+
+# Other people's protocols on RunLoopNIO's channels.
+.PHONY: protocols-checks
+protocols-checks: deps
+	Tests/protocols-checks
 
 # Conversations over a real link and over a simulated one.
 .PHONY: links

@@ -187,7 +187,7 @@ let package = Package(
             name: "RunLoopNIOTests",
             dependencies: [
                 "RunLoopNIO", "RunLoopKit", "RunLoopUnix", "RunLoopTLS", "RunLoopSimulation", "RunLoopHosts",
-                "TestSupport", "TLSTestSupport",
+                "RunLoopExploration", "RunLoopTesting", "TestSupport", "TLSTestSupport",
                 adapted("NIOCore", from: "swift-nio"),
                 adapted("NIOHTTP1", from: "swift-nio"),
                 adapted("NIOPosix", from: "swift-nio"),

@@ -36,12 +36,16 @@ public final class RunLoopEventLoop: EventLoop {
     /// The thread on which the loop has begun to end; 0 until then.
     private let endingThread = Atomic<UInt>(0)
 
+    /// The time of `NIODeadline.now()` when the run loop's clock is at zero.
+    private let clockStart: Duration
+
     /// The most tasks that run before timers and channels have their turn.
     private static let batch = 4096
 
     init(_ loop: RunLoop, modes: RunLoop.Modes) {
         self.modes = modes
         remote = loop.remote
+        clockStart = loop.world.monotonicStart
     }
 
     /// Whether the calling thread is the one of the run loop. Any thread; O(1).
@@ -52,8 +56,14 @@ public final class RunLoopEventLoop: EventLoop {
         return thread != 0 && thread == UInt(pthread_self())
     }
 
-    /// The time on the run loop's clock, which is virtual in a simulation. Any thread.
-    public var now: NIODeadline { .uptimeNanoseconds(UInt64(clamping: remote.now.nanoseconds)) }
+    /// The time on the run loop's clock, as `NIODeadline.now()` tells it. In a simulation it is virtual, and begins an hour
+    /// in: a time near zero is less than some handlers subtract from it. Any thread.
+    public var now: NIODeadline { .uptimeNanoseconds(UInt64(clamping: (remote.now + clockStart).nanoseconds)) }
+
+    /// The same time on the run loop's clock.
+    fileprivate func instant(of deadline: NIODeadline) -> RunLoop.Instant {
+        RunLoop.Instant(nanoseconds: Int64(clamping: deadline.uptimeNanoseconds)) - clockStart
+    }
 
     /// The run loop, on its thread and before its end.
     var loop: RunLoop? { isEndingHere ? nil : remote.installed }
@@ -236,8 +246,7 @@ private final class ScheduledTask<Value>: @unchecked Sendable {
 
     func schedule(at deadline: NIODeadline) {
         guard body != nil else { return }
-        let date = RunLoop.Instant(nanoseconds: Int64(clamping: deadline.uptimeNanoseconds))
-        call = eventLoop.loop?.perform(at: date, inModes: eventLoop.modes) { self.run() }
+        call = eventLoop.loop?.perform(at: eventLoop.instant(of: deadline), inModes: eventLoop.modes) { self.run() }
     }
 
     func run() {

@@ -14,7 +14,7 @@ let copied: [SwiftSetting] =
 let package = Package(
     name: "Others",
     dependencies: [
-        .package(name: "RunLoopKit", path: "../.."),
+        .package(name: "RunLoopKit", path: "../..", traits: ["Adapters"]),
         .package(url: "https://github.com/apple/swift-async-algorithms.git", from: "1.0.0"),
         .package(url: "https://github.com/apple/swift-collections.git", from: "1.1.0"),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.6.0"),
@@ -42,6 +42,7 @@ let package = Package(
             dependencies: [
                 "SimulatedXCTest", "AsyncAlgorithmsTests", "ServiceLifecycleTests",
                 .product(name: "RunLoopKit", package: "RunLoopKit"),
+                .product(name: "RunLoopNIO", package: "RunLoopKit"),
                 .product(name: "RunLoopUnix", package: "RunLoopKit"),
                 .product(name: "RunLoopSimulation", package: "RunLoopKit"),
                 .product(name: "RunLoopHosts", package: "RunLoopKit"),

@@ -8,6 +8,14 @@ import Testing
 
 @Suite("A run loop as an event loop of SwiftNIO")
 struct EventLoopTests {
+    @Test("the clock is that of NIODeadline")
+    func clock() {
+        let eventLoop = RunLoop.current.nio
+        let before = NIODeadline.now()
+        let now = eventLoop.now
+        #expect(before <= now && now <= NIODeadline.now())
+    }
+
     @Test("tasks run in order, on the loop's thread")
     func tasks() {
         withSimulation { simulation in

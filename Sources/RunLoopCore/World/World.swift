@@ -28,6 +28,9 @@ package protocol World: AnyObject, Sendable {
     /// shims, and behind it the number of steps that its tasks have taken; `nil` in the real one.
     var answersCalls: UnsafeMutablePointer<UInt32>? { get }
 
+    /// What the system's monotonic clock shows when a loop's clock is at zero.
+    var monotonicStart: Duration { get }
+
     /// Counts a mark, and whether it is met now; see ``RunLoop/sometimes(_:if:)``. The real world counts nothing.
     func meet(_ mark: String, _ isMet: Bool)
 
@@ -37,6 +40,7 @@ package protocol World: AnyObject, Sendable {
 
 extension World {
     package var answersCalls: UnsafeMutablePointer<UInt32>? { nil }
+    package var monotonicStart: Duration { .zero }
 
     package func meet(_ mark: String, _ isMet: Bool) {}
 }

@@ -3,6 +3,7 @@ import Logging
 import NIOCore
 import RunLoopHosts
 import RunLoopKit
+import RunLoopNIO
 import RunLoopSimulation
 import RunLoopUnix
 import ServiceLifecycle
@@ -47,12 +48,15 @@ enum Programs {
         simulate("idle handler", seed: seed) { simulation, network in
             let last = Mutex<ContinuousClock.Instant?>(nil), silence = Mutex<Duration?>(nil)
             network.addHost("server") { loop in
-                _ = try Listener(address: Endpoint("0.0.0.0", port: 7), on: loop) { _, descriptor, _ in
-                    let channel = LoopChannel(accepting: descriptor, on: loop)
-                    try? channel.pipeline.syncOperations.addHandlers(
-                        IdleStateHandler(readTimeout: .minutes(6)), Closer { simulation.note($0) })
-                    try? channel.start()
-                }
+                RunLoopServerBootstrap(group: loop.nio)
+                    .childChannelInitializer { channel in
+                        channel.eventLoop.makeCompletedFuture {
+                            try channel.pipeline.syncOperations.addHandlers(
+                                IdleStateHandler(readTimeout: .minutes(6)), Closer { simulation.note($0) })
+                        }
+                    }
+                    .bind(host: "0.0.0.0", port: 7)
+                    .whenFailure { simulation.note("\($0)") }
             }
             network.addHost("client") { loop in
                 loop.task {
