@@ -159,7 +159,10 @@ public final class RunLoopClientBootstrap: NIOClientTCPBootstrapProtocol {
 
     /// Looks up a host and connects to it; see ``connect(host:port:)``.
     ///
-    /// - Parameter channelInitializer: prepares the channel, in place of ``channelInitializer(_:)``.
+    /// - Parameters:
+    ///   - host: a name, or an address in digits.
+    ///   - port: the port.
+    ///   - channelInitializer: prepares the channel, in place of ``channelInitializer(_:)``.
     /// - Returns: the result of the initializer, for example a `NIOAsyncChannel`.
     public func connect<Output: Sendable>(
         host: String, port: Int,

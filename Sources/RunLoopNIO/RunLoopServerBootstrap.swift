@@ -131,6 +131,8 @@ public final class RunLoopServerBootstrap {
     /// No more connections are accepted than the back-pressure strategy allows.
     ///
     /// - Parameters:
+    ///   - host: an address in digits.
+    ///   - port: the port; 0 lets the system choose.
     ///   - serverBackPressureStrategy: when to stop accepting; SwiftNIO's choice unless given.
     ///   - childChannelInitializer: prepares the channel of each connection, in place of
     ///     ``childChannelInitializer(_:)``; its result is what the task takes. A failure closes the connection.

@@ -28,7 +28,7 @@ package protocol World: AnyObject, Sendable {
     /// shims, and behind it the number of steps that its tasks have taken; `nil` in the real one.
     var answersCalls: UnsafeMutablePointer<UInt32>? { get }
 
-    /// What the system's monotonic clock shows when a loop's clock is at zero.
+    /// The time of the system's monotonic clock when a loop's clock is at zero.
     var monotonicStart: Duration { get }
 
     /// Counts a mark, and whether it is met now; see ``RunLoop/sometimes(_:if:)``. The real world counts nothing.
