@@ -323,6 +323,7 @@ planted-faults: deps
 # marks in them. One of the planted bugs of the corpus is a leak.
 LEAKING = YearTests|LedgerTests|WeekTests|CorpusTests|CrashTests|CrashConsistencyTests|PlaceTests|PoolTests
 SANITIZED_EXAMPLES_TEST = $(EXAMPLES_TEST) $(filter --sanitize=%,$(SANITIZED_TEST)) --scratch-path .build-$@-examples
+tsan tsan-short: export TSAN_OPTIONS = suppressions=$(CURDIR)/Tests/tsan-suppressions
 # ThreadSanitizer does not let a thread be ended within a wait of Dispatch's.
 tsan: deps
 	$(SANITIZED_TEST) --skip 'PoolTests/(exhaustion|explored)'

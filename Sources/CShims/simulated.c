@@ -12,6 +12,8 @@ void rlk_answer_calls(struct rlk_simulated_calls calls) { rlk_simulated_calls = 
 // It is set and read on threads of one simulation, of which one runs at a time.
 static _Thread_local unsigned *simulated_answers __attribute__((tls_model("initial-exec")));
 
+// Called on any thread, also when a sanitizer has let go of it.
+__attribute__((disable_sanitizer_instrumentation))
 int rlk_is_simulated(void) { return simulated_answers && *simulated_answers != rlk_answers_nothing; }
 
 int rlk_is_explored(void) { return simulated_answers && *simulated_answers == rlk_answers_and_explores; }
