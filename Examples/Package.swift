@@ -86,6 +86,12 @@ let package = Package(
             resources: [.embedInCode("Data")],
             swiftSettings: strict),
         .executableTarget(
+            name: "flight",
+            dependencies: [
+                library("RunLoopKit"), .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "flight", swiftSettings: strict),
+        .executableTarget(
             name: "Corpus",
             dependencies: [
                 library("RunLoopKit"), library("RunLoopUnix"), library("RunLoopSimulation"), library("RunLoopHosts"),

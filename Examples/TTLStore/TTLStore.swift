@@ -48,6 +48,9 @@ struct TTLStore: ParsableCommand {
     @Option(help: "After how many seconds a silent client is closed; 0 for never.")
     var idleTimeout = 0.0
 
+    @Option(help: "A file in which the newest events of the main loop are kept, for the command flight.")
+    var flight: String?
+
     @Option(help: "What to log: trace, debug, info, notice, warning, error or critical.")
     var logLevel = "info"
 

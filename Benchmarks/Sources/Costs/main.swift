@@ -205,6 +205,22 @@ private let operations: [(name: String, run: () -> Never)] = [
         }
     ),
     (
+        "fire a one-shot, one of 10,000 that are due, with a flight recorder",
+        {
+            let recorder = try! FlightRecorder(loop)
+            for timer in pendingTimers() { timer.invalidate() }
+            let now = loop.now
+            for number in order() {
+                let date = now - .microseconds(number)
+                loop.add(Timer(fire: date, interval: .zero, repeats: false) { _ in observe(number) }, forMode: .default)
+            }
+            measured {
+                pass()
+                return withExtendedLifetime(recorder) { count }
+            }
+        }
+    ),
+    (
         "fire a one-shot that is armed anew in its callback, on virtual time",
         {
             withSimulation { simulation in

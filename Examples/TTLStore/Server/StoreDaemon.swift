@@ -12,6 +12,7 @@ final class StoreDaemon {
     private let store: Store
     private let persistence: Persistence
     private let daemon: Daemon
+    private let recorder: FlightRecorder?
 
     /// - Throws: ``Refusal`` if the service manager's variables are invalid, because otherwise the manager would wait
     ///   for a message that never comes. Also if a requested file cannot be kept.
@@ -29,6 +30,7 @@ final class StoreDaemon {
         loop = .current
         store = Store(on: loop, sharing: Table(isShared: options.loops > 1))
         do {
+            recorder = try options.flight.map { [loop] in try FlightRecorder(loop, at: $0) }
             persistence = try Persistence(options, store, on: loop, log)
         } catch {
             throw Refusal(text: "\(error)", status: Status.cannotCreate)

@@ -154,22 +154,46 @@ extension RunLoop {
     ) -> Result {
         defer { freshTime = nil }
         guard isWatched else { return call() }
-        let record = record == nil && schedule == nil ? nil : watchedCallBegins(kind(), name(), origin())
-        defer { watchedCallEnds(record) }
+        let watched = watchedCallBegins(kind(), name(), origin())
+        defer { watchedCallEnds(watched) }
         return call()
     }
 
+    /// Those who have noted the begin of a call, and are to note its end.
+    private typealias Watched = (record: DispatchRecord?, flight: FlightLog?)
+
     @inline(never)
-    private func watchedCallBegins(_ kind: ItemKind, _ name: String?, _ origin: Origin) -> DispatchRecord? {
+    private func watchedCallBegins(_ kind: ItemKind, _ name: String?, _ origin: Origin) -> Watched {
         schedule?.callBegins(kind, named: name, at: origin)
-        guard let record, let mode = innermostRun?.mode else { return nil }
-        record.begin(kind, name, origin, mode, at: now)
-        return record
+        guard let mode = innermostRun?.mode else { return (nil, nil) }
+        flight?.callBegins(kind, name, origin, in: mode, passTime: timeOfPass)
+        record?.begin(kind, name, origin, mode, at: now)
+        return (record, flight)
     }
 
     @inline(never)
-    private func watchedCallEnds(_ record: DispatchRecord?) {
-        record?.end(at: now)
+    private func watchedCallEnds(_ watched: Watched) {
+        if watched.record != nil || watched.flight != nil {
+            let now = now
+            watched.record?.end(at: now)
+            watched.flight?.callEnds(at: now)
+        }
         schedule?.callEnded()
+    }
+
+    @inline(never)
+    func watchedRunBegins(in mode: Mode) {
+        guard record != nil || flight != nil else { return }
+        let now = now
+        record?.beginRun(at: now)
+        flight?.runBegins(in: mode, at: now)
+    }
+
+    @inline(never)
+    func watchedRunEnds(in mode: Mode) {
+        guard record != nil || flight != nil else { return }
+        let now = now
+        record?.end(at: now)
+        flight?.runEnds(in: mode, at: now)
     }
 }

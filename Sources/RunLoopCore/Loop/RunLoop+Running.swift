@@ -117,7 +117,7 @@ extension RunLoop {
 
     @inline(__always)
     private func makePasses(in mode: Mode, atMostOne: Bool) -> RunResult {
-        record?.beginRun(at: now)
+        if isWatched { watchedRunBegins(in: mode) }
         if trace != nil { traceBegin(of: mode) }
         notify(.entry, in: mode)
         var result: RunResult? = innermostRun!.isStopped ? .stopped : nil
@@ -125,7 +125,7 @@ extension RunLoop {
         while result == nil { result = pass() }
         notify(.exit, in: mode)
         if trace != nil { traceEnd(of: mode, result!) }
-        record?.end(at: now)
+        if isWatched { watchedRunEnds(in: mode) }
         return result!
     }
 

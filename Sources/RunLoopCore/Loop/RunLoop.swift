@@ -78,11 +78,13 @@ public final class RunLoop {
     @exclusivity(unchecked) var record: DispatchRecord? { didSet { calledMayBeWatched() } }
     /// The schedule that chooses for the loop, in a simulation that is explored.
     @exclusivity(unchecked) package var schedule: (any CallSchedule)? { didSet { calledMayBeWatched() } }
-    /// Whether either is there.
+    /// The log of what the loop does, while a recorder keeps one.
+    @exclusivity(unchecked) var flight: FlightLog? { didSet { calledMayBeWatched() } }
+    /// Whether one of them is there.
     @exclusivity(unchecked) private(set) var isWatched = false
 
     private func calledMayBeWatched() {
-        isWatched = record != nil || schedule != nil
+        isWatched = record != nil || schedule != nil || flight != nil
     }
 
     // MARK: The runs that are under way

@@ -14,5 +14,6 @@ extension RateLimiter: Opaque {}
 extension LoopThread: Opaque {}
 extension LoopThreadPool: Opaque {}
 extension StallMonitor: Opaque {}
+extension FlightRecorder: Opaque {}
 extension TimerSource: Opaque {}
 extension WorkItem: Opaque {}

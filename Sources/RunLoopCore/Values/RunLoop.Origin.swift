@@ -8,6 +8,8 @@ extension RunLoop {
         // 20 for a `StaticString` and a number. Reading there is safe because a literal of the program is constant,
         // never goes away, and ends with a zero byte.
         private let word: UInt64
+        /// Distinguishes it from others; equal places may have different bits.
+        var bits: UInt64 { word }
 
         private var start: UnsafePointer<UInt8> { UnsafePointer(bitPattern: UInt(word & 0xffff_ffff_ffff))! }
 

@@ -18,7 +18,7 @@ extension Connection {
     private func settle() {
         while let action = machine.next() {
             switch action {
-            case .send: send()
+            case .send: if notices == nil { send() } else { sendAndNotify() }
             case .endOutput: endOutput()
             case .linger:
                 timers?.look(after: ConnectionMachine.pauseBetweenLooks) { [unowned self] in look() }
@@ -108,11 +108,15 @@ extension Connection {
         guard !isOutputLost else { return }
         output.discard(count)
         machine.outputChanged(to: output.count)
-        if output.isEmpty {
-            self.output = nil
-            pool.put(output)
-        }
-        if notices != nil { notify(sent: count) }
+        guard output.isEmpty else { return }
+        self.output = nil
+        pool.put(output)
+    }
+
+    private func sendAndNotify() {
+        let before = pendingOutput
+        send()
+        if !isOutputLost { notify(sent: before - pendingOutput) }
     }
 
     private func endOutput() {

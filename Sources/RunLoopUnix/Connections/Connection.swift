@@ -84,8 +84,8 @@ public final class Connection {
 
     let loop: RunLoop
     let pool: BufferPool
-    private(set) var hasBudget: Bool
-    private(set) var hasIdleTimeout: Bool
+    @exclusivity(unchecked) private(set) var hasBudget: Bool
+    @exclusivity(unchecked) private(set) var hasIdleTimeout: Bool
     // Properties that every message touches opt out of run-time exclusivity checks, as they do in streams, in buffers and
     // in the loop's way to a descriptor. The checks were 32 % of the instructions of a GET in TTLStore (4,914 to 3,332; decision 23).
     @exclusivity(unchecked) var machine: ConnectionMachine

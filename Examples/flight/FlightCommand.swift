@@ -1,0 +1,60 @@
+import ArgumentParser
+import Glibc
+import RunLoopKit
+
+@main
+struct FlightCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "flight",
+        abstract: "Shows what a loop did, from the file of its FlightRecorder.",
+        discussion: """
+            The file may be that of a process that runs, or of one that has ended in any way. Its handlers are listed by the \
+            time that they took; calls that were under way at the end come first.
+            """)
+
+    @Argument(help: "Files of flights: several loops, or several processes, go into one timeline.")
+    var files: [String]
+
+    @Flag(help: "Prints every event, with its time and depth.")
+    var events = false
+
+    @Option(help: "Writes a timeline in the JSON of Chrome's tracing, for Perfetto.")
+    var timeline: String?
+
+    func run() throws {
+        let flights: [Flight]
+        do {
+            flights = try files.map { try Flight(contentsOf: $0) }
+        } catch {
+            throw ValidationError("\(error)")
+        }
+        if let timeline {
+            guard let file = fopen(timeline, "w") else {
+                throw ValidationError("\(timeline): \(String(cString: strerror(errno)))")
+            }
+            fputs(Flight.traceEvents(of: flights), file)
+            guard fclose(file) == 0 else { throw ValidationError("\(timeline): \(String(cString: strerror(errno)))") }
+            return
+        }
+        for flight in flights {
+            guard events else {
+                print(flight)
+                continue
+            }
+            for entry in flight.entries { print(line(entry)) }
+        }
+    }
+
+    private func line(_ entry: Flight.Entry) -> String {
+        let indent = String(repeating: "  ", count: entry.depth)
+        let text =
+            switch entry.event {
+            case .runBegan(let mode): "run in \(mode)"
+            case .runEnded(let mode): "end of the run in \(mode)"
+            case .callBegan(let handler, _): handler.map { "\($0)" } ?? "a handler without a name"
+            case .callEnded(let duration): "ended after \(duration)"
+            case .slept(let duration): "slept for \(duration)"
+            }
+        return "\(entry.time) \(indent)\(text)"
+    }
+}

@@ -1,0 +1,123 @@
+extension Flight: CustomStringConvertible {
+    /// The calls of one handler.
+    public struct Usage: Sendable, Hashable {
+        /// The handler; `nil` for those that there was no room to name.
+        public let handler: Handler?
+        /// How often it was called.
+        public let calls: Int
+        /// How long its calls took together, without the calls and sleeps that were nested in them.
+        public let time: Duration
+        /// Its longest call, with whatever was nested in it.
+        public let longest: Duration
+    }
+
+    /// The handlers, those that took most time first.
+    public var usage: [Usage] {
+        struct Sum {
+            var calls = 0
+            var time = Duration.zero
+            var longest = Duration.zero
+        }
+        var sums: [Handler?: Sum] = [:]
+        // The calls under way, each with the time of what is nested in it.
+        var open: [(handler: Handler?, depth: Int, nested: Duration)] = []
+        for entry in entries {
+            switch entry.event {
+            case .callBegan(let handler, _):
+                // The end of a call that is as deep is lost.
+                while let last = open.last, last.depth >= entry.depth { open.removeLast() }
+                open.append((handler, entry.depth, .zero))
+            case .callEnded(let duration):
+                guard let call = open.last, call.depth == entry.depth else { continue }
+                open.removeLast()
+                if !open.isEmpty { open[open.count - 1].nested += duration }
+                var sum = sums[call.handler] ?? Sum()
+                sum.calls += 1
+                sum.time += duration - call.nested
+                sum.longest = max(sum.longest, duration)
+                sums[call.handler] = sum
+            case .slept(let duration): if !open.isEmpty { open[open.count - 1].nested += duration }
+            case .runBegan, .runEnded: continue
+            }
+        }
+        return sums.map { Usage(handler: $0, calls: $1.calls, time: $1.time, longest: $1.longest) }
+            .sorted { ($1.time, "\($0.handler as Handler?)") < ($0.time, "\($1.handler as Handler?)") }
+    }
+
+    /// The time that the loop has slept.
+    public var sleep: Duration {
+        entries.reduce(.zero) { sum, entry in
+            if case .slept(let duration) = entry.event { sum + duration } else { sum }
+        }
+    }
+
+    /// The number of times that the loop woke up and called nothing before it slept again.
+    public var idleWakeUps: Int {
+        var (count, isFresh) = (0, false)
+        for entry in entries {
+            switch entry.event {
+            case .slept:
+                if isFresh { count += 1 }
+                isFresh = true
+            case .callBegan: isFresh = false
+            case .callEnded, .runBegan, .runEnded: continue
+            }
+        }
+        return count
+    }
+
+    /// A report of a page: what was under way at the end, how the time was spent, and the newest calls.
+    public var description: String {
+        guard let first = entries.first, let last = entries.last else {
+            return "\(loop), process \(process): no events\n"
+        }
+        let span = last.time - first.time
+        var text = "\(loop), process \(process): \(entries.count) events in \(span.brief)"
+        text += lost > 0 ? ", \(lost) before them are lost\n" : "\n"
+        let unfinished = unfinished
+        if !unfinished.isEmpty {
+            text += "\nunder way at the end, the innermost last:\n"
+            for call in unfinished {
+                text += "  \(Self.name(call.handler)) in \(call.mode), for \((last.time - call.begin).brief)\n"
+            }
+        }
+        text += "\nthe loop slept for \(sleep.brief)"
+        text += idleWakeUps > 0 ? ", and woke up \(idleWakeUps) times without a call\n" : "\n"
+        let usage = usage
+        if !usage.isEmpty {
+            text += "\nhandlers, by the time of their calls:\n"
+            for one in usage.prefix(20) {
+                text +=
+                    "  \(one.time.brief) in \(one.calls) \(one.calls == 1 ? "call" : "calls"), the longest \(one.longest.brief): "
+                text += "\(Self.name(one.handler))\n"
+            }
+            if usage.count > 20 { text += "  and \(usage.count - 20) others\n" }
+            text += "\nthe newest calls:\n"
+            for call in calls.suffix(10) {
+                let indent = String(repeating: "  ", count: call.depth + 1)
+                let duration = call.duration.map { "took \($0.brief)" } ?? "is under way"
+                text += "\(indent)\(call.begin) \(Self.name(call.handler)) \(duration)\n"
+            }
+        }
+        return text
+    }
+
+    private static func name(_ handler: Handler?) -> String { handler.map { "\($0)" } ?? "handlers without a name" }
+}
+
+extension Duration {
+    /// Three digits with a unit, for example `2.19 µs`.
+    fileprivate var brief: String {
+        let (seconds, attoseconds) = components
+        let nanoseconds = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        guard !nanoseconds.overflow, self >= .zero else { return "\(self)" }
+        let all = nanoseconds.partialValue &+ attoseconds / 1_000_000_000
+        let units: [(String, Int64)] = [("s", 1_000_000_000), ("ms", 1_000_000), ("µs", 1000)]
+        guard let (unit, size) = units.first(where: { all >= $0.1 }) else { return "\(all) ns" }
+        let (whole, rest) = all.quotientAndRemainder(dividingBy: size)
+        let digits = "\(rest / (size / 1000))"
+        let decimals = String(repeating: "0", count: 3 - digits.count) + digits
+        let text = "\(whole)." + decimals.prefix(max(0, 3 - "\(whole)".count))
+        return (text.last == "." ? String(text.dropLast()) : text) + " \(unit)"
+    }
+}

@@ -1,0 +1,145 @@
+internal import Glibc
+internal import Synchronization
+
+/// The memory of a flight: a page that describes it, a list of names, and a ring of events.
+///
+/// All numbers are 64 bits long and in the byte order of the machine. The loop's thread writes; any thread may read, and so
+/// may any process, if the memory is that of a file. A name or an event is complete before it is counted.
+final class FlightMemory: Sendable {
+    /// The numbers of the first page, by their places.
+    enum Field: Int {
+        case mark, events, nameBytes, process, wallTime, loopTime
+        case written, namesUsed, titleLength
+    }
+
+    static let pageSize = 4096
+    static let mark: UInt64 = 0x3130_5448_4749_4c46  // "FLIGHT01"
+    static let eventSize = 3 * MemoryLayout<UInt64>.size
+    /// Where the title begins in the first page, and the bytes that it may have.
+    static let (titleStart, longestTitle) = (128, 256)
+
+    let size: Int
+    let events: Int
+    let nameBytes: Int
+    // Unsafe, because it is a pointer: to memory that lives as long as this object and is read and written atomically,
+    // word by word.
+    private nonisolated(unsafe) let base: UnsafeMutableRawPointer
+
+    /// - Parameters:
+    ///   - events: how many events the ring holds.
+    ///   - nameBytes: the bytes for names, a multiple of 8.
+    ///   - path: the file to map; `nil` for memory without a file.
+    init(events: Int, nameBytes: Int, path: String?) throws(FlightError) {
+        (self.events, self.nameBytes) = (events, nameBytes)
+        size = Self.pageSize + nameBytes + events * Self.eventSize
+        var descriptor: Int32 = -1
+        if let path {
+            // The flight of the process before may say why that has ended.
+            rename(path, path + ".1")
+            descriptor = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+            guard descriptor >= 0 else { throw .file(path, errno: errno) }
+        }
+        defer { if descriptor >= 0 { close(descriptor) } }
+        // Allocated now: a page that the file system has no room for would end the process later.
+        if let path, descriptor >= 0 {
+            let status = posix_fallocate(descriptor, 0, off_t(size))
+            guard status == 0 else { throw .file(path, errno: status) }
+        }
+        let flags = descriptor < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED
+        guard let base = mmap(nil, size, PROT_READ | PROT_WRITE, flags, descriptor, 0), base != MAP_FAILED else {
+            throw .file(path ?? "memory", errno: errno)
+        }
+        self.base = base
+        self[.mark] = Self.mark
+        (self[.events], self[.nameBytes]) = (UInt64(events), UInt64(nameBytes))
+    }
+
+    deinit {
+        munmap(base, size)
+    }
+
+    private func word(at offset: Int) -> UnsafeMutablePointer<Atomic<UInt64>> {
+        (base + offset).assumingMemoryBound(to: Atomic<UInt64>.self)
+    }
+
+    subscript(field: Field) -> UInt64 {
+        get { word(at: field.rawValue * 8).pointee.load(ordering: .acquiring) }
+        set { word(at: field.rawValue * 8).pointee.store(newValue, ordering: .releasing) }
+    }
+
+    /// Writes one of the events.
+    @inline(__always)
+    func write(_ event: FlightEvent, number: UInt64) {
+        let place = Self.pageSize + nameBytes + Int(number % UInt64(events)) * Self.eventSize
+        word(at: place).pointee.store(event.words.0, ordering: .relaxed)
+        word(at: place + 8).pointee.store(event.words.1, ordering: .relaxed)
+        word(at: place + 16).pointee.store(event.words.2, ordering: .relaxed)
+        word(at: Field.written.rawValue * 8).pointee.store(number + 1, ordering: .releasing)
+    }
+
+    /// Writes bytes, eight at a time, into a part that is not counted yet.
+    func write(_ bytes: [UInt8], at offset: Int) {
+        for start in stride(from: 0, to: bytes.count, by: 8) {
+            var value: UInt64 = 0
+            for (index, byte) in bytes[start..<min(start + 8, bytes.count)].enumerated() {
+                value |= UInt64(byte) << UInt64(8 * index)
+            }
+            word(at: offset + start).pointee.store(value.littleEndian, ordering: .relaxed)
+        }
+    }
+
+    /// A copy, for example while the loop goes on. Events that were overwritten meanwhile are told by the second count.
+    func copy() -> (bytes: [UInt8], written: UInt64) {
+        let bytes = [UInt8](unsafeUninitializedCapacity: size) { room, count in
+            let words = UnsafeMutableRawBufferPointer(room).assumingMemoryBound(to: UInt64.self)
+            // The counts first: whatever they count is complete.
+            for index in 0..<size / 8 { words[index] = word(at: index * 8).pointee.load(ordering: .acquiring) }
+            count = size
+        }
+        return (bytes, self[.written])
+    }
+}
+
+/// One event, as the ring holds it.
+struct FlightEvent {
+    enum Kind: UInt8 {
+        case runBegan = 1, runEnded, callBegan, callEnded, slept
+    }
+
+    /// The time; the kind with the names and the depth; and a number that depends on the kind.
+    let words: (UInt64, UInt64, UInt64)
+
+    init(_ kind: Kind, at time: RunLoop.Instant, name: UInt32 = 0, mode: UInt16, depth: Int, value: Int64 = 0) {
+        let depth = UInt64(min(depth, 255))
+        words = (
+            UInt64(bitPattern: time.nanoseconds),
+            UInt64(name) | UInt64(kind.rawValue) << 32 | depth << 40 | UInt64(mode) << 48, UInt64(bitPattern: value)
+        )
+    }
+
+    init(words: (UInt64, UInt64, UInt64)) {
+        self.words = words
+    }
+
+    var time: RunLoop.Instant { RunLoop.Instant(nanoseconds: Int64(bitPattern: words.0)) }
+    var name: Int { Int(words.1 & 0xffff_ffff) }
+    var kind: Kind? { Kind(rawValue: UInt8(truncatingIfNeeded: words.1 >> 32)) }
+    var depth: Int { Int(words.1 >> 40 & 0xff) }
+    var mode: Int { Int(words.1 >> 48) }
+    var value: Int64 { Int64(bitPattern: words.2) }
+}
+
+/// The reason why a flight cannot be recorded or read. `Sendable`.
+public enum FlightError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// A file, or memory, is not to be had, for the reason that the system gives.
+    case file(String, errno: Int32)
+    /// The bytes are no flight, or one of another version.
+    case notAFlight
+
+    public var description: String {
+        switch self {
+        case .file(let path, let reason): "\(path): \(String(cString: strerror(reason))) (errno \(reason))"
+        case .notAFlight: "this is no flight of a loop, or one that another version of RunLoopKit has recorded"
+        }
+    }
+}

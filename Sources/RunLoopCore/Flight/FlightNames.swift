@@ -1,0 +1,85 @@
+/// The names in the memory of a flight, each with a number. It belongs to the loop's thread.
+struct FlightNames {
+    private struct Key: Hashable {
+        let kind: UInt8
+        let origin: UInt64
+        let name: String?
+    }
+
+    private struct Recent {
+        var origin: UInt64 = 0
+        var kind: UInt8 = .max
+        var name: String?
+        var number: UInt32 = 0
+    }
+
+    /// Stands for the kind of a mode. Those of calls are their places among all kinds.
+    static let mode: UInt8 = 254
+    /// A name for whatever has no room.
+    static let other: UInt8 = 255
+
+    private let memory: FlightMemory
+    private var numbers: [Key: UInt32] = [:]
+    /// The names that were asked for last, by a part of their hash: most calls find theirs without hashing a string.
+    private var recent = [Recent](repeating: Recent(), count: 256)
+    private var modes: [UInt16] = []
+
+    init(_ memory: FlightMemory) {
+        self.memory = memory
+        _ = add(Key(kind: Self.other, origin: 0, name: nil), file: "", line: 0)
+    }
+
+    mutating func number(of kind: RunLoop.ItemKind, _ name: String?, _ origin: RunLoop.Origin) -> UInt32 {
+        let code = kind.code
+        let bits = origin.bits
+        let hash = bits ^ bits >> 48 &* 31 ^ UInt64(name?.utf8.count ?? 0) ^ UInt64(code) << 3
+        let place = Int(truncatingIfNeeded: hash & 255)
+        if recent[place].origin == bits, recent[place].kind == code, recent[place].name == name {
+            return recent[place].number
+        }
+        let number = find(Key(kind: code, origin: bits, name: name), origin)
+        recent[place] = Recent(origin: bits, kind: code, name: name, number: number)
+        return number
+    }
+
+    private mutating func find(_ key: Key, _ origin: RunLoop.Origin) -> UInt32 {
+        if let number = numbers[key] { return number }
+        if let number = add(key, file: origin.file, line: origin.line) { return number }
+        // Names that a program makes at run time may be any number; the line says most.
+        guard key.name != nil else { return 0 }
+        return find(Key(kind: key.kind, origin: key.origin, name: nil), origin)
+    }
+
+    mutating func number(of mode: RunLoop.Mode) -> UInt16 {
+        if mode.id < modes.count, modes[mode.id] != 0 { return modes[mode.id] }
+        let number = add(Key(kind: Self.mode, origin: UInt64(mode.id), name: mode.name), file: "", line: 0) ?? 0
+        while modes.count <= mode.id { modes.append(0) }
+        modes[mode.id] = UInt16(clamping: number)
+        return modes[mode.id]
+    }
+
+    /// - Returns: `nil` if there is no room for it.
+    private mutating func add(_ key: Key, file: String, line: UInt32) -> UInt32? {
+        let (name, file) = (Array((key.name ?? "").utf8.prefix(512)), Array(file.utf8.prefix(512)))
+        var bytes: [UInt8] = [key.kind, key.name == nil ? 0 : 1]
+        for number in [name.count, file.count, Int(line)] {
+            bytes += [UInt8(truncatingIfNeeded: number), UInt8(truncatingIfNeeded: number >> 8)]
+        }
+        bytes += name + file
+        while bytes.count % 8 != 0 { bytes.append(0) }
+        let used = Int(memory[.namesUsed])
+        // A part is kept for names without text: those of lines.
+        let room = key.name == nil || key.kind == Self.mode ? memory.nameBytes : memory.nameBytes / 4 * 3
+        guard used + bytes.count <= room else { return nil }
+        memory.write(bytes, at: FlightMemory.pageSize + used)
+        memory[.namesUsed] = UInt64(used + bytes.count)
+        let number = UInt32(numbers.count)
+        numbers[key] = number
+        return number
+    }
+}
+
+extension RunLoop.ItemKind {
+    /// The number that stands for it in a flight.
+    var code: UInt8 { UInt8(Self.allCases.firstIndex(of: self)!) }
+}

@@ -1,0 +1,89 @@
+internal import Glibc
+
+/// Records what a loop does: runs in modes, sleeps, and each call of a handler with its kind, name, line, mode and duration.
+///
+/// The newest events are kept, in memory of a fixed size. With a path, that memory is the file: if the process is killed, traps
+/// or hangs, the file has everything until then, and the last handler with its line. The flight of the process before is kept
+/// as `PATH.1`.
+///
+/// ```swift
+/// let recorder = try FlightRecorder(loop, at: "/var/lib/daemon/flight")
+/// defer { withExtendedLifetime(recorder) {} }
+/// loop.run()
+/// ```
+///
+/// Keep the recorder: when it goes, recording stops. A call of a handler costs one reading of the clock, and two events of 24
+/// bytes; no system call, and no allocation once its name is known. A loop without a recorder pays nothing. A loop has one
+/// recorder at a time: a new one replaces the one before. A recorder belongs to its loop's thread and is not `Sendable`; its
+/// ``memory`` may be read on any.
+///
+/// Follows the flight recorders of Java and Go.
+public final class FlightRecorder {
+    /// The memory of a recorder, for any thread: that of a ``StallMonitor`` can write down what led to a stall. `Sendable`.
+    public struct Memory: Sendable {
+        let memory: FlightMemory
+
+        /// The flight until now. O(size).
+        public func flight() throws(FlightError) -> Flight {
+            let (bytes, written) = memory.copy()
+            return try Flight(bytes, written: written)
+        }
+
+        /// Writes the flight until now to a file, which it replaces. O(size).
+        ///
+        /// - Throws: ``FlightError`` if that fails.
+        public func write(to path: String) throws(FlightError) {
+            let (bytes, _) = memory.copy()
+            guard let file = fopen(path, "w") else { throw .file(path, errno: errno) }
+            let count = fwrite(bytes, 1, bytes.count, file)
+            let reason = errno
+            guard fclose(file) == 0, count == bytes.count else { throw .file(path, errno: reason) }
+        }
+    }
+
+    /// The recorded events. Any thread may read them, also when recording has stopped.
+    public let memory: Memory
+
+    private weak let loop: RunLoop?
+    private let log: FlightLog
+
+    /// Begins to record. Call it on the loop's thread, perhaps in a handler, whose own end is then not recorded.
+    ///
+    /// - Parameters:
+    ///   - loop: the loop.
+    ///   - events: how many of the newest events are kept, 24 bytes each; at least 16.
+    ///   - names: the bytes for the names of handlers and lines, at least 4,096. A name that does not fit is left out, and the
+    ///     line stays.
+    ///   - path: a file for the memory, with the mode 600; without one it is the process's own.
+    /// - Throws: ``FlightError`` if the file cannot be written, or the memory is not to be had.
+    /// - Precondition: a loop of a simulation has no path; write its flight to a file when it is over.
+    public init(_ loop: RunLoop, events: Int = 65_536, names: Int = 256 * 1024, at path: String? = nil)
+        throws(FlightError)
+    {
+        loop.checkThread()
+        require(events >= 16, "a flight has at least 16 events, not \(events)")
+        require(names >= 4096, "a flight has at least 4096 bytes for names, not \(names)")
+        require(
+            path == nil || !loop.isVirtual,
+            "a simulated loop records into memory; write its flight to a file afterwards")
+        let memory = try FlightMemory(events: events, nameBytes: (names + 7) / 8 * 8, path: path)
+        let now = loop.now
+        memory[.process] = UInt64(getpid())
+        memory[.loopTime] = UInt64(bitPattern: now.nanoseconds)
+        memory[.wallTime] = UInt64(bitPattern: loop.world.wallTime.nanoseconds)
+        let title = Array((loop.name ?? "loop").utf8.prefix(FlightMemory.longestTitle))
+        memory.write(title, at: FlightMemory.titleStart)
+        memory[.titleLength] = UInt64(title.count)
+        self.memory = Memory(memory: memory)
+        self.loop = loop
+        log = FlightLog(memory, at: now)
+        loop.flight = log
+    }
+
+    deinit {
+        if loop?.flight === log { loop?.flight = nil }
+    }
+}
+
+@available(*, unavailable, message: "a recorder belongs to its loop's thread; its memory may be read on any")
+extension FlightRecorder: Sendable {}
