@@ -41,7 +41,8 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
     @exclusivity(unchecked) private var isBlocked = false
     @exclusivity(unchecked) private var isOutputShut: Bool
     @exclusivity(unchecked) private var outputClosing: EventLoopPromise<Void>??
-    @exclusivity(unchecked) private var waterMark = ChannelOptions.Types.WriteBufferWaterMark(low: 32 * 1024, high: 64 * 1024)
+    @exclusivity(unchecked) private var waterMark = ChannelOptions.Types.WriteBufferWaterMark(
+        low: 32 * 1024, high: 64 * 1024)
     @exclusivity(unchecked) private var writeSpin: UInt = 16
 
     private var allowsHalfClosure = false
