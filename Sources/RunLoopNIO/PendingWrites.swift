@@ -33,6 +33,8 @@ struct PendingWrites {
     private var flushed = 0
     /// The number of bytes that wait, flushed or not.
     private(set) var bytes = 0
+    /// The number of writes with a promise.
+    private var promises = 0
 
     private static let nothing = Write(data: .byteBuffer(ByteBuffer()), rest: 0, promise: nil)
     /// The most pieces that are sent together, and the most writes whose memory is kept for the next ones.
@@ -41,12 +43,14 @@ struct PendingWrites {
     private static let mostOfFile = 64 * 1024
 
     var isEmpty: Bool { head == writes.count }
+    var hasPromises: Bool { promises > 0 }
     var hasFlushed: Bool { head < flushed }
 
     mutating func add(_ data: IOData, _ promise: EventLoopPromise<Void>?) {
         let count = data.readableBytes
         writes.append(Write(data: data, rest: count, promise: promise))
         bytes += count
+        if promise != nil { promises += 1 }
     }
 
     mutating func flush() { flushed = writes.count }
@@ -114,7 +118,10 @@ struct PendingWrites {
                 return
             }
             rest -= writes[head].rest
-            if let promise = writes[head].promise { completed.append(promise) }
+            if let promise = writes[head].promise {
+                completed.append(promise)
+                promises -= 1
+            }
             removeFirst()
         }
     }
@@ -134,13 +141,8 @@ struct PendingWrites {
 
     /// Removes everything, and returns the promises.
     mutating func removeAll() -> [EventLoopPromise<Void>] {
-        var promises: [EventLoopPromise<Void>] = []
-        for write in writes[head...] {
-            if let promise = write.promise { promises.append(promise) }
-        }
-        writes = []
-        (head, flushed, bytes) = (0, 0, 0)
-        return promises
+        defer { self = PendingWrites() }
+        return writes[head...].compactMap(\.promise)
     }
 }
 #endif

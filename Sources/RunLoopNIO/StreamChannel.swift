@@ -38,15 +38,31 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
     @exclusivity(unchecked) private var writes = PendingWrites()
     @exclusivity(unchecked) private var completed: [EventLoopPromise<Void>] = []
     @exclusivity(unchecked) private var isFlushing = false
+    @exclusivity(unchecked) private var flushing = Flushing.atOnce
+    private var hasFlushTask = false
     @exclusivity(unchecked) private var isBlocked = false
     @exclusivity(unchecked) private var isOutputShut: Bool
     @exclusivity(unchecked) private var outputClosing: EventLoopPromise<Void>??
     @exclusivity(unchecked) private var waterMark = ChannelOptions.Types.WriteBufferWaterMark(
         low: 32 * 1024, high: 64 * 1024)
     @exclusivity(unchecked) private var writeSpin: UInt = 16
+    /// The most bytes that wait to be sent with others.
+    private static let mostDeferred = 16 * 1024
 
     private var allowsHalfClosure = false
     private var connectTimeout: TimeAmount? = .seconds(10)
+
+    /// When flushed output is sent. The replies to several requests that were read together leave together, after the first:
+    /// one call of the system for all of them.
+    private enum Flushing {
+        case atOnce
+        /// Handlers have input, and the first flush is still to come.
+        case firstAtOnce
+        /// Handlers have input, and output that is flushed now may wait until they return.
+        case together
+        /// Flushed output waits for that.
+        case deferred
+    }
 
     typealias Layer = @Sendable (any ByteStream) throws -> any ByteStream
 
@@ -225,7 +241,7 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
                 readPending = false
                 input = .some
                 let isFull = buffer.writableBytes == 0
-                pipeline.syncOperations.fireChannelRead(NIOAny(buffer))
+                passOn(NIOAny(buffer))
                 // Otherwise another call would most likely find nothing.
                 guard isFull || stream.holdsInput else { return input }
             case .mustWait: return input
@@ -234,6 +250,13 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
             }
         }
         return input
+    }
+
+    private func passOn(_ input: NIOAny) {
+        flushing = .firstAtOnce
+        pipeline.syncOperations.fireChannelRead(input)
+        flushDeferred()
+        flushing = .atOnce
     }
 
     private func readSome() {
@@ -271,7 +294,13 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
     override func write0(_ data: NIOAny, promise: EventLoopPromise<Void>?) {
         guard isOpen else { return fail(promise, ChannelError.ioOnClosedChannel) }
         guard !isOutputShut else { return fail(promise, ChannelError.outputClosed) }
-        writes.add(unwrapData(data, as: IOData.self), promise)
+        let data = unwrapData(data, as: IOData.self)
+        // Output that waits does not count.
+        if writes.bytes + data.readableBytes > waterMark.high {
+            flushDeferred()
+            guard isOpen else { return fail(promise, ChannelError.ioOnClosedChannel) }
+        }
+        writes.add(data, promise)
         guard writes.bytes > waterMark.high, writability.load(ordering: .relaxed) else { return }
         writability.store(false, ordering: .relaxed)
         knownWritability = false
@@ -281,9 +310,41 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
     override func flush0() {
         guard isOpen else { return }
         writes.flush()
-        guard isLive, !isBlocked else { return }
+        guard isLive, !isBlocked, writes.hasFlushed, !isDeferred() else { return }
         flushNow()
         updateInterest()
+    }
+
+    /// Whether output that is flushed now waits until the handlers return. It does not if they would see that.
+    private func isDeferred() -> Bool {
+        switch flushing {
+        case .atOnce: return false
+        case .firstAtOnce:
+            flushing = .together
+            return false
+        case .together, .deferred:
+            guard !writes.hasPromises, writes.bytes < Self.mostDeferred else { return false }
+            flushing = .deferred
+            deferFlush()
+            return true
+        }
+    }
+
+    /// Sends deferred output earlier if a handler runs the loop.
+    private func deferFlush() {
+        guard !hasFlushTask else { return }
+        hasFlushTask = true
+        loopOfChannel._executeIsolatedUnsafeUnchecked { [self] in
+            hasFlushTask = false
+            flushDeferred()
+            updateInterest()
+        }
+    }
+
+    private func flushDeferred() {
+        guard flushing == .deferred else { return }
+        flushing = .together
+        flushNow()
     }
 
     /// Sends flushed output until the stream takes no more, or has taken all. The first of nested calls does all.
@@ -368,6 +429,7 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
     // MARK: Closing
 
     override func close0(error: any Error, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        flushDeferred()
         guard isOpen else { return fail(promise, ChannelError.alreadyClosed) }
         switch mode {
         case .all: closeAll(error, promise)
