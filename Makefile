@@ -245,7 +245,7 @@ bench-threads: deps
 	  $(ROOT) apt-get install -y -qq redis-server memcached
 	$(RELEASE_EXAMPLES) --product EchoServer
 	$(RELEASE_EXAMPLES) --product TTLStore
-	@for product in Load EchoFloor EchoNIO; do \
+	@for product in Load EchoFloor ProtocolServer; do \
 	  $(SWIFT) build -c release --package-path Benchmarks --product $$product; done
 	@Benchmarks/threads Benchmarks/.build/release $$($(RELEASE_EXAMPLES) --show-bin-path)
 

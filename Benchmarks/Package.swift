@@ -16,9 +16,10 @@ func peer(_ name: String, _ dependencies: Target.Dependency..., libraries: [Stri
 let package = Package(
     name: "Benchmarks",
     dependencies: [
-        .package(name: "RunLoopKit", path: ".."),
+        .package(name: "RunLoopKit", path: "..", traits: ["Adapters"]),
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.5.0"),
-        .package(url: "https://github.com/apple/swift-nio.git", from: "2.80.0"),
+        .package(url: "https://github.com/apple/swift-nio.git", from: "2.92.0"),
+        .package(url: "https://github.com/apple/swift-nio-http2.git", from: "1.38.0"),
     ],
     targets: [
         // The workloads, the same for every peer.
@@ -65,11 +66,17 @@ let package = Package(
         .executableTarget(name: "Load", path: "Sources/Threads/Load"),
         .executableTarget(
             name: "EchoFloor", path: "Sources/Threads/Floor", linkerSettings: [.linkedLibrary("pthread")]),
+
+        // Handlers of SwiftNIO on either kind of event loops.
         .executableTarget(
-            name: "EchoNIO",
+            name: "ProtocolServer",
             dependencies: [
+                .product(name: "RunLoopNIO", package: "RunLoopKit"),
+                .product(name: "RunLoopUnix", package: "RunLoopKit"),
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
-            ], path: "Sources/Threads/NIO"),
+                .product(name: "NIOHTTP1", package: "swift-nio"), .product(name: "NIOWebSocket", package: "swift-nio"),
+                .product(name: "NIOHTTP2", package: "swift-nio-http2"),
+            ], path: "Sources/Protocols"),
     ],
     swiftLanguageModes: [.v6]
 )

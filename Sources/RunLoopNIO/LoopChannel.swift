@@ -28,11 +28,13 @@ class LoopChannel: Channel, ChannelCore, NIOSynchronousChannelOptions, @unchecke
     final let shared = Locked(Shared())
     private let closePromise: EventLoopPromise<Void>
     private let activity = Atomic(false)
-    private var storedPipeline: ChannelPipeline!
+    @exclusivity(unchecked) private var storedPipeline: ChannelPipeline!
 
-    final private(set) var state = State.fresh
-    final var readPending = false
-    final private(set) var autoRead = true
+    @exclusivity(unchecked) final private(set) var state = State.fresh
+    @exclusivity(unchecked) final var readPending = false
+    @exclusivity(unchecked) final private(set) var autoRead = true
+    /// The allocator, for the loop's thread, which needs it for each reading and should not take the lock.
+    @exclusivity(unchecked) final private(set) var allocatorHere = ByteBufferAllocator()
     /// Options of the socket that were set before there was one.
     final var socketOptions: [SocketOption] = []
 
@@ -197,6 +199,7 @@ class LoopChannel: Channel, ChannelCore, NIOSynchronousChannelOptions, @unchecke
             guard state != .fresh else { return }
             if value { read0() } else { pauseReading() }
         case (_ as ChannelOptions.Types.AllocatorOption, let value as ByteBufferAllocator):
+            allocatorHere = value
             shared.withLock { $0.allocator = value }
         case (let option as ChannelOptions.Types.SocketOption, let value as SocketOptionValue):
             if let socket, let system {

@@ -4,9 +4,14 @@ internal import NIOCore
 internal import RunLoopUnix
 
 /// The output of a channel, from `write` until the stream has taken it.
+///
+/// Its queue is read in place: each copy of a write counts references to its bytes and its promise, and SwiftNIO's
+/// `MarkedCircularBuffer` makes one for each look at a write.
 struct PendingWrites {
     private struct Write {
         var data: IOData
+        /// The number of bytes that are still to be sent.
+        var rest: Int
         let promise: EventLoopPromise<Void>?
     }
 
@@ -21,38 +26,47 @@ struct PendingWrites {
         case failed
     }
 
-    private var writes = MarkedCircularBuffer<Write>(initialCapacity: 4)
+    private var writes: ContiguousArray<Write> = []
+    /// The place of the first write that is still to be sent. The places before it hold nothing.
+    private var head = 0
+    /// The place behind the last write that is flushed.
+    private var flushed = 0
     /// The number of bytes that wait, flushed or not.
     private(set) var bytes = 0
+    /// The number of writes with a promise.
+    private var promises = 0
 
-    /// The most pieces that are sent together.
+    private static let nothing = Write(data: .byteBuffer(ByteBuffer()), rest: 0, promise: nil)
+    /// The most pieces that are sent together, and the most writes whose memory is kept for the next ones.
     private static let mostPieces = 64
     /// The most bytes of a file that are read at a time.
     private static let mostOfFile = 64 * 1024
 
-    var isEmpty: Bool { writes.isEmpty }
-    var hasFlushed: Bool { writes.hasMark }
+    var isEmpty: Bool { head == writes.count }
+    var hasPromises: Bool { promises > 0 }
+    var hasFlushed: Bool { head < flushed }
 
     mutating func add(_ data: IOData, _ promise: EventLoopPromise<Void>?) {
-        writes.append(Write(data: data, promise: promise))
-        bytes += data.readableBytes
+        let count = data.readableBytes
+        writes.append(Write(data: data, rest: count, promise: promise))
+        bytes += count
+        if promise != nil { promises += 1 }
     }
 
-    mutating func flush() { writes.mark() }
+    mutating func flush() { flushed = writes.count }
 
     /// Hands flushed output to the stream once.
     ///
     /// - Parameter completed: receives the promises of writes of which the stream has all bytes, for the caller to
     ///   fulfil when its own state is in order.
     mutating func write(to stream: any ByteStream, completed: inout [EventLoopPromise<Void>]) -> Progress {
-        guard let mark = writes.markedElementIndex, let first = writes.first else { return .complete }
-        let flushed = writes.distance(from: writes.startIndex, to: mark) + 1
-        var (offered, count) = (first.data.readableBytes, 1)
+        guard hasFlushed else { return .complete }
+        var (offered, count) = (writes[head].rest, 1)
         let result: StreamResult
-        switch first.data {
-        case .byteBuffer(let buffer) where flushed == 1:
+        switch writes[head].data {
+        case .byteBuffer(let buffer) where flushed - head == 1:
             result = buffer.withUnsafeReadableBytes { $0.isEmpty ? .done(0) : stream.write($0) }
-        case .byteBuffer: (result, offered, count) = writeGathered(flushed, to: stream)
+        case .byteBuffer: (result, offered, count) = writeGathered(to: stream)
         case .fileRegion(let region): result = writePart(of: region, to: stream)
         }
         switch result {
@@ -64,23 +78,17 @@ struct PendingWrites {
         }
     }
 
-    private func writeGathered(
-        _ flushed: Int, to stream: any ByteStream
-    ) -> (result: StreamResult, offered: Int, count: Int) {
-        let most = min(flushed, Self.mostPieces)
+    private func writeGathered(to stream: any ByteStream) -> (result: StreamResult, offered: Int, count: Int) {
+        let most = min(flushed - head, Self.mostPieces)
         return withUnsafeTemporaryAllocation(of: UnsafeRawBufferPointer.self, capacity: most) { pieces in
             var (offered, count) = (0, 0)
-            for offset in 0..<most {
-                let data = writes[writes.index(writes.startIndex, offsetBy: offset)].data
-                guard case .byteBuffer(let buffer) = data else { break }
+            while count < most, case .byteBuffer(let buffer) = writes[head + count].data {
                 // The bytes stay where they are after the closure: `writes` keeps their storage.
-                buffer.withUnsafeReadableBytes { pieces.initializeElement(at: offset, to: $0) }
-                offered += buffer.readableBytes
+                buffer.withUnsafeReadableBytes { pieces.initializeElement(at: count, to: $0) }
+                offered += writes[head + count].rest
                 count += 1
             }
-            let result = withExtendedLifetime(writes) {
-                stream.write(gathering: UnsafeBufferPointer(rebasing: pieces.prefix(count)))
-            }
+            let result = stream.write(gathering: UnsafeBufferPointer(rebasing: pieces.prefix(count)))
             return (result, offered, count)
         }
     }
@@ -100,28 +108,41 @@ struct PendingWrites {
     }
 
     /// Removes output that the stream has taken.
-    private mutating func take(_ count: Int, ofFirst flushed: Int, _ completed: inout [EventLoopPromise<Void>]) {
+    private mutating func take(_ count: Int, ofFirst offered: Int, _ completed: inout [EventLoopPromise<Void>]) {
         var rest = count
         bytes -= count
-        for _ in 0..<flushed {
-            let first = writes.first!
-            guard rest >= first.data.readableBytes else {
-                writes[writes.startIndex].data.moveReaderIndex(forwardBy: rest)
+        for _ in 0..<offered {
+            guard rest >= writes[head].rest else {
+                writes[head].rest -= rest
+                writes[head].data.moveReaderIndex(forwardBy: rest)
                 return
             }
-            rest -= first.data.readableBytes
-            if let promise = writes.removeFirst().promise { completed.append(promise) }
+            rest -= writes[head].rest
+            if let promise = writes[head].promise {
+                completed.append(promise)
+                promises -= 1
+            }
+            removeFirst()
+        }
+    }
+
+    private mutating func removeFirst() {
+        head += 1
+        if head == writes.count {
+            writes.removeAll(keepingCapacity: writes.count <= Self.mostPieces)
+            (head, flushed) = (0, 0)
+        } else if head >= Self.mostPieces, head > writes.count / 2 {
+            writes.removeFirst(head)
+            (head, flushed) = (0, flushed - head)
+        } else {
+            writes[head - 1] = Self.nothing
         }
     }
 
     /// Removes everything, and returns the promises.
     mutating func removeAll() -> [EventLoopPromise<Void>] {
-        var promises: [EventLoopPromise<Void>] = []
-        while let write = writes.popFirst() {
-            if let promise = write.promise { promises.append(promise) }
-        }
-        bytes = 0
-        return promises
+        defer { self = PendingWrites() }
+        return writes[head...].compactMap(\.promise)
     }
 }
 #endif

@@ -249,6 +249,45 @@ struct ChannelTests {
         }
     }
 
+    @Test("flushed output leaves with the first flush, and the rest together, also if the handler runs the loop")
+    func flushesTogether() {
+        withSimulation { simulation in
+            let (loop, log) = (simulation.loop, Log<String>())
+            let pair = DescriptorPair(.socketPair)
+            let peer = pair.writer
+            @Sendable func receive(_ moment: String) {
+                var room = [UInt8](repeating: 0, count: 100)
+                log("\(moment): \(recv(peer, &room, room.count, Int32(MSG_DONTWAIT)))")
+            }
+            RunLoopClientBootstrap(group: loop.nio)
+                .channelInitializer { channel in
+                    channel.pipeline.addHandler(
+                        Listening {
+                            for _ in 1...3 { channel.writeAndFlush(ByteBuffer(string: "reply"), promise: nil) }
+                            receive("in the handler")
+                            let isFirst = log.entries.count == 2
+                            guard isFirst else { return }
+                            let loop = RunLoop.current
+                            loop.run(in: .default, until: loop.now + .seconds(1))
+                            receive("the handler has run the loop")
+                        })
+                }
+                .withConnectedSocket(dup(pair.reader))
+                .whenSuccess { _ in log("connected") }
+            simulation.settle { !log.entries.isEmpty }
+            pair.write()
+            simulation.settle { log.entries.count == 3 }
+            pair.write()
+            simulation.settle { log.entries.count == 4 }
+            receive("the handler has returned")
+            #expect(
+                log.entries == [
+                    "connected", "in the handler: 5", "the handler has run the loop: 10", "in the handler: 5",
+                    "the handler has returned: 10",
+                ])
+        }
+    }
+
     @Test("a channel of another mode rests in a nested run")
     func modes() {
         withSimulation { simulation in

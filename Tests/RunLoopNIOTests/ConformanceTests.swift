@@ -25,6 +25,8 @@ struct Program: CustomStringConvertible {
     var maxMessagesPerRead: UInt
     var bufferSize: Int
     var waterMark: (low: Int, high: Int)
+    /// Whether writes have promises. Without, flushes of handlers that have input may be put together.
+    var hasPromises: Bool
     var reactions: [Event: [Step]]
     var steps: [Step]
 
@@ -59,6 +61,7 @@ struct Program: CustomStringConvertible {
         bufferSize = [100, 256, 2_048].randomElement(using: &random)!
         let low = Int.random(in: 1...40_000, using: &random)
         waterMark = (low, low + Int.random(in: 0...40_000, using: &random))
+        hasPromises = Bool.random(using: &random)
         reactions = [:]
         let events: [Event] = [
             .registered, .active, .read, .readComplete, .writability, .inputClosed, .outputClosed, .error, .inactive,
@@ -67,6 +70,9 @@ struct Program: CustomStringConvertible {
         for _ in 0..<Int.random(in: 0...3, using: &random) {
             let count = Int.random(in: 1...2, using: &random)
             reactions[events.randomElement(using: &random)!] = (0..<count).map { _ in inner(&random) }
+        }
+        if !hasPromises {
+            reactions[.read] = (0..<Int.random(in: 2...4, using: &random)).map { _ in inner(&random) }
         }
         steps = []
         for _ in 0..<Int.random(in: 1...8, using: &random) {
@@ -128,11 +134,11 @@ private final class Recorder: ChannelInboundHandler, @unchecked Sendable {
         case .close where !channel.isActive || isReadComplete, .read where !channel.isActive: break
         case .write(let count):
             writes += 1
-            channel.write(data(count), promise: promise("write \(writes)"))
+            channel.write(data(count), promise: program.hasPromises ? promise("write \(writes)") : nil)
         case .flush: channel.flush()
         case .writeAndFlush(let count):
             writes += 1
-            channel.writeAndFlush(data(count), promise: promise("write \(writes)"))
+            channel.writeAndFlush(data(count), promise: program.hasPromises ? promise("write \(writes)") : nil)
         case .read: channel.read()
         case .close(let mode): channel.close(mode: mode, promise: promise("close \(mode)"))
         case .setAutoRead(let value):
@@ -187,7 +193,13 @@ private struct Ground: Sendable {
         let channel = try connect(ends[0], program, recorder).wait()
         settle(recorder, pause)
         var room = [UInt8](repeating: 0, count: 1 << 20)
-        var hasPeerEnded = false
+        var (hasPeerEnded, received) = (false, 0)
+        func receive() {
+            while case let count = recv(peer, &room, room.count, 0), count > 0 {
+                received += count
+                settle(recorder, pause)
+            }
+        }
         for step in program.steps {
             switch step {
             case .wait: settle(recorder, pause)
@@ -197,7 +209,7 @@ private struct Ground: Sendable {
                 settle(recorder, pause)
             case .peerReads:
                 settle(recorder, pause)
-                while recv(peer, &room, room.count, 0) > 0 { settle(recorder, pause) }
+                receive()
             case .peerEnds:
                 settle(recorder, pause)
                 hasPeerEnded = true
@@ -207,13 +219,14 @@ private struct Ground: Sendable {
             }
         }
         settle(recorder, pause)
-        while recv(peer, &room, room.count, 0) > 0 { settle(recorder, pause) }
+        receive()
         channel.close(promise: nil)
         try channel.closeFuture.wait()
         settle(recorder, pause)
+        let total = received
         return try eventLoop.submit {
             recorder.forget()
-            return recorder.trace
+            return recorder.trace + ["the peer received \(total)"]
         }.wait()
     }
 

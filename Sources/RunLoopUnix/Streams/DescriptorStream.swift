@@ -114,8 +114,20 @@ package final class DescriptorStream: ByteStream {
     package func write(gathering pieces: UnsafeBufferPointer<UnsafeRawBufferPointer>) -> StreamResult {
         guard isSocket else { return pieces.first { !$0.isEmpty }.map { write($0) } ?? .done(0) }
         let all = pieces.reduce(0) { $0 + $1.count }
-        return all == 0 ? .done(0) : wrote(system.send(output, gathering: pieces), of: all)
+        if all == 0 { return .done(0) }
+        guard all <= Self.mostCopied else { return wrote(system.send(output, gathering: pieces), of: all) }
+        return withUnsafeTemporaryAllocation(byteCount: all, alignment: 1) { room in
+            var end = room.baseAddress!
+            for piece in pieces where !piece.isEmpty {
+                end.copyMemory(from: piece.baseAddress!, byteCount: piece.count)
+                end += piece.count
+            }
+            return wrote(system.send(output, UnsafeRawBufferPointer(room)), of: all)
+        }
     }
+
+    /// The most bytes in pieces that are copied into one: the system needs more time for the list of the pieces.
+    private static var mostCopied: Int { 1024 }
 
     /// The result of a call that has sent `count` bytes of `all`.
     private func wrote(_ count: Int, of all: Int) -> StreamResult {
