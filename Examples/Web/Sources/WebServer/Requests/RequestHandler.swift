@@ -2,6 +2,7 @@ internal import CoreMetrics
 internal import Logging
 internal import NIOCore
 internal import NIOHTTP1
+internal import NIOHTTP2
 internal import RunLoopUnix
 
 /// Serves the requests of an HTTP/1.1 connection, or the one of an HTTP/2 stream.
@@ -67,8 +68,8 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
             if let limit = client.refusal { throw Refusal.reached(limit) }
             let responder = try Router(site: site).responder(for: head, on: context.eventLoop)
             let announced = head.headers.first(name: "content-length").flatMap { Int($0) } ?? 0
-            if announced > responder.mostBytes.count { throw Refusal.reached(responder.mostBytes.limit) }
             request?.responder = responder
+            if announced > responder.mostBytes.count { throw Refusal.reached(responder.mostBytes.limit) }
             if head.headers[canonicalForm: "expect"].contains(where: { $0.lowercased() == "100-continue" }) {
                 context.writeAndFlush(
                     wrapOutboundOut(.head(.init(version: head.version, status: .continue))), promise: nil)
@@ -112,11 +113,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private func end(_ context: ChannelHandlerContext) {
         guard request != nil else { return }
         request!.isComplete = true
-        guard let responder = request!.responder else {
-            let request = request!
-            if finishIfAnswered() { closeIfLast(request, context) }
-            return
-        }
+        guard let responder = request!.responder else { return finishIfAnswered() }
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         responder.end().whenComplete { result in
             let (handler, context) = bound.value
@@ -139,7 +136,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         if let limit = refusal.limit { site.measures.countRefusal(limit) }
         if refusal.status == .internalServerError { site.log.error("\(request!.head.uri): \(error)") }
         // Whatever else the client sends is part of a body that nobody reads.
-        if !request!.isComplete { request!.closes = connection != nil && (request!.closes || request!.hasBody) }
+        if !request!.isComplete, request!.hasBody { request!.closes = true }
         answer(Response(refusal), context)
     }
 
@@ -148,7 +145,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         request!.answer = response.status
         var headers = response.headers
         headers.add(name: "content-length", value: "\(response.length)")
-        if request!.closes { headers.add(name: "connection", value: "close") }
+        if request!.closes, connection != nil { headers.add(name: "connection", value: "close") }
         let head = HTTPResponseHead(version: request!.head.version, status: response.status, headers: headers)
         context.write(wrapOutboundOut(.head(head)), promise: nil)
         guard request!.head.method != .HEAD else { return endAnswer(context) }
@@ -184,33 +181,34 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         let request = request!
         let bound = NIOLoopBound((self, request, context), eventLoop: context.eventLoop)
         // First, because a next request that is already there begins within the write.
-        let isOver = finishIfAnswered()
+        finishIfAnswered()
         context.writeAndFlush(wrapOutboundOut(.end(nil))).whenComplete { _ in
             let (handler, request, context) = bound.value
-            handler.note(request, context)
+            handler.note(request, at: context.eventLoop.now)
+            if request.closes { handler.close(context) }
         }
-        if isOver { closeIfLast(request, context) }
     }
 
     /// Makes room for the next request when this one is complete and answered.
-    private func finishIfAnswered() -> Bool {
-        guard let request, request.isAnswered, request.isComplete || request.closes || connection == nil else {
-            return false
-        }
+    private func finishIfAnswered() {
+        guard let request, request.isAnswered, request.isComplete || request.closes else { return }
+        isLast = request.closes
+        guard !isLast else { return }
         self.request = nil
         stallTimer?.cancel()
-        isLast = request.closes
-        if !isLast { connection?.requestEnded() }
-        return true
+        connection?.requestEnded()
     }
 
-    private func closeIfLast(_ request: Request, _ context: ChannelHandlerContext) {
-        // A stream of HTTP/2 ends by itself when both sides have ended.
-        if isLast || connection == nil && !request.isComplete { context.close(promise: nil) }
+    private func close(_ context: ChannelHandlerContext) {
+        guard connection == nil else { return context.close(promise: nil) }
+        // The client of a stream should not send the rest, and should not take the answer for a failure.
+        let codec = try? context.pipeline.syncOperations.context(
+            handlerType: HTTP2FramePayloadToHTTP1ServerCodec.self)
+        codec?.writeAndFlush(NIOAny(HTTP2Frame.FramePayload.rstStream(.noError)), promise: nil)
     }
 
-    private func note(_ request: Request, _ context: ChannelHandlerContext) {
-        let duration = context.eventLoop.now - request.begun
+    private func note(_ request: Request, at end: NIODeadline) {
+        let duration = end - request.begun
         let status = request.answer ?? .internalServerError
         site.measures.countAnswer(status)
         site.measures.sent.increment(by: request.sent)
