@@ -9,13 +9,15 @@ final class Chat: Sendable {
     private let loops: LoopGroup
     private let measures: Measures
     private let members = Atomic(0)
+    private let posting = Mutex(())
 
     init(_ loops: LoopGroup, _ measures: Measures) {
         (self.loops, self.measures) = (loops, measures)
     }
 
+    /// Members receive messages in the same order on all loops.
     func post(_ text: ByteBuffer) {
-        loops.performOnEach { $0[Room.ofLoop].deliver(text) }
+        posting.withLock { _ in loops.performOnEach { $0[Room.ofLoop].deliver(text) } }
     }
 
     /// On the member's loop.

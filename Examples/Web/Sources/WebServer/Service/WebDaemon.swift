@@ -104,7 +104,11 @@ public final class WebDaemon {
                 bootstrap.bind(host: settings.address, port: settings.port)
             }
         do {
-            let listener = try loop.run { try await bound.get() }
+            let listener = try loop.run {
+                try await withCheckedThrowingContinuation { waiting in
+                    bound.whenComplete { waiting.resume(with: $0) }
+                }
+            }
             log.info("listening on \(listener.localAddress.map { "\($0)" } ?? "-")")
             return listener
         } catch {
