@@ -44,7 +44,7 @@ final class Day: @unchecked Sendable {
         successors[last] = text
     }
 
-    func run(seed: UInt64, hours: Int = 24, clients: Int = 1_000, members: Int = 20, traced: Bool = false) -> [String] {
+    func run(seed: UInt64, hours: Int = 24, clients: Int = 1_000, members: Int = 8, traced: Bool = false) -> [String] {
         withSimulation(seed: seed, traced: traced) { simulation in
             simulation.captureExecutors()
             now = { simulation.now }

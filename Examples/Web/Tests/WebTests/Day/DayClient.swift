@@ -53,10 +53,10 @@ final class DayClient {
         return "\(name)-\(uploads)"
     }
 
+    private static let bytes = (0..<20_000).map { UInt8(truncatingIfNeeded: $0 * $0 / 7) }
+
     private func content() -> [UInt8] {
-        let count = Int.random(in: 0...20_000, using: &random)
-        let first = UInt8.random(in: 0...255, using: &random)
-        return (0..<count).map { first &+ UInt8(truncatingIfNeeded: $0 * $0 / 7) }
+        Array(Self.bytes[Int.random(in: 0...20_000, using: &random)...])
     }
 
     // MARK: Answers
