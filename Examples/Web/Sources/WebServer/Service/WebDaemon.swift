@@ -154,12 +154,9 @@ public final class WebDaemon {
             site.isReady = false
             let closed = listener.setOption(.autoRead, value: false).flatMap {
                 // Connections that were accepted before are prepared when each loop has done what it has.
-                EventLoopFuture.andAllComplete(
-                    loops.loops.map { loop in
-                        let promise = listener.eventLoop.makePromise(of: Void.self)
-                        if !loop.perform({ _ in promise.succeed() }) { promise.succeed() }
-                        return promise.futureResult
-                    }, on: listener.eventLoop)
+                let promise = listener.eventLoop.makePromise(of: Void.self)
+                loops.performOnEach({ _ in }, completion: { promise.succeed() })
+                return promise.futureResult
             }.flatMap { listener.close() }
             closed.whenComplete { _ in done() }
         }

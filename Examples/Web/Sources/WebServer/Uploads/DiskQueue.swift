@@ -4,16 +4,33 @@ internal import RunLoopKit
 /// A thread that waits for the disk in place of an event loop. Jobs of an object are done in their order.
 struct DiskQueue: Sendable {
     private let thread: RunLoop.Remote
-    let eventLoop: any EventLoop
+    private let eventLoop: any EventLoop
 
     init(_ thread: RunLoop.Remote, _ eventLoop: any EventLoop) {
         (self.thread, self.eventLoop) = (thread, eventLoop)
     }
 
-    func run<Value: Sendable>(_ job: @escaping @Sendable () throws -> Value) -> EventLoopFuture<Value> {
-        let promise = eventLoop.makePromise(of: Value.self)
-        let isTaken = thread.perform { _ in promise.completeWith(Result(catching: job)) }
-        if !isTaken { promise.fail(EventLoopError.shutdown) }
-        return promise.futureResult
+    /// Runs a job on the thread. It fails if the thread ends before.
+    func run<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) -> EventLoopFuture<Value> {
+        let job = Job(eventLoop.makePromise(of: Value.self))
+        thread.perform { _ in job.end(Result(catching: body)) }
+        return job.promise.futureResult
+    }
+
+    /// A promise that fails if nobody can fulfil it any more.
+    private final class Job<Value: Sendable>: Sendable {
+        let promise: EventLoopPromise<Value>
+
+        init(_ promise: EventLoopPromise<Value>) {
+            self.promise = promise
+        }
+
+        deinit {
+            promise.fail(EventLoopError.shutdown)
+        }
+
+        func end(_ result: Result<Value, any Error>) {
+            promise.completeWith(result)
+        }
     }
 }

@@ -25,7 +25,7 @@ final class DayClient {
 
     private func visit() {
         let requests = (0..<Int.random(in: 1...4, using: &random)).map { _ in request() }
-        let bound = LoopBound(self, loop: loop)
+        let bound = NIOLoopBound(self, eventLoop: loop.nio)
         RunLoopClientBootstrap(group: loop.nio)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {

@@ -27,7 +27,7 @@ final class DayMember {
     func delay(upTo seconds: Int) -> TimeAmount { .seconds(.random(in: 1...Int64(seconds), using: &random)) }
 
     func join() {
-        let bound = LoopBound(self, loop: loop)
+        let bound = NIOLoopBound(self, eventLoop: loop.nio)
         let connect = { @Sendable in
             let upgrader = NIOWebSocketClientUpgrader(requestKey: "MDEyMzQ1Njc4OWFiY2RlZg==") { channel, _ in
                 channel.eventLoop.makeCompletedFuture {
