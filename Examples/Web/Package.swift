@@ -47,10 +47,22 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
+        .executableTarget(
+            name: "SimulatedDay",
+            dependencies: [
+                "WebServer", library("RunLoopKit"), library("RunLoopUnix"), library("RunLoopNIO"),
+                library("RunLoopSimulation"), library("RunLoopHosts"), library("RunLoopTesting"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOWebSocket", package: "swift-nio"),
+            ],
+            path: "Tests/SimulatedDay", swiftSettings: strict),
         .testTarget(
             name: "WebTests",
             dependencies: [
-                "WebServer", "Web", library("RunLoopKit"), library("RunLoopUnix"), library("RunLoopNIO"),
+                "WebServer", "Web", "SimulatedDay", library("RunLoopKit"), library("RunLoopUnix"),
+                library("RunLoopNIO"),
                 library("RunLoopTLS"), library("RunLoopSimulation"), library("RunLoopHosts"),
                 library("RunLoopExploration"), library("RunLoopTesting"),
                 .product(name: "Logging", package: "swift-log"),

@@ -1,5 +1,7 @@
 import Testing
 
+@testable import SimulatedDay
+
 @Suite("A day of the daemon, simulated", .timeLimit(.minutes(10)))
 struct DayTests {
     /// Tries the number of days in `DAYS`, such as `DAYS=100`.

@@ -4,8 +4,7 @@ import RunLoopKit
 import RunLoopSimulation
 import RunLoopTesting
 import RunLoopUnix
-
-@testable import WebServer
+import WebServer
 
 /// A day of the daemon, its clients and the members of its chat: links that are slow, lossy and cut, a host that crashes,
 /// and a disk that is slow or full.
