@@ -54,6 +54,8 @@ final class ChatMember: ChannelInboundHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let frame = unwrapInboundIn(data)
         let bytes = frame.unmaskedData
+        // Only an extension, of which there is none, may set these.
+        guard !frame.rsv1, !frame.rsv2, !frame.rsv3 else { return close(.protocolError) }
         switch frame.opcode {
         case .text where String(validating: bytes.readableBytesView, as: UTF8.self) == nil:
             close(.dataInconsistentWithMessage)

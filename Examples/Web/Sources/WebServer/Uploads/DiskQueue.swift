@@ -1,5 +1,6 @@
 internal import NIOCore
 internal import RunLoopKit
+internal import Synchronization
 
 /// A thread that waits for the disk in place of an event loop. Jobs of an object are done in their order.
 struct DiskQueue: Sendable {
@@ -20,16 +21,18 @@ struct DiskQueue: Sendable {
     /// A promise that fails if nobody can fulfil it any more.
     private final class Job<Value: Sendable>: Sendable {
         let promise: EventLoopPromise<Value>
+        private let isDone = Atomic(false)
 
         init(_ promise: EventLoopPromise<Value>) {
             self.promise = promise
         }
 
         deinit {
-            promise.fail(EventLoopError.shutdown)
+            if !isDone.load(ordering: .relaxed) { promise.fail(EventLoopError.shutdown) }
         }
 
         func end(_ result: Result<Value, any Error>) {
+            isDone.store(true, ordering: .relaxed)
             promise.completeWith(result)
         }
     }
