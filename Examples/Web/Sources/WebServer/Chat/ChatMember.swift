@@ -12,7 +12,10 @@ final class ChatMember: ChannelInboundHandler {
     private var isMember = false
     private var hasAnswered = true
     private var isClosing = false
-    private var pings: RepeatedTask?
+    private var timer: RepeatedTask?
+
+    /// How long a client has to close after it was asked to.
+    private static let closeTime = TimeAmount.seconds(2)
 
     init(_ client: Client) {
         self.client = client
@@ -26,10 +29,7 @@ final class ChatMember: ChannelInboundHandler {
         // A member who has not read that much is not writable.
         let mark = ChannelOptions.Types.WriteBufferWaterMark(low: 1, high: client.limits.unreadBytes)
         try? context.channel.syncOptions?.setOption(.writeBufferWaterMark, value: mark)
-        let (interval, bound) = (TimeAmount(client.limits.idleTime), NIOLoopBound(self, eventLoop: context.eventLoop))
-        pings = context.eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in
-            bound.value.ping()
-        }
+        setTimer(TimeAmount(client.limits.idleTime))
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
@@ -43,7 +43,7 @@ final class ChatMember: ChannelInboundHandler {
     }
 
     private func leave() {
-        pings?.cancel()
+        timer?.cancel()
         guard isMember else { return }
         isMember = false
         client.site.chat.leave(self)
@@ -85,12 +85,6 @@ final class ChatMember: ChannelInboundHandler {
         context.writeAndFlush(wrapOutboundOut(WebSocketFrame(fin: true, opcode: opcode, data: bytes)), promise: nil)
     }
 
-    private func ping() {
-        guard hasAnswered, !isClosing else { context?.close(promise: nil); return }
-        hasAnswered = false
-        send(.ping, ByteBuffer())
-    }
-
     // MARK: Ends
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -105,12 +99,32 @@ final class ChatMember: ChannelInboundHandler {
         context.close(promise: nil)
     }
 
-    /// Sends a reason to close, after which the client closes. It has until the next ping.
+    private func setTimer(_ interval: TimeAmount) {
+        guard let context else { return }
+        timer?.cancel()
+        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        timer = context.eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in
+            bound.value.timeIsOver()
+        }
+    }
+
+    /// Asks for a sign of life, or closes if the last one, or the client's end, has not come.
+    private func timeIsOver() {
+        guard hasAnswered, !isClosing else {
+            context?.close(promise: nil)
+            return
+        }
+        hasAnswered = false
+        send(.ping, ByteBuffer())
+    }
+
+    /// Sends a reason to close, after which the client closes.
     private func close(_ reason: WebSocketErrorCode) {
         guard !isClosing else { return }
         var bytes = ByteBuffer()
         bytes.write(webSocketErrorCode: reason)
         send(.connectionClose, bytes)
         isClosing = true
+        setTimer(Self.closeTime)
     }
 }

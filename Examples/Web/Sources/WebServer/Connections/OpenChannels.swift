@@ -19,11 +19,20 @@ final class OpenChannels {
         channels[number] = nil
     }
 
-    /// Asks each connection to finish its requests and close; the oldest first, so that a simulation ends the same each
-    /// time.
+    /// Asks each connection to finish its requests and close.
     func quiesce() {
-        for (_, channel) in channels.sorted(by: { $0.key < $1.key }) {
-            channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
+        for channel in inOrder { channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent()) }
+    }
+
+    /// Closes each connection at once.
+    func closeAll() {
+        for channel in inOrder {
+            channel.close(promise: nil)
+            // The first waits for the client to read the end.
+            channel.close(promise: nil)
         }
     }
+
+    /// The oldest first, so that a simulation ends the same each time.
+    private var inOrder: [any Channel] { channels.sorted { $0.key < $1.key }.map(\.value) }
 }

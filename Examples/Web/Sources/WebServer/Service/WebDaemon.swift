@@ -73,7 +73,6 @@ public final class WebDaemon {
         }
         defer { withExtendedLifetime(metrics) {} }
         let status = daemon.run()
-        if !daemon.abandoned.isEmpty { log.warning("stopped before the end of \(site.census.count) connections") }
         log.info("stopped")
         return status
     }
@@ -161,17 +160,17 @@ public final class WebDaemon {
             closed.whenComplete { _ in done() }
         }
         daemon.onStop(.drain, name: "connections") { [loops, site] done in
-            loops.performOnEach {
-                $0[OpenChannels.ofLoop].quiesce()
-            } completion: {
-                site.census.whenEmpty { done() }
-            }
+            loops.performOnEach({ $0[OpenChannels.ofLoop].quiesce() }, completion: { site.census.whenEmpty { done() } })
+        }
+        daemon.onStop(.exit, name: "connections") { [loops, site, log] done in
+            if site.census.count > 0 { log.warning("closing \(site.census.count) connections before their end") }
+            loops.performOnEach({ $0[OpenChannels.ofLoop].closeAll() }, completion: { done() })
         }
     }
 
-    /// Ends the threads.
+    /// Ends the threads; first those of the disk, because the loops wait for their jobs.
     private func end() {
-        for group in [loops, disks] {
+        for group in [disks, loops] {
             group.stop()
             group.join()
         }

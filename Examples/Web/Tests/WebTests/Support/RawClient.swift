@@ -6,9 +6,12 @@ import Testing
 final class RawClient {
     let descriptor: Int32
 
-    /// - Parameter source: the client's own address, one of the loopback's.
-    init(port: Int, from source: String = "127.0.0.1") throws {
+    /// - Parameters:
+    ///   - source: the client's own address, one of the loopback's.
+    ///   - room: the size of its receive buffer; the system's choice unless given.
+    init(port: Int, from source: String = "127.0.0.1", room: Int32? = nil) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        if var room { setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &room, 4) }
         var one: Int32 = 1
         // The port is chosen with the peer's address, so that one address has room for many connections.
         setsockopt(descriptor, Int32(IPPROTO_IP), 24, &one, 4)

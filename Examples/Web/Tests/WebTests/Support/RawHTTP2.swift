@@ -22,6 +22,7 @@ final class RawHTTP2 {
     static let enhanceYourCalm: UInt32 = 11
 
     let client: RawClient
+    var answersPings = true
 
     init(port: Int) throws {
         client = try RawClient(port: port)
@@ -52,6 +53,7 @@ final class RawHTTP2 {
         let head = client.receive(9)
         guard head.count == 9 else { return nil }
         let payload = client.receive(Int(Self.number([0] + head[0..<3])))
+        if head[3] == Self.ping, head[4] & Self.ack == 0, answersPings { send(Self.ping, Self.ack, 0, payload) }
         return Frame(type: head[3], flags: head[4], stream: Self.number(head[5..<9]) & 0x7fff_ffff, payload: payload)
     }
 

@@ -57,7 +57,8 @@ final class WebUnderTest {
     func stop(sourceLocation: SourceLocation = #_sourceLocation) throws {
         try child.kill(.terminate)
         let status = try wait(for: child)
-        #expect(status == .exited(0), "\(log.suffix(1_000))", sourceLocation: sourceLocation)
+        let end = log.split(separator: "\n").drop { !$0.contains("SIGTERM") }.prefix(20).joined(separator: "\n")
+        #expect(status == .exited(0), "\(end)", sourceLocation: sourceLocation)
     }
 
     /// The value of a metric.
