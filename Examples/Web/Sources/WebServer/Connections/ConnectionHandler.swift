@@ -20,8 +20,10 @@ final class ConnectionHandler: ChannelDuplexHandler {
         case head
         /// A request is in progress.
         case request
-        /// HTTP/2 or WebSocket, whose handlers limit the times.
-        case other
+        /// HTTP/2, whose handlers limit the times.
+        case streams
+        /// WebSocket, whose handlers limit the times.
+        case chat
         /// The output has ended; the client has some time to read it. If the socket closed before all input was read,
         /// the system would reset the connection, and the client might lose the end of the answer.
         case closing
@@ -56,7 +58,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
             state = .head
             setDeadline(after: TimeAmount(client.limits.headTime), context)
             context.fireChannelRead(data)
-        case .head, .request, .other: context.fireChannelRead(data)
+        case .head, .request, .streams, .chat: context.fireChannelRead(data)
         case .closing: break
         }
     }
@@ -96,12 +98,10 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private func configure(isHTTP2: Bool, _ context: ChannelHandlerContext) {
         do {
             if isHTTP2 {
-                state = .other
+                state = .streams
                 deadline = .distantFuture
-                try context.pipeline.syncOperations.addHTTP2(client)
-                if isQuiescing || client.refusal != nil {
-                    context.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
-                }
+                try context.pipeline.syncOperations.addHTTP2(client, self)
+                if isQuiescing || client.refusal != nil { quiesce(context) }
             } else {
                 state = .idle
                 try context.pipeline.syncOperations.addHTTP1(client, self)
@@ -139,7 +139,25 @@ final class ConnectionHandler: ChannelDuplexHandler {
     /// The connection speaks another protocol than HTTP from now on.
     func wasUpgraded() {
         guard state != .closing else { return }
-        (state, deadline) = (.other, .distantFuture)
+        (state, deadline) = (.chat, .distantFuture)
+    }
+
+    // MARK: Streams of HTTP/2
+
+    private var streams = 0
+
+    func streamBegan() {
+        streams += 1
+    }
+
+    func streamEnded() {
+        streams -= 1
+        closeIfNoStream()
+    }
+
+    /// A client at rest that has heard of the stop has some time to agree.
+    private func closeIfNoStream() {
+        if isQuiescing, streams == 0, let context { setDeadline(after: Self.grace, context) }
     }
 
     // MARK: Ends
@@ -148,7 +166,10 @@ final class ConnectionHandler: ChannelDuplexHandler {
         isQuiescing = true
         switch state {
         case .fresh, .idle: setDeadline(after: Self.grace, context)
-        case .request, .other: context.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
+        case .request, .chat: context.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
+        case .streams:
+            context.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
+            closeIfNoStream()
         case .head, .closing: break
         }
     }
@@ -212,7 +233,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
             context.writeAndFlush(wrapOutboundOut(.byteBuffer(ByteBuffer(string: text))), promise: nil)
             close(context: context, mode: .all, promise: nil)
         case .closing: context.close(promise: nil)
-        case .request, .other: break
+        case .streams where streams == 0: close(context: context, mode: .all, promise: nil)
+        case .request, .streams, .chat: break
         }
     }
 }

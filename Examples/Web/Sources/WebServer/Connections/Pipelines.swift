@@ -39,7 +39,7 @@ extension ChannelPipeline.SynchronousOperations {
         try addHandler(requests)
     }
 
-    func addHTTP2(_ client: Client) throws {
+    func addHTTP2(_ client: Client, _ connection: ConnectionHandler) throws {
         let limits = client.limits
         var configuration = NIOHTTP2Handler.Configuration()
         configuration.connection.initialSettings = [
@@ -51,11 +51,14 @@ extension ChannelPipeline.SynchronousOperations {
         let idle = NIOHTTP2ServerConnectionManagementHandler.Configuration(
             maxIdleTime: TimeAmount(limits.idleTime), maxAge: nil, maxGraceTime: nil, keepalive: nil)
         let management = NIOHTTP2ServerConnectionManagementHandler(eventLoop: eventLoop, configuration: idle)
+        let bound = NIOLoopBound(connection, eventLoop: eventLoop)
         let protocolHandler = NIOHTTP2Handler(
             mode: .server, eventLoop: eventLoop, connectionConfiguration: configuration.connection,
             streamConfiguration: configuration.stream, streamDelegate: management.http2StreamDelegate
         ) { stream in
-            stream.eventLoop.makeCompletedFuture {
+            bound.value.streamBegan()
+            stream.closeFuture.whenComplete { _ in bound.value.streamEnded() }
+            return stream.eventLoop.makeCompletedFuture {
                 try stream.pipeline.syncOperations.addHandlers([
                     HTTP2FramePayloadToHTTP1ServerCodec(), RequestHandler(client, nil),
                 ])

@@ -39,7 +39,7 @@ struct HeadAttackTests {
     private static let long = String(repeating: "x", count: 20_000)
 
     @Test(
-        "a head that is too large is answered with 431, or 414 if the target is",
+        "a head that is too large is answered with 431",
         arguments: [
             "GET / HTTP/1.1\r\nhost: x\r\nx: \(long)\r\n\r\n",
             "GET / HTTP/1.1\r\nhost: x\r\n\(long): x\r\n\r\n",
@@ -62,7 +62,7 @@ struct HeadAttackTests {
         let web = try WebUnderTest()
         _ = try output(of: "curl", ["-s", web.url("/")])
         let before = web.memory
-        for _ in 1...20 {
+        for _ in 1...5 {
             let client = try RawClient(port: web.port)
             client.send(beginning)
             for _ in 1...200 { if !client.send(String(repeating: "x", count: 50_000)) { break } }
