@@ -10,8 +10,8 @@ import WebServer
 
 /// A daemon and two clients that upload files, for a few seconds.
 ///
-/// Open are the times when the daemon's host crashes or is cut off, and when the daemon is killed, stopped or reloaded;
-/// and the number of its loops.
+/// Open are the times when the daemon's host crashes or is cut off, and when the daemon is killed, stopped or reloaded,
+/// and a client leaves; and the number of the daemon's loops.
 ///
 /// Unchecked: in a simulation only the thread whose turn it is gets here.
 final class ExploredUpload: @unchecked Sendable {
@@ -20,6 +20,8 @@ final class ExploredUpload: @unchecked Sendable {
     private let web: SimulatedHost
     private var stored: [String: [UInt8]] = [:]
     private var failures: [String] = []
+    /// The last connection of each client.
+    private var channels: [Int: any Channel] = [:]
 
     /// A promise broken by the daemon.
     struct Broken: Error, CustomStringConvertible {
@@ -45,6 +47,10 @@ final class ExploredUpload: @unchecked Sendable {
         simulation.mayHappen("the daemon is stopped") { [web] in web.send(.terminate) }
         simulation.mayHappen("the daemon reloads") { [web] in web.send(.hangUp) }
         simulation.mayHappen("the host is cut off") { [network, web] in network.partition([web]) }
+        simulation.mayHappen("a client leaves", atMost: 2) { [self] in
+            // Not from within a call of the client's own.
+            simulation.loop.perform { [self] in channels[1]?.close(promise: nil) }
+        }
         for number in 1...2 { upload(client: number, file: 1) }
         for _ in 0..<8 {
             simulation.advance(by: .milliseconds(500))
@@ -75,7 +81,8 @@ final class ExploredUpload: @unchecked Sendable {
         let (name, content) = ("c\(client)-\(file)", [UInt8](repeating: UInt8(16 * client + file), count: 3_000))
         RunLoopClientBootstrap(group: simulation.loop.nio)
             .channelInitializer { [self] channel in
-                channel.eventLoop.makeCompletedFuture {
+                channels[client] = channel
+                return channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHTTPClientHandlers()
                     try channel.pipeline.syncOperations.addHandler(
                         Upload(name, content) { [self] in
@@ -110,14 +117,23 @@ final class ExploredUpload: @unchecked Sendable {
             let headers: HTTPHeaders = ["host": "web", "content-length": "\(content.count)"]
             let head = HTTPRequestHead(version: .http1_1, method: .PUT, uri: "/uploads/\(name)", headers: headers)
             context.write(wrapOutboundOut(.head(head)), promise: nil)
-            // In pieces, between which something may happen.
-            for start in stride(from: 0, to: content.count, by: 1_000) {
-                let piece = ByteBuffer(bytes: content[start..<start + 1_000])
-                context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(piece))), promise: nil)
-            }
-            context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+            send(from: 0, context)
             let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
             context.eventLoop.scheduleTask(in: .seconds(1)) { bound.value.close(promise: nil) }
+        }
+
+        /// Sends the content in pieces, between which something may happen.
+        private func send(from start: Int, _ context: ChannelHandlerContext) {
+            guard start < content.count else {
+                return context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+            }
+            let piece = ByteBuffer(bytes: content[start..<start + 1_000])
+            context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(piece))), promise: nil)
+            let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+            context.eventLoop.scheduleTask(in: .milliseconds(20)) {
+                let (upload, context) = bound.value
+                if context.channel.isActive { upload.send(from: start + 1_000, context) }
+            }
         }
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
