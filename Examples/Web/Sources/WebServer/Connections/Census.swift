@@ -2,7 +2,7 @@ internal import Synchronization
 
 /// Counts the open connections, altogether and by peer. Any thread.
 final class Census: Sendable {
-    /// What is to become of a new connection.
+    /// The decision about a new connection.
     enum Admission {
         case served
         /// Its first request is refused, with an answer.

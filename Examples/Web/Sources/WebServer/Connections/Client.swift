@@ -1,4 +1,4 @@
-/// What the handlers of a connection know of it.
+/// A connection as its handlers see it.
 struct Client: Sendable {
     let site: Site
     /// The limits when it connected.

@@ -1,7 +1,7 @@
 internal import NIOCore
 internal import RunLoopKit
 
-/// The channels of a loop's connections, for its stop. On the loop's thread.
+/// The channels of a loop's connections, which its stop closes. On the loop's thread.
 final class OpenChannels {
     static let ofLoop = RunLoop.Local { _ in OpenChannels() }
 

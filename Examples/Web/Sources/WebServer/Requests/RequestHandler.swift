@@ -5,7 +5,7 @@ internal import NIOHTTP1
 internal import NIOHTTP2
 internal import RunLoopUnix
 
-/// Serves the requests of an HTTP/1.1 connection, or the one of an HTTP/2 stream.
+/// Serves the requests of an HTTP/1.1 connection, or the single request of an HTTP/2 stream.
 ///
 /// It reads as fast as the responder takes the body, and writes as fast as the client reads.
 final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {

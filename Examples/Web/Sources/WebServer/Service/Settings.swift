@@ -1,4 +1,4 @@
-/// What the daemon serves, and where.
+/// The settings of the daemon, which last until its end.
 public struct Settings: Sendable {
     /// The address to listen on, in digits.
     public var address = "127.0.0.1"

@@ -4,7 +4,7 @@ internal import RunLoopTLS
 internal import RunLoopUnix
 internal import Synchronization
 
-/// What all connections share. Any thread.
+/// The state that all connections share. Any thread.
 final class Site: Sendable {
     let metrics = TextMetrics()
     let measures: Measures

@@ -137,7 +137,7 @@ public final class WebDaemon {
         }
         guard let options = channel.syncOptions else { return }
         try options.setOption(.allowRemoteHalfClosure, value: true)
-        // What is read at a time is what waits while a pipelined request is answered.
+        // The requests of one read wait while the first of them is answered.
         try options.setOption(.maxMessagesPerRead, value: 1)
         let client = Client(site: site, limits: limits, peer: peer, refusal: refusal)
         try channel.pipeline.syncOperations.addHandler(ConnectionHandler(client))
@@ -152,7 +152,7 @@ public final class WebDaemon {
         daemon.onStop(.stopAccepting, name: "listener") { [loops, site] done in
             site.isReady = false
             let closed = listener.setOption(.autoRead, value: false).flatMap {
-                // Connections that were accepted before are prepared when each loop has done what it has.
+                // Each loop has prepared the connections that were accepted before when it comes to this.
                 let promise = listener.eventLoop.makePromise(of: Void.self)
                 loops.performOnEach({ _ in }, completion: { promise.succeed() })
                 return promise.futureResult

@@ -8,7 +8,7 @@ import RunLoopSimulation
 import RunLoopUnix
 import WebServer
 
-/// A daemon and two clients that upload files, for a few seconds.
+/// A few seconds of a daemon and two clients that upload files.
 ///
 /// Open are the times when the daemon's host crashes or is cut off, and when the daemon is killed, stopped or reloaded,
 /// and a client leaves; and the number of the daemon's loops.
