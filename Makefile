@@ -207,7 +207,7 @@ web-tests: deps
 	@dpkg -s $(WEB_PACKAGES) > /dev/null 2>&1 || { \
 	  $(ROOT) apt-get update -qq && $(ROOT) apt-get install -y -qq $(WEB_PACKAGES); }
 	$(SWIFT) build $(WEB) --build-tests
-	@$(call logged,$$($(SWIFT) build $(WEB) --show-bin-path)/WebPackageTests.xctest --testing-library swift-testing,.build/web-tests.log)
+	@$(call logged,$$($(SWIFT) build $(WEB) --show-bin-path)/WebPackageTests.xctest --testing-library swift-testing,Examples/Web/.build/tests.log)
 
 lint:
 	$(SWIFT) format lint --strict --parallel --recursive $(SOURCES)
