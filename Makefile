@@ -57,6 +57,8 @@ help:
 	@echo "make chaos   ten minutes of connections whose peers cut, reset, drip, rest and lie; SECONDS=…"
 	@echo "make links   conversations over a real link and over a simulated one, compared; needs root"
 	@echo "make planted-faults  faults in TTLStore, Cron and Raft, and the seeds and schedules that find them"
+	@echo "make web-tests   the example Web: simulated, as a process, and under attack"
+	@echo "make web-same-bytes  a thousand processes of a simulated day of Web"
 	@echo "make same-bytes  ten thousand runs of one simulated minute, and of one exploration; RUNS=…"
 	@echo "make explore-corpus  how soon exploration finds planted bugs; some hours, or SCHEDULES=…"
 	@echo "make tsan    tests under ThreadSanitizer  make asan  tests under AddressSanitizer"
@@ -107,7 +109,7 @@ check: deps costs-deps
 # What uses the build of the library or of the programs; one after the other, because two would wait for each other.
 .PHONY: checks
 checks:
-	@set -e; for check in check-claims "docs check-api" dependent-checks linking-checks fuzzers examples; do \
+	@set -e; for check in check-claims "docs check-api" dependent-checks linking-checks fuzzers examples web-tests; do \
 	  $(MAKE) --no-print-directory $$check; done
 
 compile-checks:
@@ -197,9 +199,19 @@ examples: deps
 	  cmp .build/$$picture.svg Sources/RunLoopKit/RunLoopKit.docc/$$picture.svg; done; \
 	diff <($$bin/experiments compare | sed -n 3,10p) <(grep -A 7 '(a) nothing' Sources/RunLoopKit/RunLoopKit.docc/Timers.md)
 
+# The example Web, a package of its own: in a simulation, as a process, and under attack.
+WEB = --package-path Examples/Web -debug-info-format $(DEBUG_INFO)
+WEB_PACKAGES := curl nghttp2-client python3-websockets
+.PHONY: web-tests
+web-tests: deps
+	@dpkg -s $(WEB_PACKAGES) > /dev/null 2>&1 || { \
+	  $(ROOT) apt-get update -qq && $(ROOT) apt-get install -y -qq $(WEB_PACKAGES); }
+	$(SWIFT) build $(WEB) --build-tests
+	@$(call logged,$$($(SWIFT) build $(WEB) --show-bin-path)/WebPackageTests.xctest --testing-library swift-testing,Examples/Web/.build/tests.log)
+
 lint:
 	$(SWIFT) format lint --strict --parallel --recursive $(SOURCES)
-	@! grep -rl '@_spi' Sources Examples | grep -v '^Sources/RunLoopTesting/' || { \
+	@! grep -rl --exclude-dir='.build*' '@_spi' Sources Examples | grep -v '^Sources/RunLoopTesting/' || { \
 	  echo "only RunLoopTesting uses interfaces that are not public"; exit 1; }
 	@diff <(printf '%s\n' $(PRODUCTS) | sort) <(sed -n 's/^        - //p' .spi.yml | sort) || { \
 	  echo ".spi.yml does not list the products of Package.swift"; exit 1; }
@@ -305,6 +317,11 @@ chaos: deps
 # Ten thousand processes, in debug and in release, on a busy machine: one trace, and one finding of an exploration.
 same-bytes: deps
 	RUNS=$(or $(RUNS),10000) Scripts/same-bytes
+
+# A thousand processes of a short day of the example Web, in debug and in release: one trace.
+.PHONY: web-same-bytes
+web-same-bytes: deps
+	Examples/Web/Tests/same-bytes
 
 # Small programs with planted bugs: how soon exploration finds each, and that it finds nothing in their mended twins, with
 # a hundred thousand schedules of each. It takes some hours.

@@ -1,0 +1,58 @@
+internal import Synchronization
+
+/// Counts the open connections, altogether and by peer. Any thread.
+final class Census: Sendable {
+    /// The decision about a new connection.
+    enum Admission {
+        case served
+        /// Its first request is refused, with an answer.
+        case refused(Refusal.Limit)
+        /// It is closed at once, because many others wait for such an answer.
+        case dropped
+    }
+
+    private struct State {
+        var total = 0
+        var peers: [String: Int] = [:]
+        var emptyHandler: (@Sendable () -> Void)?
+    }
+    private let state = Mutex(State())
+
+    /// Connections above the limit that get an answer.
+    private static let mostRefused = 64
+
+    var count: Int { state.withLock { $0.total } }
+
+    /// Adds a connection, which leaves when it has closed, whatever the answer.
+    func enter(_ peer: String, _ limits: Limits) -> Admission {
+        state.withLock { state in
+            state.total += 1
+            state.peers[peer, default: 0] += 1
+            let most = limits.connections + Self.mostRefused
+            if state.total > most || state.peers[peer]! > limits.connectionsPerPeer + Self.mostRefused {
+                return .dropped
+            }
+            if state.total > limits.connections { return .refused(.connections) }
+            return state.peers[peer]! > limits.connectionsPerPeer ? .refused(.connectionsPerPeer) : .served
+        }
+    }
+
+    func leave(_ peer: String) {
+        let handler = state.withLock { state in
+            state.total -= 1
+            state.peers[peer]! -= 1
+            if state.peers[peer] == 0 { state.peers[peer] = nil }
+            return state.total == 0 ? state.emptyHandler.take() : nil
+        }
+        handler?()
+    }
+
+    /// Calls a block once no connection is open.
+    func whenEmpty(_ body: @escaping @Sendable () -> Void) {
+        let isEmpty = state.withLock { state in
+            if state.total > 0 { state.emptyHandler = body }
+            return state.total == 0
+        }
+        if isEmpty { body() }
+    }
+}

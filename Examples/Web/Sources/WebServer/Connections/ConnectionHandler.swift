@@ -1,0 +1,240 @@
+internal import Logging
+internal import NIOCore
+internal import NIOHTTP1
+internal import NIOTLS
+
+/// The first handler of a connection: it finds the version of HTTP, limits the time between requests and of their heads,
+/// and closes without cutting off the last answer.
+final class ConnectionHandler: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+    typealias OutboundIn = IOData
+    typealias OutboundOut = IOData
+
+    private enum State {
+        /// The version of HTTP is not known.
+        case fresh
+        /// HTTP/1.1, between two requests.
+        case idle
+        /// A part of a request's head has come.
+        case head
+        /// A request is in progress.
+        case request
+        /// HTTP/2, whose handlers limit the times.
+        case streams
+        /// WebSocket, whose handlers limit the times.
+        case chat
+        /// The output has ended; the client has some time to read it. If the socket closed before all input was read,
+        /// the system would reset the connection, and the client might lose the end of the answer.
+        case closing
+    }
+
+    private let client: Client
+    private var state = State.fresh
+    private var firstBytes = ByteBuffer()
+    private var isQuiescing = false
+    private var isInputOver = false
+    private var deadline = NIODeadline.distantFuture
+    private var timer: (date: NIODeadline, task: Scheduled<Void>)?
+
+    /// How long a client has, at a stop, to send one more request, which may be under way, and at the end to read.
+    private static let grace = TimeAmount.seconds(1)
+
+    init(_ client: Client) {
+        self.client = client
+    }
+
+    // MARK: Input
+
+    func channelActive(context: ChannelHandlerContext) {
+        setDeadline(after: TimeAmount(client.limits.headTime), context)
+        context.fireChannelActive()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch state {
+        case .fresh: detectVersion(unwrapInboundIn(data), context)
+        case .idle:
+            state = .head
+            setDeadline(after: TimeAmount(client.limits.headTime), context)
+            context.fireChannelRead(data)
+        case .head, .request, .streams, .chat: context.fireChannelRead(data)
+        case .closing: break
+        }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        state == .closing ? context.read() : context.fireChannelReadComplete()
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        switch event {
+        case TLSUserEvent.handshakeCompleted(let version):
+            configure(isHTTP2: version == "h2", context)
+        case is ChannelShouldQuiesceEvent: quiesce(context)
+        case ChannelEvent.inputClosed:
+            isInputOver = true
+            // With a request in progress, the client may still read the answer.
+            guard state == .request else { return context.close(promise: nil) }
+            context.fireUserInboundEventTriggered(event)
+        default: context.fireUserInboundEventTriggered(event)
+        }
+    }
+
+    // MARK: Version
+
+    private func detectVersion(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) {
+        firstBytes.writeImmutableBuffer(bytes)
+        // The beginning of a client of HTTP/2, which is no method of HTTP/1.1.
+        let preface = "PRI ".utf8
+        let common = zip(firstBytes.readableBytesView, preface).prefix { $0 == $1 }.count
+        guard common == preface.count || common < firstBytes.readableBytes else { return }
+        let bytes = firstBytes
+        firstBytes = ByteBuffer()
+        configure(isHTTP2: common == preface.count, context)
+        channelRead(context: context, data: wrapInboundOut(bytes))
+    }
+
+    private func configure(isHTTP2: Bool, _ context: ChannelHandlerContext) {
+        do {
+            if isHTTP2 {
+                state = .streams
+                deadline = .distantFuture
+                try context.pipeline.syncOperations.addHTTP2(client, self)
+                if isQuiescing || client.refusal != nil { quiesce(context) }
+            } else {
+                state = .idle
+                try context.pipeline.syncOperations.addHTTP1(client, self)
+            }
+        } catch {
+            context.fireErrorCaught(error)
+            context.close(mode: .all, promise: nil)
+        }
+    }
+
+    // MARK: Requests of HTTP/1.1
+
+    private var context: ChannelHandlerContext?
+
+    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+    func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+
+    /// The head of a request is complete.
+    func requestBegan() {
+        guard state != .closing, let context else { return }
+        state = .request
+        deadline = .distantFuture
+        if isQuiescing { context.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent()) }
+    }
+
+    /// A request is complete and answered.
+    func requestEnded() {
+        guard state == .request, let context else { return }
+        state = .idle
+        setDeadline(after: TimeAmount(client.limits.idleTime), context)
+        if isInputOver { context.close(promise: nil) }
+    }
+
+    /// The connection speaks another protocol than HTTP from now on.
+    func wasUpgraded() {
+        guard state != .closing else { return }
+        (state, deadline) = (.chat, .distantFuture)
+    }
+
+    // MARK: Streams of HTTP/2
+
+    private var streams = 0
+
+    func streamBegan() {
+        streams += 1
+    }
+
+    func streamEnded() {
+        streams -= 1
+        closeIfNoStream()
+    }
+
+    /// A client at rest that has heard of the stop has some time to agree.
+    private func closeIfNoStream() {
+        if isQuiescing, streams == 0, let context { setDeadline(after: Self.grace, context) }
+    }
+
+    // MARK: Ends
+
+    private func quiesce(_ context: ChannelHandlerContext) {
+        isQuiescing = true
+        switch state {
+        case .fresh, .idle: setDeadline(after: Self.grace, context)
+        case .request, .chat: context.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
+        case .streams:
+            context.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
+            closeIfNoStream()
+        case .head, .closing: break
+        }
+    }
+
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        guard mode == .all, context.channel.isActive, state != .closing, !isInputOver else {
+            return context.close(mode: mode, promise: promise)
+        }
+        state = .closing
+        context.channel.closeFuture.cascade(to: promise)
+        setDeadline(after: Self.grace, context)
+        let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+        context.close(mode: .output).whenFailure { _ in bound.value.close(promise: nil) }
+        context.read()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        timer?.task.cancel()
+        timer = nil
+        context.fireChannelInactive()
+    }
+
+    // MARK: Times
+
+    /// The timer stays where it is when the deadline moves back, as it does with each request.
+    private func setDeadline(after time: TimeAmount, _ context: ChannelHandlerContext) {
+        deadline = context.eventLoop.now + time
+        if let timer, timer.date <= deadline { return }
+        timer?.task.cancel()
+        setTimer(context)
+    }
+
+    private func setTimer(_ context: ChannelHandlerContext) {
+        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        let task = context.eventLoop.scheduleTask(deadline: deadline) {
+            let (handler, context) = bound.value
+            handler.timer = nil
+            if handler.deadline <= context.eventLoop.now {
+                handler.timeIsOver(context)
+            } else if handler.deadline < .distantFuture {
+                handler.setTimer(context)
+            }
+        }
+        timer = (deadline, task)
+    }
+
+    private func timeIsOver(_ context: ChannelHandlerContext) {
+        deadline = .distantFuture
+        switch state {
+        case .fresh where firstBytes.readableBytes == 0, .idle: close(context: context, mode: .all, promise: nil)
+        case .fresh, .head:
+            let refusal = Refusal.reached(.headTime)
+            client.site.measures.countRefusal(.headTime)
+            client.site.measures.countAnswer(refusal.status)
+            client.site.log.info("\(client.peer) \(refusal.status.code) \(refusal.text)")
+            // There is no request that the handlers behind could answer.
+            let text = """
+                HTTP/1.1 \(refusal.status.code) \(refusal.status.reasonPhrase)\r\nconnection: close\r\n\
+                content-length: 0\r\n\r\n
+                """
+            context.writeAndFlush(wrapOutboundOut(.byteBuffer(ByteBuffer(string: text))), promise: nil)
+            close(context: context, mode: .all, promise: nil)
+        case .closing: context.close(promise: nil)
+        case .streams where streams == 0: close(context: context, mode: .all, promise: nil)
+        case .request, .streams, .chat: break
+        }
+    }
+}

@@ -1,0 +1,71 @@
+internal import NIOCore
+internal import NIOHTTP1
+internal import NIOHTTP2
+internal import NIOWebSocket
+
+/// The handlers of a connection behind its ``ConnectionHandler``.
+extension ChannelPipeline.SynchronousOperations {
+    func addHTTP1(_ client: Client, _ connection: ConnectionHandler) throws {
+        let limits = client.limits
+        let requests = RequestHandler(client, connection)
+        let handlers = NIOLoopBound((connection, requests), eventLoop: eventLoop)
+        let chat = NIOWebSocketServerUpgrader(maxFrameSize: limits.messageBytes) { channel, head in
+            let isOffered = head.uri == "/chat" && client.refusal == nil && client.site.isReady
+            return channel.eventLoop.makeSucceededFuture(isOffered ? HTTPHeaders() : nil)
+        } upgradePipelineHandler: { channel, _ in
+            channel.eventLoop.makeCompletedFuture {
+                try channel.pipeline.syncOperations.addHandlers([
+                    NIOWebSocketFrameAggregator(
+                        minNonFinalFragmentSize: 0, maxAccumulatedFrameCount: 1_024,
+                        maxAccumulatedFrameSize: limits.messageBytes),
+                    ChatMember(client),
+                ])
+            }
+        }
+        var decoderLimits = NIOHTTPDecoderLimitConfiguration()
+        decoderLimits.maxHeaderFieldSize = limits.headBytes
+        decoderLimits.maxHeaderListSize = limits.headBytes
+        try configureHTTPServerPipeline(
+            withServerUpgrade: (
+                upgraders: [chat],
+                completionHandler: { context in
+                    let (connection, requests) = handlers.value
+                    connection.wasUpgraded()
+                    context.pipeline.syncOperations.removeHandler(requests, promise: nil)
+                }
+            ),
+            withErrorHandling: false, withOutboundHeaderValidation: true, withEncoderConfiguration: .init(),
+            withDecoderLimitConfiguration: decoderLimits)
+        try addHandler(requests)
+    }
+
+    func addHTTP2(_ client: Client, _ connection: ConnectionHandler) throws {
+        let limits = client.limits
+        var configuration = NIOHTTP2Handler.Configuration()
+        configuration.connection.initialSettings = [
+            HTTP2Setting(parameter: .maxConcurrentStreams, value: limits.streams),
+            HTTP2Setting(parameter: .maxHeaderListSize, value: limits.headBytes),
+        ]
+        configuration.connection.controlFrameRateLimit.maximumCount = limits.controlFrames
+        configuration.stream.streamResetFrameRateLimit.maximumCount = limits.resets
+        let idle = NIOHTTP2ServerConnectionManagementHandler.Configuration(
+            maxIdleTime: TimeAmount(limits.idleTime), maxAge: nil, maxGraceTime: nil, keepalive: nil)
+        let management = NIOHTTP2ServerConnectionManagementHandler(eventLoop: eventLoop, configuration: idle)
+        let bound = NIOLoopBound(connection, eventLoop: eventLoop)
+        let protocolHandler = NIOHTTP2Handler(
+            mode: .server, eventLoop: eventLoop, connectionConfiguration: configuration.connection,
+            streamConfiguration: configuration.stream, streamDelegate: management.http2StreamDelegate
+        ) { stream in
+            bound.value.streamBegan()
+            stream.closeFuture.whenComplete { _ in bound.value.streamEnded() }
+            return stream.eventLoop.makeCompletedFuture {
+                try stream.pipeline.syncOperations.addHandlers([
+                    HTTP2FramePayloadToHTTP1ServerCodec(), RequestHandler(client, nil),
+                ])
+            }
+        }
+        try addHandlers([protocolHandler, management])
+        // The channel was active before these handlers were there, and the first of them keeps the event to itself.
+        try context(handler: protocolHandler).fireChannelActive()
+    }
+}

@@ -1,0 +1,74 @@
+internal import FoundationEssentials
+internal import RunLoopUnix
+
+/// How much the daemon takes from its clients. Each limit has an answer; the table of them is in the README.
+public struct Limits: Sendable, Equatable {
+    /// Open connections.
+    public var connections = 10_000
+    /// Open connections of one address.
+    public var connectionsPerPeer = 1_000
+    /// The names and values of a request's headers, together with its target.
+    public var headBytes = 16 * 1024
+    /// A body that is kept in memory.
+    public var bodyBytes = 64 * 1024
+    /// An uploaded file.
+    public var uploadBytes = 1 << 30
+    /// Streams of one HTTP/2 connection at a time.
+    public var streams = 100
+    /// Streams that one HTTP/2 connection may reset in half a minute.
+    public var resets = 200
+    /// Pings and settings that one HTTP/2 connection may send in half a minute.
+    public var controlFrames = 200
+    /// A message of the chat.
+    public var messageBytes = 64 * 1024
+    /// Messages that wait for a member of the chat who reads slowly.
+    public var unreadBytes = 256 * 1024
+    /// From the first byte of a request, or the start of its connection, to the end of its head.
+    public var headTime = Duration.seconds(10)
+    /// A connection without a request.
+    public var idleTime = Duration.seconds(60)
+    /// A request whose body does not come, or a response that is not read.
+    public var stallTime = Duration.seconds(30)
+
+    /// The defaults.
+    public init() {}
+
+    private static let counts: [(name: String, field: any WritableKeyPath<Limits, Int> & Sendable)] = [
+        ("connections", \.connections), ("connectionsPerPeer", \.connectionsPerPeer), ("headBytes", \.headBytes),
+        ("bodyBytes", \.bodyBytes), ("uploadBytes", \.uploadBytes), ("streams", \.streams), ("resets", \.resets),
+        ("controlFrames", \.controlFrames), ("messageBytes", \.messageBytes), ("unreadBytes", \.unreadBytes),
+    ]
+    private static let times: [(name: String, field: any WritableKeyPath<Limits, Duration> & Sendable)] = [
+        ("headSeconds", \.headTime), ("idleSeconds", \.idleTime), ("stallSeconds", \.stallTime),
+    ]
+
+    /// The file of limits cannot be used.
+    public struct Unusable: Error, CustomStringConvertible {
+        /// The reason, in one line.
+        public let description: String
+    }
+
+    /// Reads limits from a file with a JSON object of numbers, such as `{"connections": 500, "idleSeconds": 30}`. The
+    /// others have their defaults.
+    public init(contentsOf path: String) throws {
+        let file = try Disk.current.open(path, .reading)
+        guard let numbers = try? JSONDecoder().decode([String: Double].self, from: Data(try file.contents())) else {
+            throw Unusable(description: "\(path) is not a JSON object of numbers")
+        }
+        for (name, number) in numbers {
+            guard number > 0, number < 1e15 else {
+                throw Unusable(description: "\(path): \(name) is a number above zero")
+            }
+            if let count = Self.counts.first(where: { $0.name == name }) {
+                guard let whole = Int(exactly: number) else {
+                    throw Unusable(description: "\(path): \(name) is a whole number")
+                }
+                self[keyPath: count.field] = whole
+            } else if let time = Self.times.first(where: { $0.name == name }) {
+                self[keyPath: time.field] = .seconds(number)
+            } else {
+                throw Unusable(description: "\(path): there is no limit \(name)")
+            }
+        }
+    }
+}

@@ -1,0 +1,184 @@
+internal import CoreMetrics
+public import Logging
+internal import NIOCore
+internal import RunLoopKit
+internal import RunLoopMetrics
+internal import RunLoopNIO
+internal import RunLoopTLS
+internal import RunLoopUnix
+
+/// The web server as a daemon, from its start to its end.
+public final class WebDaemon {
+    private let settings: Settings
+    private let log: Logger
+    private let loop: RunLoop
+    private let inherited: ActivatedSocket?
+    private let daemon: Daemon
+    private let loops: LoopGroup
+    /// Threads that wait for the disk.
+    private let disks: LoopGroup
+    private let site: Site
+
+    /// The reason why the daemon cannot start, in one line, with its exit status.
+    public struct Refused: Error, CustomStringConvertible {
+        /// The reason.
+        public let description: String
+        /// A status of sysexits.h.
+        public let status: Int32
+    }
+
+    /// Makes the daemon on the calling thread's loop.
+    ///
+    /// - Throws: ``Refused`` if the service manager's variables or a file cannot be used.
+    public init(_ settings: Settings, _ log: Logger) throws {
+        (self.settings, self.log, loop) = (settings, log, .current)
+        let manager: ServiceManager
+        do {
+            // Before anything else opens descriptors.
+            inherited = try ActivatedSocket.all().first
+            try inherited?.expect(.stream, listening: true)
+            manager = try ServiceManager()
+        } catch {
+            throw Refused(description: "\(error)", status: Status.configuration)
+        }
+        daemon = Daemon(loop: loop, manager: manager, drainLimit: settings.drainTime)
+        loops = try LoopGroup(count: settings.threads, name: "web")
+        disks = try LoopGroup(count: 2, name: "disk")
+        site = Site(settings, loops: loops, disks: disks, log)
+    }
+
+    /// Serves until the daemon is stopped.
+    ///
+    /// - Returns: the exit status.
+    /// - Throws: ``Refused`` if it cannot start.
+    public func run() throws -> Int32 {
+        defer { end() }
+        daemon.errorHandler = { [log] error in log.warning("\(error)") }
+        for remark in daemon.manager.remarks { log.info("\(remark)") }
+        // Before any work that takes time: a signal that arrives meanwhile waits for the loop to run.
+        try daemon.handleSignals { [log] in log.info("\($0)") }
+        do {
+            try configure()
+            try site.uploads.prepare()
+        } catch {
+            throw Refused(description: "\(error)", status: Status.configuration)
+        }
+        let listener = try listen()
+        connectStages(listener)
+        site.isReady = true
+        let watchdog = Watchdog(daemon.manager, loop: loop, watching: loops.loops)
+        defer { watchdog?.invalidate() }
+        let metrics = loops.loops.enumerated().map { number, loop in
+            LoopMetrics(loop, name: "web \(number)", interval: .seconds(60), factory: site.metrics)
+        }
+        defer { withExtendedLifetime(metrics) {} }
+        let status = daemon.run()
+        log.info("stopped")
+        return status
+    }
+
+    // MARK: Starting
+
+    /// Reads the files of limits and certificates.
+    private func configure() throws {
+        let limits = try settings.limits.map(Limits.init(contentsOf:)) ?? Limits()
+        if let (chain, key) = settings.certificate {
+            var options = TLSOptions()
+            options.applicationProtocols = ["h2", "http/1.1"]
+            site.tls = try TLSServerContext(
+                identity: TLSIdentity(chain: .file(chain), key: .file(key)), options: options)
+        }
+        site.limits = limits
+    }
+
+    private func listen() throws -> any Channel {
+        let group = RunLoopEventLoopGroup(loops)
+        let bootstrap = RunLoopServerBootstrap(group: group.eventLoops[0], childGroup: group)
+            .childChannelInitializer { [site] channel in
+                channel.eventLoop.makeCompletedFuture { try Self.prepare(channel, site) }
+            }
+        if settings.certificate != nil { _ = bootstrap.childTLS { [site] in site.tls! } }
+        let bound =
+            if let inherited { bootstrap.withBoundSocket(inherited.fileDescriptor) } else {
+                bootstrap.bind(host: settings.address, port: settings.port)
+            }
+        do {
+            let listener = try loop.run {
+                try await withCheckedThrowingContinuation { waiting in
+                    bound.whenComplete { waiting.resume(with: $0) }
+                }
+            }
+            log.info("listening on \(listener.localAddress.map { "\($0)" } ?? "-")")
+            return listener
+        } catch {
+            throw Refused(description: "cannot listen: \(error)", status: Status.unavailable)
+        }
+    }
+
+    /// Prepares a connection, on its loop.
+    private static func prepare(_ channel: any Channel, _ site: Site) throws {
+        let peer = channel.remoteAddress?.ipAddress ?? "-"
+        let limits = site.limits
+        let admission = site.census.enter(peer, limits)
+        site.measures.connections.record(site.census.count)
+        let open = RunLoop.current[OpenChannels.ofLoop]
+        let number = open.add(channel)
+        let bound = NIOLoopBound(open, eventLoop: channel.eventLoop)
+        channel.closeFuture.whenComplete { _ in
+            bound.value.remove(number)
+            site.census.leave(peer)
+            site.measures.connections.record(site.census.count)
+        }
+        let refusal: Refusal.Limit?
+        switch admission {
+        case .served: refusal = nil
+        case .refused(let limit): refusal = limit
+        case .dropped: throw ChannelError.ioOnClosedChannel
+        }
+        guard let options = channel.syncOptions else { return }
+        try options.setOption(.allowRemoteHalfClosure, value: true)
+        // The requests of one read wait while the first of them is answered.
+        try options.setOption(.maxMessagesPerRead, value: 1)
+        let client = Client(site: site, limits: limits, peer: peer, refusal: refusal)
+        try channel.pipeline.syncOperations.addHandler(ConnectionHandler(client))
+    }
+
+    // MARK: Stopping and reloading
+
+    private func connectStages(_ listener: any Channel) {
+        daemon.onReload(name: "limits and certificates") { [unowned self] in
+            do { try configure() } catch { log.error("not reloaded: \(error)") }
+        }
+        daemon.onStop(.stopAccepting, name: "listener") { [loops, site] done in
+            site.isReady = false
+            let closed = listener.setOption(.autoRead, value: false).flatMap {
+                // Each loop has prepared the connections that were accepted before when it comes to this.
+                let promise = listener.eventLoop.makePromise(of: Void.self)
+                loops.performOnEach({ _ in }, completion: { promise.succeed() })
+                return promise.futureResult
+            }.flatMap { listener.close() }
+            closed.whenComplete { _ in done() }
+        }
+        daemon.onStop(.drain, name: "connections") { [loops, site] done in
+            loops.performOnEach({ $0[OpenChannels.ofLoop].quiesce() }, completion: { site.census.whenEmpty { done() } })
+        }
+        daemon.onStop(.exit, name: "connections") { [loops, site, log] done in
+            if site.census.count > 0 { log.warning("closing \(site.census.count) connections before their end") }
+            loops.performOnEach({ $0[OpenChannels.ofLoop].closeAll() }, completion: { done() })
+        }
+    }
+
+    /// Ends the threads; first those of the disk, because the loops wait for their jobs.
+    private func end() {
+        for group in [disks, loops] {
+            group.stop()
+            group.join()
+        }
+    }
+}
+
+/// The statuses of sysexits.h, which the C library's module does not have.
+enum Status {
+    static let unavailable: Int32 = 69
+    static let configuration: Int32 = 78
+}

@@ -1,0 +1,62 @@
+import Testing
+
+@Suite("Requests to the daemon", .timeLimit(.minutes(5)))
+struct RequestTests {
+    private let web: WebUnderTest
+
+    init() throws {
+        web = try WebUnderTest(limits: #"{"bodyBytes": 1000}"#)
+    }
+
+    private func curl(_ path: String, _ arguments: String..., isHTTP2: Bool = false) throws -> (String, Int) {
+        let version = isHTTP2 ? "--http2-prior-knowledge" : "--http1.1"
+        let text = try output(of: "curl", ["-s", version, "-w", "\n%{http_code}", web.url(path)] + arguments).text
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+        return (lines.dropLast().joined(separator: "\n"), Int(lines.last ?? "") ?? 0)
+    }
+
+    @Test("both versions of HTTP get the same answers", arguments: [false, true])
+    func routes(isHTTP2: Bool) throws {
+        #expect(try curl("/", isHTTP2: isHTTP2) == ("RunLoopKit serves this page.\n", 200))
+        let echo = try curl("/echo", "-d", #"{"message": "hé \"there\""}"#, isHTTP2: isHTTP2)
+        #expect(echo == (#"{"message":"hé \"there\""}"# + "\n", 200))
+        #expect(try curl("/echo", "-d", "no JSON", isHTTP2: isHTTP2).1 == 400)
+        #expect(try curl("/echo", "-d", String(repeating: "x", count: 1_001), isHTTP2: isHTTP2).1 == 413)
+        #expect(try curl("/nothing", isHTTP2: isHTTP2).1 == 404)
+        #expect(try curl("/", "-X", "DELETE", isHTTP2: isHTTP2).1 == 405)
+        #expect(try curl("/chat", isHTTP2: isHTTP2).1 == 426)
+        #expect(try curl("/", "-I", isHTTP2: isHTTP2).0.lowercased().contains("content-length: 29"))
+        #expect(try curl("/health", isHTTP2: isHTTP2) == (#"{"connections":1,"live":true,"ready":true}"# + "\n", 200))
+        let metrics = try curl("/metrics", isHTTP2: isHTTP2).0
+        #expect(metrics.contains("# TYPE web_requests_total counter\n"))
+        #expect(metrics.contains(#"web_requests_total{class="4xx"} 5"#), "\(metrics)")
+        #expect(metrics.contains(#"web_refusals_total{limit="bodyBytes"} 1"#), "\(metrics)")
+        #expect(metrics.contains("# TYPE runloop_passes counter\n"))
+        let version = isHTTP2 ? "HTTP/2.0" : "HTTP/1.1"
+        #expect(web.log.contains(#"127.0.0.1 "GET /nothing \#(version)" 404 21 "#), "\(web.log)")
+        try web.stop()
+    }
+
+    @Test("requests that come together are answered in their order, and a body that is too long ends them")
+    func pipelined() throws {
+        let client = try RawClient(port: web.port)
+        let count = 2_000
+        client.send((0..<count).map { "GET /\($0) HTTP/1.1\r\nhost: x\r\n\r\n" }.joined())
+        client.send("POST /echo HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n7d0\r\n")
+        client.send(String(repeating: "x", count: 2_000) + "\r\n0\r\n\r\nGET / HTTP/1.1\r\nhost: x\r\n\r\n")
+        let answers = client.receiveToEnd()
+        let names = answers.split(whereSeparator: \.isNewline).filter { $0.hasPrefix("there is no ") }
+        #expect(names == (0..<count).map { "there is no /\($0)" })
+        #expect(
+            answers.contains("HTTP/1.1 413 ") && answers.hasSuffix("connection: close\r\n\r\nthe body is too large\n"))
+    }
+
+    @Test("a client that has ended its output gets its answers")
+    func halfClosed() throws {
+        let client = try RawClient(port: web.port)
+        client.send("GET /1 HTTP/1.1\r\nhost: x\r\n\r\nGET /2 HTTP/1.1\r\nhost: x\r\n\r\n")
+        client.endOutput()
+        let answers = client.receiveToEnd()
+        #expect(answers.contains("there is no /1\n") && answers.hasSuffix("there is no /2\n"), "\(answers)")
+    }
+}
