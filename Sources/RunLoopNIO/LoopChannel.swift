@@ -33,8 +33,6 @@ class LoopChannel: Channel, ChannelCore, NIOSynchronousChannelOptions, @unchecke
     @exclusivity(unchecked) final private(set) var state = State.fresh
     @exclusivity(unchecked) final var readPending = false
     @exclusivity(unchecked) final private(set) var autoRead = true
-    /// The allocator, for the loop's thread, which needs it for each reading and should not take the lock.
-    @exclusivity(unchecked) final private(set) var allocatorHere = ByteBufferAllocator()
     /// Options of the socket that were set before there was one.
     final var socketOptions: [SocketOption] = []
 
@@ -199,8 +197,8 @@ class LoopChannel: Channel, ChannelCore, NIOSynchronousChannelOptions, @unchecke
             guard state != .fresh else { return }
             if value { read0() } else { pauseReading() }
         case (_ as ChannelOptions.Types.AllocatorOption, let value as ByteBufferAllocator):
-            allocatorHere = value
             shared.withLock { $0.allocator = value }
+            allocatorWasChosen()
         case (let option as ChannelOptions.Types.SocketOption, let value as SocketOptionValue):
             if let socket, let system {
                 try system.set((option, value), of: socket)
@@ -224,6 +222,9 @@ class LoopChannel: Channel, ChannelCore, NIOSynchronousChannelOptions, @unchecke
         guard let value = value as? Option.Value else { throw ChannelError.operationUnsupported }
         return value
     }
+
+    /// Called when the program has chosen the allocator of buffers.
+    func allocatorWasChosen() {}
 
     /// Sets an option that not all channels have.
     ///

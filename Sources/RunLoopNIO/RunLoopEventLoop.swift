@@ -25,12 +25,13 @@ public final class RunLoopEventLoop: EventLoop {
 
     typealias Work = () -> Void
 
-    // Unsafe: the tasks, the ends and whether a run is posted are used on the loop's thread only.
+    // Unsafe: the tasks, the ends, whether a run is posted, and the buffers are used on the loop's thread only.
     private nonisolated(unsafe) var tasks = CircularBuffer<Work>()
     private nonisolated(unsafe) var hasPostedRun = false
     /// What the end of the loop has to close, by its identity.
     private nonisolated(unsafe) var ends: [ObjectIdentifier: (number: Int, body: Work)] = [:]
     private nonisolated(unsafe) var endsMade = 0
+    nonisolated(unsafe) let readBuffers = ReadBuffers()
     /// The tasks of other threads, until the loop takes them; `nil` once the loop has ended.
     private let posted = Locked<[@Sendable () -> Void]?>([])
     /// The thread on which the loop has begun to end; 0 until then.

@@ -27,7 +27,10 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
 
     // Reading.
     @exclusivity(unchecked) private var isInputShut: Bool
-    @exclusivity(unchecked) private var reads: NIOPooledRecvBufferAllocator
+    /// The sizes of the buffers of the event loop that the channel asks for.
+    @exclusivity(unchecked) private var sizes = AdaptiveRecvByteBufferAllocator()
+    /// Buffers of the channel's own, once the program has chosen an allocator.
+    @exclusivity(unchecked) private var ownBuffers: NIOPooledRecvBufferAllocator?
     @exclusivity(unchecked) private var maxMessagesPerRead: UInt = 4
     @exclusivity(unchecked) private var hasTurn = false
     /// Whether ``readSome()`` is on the stack. It watches the stream when it is done: until then a handler may stop reading
@@ -78,7 +81,6 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
     ) {
         (self.stream, self.layer) = (stream, layer)
         (isInputShut, isOutputShut) = (!isRead, !isWritten)
-        reads = NIOPooledRecvBufferAllocator(capacity: 4, recvAllocator: AdaptiveRecvByteBufferAllocator())
         super.init(on: eventLoop, parent: parent)
         if let peer { shared.withLock { $0.remote = SocketAddress(peer) } }
     }
@@ -227,17 +229,9 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
         var input = Input.none
         for _ in 0..<maxMessagesPerRead {
             guard isLive, !isInputShut, let stream else { return .ended }
-            var result = StreamResult.mustWait
-            let (buffer, count) = reads.buffer(allocator: allocatorHere) { buffer in
-                buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: 1) { room in
-                    result = stream.read(into: room)
-                    if case .done(let count) = result { return count }
-                    return 0
-                }
-            }
+            let (buffer, result) = read(from: stream)
             switch result {
             case .done:
-                reads.record(actualReadBytes: count)
                 readPending = false
                 input = .some
                 let isFull = buffer.writableBytes == 0
@@ -250,6 +244,17 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
             }
         }
         return input
+    }
+
+    private func read(from stream: any ByteStream) -> (NIOCore.ByteBuffer, StreamResult) {
+        guard ownBuffers == nil else {
+            let (buffer, result) = ownBuffers!.buffer(allocator: allocator) { $0.read(from: stream) }
+            if case .done(let count) = result { ownBuffers!.record(actualReadBytes: count) }
+            return (buffer, result)
+        }
+        let (buffer, result) = loopOfChannel.readBuffers.read(sizes.nextBufferSize() ?? 0, from: stream)
+        if case .done(let count) = result { _ = sizes.record(actualReadBytes: count) }
+        return (buffer, result)
     }
 
     private func passOn(_ input: NIOAny) {
@@ -481,13 +486,22 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
         ): waterMark = value
         case (_ as ChannelOptions.Types.ConnectTimeoutOption, let value as TimeAmount?): connectTimeout = value
         case (_ as ChannelOptions.Types.RecvAllocatorOption, let value as any RecvByteBufferAllocator):
-            reads.recvAllocator = value
+            useOwnBuffers(value)
         case (_ as ChannelOptions.Types.MaxMessagesPerReadOption, let value as UInt):
             maxMessagesPerRead = max(1, value)
-            reads.updateCapacity(to: Int(clamping: maxMessagesPerRead))
+            ownBuffers?.updateCapacity(to: Int(clamping: maxMessagesPerRead))
         default: return false
         }
         return true
+    }
+
+    private func useOwnBuffers(_ allocator: any RecvByteBufferAllocator) {
+        ownBuffers = NIOPooledRecvBufferAllocator(
+            capacity: Int(clamping: maxMessagesPerRead), recvAllocator: allocator)
+    }
+
+    override func allocatorWasChosen() {
+        if ownBuffers == nil { useOwnBuffers(sizes) }
     }
 
     override func value(of option: Any) -> Any? {
@@ -497,7 +511,7 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
         case _ as ChannelOptions.Types.WriteBufferWaterMarkOption: waterMark
         case _ as ChannelOptions.Types.BufferedWritableBytesOption: writes.bytes
         case _ as ChannelOptions.Types.ConnectTimeoutOption: connectTimeout
-        case _ as ChannelOptions.Types.RecvAllocatorOption: reads.recvAllocator
+        case _ as ChannelOptions.Types.RecvAllocatorOption: ownBuffers?.recvAllocator ?? sizes
         case _ as ChannelOptions.Types.MaxMessagesPerReadOption: maxMessagesPerRead
         default: nil
         }

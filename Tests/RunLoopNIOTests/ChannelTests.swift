@@ -249,6 +249,33 @@ struct ChannelTests {
         }
     }
 
+    @Test(
+        "input that a handler keeps is not overwritten by any channel's later input", arguments: 0..<20 as Range<UInt64>
+    )
+    func keptInput(seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        withSimulation { simulation in
+            let loop = simulation.loop
+            let (pairs, keepers) = ((0..<6).map { _ in DescriptorPair(.socketPair) }, (0..<6).map { _ in Keeper() })
+            for (pair, keeper) in zip(pairs, keepers) {
+                _ = RunLoopClientBootstrap(group: loop.nio)
+                    .channelInitializer { $0.pipeline.addHandler(keeper) }
+                    .withConnectedSocket(dup(pair.reader))
+            }
+            var sent = [[UInt8]](repeating: [], count: pairs.count)
+            for round in 0..<60 {
+                let number = Int.random(in: 0..<pairs.count, using: &random)
+                let count = Int.random(in: 1...(Bool.random(using: &random) ? 100 : 20_000), using: &random)
+                let bytes = [UInt8](repeating: UInt8(round), count: count)
+                #expect(send(pairs[number].writer, bytes, count, 0) == count)
+                sent[number] += bytes
+                if Bool.random(using: &random) { keepers[number].forgetFirst() }
+                simulation.settle { keepers[number].received == sent[number].count }
+            }
+            for (keeper, sent) in zip(keepers, sent) { #expect(keeper.isSuffix(of: sent), "seed \(seed)") }
+        }
+    }
+
     @Test("flushed output leaves with the first flush, and the rest together, also if the handler runs the loop")
     func flushesTogether() {
         withSimulation { simulation in
@@ -306,6 +333,30 @@ struct ChannelTests {
             simulation.settle { log.entries.count == 2 }
             #expect(log.entries == ["connected", "read"])
         }
+    }
+}
+
+/// Keeps its input.
+// Unchecked: the loop's thread has it.
+private final class Keeper: ChannelInboundHandler, @unchecked Sendable {
+    typealias InboundIn = ByteBuffer
+
+    private var kept: [ByteBuffer] = []
+    private(set) var received = 0
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        kept.append(unwrapInboundIn(data))
+        received += kept.last!.readableBytes
+    }
+
+    func forgetFirst() {
+        if !kept.isEmpty { kept.removeFirst() }
+    }
+
+    /// Whether the kept input is the end of those bytes.
+    func isSuffix(of bytes: [UInt8]) -> Bool {
+        let all = kept.flatMap { Array($0.readableBytesView) }
+        return all == Array(bytes.suffix(all.count))
     }
 }
 
