@@ -32,7 +32,7 @@ SHORT_SKIPPED = ModelTests$(if $(findstring asan,$@),|StopRaceTests|PostStressTe
 DEBUG_BIN = $$($(SWIFT) build --show-bin-path)
 EXAMPLES_BIN = $$($(EXAMPLES_BUILD) --show-bin-path)
 
-.PHONY: same-bytes planted-faults explore-corpus bench check-costs record-costs bench-deps costs-deps bench-ttlstore bench-threads fuzz stress chaos kill-ttlstore
+.PHONY: same-bytes planted-faults explore-corpus bench check-costs record-costs bench-deps costs-deps bench-ttlstore bench-threads bench-protocols fuzz stress chaos kill-ttlstore
 .PHONY: demo test check deps build lint format tsan asan tsan-short asan-short compile-checks dependent-checks linking-checks check-api record-api docs help
 
 help:
@@ -51,6 +51,7 @@ help:
 	@echo "make check-costs  counts instructions, allocations and system calls   make record-costs  records them"
 	@echo "make bench-ttlstore  TTLStore beside redis-server; CPUS=0 has them share a processor; ROUNDS=…"
 	@echo "make bench-threads   EchoServer and TTLStore beside others, with one thread and with two; ROUNDS=…"
+	@echo "make bench-protocols SwiftNIO's handlers on run loops beside SwiftNIO's own event loops; ROUNDS=… LOADS=…"
 	@echo "make fuzz    four minutes of fuzzing of TTLStore's parser and loaders, of framings and of PEM"
 	@echo "make kill-ttlstore  TTLStore killed six hundred times under load"
 	@echo "make stress  five million calls raced by threads that stop what is called; loops that end; tasks on them"
@@ -260,6 +261,13 @@ bench-threads: deps
 	@for product in Load EchoFloor ProtocolServer; do \
 	  $(SWIFT) build -c release --package-path Benchmarks --product $$product; done
 	@Benchmarks/threads Benchmarks/.build/release $$($(RELEASE_EXAMPLES) --show-bin-path)
+
+# SwiftNIO's handlers on run loops beside SwiftNIO's own event loops.
+bench-protocols: deps
+	@{ command -v wrk && command -v h2load; } > /dev/null || $(ROOT) apt-get install -y -qq wrk nghttp2-client
+	@for product in Load ProtocolServer; do \
+	  $(SWIFT) build -c release --package-path Benchmarks --product $$product; done
+	@Benchmarks/protocols Benchmarks/.build/release
 
 # Four minutes of libFuzzer: a minute each for TTLStore's parser, the loaders of its snapshots and logs, framings, and
 # what reads PEM. The framings need nothing of RunLoopKit but what traps.

@@ -104,6 +104,7 @@ int main(int argc, char **argv) {
   }
   double seconds = now() - start;
   qsort(latencies, messages, sizeof *latencies, compare);
-  printf("%.0f %.1f %.1f\n", messages * times / seconds, latencies[messages / 2] * 1e6, latencies[messages * 99 / 100] * 1e6);
+  double half = latencies[messages / 2], most = latencies[messages * 99 / 100];
+  printf("%.0f %.1f %.1f\n", messages * times / seconds, half * 1e6, most * 1e6);
   return 0;
 }
