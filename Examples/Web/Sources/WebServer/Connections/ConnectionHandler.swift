@@ -99,9 +99,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
         do {
             if isHTTP2 {
                 state = .streams
-                deadline = .distantFuture
                 try context.pipeline.syncOperations.addHTTP2(client, self)
-                if isQuiescing || client.refusal != nil { quiesce(context) }
+                if isQuiescing || client.refusal != nil { quiesce(context) } else { limitRest() }
             } else {
                 state = .idle
                 try context.pipeline.syncOperations.addHTTP1(client, self)
@@ -152,12 +151,14 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     func streamEnded() {
         streams -= 1
-        closeIfNoStream()
+        limitRest()
     }
 
-    /// A client at rest that has heard of the stop has some time to agree.
-    private func closeIfNoStream() {
-        if isQuiescing, streams == 0, let context { setDeadline(after: Self.grace, context) }
+    /// A client without a stream hears of the end, and has some time to agree.
+    private func limitRest() {
+        guard streams == 0, let context else { return }
+        let time = isQuiescing ? TimeAmount.zero : TimeAmount(client.limits.idleTime)
+        setDeadline(after: time + Self.grace, context)
     }
 
     // MARK: Ends
@@ -169,7 +170,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         case .request, .chat: context.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
         case .streams:
             context.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
-            closeIfNoStream()
+            limitRest()
         case .head, .closing: break
         }
     }

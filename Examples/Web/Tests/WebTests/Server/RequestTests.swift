@@ -51,6 +51,16 @@ struct RequestTests {
             answers.contains("HTTP/1.1 413 ") && answers.hasSuffix("connection: close\r\n\r\nthe body is too large\n"))
     }
 
+    @Test("a line of the log is one request, whatever its target")
+    func escaped() throws {
+        let client = try RawHTTP2(port: web.port)
+        let flags = RawHTTP2.endHeaders | RawHTTP2.endStream
+        client.send(RawHTTP2.headers, flags, 1, RawHTTP2.head("GET", "/a\"b\u{7f}"))
+        while let frame = client.next(), frame.flags & RawHTTP2.endStream == 0 || frame.type != RawHTTP2.data {}
+        eventually { web.log.contains(#""GET /a\"b\u{7F} HTTP/2.0" 404 "#) }
+        try web.stop()
+    }
+
     @Test("a client that has ended its output gets its answers")
     func halfClosed() throws {
         let client = try RawClient(port: web.port)
