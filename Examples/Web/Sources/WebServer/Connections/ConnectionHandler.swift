@@ -74,9 +74,12 @@ final class ConnectionHandler: ChannelDuplexHandler {
         case is ChannelShouldQuiesceEvent: quiesce(context)
         case ChannelEvent.inputClosed:
             isInputOver = true
-            // With a request in progress, the client may still read the answer.
-            guard state == .request else { return context.close(promise: nil) }
-            context.fireUserInboundEventTriggered(event)
+            switch state {
+            // The client may still read the answer.
+            case .request: context.fireUserInboundEventTriggered(event)
+            case .closing: context.close(promise: nil)
+            default: close(context: context, mode: .all, promise: nil)
+            }
         default: context.fireUserInboundEventTriggered(event)
         }
     }
@@ -132,7 +135,6 @@ final class ConnectionHandler: ChannelDuplexHandler {
         guard state == .request, let context else { return }
         state = .idle
         setDeadline(after: TimeAmount(client.limits.idleTime), context)
-        if isInputOver { context.close(promise: nil) }
     }
 
     /// The connection speaks another protocol than HTTP from now on.
@@ -176,13 +178,19 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
 
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
-        guard mode == .all, context.channel.isActive, state != .closing, !isInputOver else {
+        guard mode == .all, context.channel.isActive, state != .closing else {
             return context.close(mode: mode, promise: promise)
         }
         state = .closing
         context.channel.closeFuture.cascade(to: promise)
-        setDeadline(after: Self.grace, context)
         let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+        guard !isInputOver else {
+            // Nothing can be lost in a reset, but what was written before must be sent.
+            setDeadline(after: TimeAmount(client.limits.stallTime), context)
+            let sent = context.writeAndFlush(wrapOutboundOut(.byteBuffer(ByteBuffer())))
+            return sent.whenComplete { _ in bound.value.close(promise: nil) }
+        }
+        setDeadline(after: Self.grace, context)
         context.close(mode: .output).whenFailure { _ in bound.value.close(promise: nil) }
         context.read()
     }
