@@ -74,9 +74,12 @@ final class ConnectionHandler: ChannelDuplexHandler {
         case is ChannelShouldQuiesceEvent: quiesce(context)
         case ChannelEvent.inputClosed:
             isInputOver = true
-            // With a request in progress, the client may still read the answer.
-            guard state == .request else { return context.close(promise: nil) }
-            context.fireUserInboundEventTriggered(event)
+            switch state {
+            // The client may still read the answer.
+            case .request: context.fireUserInboundEventTriggered(event)
+            case .closing: context.close(promise: nil)
+            default: close(context: context, mode: .all, promise: nil)
+            }
         default: context.fireUserInboundEventTriggered(event)
         }
     }
@@ -99,9 +102,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
         do {
             if isHTTP2 {
                 state = .streams
-                deadline = .distantFuture
                 try context.pipeline.syncOperations.addHTTP2(client, self)
-                if isQuiescing || client.refusal != nil { quiesce(context) }
+                if isQuiescing || client.refusal != nil { quiesce(context) } else { limitRest() }
             } else {
                 state = .idle
                 try context.pipeline.syncOperations.addHTTP1(client, self)
@@ -133,7 +135,6 @@ final class ConnectionHandler: ChannelDuplexHandler {
         guard state == .request, let context else { return }
         state = .idle
         setDeadline(after: TimeAmount(client.limits.idleTime), context)
-        if isInputOver { context.close(promise: nil) }
     }
 
     /// The connection speaks another protocol than HTTP from now on.
@@ -152,12 +153,14 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     func streamEnded() {
         streams -= 1
-        closeIfNoStream()
+        limitRest()
     }
 
-    /// A client at rest that has heard of the stop has some time to agree.
-    private func closeIfNoStream() {
-        if isQuiescing, streams == 0, let context { setDeadline(after: Self.grace, context) }
+    /// A client without a stream hears of the end, and has some time to agree.
+    private func limitRest() {
+        guard streams == 0, let context else { return }
+        let time = isQuiescing ? TimeAmount.zero : TimeAmount(client.limits.idleTime)
+        setDeadline(after: time + Self.grace, context)
     }
 
     // MARK: Ends
@@ -169,19 +172,25 @@ final class ConnectionHandler: ChannelDuplexHandler {
         case .request, .chat: context.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
         case .streams:
             context.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
-            closeIfNoStream()
+            limitRest()
         case .head, .closing: break
         }
     }
 
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
-        guard mode == .all, context.channel.isActive, state != .closing, !isInputOver else {
+        guard mode == .all, context.channel.isActive, state != .closing else {
             return context.close(mode: mode, promise: promise)
         }
         state = .closing
         context.channel.closeFuture.cascade(to: promise)
-        setDeadline(after: Self.grace, context)
         let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+        guard !isInputOver else {
+            // Nothing can be lost in a reset, but what was written before must be sent.
+            setDeadline(after: TimeAmount(client.limits.stallTime), context)
+            let sent = context.writeAndFlush(wrapOutboundOut(.byteBuffer(ByteBuffer())))
+            return sent.whenComplete { _ in bound.value.close(promise: nil) }
+        }
+        setDeadline(after: Self.grace, context)
         context.close(mode: .output).whenFailure { _ in bound.value.close(promise: nil) }
         context.read()
     }

@@ -4,8 +4,7 @@ internal import NIOHTTP1
 struct Refusal: Error {
     /// A limit that was reached, in the metrics.
     enum Limit: String, CaseIterable {
-        case connections, connectionsPerPeer, headBytes, bodyBytes, uploadBytes, headTime, stallTime, streams,
-            unreadBytes
+        case connections, connectionsPerPeer, headBytes, bodyBytes, uploadBytes, headTime, stallTime, unreadBytes
     }
 
     let status: HTTPResponseStatus
@@ -26,7 +25,7 @@ struct Refusal: Error {
         case .headBytes: Refusal(status: .requestHeaderFieldsTooLarge, text: "the head is too large", limit: limit)
         case .bodyBytes, .uploadBytes: Refusal(status: .payloadTooLarge, text: "the body is too large", limit: limit)
         case .headTime, .stallTime: Refusal(status: .requestTimeout, text: "the request took too long", limit: limit)
-        case .streams, .unreadBytes: Refusal(status: .tooManyRequests, text: "too much at a time", limit: limit)
+        case .unreadBytes: Refusal(status: .tooManyRequests, text: "too much is unread", limit: limit)
         }
     }
 }

@@ -134,7 +134,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         request!.responder = nil
         let refusal = error as? Refusal ?? Refusal(status: .internalServerError, text: "the request failed")
         if let limit = refusal.limit { site.measures.countRefusal(limit) }
-        if refusal.status == .internalServerError { site.log.error("\(request!.head.uri): \(error)") }
+        if refusal.status == .internalServerError { site.log.error("\(request!.head.uri.debugDescription): \(error)") }
         // Whatever else the client sends is part of a body that nobody reads.
         if !request!.isComplete, request!.hasBody { request!.closes = true }
         answer(Response(refusal), context)
@@ -213,10 +213,11 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         site.measures.countAnswer(status)
         site.measures.sent.increment(by: request.sent)
         site.measures.seconds.recordNanoseconds(duration.nanoseconds)
-        let head = request.head
+        // Escaped: a line of the log is one request.
+        let line = "\(request.head.method) \(request.head.uri) \(request.head.version)".debugDescription
         site.log.info(
             """
-            \(client.peer) "\(head.method) \(head.uri) \(head.version)" \(status.code) \(request.sent) \
+            \(client.peer) \(line) \(status.code) \(request.sent) \
             \(duration.nanoseconds / 1000)us
             """)
     }
@@ -241,6 +242,14 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
             handler.site.measures.countRefusal(.stallTime)
             context.close(promise: nil)
         }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard case ChannelEvent.inputClosed? = event as? ChannelEvent else {
+            return context.fireUserInboundEventTriggered(event)
+        }
+        // The last request, unless there is none.
+        if request == nil { context.close(promise: nil) } else { request!.closes = true }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {

@@ -56,8 +56,9 @@ public struct Limits: Sendable, Equatable {
             throw Unusable(description: "\(path) is not a JSON object of numbers")
         }
         for (name, number) in numbers {
-            guard number > 0, number < 1e15 else {
-                throw Unusable(description: "\(path): \(name) is a number above zero")
+            let most = name == "uploadBytes" ? 1e15 : 1e9
+            guard number > 0, number <= most else {
+                throw Unusable(description: "\(path): \(name) is a number above zero, and at most \(Int(most))")
             }
             if let count = Self.counts.first(where: { $0.name == name }) {
                 guard let whole = Int(exactly: number) else {

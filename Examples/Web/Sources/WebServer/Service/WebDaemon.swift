@@ -85,6 +85,7 @@ public final class WebDaemon {
         if let (chain, key) = settings.certificate {
             var options = TLSOptions()
             options.applicationProtocols = ["h2", "http/1.1"]
+            options.handshakeTimeout = limits.headTime
             site.tls = try TLSServerContext(
                 identity: TLSIdentity(chain: .file(chain), key: .file(key)), options: options)
         }

@@ -43,7 +43,7 @@ struct ConnectionAttackTests {
         setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         let count = min(10_000, Int(limit.rlim_max) - 500)
         let web = try WebUnderTest(
-            limits: #"{"connections": 20000, "connectionsPerPeer": 20000, "headSeconds": 20, "idleSeconds": 5}"#)
+            limits: #"{"connections": 20000, "connectionsPerPeer": 20000, "headSeconds": 60, "idleSeconds": 5}"#)
         _ = try output(of: "curl", ["-s", web.url("/")])
         let before = web.memory
         var clients = try (0..<count).map { try RawClient(port: web.port, from: "127.0.1.\(1 + $0 % 100)") }

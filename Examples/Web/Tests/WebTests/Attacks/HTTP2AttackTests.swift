@@ -1,3 +1,4 @@
+import RunLoopUnix
 import Testing
 
 @Suite("Attacks with HTTP/2", .timeLimit(.minutes(5)))
@@ -87,6 +88,22 @@ struct HTTP2AttackTests {
         var refusal = client.next()
         while let frame = refusal, frame.error == nil { refusal = client.next() }
         #expect(refusal?.type == RawHTTP2.reset && refusal?.stream == 201 || refusal?.type == RawHTTP2.goAway)
+        try web.stop()
+    }
+
+    @Test("a connection without a stream is told of its end, and ends even if the client is silent")
+    func silent() throws {
+        web.directory.write(#"{"idleSeconds": 0.5}"#.utf8, to: "limits")
+        try web.child.kill(.hangUp)
+        eventually { web.log.contains("SIGHUP") }
+        var error: UInt32?
+        // The first may come before the limit.
+        while error == nil {
+            let client = try RawHTTP2(port: web.port)
+            client.answersPings = false
+            error = client.rest().last { $0.type == RawHTTP2.goAway }?.error
+        }
+        #expect(error == 0)
         try web.stop()
     }
 

@@ -51,6 +51,15 @@ struct RequestTests {
             answers.contains("HTTP/1.1 413 ") && answers.hasSuffix("connection: close\r\n\r\nthe body is too large\n"))
     }
 
+    @Test("a line of the log is one request, whatever its target")
+    func escaped() throws {
+        let client = try RawHTTP2(port: web.port)
+        let flags = RawHTTP2.endHeaders | RawHTTP2.endStream
+        client.send(RawHTTP2.headers, flags, 1, RawHTTP2.head("GET", "/a\"b"))
+        eventually { web.log.contains(#""GET /a\"b HTTP/2.0" 404 "#) }
+        try web.stop()
+    }
+
     @Test("a client that has ended its output gets its answers")
     func halfClosed() throws {
         let client = try RawClient(port: web.port)
@@ -58,5 +67,21 @@ struct RequestTests {
         client.endOutput()
         let answers = client.receiveToEnd()
         #expect(answers.contains("there is no /1\n") && answers.hasSuffix("there is no /2\n"), "\(answers)")
+    }
+
+    @Test("a client that has ended its output gets answers that take time, and long ones")
+    func halfClosedMeanwhile() throws {
+        let upload = try RawClient(port: web.port)
+        upload.send("PUT /uploads/a HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\n12345")
+        upload.endOutput()
+        #expect(upload.receiveToEnd().hasPrefix("HTTP/1.1 201 "))
+        web.directory.write([UInt8](repeating: 1, count: 10_000_000), to: "uploads/large")
+        let reader = try RawClient(port: web.port, room: 4_096)
+        let request = "GET /uploads/large HTTP/1.1\r\nhost: x\r\n\r\n"
+        reader.send(request + request + "GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+        reader.endOutput()
+        let answers = reader.receive(.max)
+        #expect(answers.count > 20_000_000 && answers.suffix(6) == Array("page.\n".utf8), "\(answers.count)")
+        try web.stop()
     }
 }

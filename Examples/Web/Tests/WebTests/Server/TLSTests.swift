@@ -7,8 +7,9 @@ struct TLSTests {
 
     private func start(_ arguments: String...) throws -> WebUnderTest {
         try directory.makeCertificate(for: "first")
+        if directory.contents(of: "limits") == nil { directory.write("{}".utf8, to: "limits") }
         let files = ["--certificate", directory["chain.pem"], "--key", directory["key.pem"]]
-        return try WebUnderTest(files + arguments, in: directory)
+        return try WebUnderTest(limits: nil, files + arguments, in: directory)
     }
 
     @Test("the client and the daemon agree on the version of HTTP", arguments: ["2", "1.1"])
@@ -67,12 +68,15 @@ struct TLSTests {
         try web.stop()
     }
 
-    @Test("a client that does not speak TLS is closed, and does not disturb others")
+    @Test("a client that does not speak TLS is closed, also one that is silent, and does not disturb others")
     func plain() throws {
+        directory.write(#"{"headSeconds": 1}"#.utf8, to: "limits")
         let web = try start()
+        let silent = try RawClient(port: web.port)
         let client = try RawClient(port: web.port)
         client.send("GET / HTTP/1.1\r\nhost: x\r\n\r\n")
         #expect(!client.receiveToEnd().contains("200"))
+        #expect(silent.receiveToEnd() == "")
         #expect(try output(of: "curl", ["-sk", web.url("/", scheme: "https")]).failure == nil)
         try web.stop()
     }

@@ -10,17 +10,17 @@ final class WebUnderTest {
     private(set) var port = 0
 
     /// - Parameters:
-    ///   - limits: the text of its file of limits.
+    ///   - limits: the text of its file of limits; `nil` if the directory has one.
     ///   - arguments: more arguments.
     ///   - directory: has its files.
     ///   - socket: a listening descriptor, handed over as a service manager does.
     init(
-        limits: String = "{}", _ arguments: [String] = [], in directory: TemporaryDirectory = TemporaryDirectory(),
+        limits: String? = "{}", _ arguments: [String] = [], in directory: TemporaryDirectory = TemporaryDirectory(),
         socket: Int32? = nil, log: String = "log"
     ) throws {
         self.directory = directory
         logName = log
-        directory.write(limits.utf8, to: "limits")
+        if let limits { directory.write(limits.utf8, to: "limits") }
         let logFile = open(directory[log], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         defer { close(logFile) }
         let words =
