@@ -328,7 +328,7 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
             flushing = .together
             return false
         case .together, .deferred:
-            guard !writes.hasPromises, writes.bytes < Self.mostDeferred else { return false }
+            guard !writes.hasPromises, outputClosing == nil, writes.bytes < Self.mostDeferred else { return false }
             flushing = .deferred
             deferFlush()
             return true

@@ -315,6 +315,31 @@ struct ChannelTests {
         }
     }
 
+    @Test("a flush before the end of the output is not put off: the output ends with it")
+    func flushBeforeTheEnd() {
+        withSimulation { simulation in
+            let log = Log<String>()
+            let pair = DescriptorPair(.socketPair)
+            RunLoopClientBootstrap(group: simulation.loop.nio)
+                .channelInitializer { channel in
+                    channel.pipeline.addHandler(
+                        Listening {
+                            channel.writeAndFlush(ByteBuffer(string: "one"), promise: nil)
+                            channel.write(ByteBuffer(string: "two"), promise: nil)
+                            channel.close(mode: .output).whenComplete { _ in log("ended") }
+                            channel.flush()
+                            channel.write(ByteBuffer(string: "late")).whenFailure { log("\($0)") }
+                        })
+                }
+                .withConnectedSocket(dup(pair.reader))
+                .whenSuccess { _ in log("connected") }
+            simulation.settle { !log.entries.isEmpty }
+            pair.write()
+            simulation.settle { log.entries.count == 3 }
+            #expect(log.entries == ["connected", "ended", "\(ChannelError.outputClosed)"])
+        }
+    }
+
     @Test("a channel of another mode rests in a nested run")
     func modes() {
         withSimulation { simulation in
