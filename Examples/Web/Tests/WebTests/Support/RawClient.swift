@@ -57,6 +57,7 @@ final class RawClient {
             let count = bytes.withUnsafeBytes {
                 Glibc.send(descriptor, $0.baseAddress! + sent, $0.count - sent, Int32(MSG_NOSIGNAL))
             }
+            if count < 0, errno == EINTR { continue }
             guard count > 0 else { return false }
             sent += count
         }
@@ -74,6 +75,8 @@ final class RawClient {
         var buffer = [UInt8](repeating: 0, count: 1 << 16)
         while bytes.count < count {
             let received = recv(descriptor, &buffer, min(buffer.count, count - bytes.count), 0)
+            // A call with a limit is not resumed after a signal, such as that of a child of another test.
+            if received < 0, errno == EINTR { continue }
             guard received > 0 else { break }
             bytes += buffer[..<received]
         }
