@@ -38,8 +38,8 @@ EXAMPLES_BIN = $$($(EXAMPLES_BUILD) --show-bin-path)
 help:
 	@echo "make demo    the experiments: each beside its document, on virtual time and on the real clock"
 	@echo "make test    lint, the library's tests, what must and must not compile, the programs in the pages"
-	@echo "make check   the programs and their tests, the reference, the public interface, what a dependent fetches,"
-	@echo "             what the contributors' pages claim, short sanitizer runs, costs"
+	@echo "make check   the programs and their tests, longer random tests, the reference, the public interface, what a"
+	@echo "             dependent fetches, what the contributors' pages claim, short sanitizer runs, costs"
 	@echo "make format  formats the sources        make lint  checks the format"
 	@echo "make bench   RunLoopKit beside other event loops; QUICK=1 PEERS=… WORKLOADS=… REPETITIONS=…"
 	@echo "make docs    the reference of all products, to .build/docs    make docs-serve  shows it"
@@ -86,16 +86,17 @@ demo: deps
 
 test: deps lint
 	$(BUILD) --build-tests
-	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target system-tests loop-tests other-tests
-	@$(MAKE) --no-print-directory compile-checks
+	@$(MAKE) --no-print-directory --jobs=4 --output-sync=target other-tests loop-tests system-tests compile-checks
 
-# In three processes at once: most tests wait for something, and a process runs about two at a time on two processors.
+# All at once: most tests wait for something, and a process runs about two at a time on two processors.
 SYSTEM_TESTS = RunLoopUnixTests|RunLoopTLSTests
 LOOP_TESTS = RunLoopKitTests|DriverTests|RunLoopTestingTests
+# Explorations that start dozens of test processes, each a third of a second of processor time, are for `make check`.
+PROCESS_TESTS = RunLoopExplorationTests.ProcessTests|RunLoopTestingTests.ExploreTests|CauseTests/trap|MarkTests/trap|CampaignTests/processes
 .PHONY: system-tests loop-tests other-tests
 system-tests: CHOICE = --filter '$(SYSTEM_TESTS)'
-loop-tests: CHOICE = --filter '$(LOOP_TESTS)'
-other-tests: CHOICE = --skip '$(SYSTEM_TESTS)|$(LOOP_TESTS)'
+loop-tests: CHOICE = --filter '$(LOOP_TESTS)' --skip '$(PROCESS_TESTS)'
+other-tests: CHOICE = --skip '$(SYSTEM_TESTS)|$(LOOP_TESTS)|$(PROCESS_TESTS)'
 system-tests loop-tests other-tests:
 	@$(call logged,$(DEBUG_BIN)/RunLoopKitPackageTests.xctest --testing-library swift-testing $(CHOICE),.build/$@.log)
 
@@ -110,11 +111,21 @@ check: deps costs-deps
 # What uses the build of the library or of the programs; one after the other, because two would wait for each other.
 .PHONY: checks
 checks:
-	@set -e; for check in check-claims "docs check-api" dependent-checks linking-checks fuzzers examples web-tests; do \
+	@set -e; for check in check-claims "docs check-api" deep-tests dependent-checks linking-checks fuzzers examples \
+	  web-tests; do \
 	  $(MAKE) --no-print-directory $$check; done
 
 compile-checks:
 	Tests/compile-checks $(DEBUG_BIN)
+
+# Random tests that `make test` runs with few seeds, and tests that it leaves out.
+DEEP_TESTS = TimerQueueModelTests|PlaceTests/late|HashIndexTests|BlockModelTests|ShrinkingTests|CrashConsistencyTests|$(PROCESS_TESTS)
+.PHONY: deep-tests
+deep-tests: export SEEDS = 24
+deep-tests: export SCHEDULES = 5000
+deep-tests:
+	$(BUILD) --build-tests
+	@$(call logged,$(DEBUG_BIN)/RunLoopKitPackageTests.xctest --testing-library swift-testing --filter '$(DEEP_TESTS)',.build/$@.log)
 
 # The public interface of every product, beside what is recorded in the folder API.
 check-api record-api: products

@@ -3,6 +3,7 @@
 #include "cshims.h"
 
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
@@ -110,6 +111,8 @@ int rlk_timerfd_set(int descriptor, int64_t nanoseconds) {
 }
 
 int rlk_is_main_thread(void) { return getpid() == gettid(); }
+
+int rlk_return_addresses(uintptr_t *addresses, int most) { return backtrace((void **)addresses, most); }
 
 int rlk_thread_id(void) { return gettid(); }
 

@@ -16,48 +16,48 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
     // What each message touches opts out of run-time exclusivity checks: only the loop's thread uses it, and no access is
     // open while handlers are called. An echo took 1,500 more instructions with them (decision 23).
 
-    private let writability = Atomic(true)
+    let writability = Atomic(true)
     /// The writability of which the handlers know.
-    @exclusivity(unchecked) private var knownWritability = true
-    @exclusivity(unchecked) private var stream: (any ByteStream)?
+    @exclusivity(unchecked) var knownWritability = true
+    @exclusivity(unchecked) var stream: (any ByteStream)?
     /// Lays a stream over the connected one, such as TLS.
     private let layer: Layer?
     private var attempt: ConnectionAttempt?
     private var connectPromise: EventLoopPromise<Void>?
 
     // Reading.
-    @exclusivity(unchecked) private var isInputShut: Bool
+    @exclusivity(unchecked) var isInputShut: Bool
     /// The sizes of the buffers of the event loop that the channel asks for.
-    @exclusivity(unchecked) private var sizes = AdaptiveRecvByteBufferAllocator()
+    @exclusivity(unchecked) var sizes = AdaptiveRecvByteBufferAllocator()
     /// Buffers of the channel's own, once the program has chosen an allocator.
-    @exclusivity(unchecked) private var ownBuffers: NIOPooledRecvBufferAllocator?
-    @exclusivity(unchecked) private var maxMessagesPerRead: UInt = 4
-    @exclusivity(unchecked) private var hasTurn = false
+    @exclusivity(unchecked) var ownBuffers: NIOPooledRecvBufferAllocator?
+    @exclusivity(unchecked) var maxMessagesPerRead: UInt = 4
+    @exclusivity(unchecked) var hasTurn = false
     /// Whether ``readSome()`` is on the stack. It watches the stream when it is done: until then a handler may stop reading
     /// and go on, which would take two calls of the system for each request of HTTP.
-    @exclusivity(unchecked) private var isReading = false
+    @exclusivity(unchecked) var isReading = false
 
     // Writing.
-    @exclusivity(unchecked) private var writes = PendingWrites()
-    @exclusivity(unchecked) private var completed: [EventLoopPromise<Void>] = []
-    @exclusivity(unchecked) private var isFlushing = false
-    @exclusivity(unchecked) private var flushing = Flushing.atOnce
-    private var hasFlushTask = false
-    @exclusivity(unchecked) private var isBlocked = false
-    @exclusivity(unchecked) private var isOutputShut: Bool
-    @exclusivity(unchecked) private var outputClosing: EventLoopPromise<Void>??
-    @exclusivity(unchecked) private var waterMark = ChannelOptions.Types.WriteBufferWaterMark(
+    @exclusivity(unchecked) var writes = PendingWrites()
+    @exclusivity(unchecked) var completed: [EventLoopPromise<Void>] = []
+    @exclusivity(unchecked) var isFlushing = false
+    @exclusivity(unchecked) var flushing = Flushing.atOnce
+    var hasFlushTask = false
+    @exclusivity(unchecked) var isBlocked = false
+    @exclusivity(unchecked) var isOutputShut: Bool
+    @exclusivity(unchecked) var outputClosing: EventLoopPromise<Void>??
+    @exclusivity(unchecked) var waterMark = ChannelOptions.Types.WriteBufferWaterMark(
         low: 32 * 1024, high: 64 * 1024)
-    @exclusivity(unchecked) private var writeSpin: UInt = 16
+    @exclusivity(unchecked) var writeSpin: UInt = 16
     /// The most bytes that wait to be sent with others.
-    private static let mostDeferred = 16 * 1024
+    static let mostDeferred = 16 * 1024
 
-    private var allowsHalfClosure = false
+    var allowsHalfClosure = false
     private var connectTimeout: TimeAmount? = .seconds(10)
 
     /// When flushed output is sent. The replies to several requests that were read together leave together, after the first:
     /// one call of the system for all of them.
-    private enum Flushing {
+    enum Flushing {
         case atOnce
         /// Handlers have input, and the first flush is still to come.
         case firstAtOnce
@@ -174,7 +174,7 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
     var tls: TLSSession? { stream?.tls }
 
     /// Begins to read and write.
-    private func begin() {
+    func begin() {
         finishActivation()
         if let tls, isOpen {
             pipeline.syncOperations.fireUserInboundEventTriggered(
@@ -203,97 +203,6 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
         if !isInputShut { super.readIfNeeded() }
     }
 
-    /// Watches the stream for the events that the channel waits for.
-    private func updateInterest() {
-        guard isLive, !isReading, let stream else { return }
-        var interest: DescriptorEvents = []
-        if readPending && !isInputShut && state == .active { interest.insert(.readable) }
-        if isBlocked { interest.insert(.writable) }
-        if stream.interest != interest { stream.interest = interest }
-        // The stream reports no readiness for bytes that it holds.
-        guard interest.contains(.readable), stream.holdsInput, !hasTurn else { return }
-        hasTurn = true
-        loopOfChannel._executeIsolatedUnsafeUnchecked { [self] in
-            hasTurn = false
-            if state == .active, readPending, !isInputShut { readSome() }
-        }
-    }
-
-    private enum Input {
-        case some, none, ended
-        case failed(any Error)
-    }
-
-    /// Reads and passes on some input, at most ``maxMessagesPerRead`` buffers.
-    private func receive() -> Input {
-        var input = Input.none
-        for _ in 0..<maxMessagesPerRead {
-            guard isLive, !isInputShut, let stream else { return .ended }
-            let (buffer, result) = read(from: stream)
-            switch result {
-            case .done:
-                readPending = false
-                input = .some
-                let isFull = buffer.writableBytes == 0
-                passOn(NIOAny(buffer))
-                // Otherwise another call would most likely find nothing.
-                guard isFull || stream.holdsInput else { return input }
-            case .mustWait: return input
-            case .ended: return .ended
-            case .failed: return .failed(streamError)
-            }
-        }
-        return input
-    }
-
-    private func read(from stream: any ByteStream) -> (NIOCore.ByteBuffer, StreamResult) {
-        guard ownBuffers == nil else {
-            let (buffer, result) = ownBuffers!.buffer(allocator: allocator) { $0.read(from: stream) }
-            if case .done(let count) = result { ownBuffers!.record(actualReadBytes: count) }
-            return (buffer, result)
-        }
-        let (buffer, result) = loopOfChannel.readBuffers.read(sizes.nextBufferSize() ?? 0, from: stream)
-        if case .done(let count) = result { _ = sizes.record(actualReadBytes: count) }
-        return (buffer, result)
-    }
-
-    private func passOn(_ input: NIOAny) {
-        flushing = .firstAtOnce
-        pipeline.syncOperations.fireChannelRead(input)
-        flushDeferred()
-        flushing = .atOnce
-    }
-
-    private func readSome() {
-        isReading = true
-        readAndReport()
-        isReading = false
-        updateInterest()
-    }
-
-    private func readAndReport() {
-        switch receive() {
-        case .some: break
-        case .none: return
-        case .ended:
-            guard isLive, !isInputShut else { return }
-            pipeline.syncOperations.fireChannelReadComplete()
-            close0(error: ChannelError.eof, mode: allowsHalfClosure ? .input : .all, promise: nil)
-            readPending = false
-            return
-        case .failed(let error):
-            pipeline.syncOperations.fireErrorCaught(error)
-            return close0(error: error, mode: .all, promise: nil)
-        }
-        if isLive { pipeline.syncOperations.fireChannelReadComplete() }
-        readIfNeeded()
-    }
-
-    private var streamError: any Error {
-        guard let failure = stream?.failure else { return IOError(errnoCode: EIO, reason: "use the stream") }
-        return failure.forHandlers
-    }
-
     // MARK: Writing
 
     override func write0(_ data: NIOAny, promise: EventLoopPromise<Void>?) {
@@ -318,117 +227,6 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
         guard isLive, !isBlocked, writes.hasFlushed, !isDeferred() else { return }
         flushNow()
         updateInterest()
-    }
-
-    /// Whether output that is flushed now waits until the handlers return. It does not if they would see that.
-    private func isDeferred() -> Bool {
-        switch flushing {
-        case .atOnce: return false
-        case .firstAtOnce:
-            flushing = .together
-            return false
-        case .together, .deferred:
-            guard !writes.hasPromises, outputClosing == nil, writes.bytes < Self.mostDeferred else { return false }
-            flushing = .deferred
-            deferFlush()
-            return true
-        }
-    }
-
-    /// Sends deferred output earlier if a handler runs the loop.
-    private func deferFlush() {
-        guard !hasFlushTask else { return }
-        hasFlushTask = true
-        loopOfChannel._executeIsolatedUnsafeUnchecked { [self] in
-            hasFlushTask = false
-            flushDeferred()
-            updateInterest()
-        }
-    }
-
-    private func flushDeferred() {
-        guard flushing == .deferred else { return }
-        flushing = .together
-        flushNow()
-    }
-
-    /// Sends flushed output until the stream takes no more, or has taken all. The first of nested calls does all.
-    private func flushNow() {
-        guard !isFlushing, isLive, let stream, stream.isOpen else { return }
-        isFlushing = true
-        defer { isFlushing = false }
-        while isOpen, writes.hasFlushed, !isBlocked {
-            let progress = flushOnce(to: stream)
-            if progress == .failed { return outputHasFailed() }
-            let endsOutput = outputClosing != nil
-            if !knownWritability, isWritable {
-                knownWritability = true
-                pipeline.syncOperations.fireChannelWritabilityChanged()
-            }
-            guard isOpen else { return }
-            if progress == .complete {
-                guard endsOutput, !isOutputShut else { continue }
-                if isInputShut { return closeAll(ChannelError.outputClosed, nil) }
-                if writes.isEmpty { endOutput(stream) }
-            } else {
-                // If the stream takes more at once, the others have their turn nevertheless.
-                isBlocked = writes.hasFlushed
-            }
-        }
-    }
-
-    /// Sends flushed output, with at most so many calls of which the stream takes only a part.
-    private func flushOnce(to stream: any ByteStream) -> PendingWrites.Progress {
-        var spins = writeSpin + 1
-        while isOpen, writes.hasFlushed {
-            let progress = writes.write(to: stream, completed: &completed)
-            if writes.bytes < waterMark.low { writability.store(true, ordering: .relaxed) }
-            fulfil()
-            switch progress {
-            case .complete: break
-            case .partial:
-                spins -= 1
-                if spins == 0 { return .partial }
-            case .blocked, .failed: return progress
-            }
-        }
-        return .complete
-    }
-
-    /// Fulfils the promises of output that the stream has taken.
-    private func fulfil() {
-        guard !completed.isEmpty else { return }
-        var promises: [EventLoopPromise<Void>] = []
-        swap(&promises, &completed)
-        for promise in promises { promise.succeed(()) }
-        // Keeps the memory.
-        promises.removeAll(keepingCapacity: true)
-        if completed.isEmpty { swap(&promises, &completed) }
-    }
-
-    /// The peer may have sent something before the stream failed; it is read first.
-    private func outputHasFailed() {
-        let error = streamError
-        readIfNeeded()
-        if readPending {
-            var hasRead = false
-            while case .some = receive() { hasRead = true }
-            if hasRead, isLive { pipeline.fireChannelReadComplete() }
-        }
-        close0(error: error, mode: .all, promise: nil)
-    }
-
-    /// Ends the output, of which everything is written.
-    private func endOutput(_ stream: any ByteStream) {
-        switch stream.endWriting() {
-        case .mustWait: isBlocked = true
-        case .failed: outputHasFailed()
-        case .done, .ended:
-            let promise = outputClosing ?? nil
-            (outputClosing, isOutputShut) = (nil, true)
-            promise?.succeed(())
-            pipeline.fireUserInboundEventTriggered(ChannelEvent.outputClosed)
-        }
     }
 
     // MARK: Closing
@@ -459,7 +257,7 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
         }
     }
 
-    private func closeAll(_ error: any Error, _ promise: EventLoopPromise<Void>?) {
+    func closeAll(_ error: any Error, _ promise: EventLoopPromise<Void>?) {
         closeAll(promise) {
             attempt?.cancel()
             let stream = stream.take()
@@ -518,33 +316,4 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
     }
 }
 
-extension StreamChannel: StreamOwner {
-    func streamOpened() {
-        if state == .activating { begin() }
-    }
-
-    func streamIsReady(for events: DescriptorEvents) {
-        if events.contains(.writable), isLive {
-            isBlocked = false
-            flushNow()
-            // The stream could not take the end before.
-            if outputClosing != nil, writes.isEmpty, let stream { endOutput(stream) }
-        }
-        // A handler runs the loop. It gets more input when it has returned.
-        if isReading, isLive, let stream { return stream.interest = isBlocked ? .writable : [] }
-        if events.contains(.readable), state == .active, readPending, !isInputShut { return readSome() }
-        updateInterest()
-    }
-
-    func streamFailed() {
-        guard isOpen else { return }
-        let error = streamError
-        pipeline.syncOperations.fireErrorCaught(error)
-        close0(error: error, mode: .all, promise: nil)
-    }
-
-    func streamLostItsLoop() {
-        if !loopOfChannel.endsWithLoop() { close0(error: Self.refused, mode: .all, promise: nil) }
-    }
-}
 #endif

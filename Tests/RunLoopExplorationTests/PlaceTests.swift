@@ -258,7 +258,8 @@ struct PlaceTests {
     @Test("a crash that matters only in the last of many steps is found as soon as one in the tenth")
     func late() {
         let medians = [10, Self.steps].map { step in
-            (0..<5).map { Self.schedule(thatFinds: step, seed: UInt64($0)) ?? .max }.sorted()[2]
+            let schedules = seeds(usually: 3).map { Self.schedule(thatFinds: step, seed: $0) ?? .max }
+            return schedules.sorted()[schedules.count / 2]
         }
         #expect(medians[1] <= 4 * medians[0] && medians[0] <= 4 * medians[1], "\(medians)")
         #expect(medians.allSatisfy { $0 <= Self.steps }, "\(medians)")

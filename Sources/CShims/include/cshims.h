@@ -58,6 +58,9 @@ void rlk_clock_watch_read(int descriptor);
 /// Whether the caller is the process's first thread.
 int rlk_is_main_thread(void);
 
+/// The return addresses of the calls that are under way on the calling thread, the innermost first. Returns their number.
+int rlk_return_addresses(uintptr_t *addresses, int most);
+
 /// How many processors the calling thread may run on; at least 1.
 int rlk_processor_count(void);
 

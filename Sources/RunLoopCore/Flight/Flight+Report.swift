@@ -19,26 +19,13 @@ extension Flight: CustomStringConvertible {
             var longest = Duration.zero
         }
         var sums: [Handler?: Sum] = [:]
-        // The calls under way, each with the time of what is nested in it.
-        var open: [(handler: Handler?, depth: Int, nested: Duration)] = []
-        for entry in entries {
-            switch entry.event {
-            case .callBegan(let handler, _):
-                // The end of a call that is as deep is lost.
-                while let last = open.last, last.depth >= entry.depth { open.removeLast() }
-                open.append((handler, entry.depth, .zero))
-            case .callEnded(let duration):
-                guard let call = open.last, call.depth == entry.depth else { continue }
-                open.removeLast()
-                if !open.isEmpty { open[open.count - 1].nested += duration }
-                var sum = sums[call.handler] ?? Sum()
-                sum.calls += 1
-                sum.time += duration - call.nested
-                sum.longest = max(sum.longest, duration)
-                sums[call.handler] = sum
-            case .slept(let duration): if !open.isEmpty { open[open.count - 1].nested += duration }
-            case .runBegan, .runEnded: continue
-            }
+        for call in calls {
+            guard let duration = call.duration else { continue }
+            var sum = sums[call.handler] ?? Sum()
+            sum.calls += 1
+            sum.time += duration - call.nested
+            sum.longest = max(sum.longest, duration)
+            sums[call.handler] = sum
         }
         return sums.map { Usage(handler: $0, calls: $1.calls, time: $1.time, longest: $1.longest) }
             .sorted { ($1.time, "\($0.handler as Handler?)") < ($0.time, "\($1.handler as Handler?)") }

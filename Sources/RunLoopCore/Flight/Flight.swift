@@ -52,7 +52,9 @@ public struct Flight: Sendable {
         /// When it began.
         public let begin: RunLoop.Instant
         /// How long it took; `nil` if it was still under way.
-        public let duration: Duration?
+        public internal(set) var duration: Duration?
+        /// How long the calls and sleeps took that were nested in it.
+        public internal(set) var nested = Duration.zero
         /// The number of calls that it is nested in.
         public let depth: Int
     }
@@ -189,15 +191,15 @@ public struct Flight: Sendable {
                 // A call that is as deep as one before has its end lost.
                 while let last = open.last, calls[last].depth >= entry.depth { open.removeLast() }
                 open.append(calls.count)
-                calls.append(
-                    Call(handler: handler, mode: mode, begin: entry.time, duration: nil, depth: entry.depth))
+                calls.append(Call(handler: handler, mode: mode, begin: entry.time, depth: entry.depth))
             case .callEnded(let duration):
                 guard let last = open.last, calls[last].depth == entry.depth else { continue }
                 open.removeLast()
-                let call = calls[last]
-                calls[last] = Call(
-                    handler: call.handler, mode: call.mode, begin: call.begin, duration: duration, depth: call.depth)
-            case .runBegan, .runEnded, .slept: continue
+                calls[last].duration = duration
+                if let outer = open.last { calls[outer].nested += duration }
+            case .slept(let duration):
+                if let innermost = open.last { calls[innermost].nested += duration }
+            case .runBegan, .runEnded: continue
             }
         }
         return calls

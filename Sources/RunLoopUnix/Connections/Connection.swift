@@ -102,7 +102,7 @@ public final class Connection {
     private var hasToldOfIgnoredWrite = false
     @exclusivity(unchecked) var isOutputLost = false
     /// The blocks that wait for output to be sent; `nil` for none.
-    @exclusivity(unchecked) var notices: SentNotices?
+    @exclusivity(unchecked) var notices: SentNotices<(Connection, Bool) -> Void>?
     /// Receives the stream and the buffers when the connection moves to another loop.
     @exclusivity(unchecked) var departure: ((HandedOver) -> Void)?
 

@@ -164,7 +164,7 @@ private final class Program {
 struct BlockModelTests {
     @Test(
         "random posts, nested runs, stops and turns that are cut go as with one array that is searched",
-        arguments: 1...8 as ClosedRange<UInt64>)
+        arguments: seeds(usually: 3))
     func randomPrograms(seed: UInt64) {
         withSimulation { simulation in
             let real = Program(seed: seed, on: RealLoop(simulation.loop))

@@ -1,0 +1,118 @@
+#if Adapters
+internal import NIOCore
+internal import RunLoopUnix
+internal import Synchronization
+
+extension StreamChannel {
+    /// Whether output that is flushed now waits until the handlers return. It does not if they would see that.
+    func isDeferred() -> Bool {
+        switch flushing {
+        case .atOnce: return false
+        case .firstAtOnce:
+            flushing = .together
+            return false
+        case .together, .deferred:
+            guard !writes.hasPromises, outputClosing == nil, writes.bytes < Self.mostDeferred else { return false }
+            flushing = .deferred
+            deferFlush()
+            return true
+        }
+    }
+
+    /// Sends deferred output earlier if a handler runs the loop.
+    private func deferFlush() {
+        guard !hasFlushTask else { return }
+        hasFlushTask = true
+        loopOfChannel._executeIsolatedUnsafeUnchecked { [self] in
+            hasFlushTask = false
+            flushDeferred()
+            updateInterest()
+        }
+    }
+
+    func flushDeferred() {
+        guard flushing == .deferred else { return }
+        flushing = .together
+        flushNow()
+    }
+
+    /// Sends flushed output until the stream takes no more, or has taken all. The first of nested calls does all.
+    func flushNow() {
+        guard !isFlushing, isLive, let stream, stream.isOpen else { return }
+        isFlushing = true
+        defer { isFlushing = false }
+        while isOpen, writes.hasFlushed, !isBlocked {
+            let progress = flushOnce(to: stream)
+            if progress == .failed { return outputHasFailed() }
+            let endsOutput = outputClosing != nil
+            if !knownWritability, isWritable {
+                knownWritability = true
+                pipeline.syncOperations.fireChannelWritabilityChanged()
+            }
+            guard isOpen else { return }
+            if progress == .complete {
+                guard endsOutput, !isOutputShut else { continue }
+                if isInputShut { return closeAll(ChannelError.outputClosed, nil) }
+                if writes.isEmpty { endOutput(stream) }
+            } else {
+                // If the stream takes more at once, the others have their turn nevertheless.
+                isBlocked = writes.hasFlushed
+            }
+        }
+    }
+
+    /// Sends flushed output, with at most so many calls of which the stream takes only a part.
+    private func flushOnce(to stream: any ByteStream) -> PendingWrites.Progress {
+        var spins = writeSpin + 1
+        while isOpen, writes.hasFlushed {
+            let progress = writes.write(to: stream, completed: &completed)
+            if writes.bytes < waterMark.low { writability.store(true, ordering: .relaxed) }
+            fulfil()
+            switch progress {
+            case .complete: break
+            case .partial:
+                spins -= 1
+                if spins == 0 { return .partial }
+            case .blocked, .failed: return progress
+            }
+        }
+        return .complete
+    }
+
+    /// Fulfils the promises of output that the stream has taken.
+    private func fulfil() {
+        guard !completed.isEmpty else { return }
+        var promises: [EventLoopPromise<Void>] = []
+        swap(&promises, &completed)
+        for promise in promises { promise.succeed(()) }
+        // Keeps the memory.
+        promises.removeAll(keepingCapacity: true)
+        if completed.isEmpty { swap(&promises, &completed) }
+    }
+
+    /// The peer may have sent something before the stream failed; it is read first.
+    private func outputHasFailed() {
+        let error = streamError
+        readIfNeeded()
+        if readPending {
+            var hasRead = false
+            while case .some = receive() { hasRead = true }
+            if hasRead, isLive { pipeline.fireChannelReadComplete() }
+        }
+        close0(error: error, mode: .all, promise: nil)
+    }
+
+    /// Ends the output, of which everything is written.
+    func endOutput(_ stream: any ByteStream) {
+        switch stream.endWriting() {
+        case .mustWait: isBlocked = true
+        case .failed: outputHasFailed()
+        case .done, .ended:
+            let promise = outputClosing ?? nil
+            (outputClosing, isOutputShut) = (nil, true)
+            promise?.succeed(())
+            pipeline.fireUserInboundEventTriggered(ChannelEvent.outputClosed)
+        }
+    }
+}
+#endif
