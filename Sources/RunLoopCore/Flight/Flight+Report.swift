@@ -79,6 +79,16 @@ extension Flight: CustomStringConvertible {
                 text += "\(Self.name(one.handler))\n"
             }
             if usage.count > 20 { text += "  and \(usage.count - 20) others\n" }
+            let delays = delays(of: .milliseconds(1))
+            if !delays.isEmpty { text += "\nthe latest timers:\n" }
+            for delay in delays.prefix(5) {
+                text +=
+                    "  \(delay.call.lateness!.brief) late at \(delay.call.begin): \(Self.name(delay.call.handler))\n"
+                for cause in delay.causes.prefix(3) {
+                    let duration = cause.duration.map { "took \($0.brief)" } ?? "is under way"
+                    text += "    \(Self.name(cause.handler)) \(duration)\n"
+                }
+            }
             text += "\nthe newest calls:\n"
             for call in calls.suffix(10) {
                 let indent = String(repeating: "  ", count: call.depth + 1)

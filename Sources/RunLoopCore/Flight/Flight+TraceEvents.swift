@@ -28,6 +28,7 @@ extension Flight {
             let name = handler.map { $0.name ?? "\($0.kind)" } ?? "without a name"
             var details = #""mode":\#(quoted(call.mode))"#
             if let handler { details += #","kind":\#(quoted("\(handler.kind)")),"line":\#(quoted(handler.origin))"# }
+            if let lateness = call.lateness { details += #","late µs":\#(microseconds(lateness))"# }
             if call.duration == nil { details += #","state":"under way at the end""# }
             return line(name, "call", call.begin, call.duration ?? end - call.begin, details)
         }

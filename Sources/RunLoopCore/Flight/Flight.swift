@@ -41,6 +41,8 @@ public struct Flight: Sendable {
         public let depth: Int
         /// The event.
         public let event: Event
+        /// For the call of a timer: how long after its date it began.
+        public let lateness: Duration?
     }
 
     /// A call of a handler.
@@ -57,6 +59,8 @@ public struct Flight: Sendable {
         public internal(set) var nested = Duration.zero
         /// The number of calls that it is nested in.
         public let depth: Int
+        /// For a timer: how long after its date it began.
+        public let lateness: Duration?
     }
 
     /// The name of the loop.
@@ -115,7 +119,12 @@ public struct Flight: Sendable {
         entries = (first..<end).compactMap { number in
             let place = ring + number % events * FlightMemory.eventSize
             let event = FlightEvent(words: (word(place), word(place + 8), word(place + 16)))
-            return names.event(event).map { Entry(time: event.time, depth: event.depth, event: $0) }
+            let hasDate = event.kind == .callBegan && event.value != FlightEvent.noLateness
+            return names.event(event).map {
+                Entry(
+                    time: event.time, depth: event.depth, event: $0,
+                    lateness: hasDate ? .nanoseconds(event.value) : nil)
+            }
         }
     }
 
@@ -191,7 +200,9 @@ public struct Flight: Sendable {
                 // A call that is as deep as one before has its end lost.
                 while let last = open.last, calls[last].depth >= entry.depth { open.removeLast() }
                 open.append(calls.count)
-                calls.append(Call(handler: handler, mode: mode, begin: entry.time, depth: entry.depth))
+                calls.append(
+                    Call(
+                        handler: handler, mode: mode, begin: entry.time, depth: entry.depth, lateness: entry.lateness))
             case .callEnded(let duration):
                 guard let last = open.last, calls[last].depth == entry.depth else { continue }
                 open.removeLast()
@@ -203,6 +214,37 @@ public struct Flight: Sendable {
             }
         }
         return calls
+    }
+
+    /// A call of a timer that came late, and the calls that were under way after its date.
+    public struct Delay: Sendable, Hashable {
+        /// The late call.
+        public let call: Call
+        /// The calls that were made or still under way between its date and its begin, the longest first. Calls that
+        /// others are nested in are among them. If there are none, the loop ran in other modes, or its thread had no
+        /// processor.
+        public let causes: [Call]
+    }
+
+    /// The calls of timers that came late, the latest first.
+    ///
+    /// - Parameter threshold: the least lateness that counts. O(calls × those that were in the way).
+    public func delays(of threshold: Duration) -> [Delay] {
+        let calls = calls
+        var delays: [Delay] = []
+        for (index, call) in calls.enumerated() {
+            guard let lateness = call.lateness, lateness >= threshold, lateness > .zero else { continue }
+            let date = call.begin - lateness
+            // Those before began no later, and outer calls are still under way.
+            var causes: [Call] = []
+            for earlier in calls[..<index].reversed() {
+                let end = earlier.duration.map { earlier.begin + $0 } ?? .distantFuture
+                if end > date { causes.append(earlier) }
+                if earlier.depth == 0, end <= date { break }
+            }
+            delays.append(Delay(call: call, causes: causes.sorted { ($0.duration ?? .zero) > ($1.duration ?? .zero) }))
+        }
+        return delays.sorted { ($0.call.lateness!, $1.call.begin) > ($1.call.lateness!, $0.call.begin) }
     }
 
     /// The calls that were under way when the flight ended, the innermost last: of a process that has ended, those in which

@@ -13,7 +13,7 @@ final class FlightMemory: Sendable {
     }
 
     static let pageSize = 4096
-    static let mark: UInt64 = 0x3130_5448_4749_4c46  // "FLIGHT01"
+    static let mark: UInt64 = 0x3230_5448_4749_4c46  // "FLIGHT02"
     static let eventSize = 3 * MemoryLayout<UInt64>.size
     /// Where the title begins in the first page, and the bytes that it may have.
     static let (titleStart, longestTitle) = (128, 256)
@@ -105,6 +105,9 @@ struct FlightEvent {
     enum Kind: UInt8 {
         case runBegan = 1, runEnded, callBegan, callEnded, slept
     }
+
+    /// The number of a call that had no date.
+    static let noLateness: Int64 = -1
 
     /// The time; the kind with the names and the depth; and a number that depends on the kind.
     let words: (UInt64, UInt64, UInt64)

@@ -80,6 +80,14 @@ struct FlightNames {
 }
 
 extension RunLoop.ItemKind {
+    /// Whether it fires at a date.
+    var hasDate: Bool {
+        switch self {
+        case .timer, .wallTimer, .delayedCall, .timerSource, .displayLink, .sleep: true
+        default: false
+        }
+    }
+
     /// The number that stands for it in a flight.
     var code: UInt8 { UInt8(Self.allCases.firstIndex(of: self)!) }
 }

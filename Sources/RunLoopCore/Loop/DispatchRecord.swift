@@ -166,7 +166,9 @@ extension RunLoop {
     private func watchedCallBegins(_ kind: ItemKind, _ name: String?, _ origin: Origin) -> Watched {
         schedule?.callBegins(kind, named: name, at: origin)
         guard let mode = innermostRun?.mode else { return (nil, nil) }
-        flight?.callBegins(kind, name, origin, in: mode, passTime: timeOfPass)
+        flight?.callBegins(
+            kind, name, origin, in: mode, passTime: timeOfPass,
+            latenesses: (statistics.lateness.count, statistics.lateness.sum))
         record?.begin(kind, name, origin, mode, at: now)
         return (record, flight)
     }

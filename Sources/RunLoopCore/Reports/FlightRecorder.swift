@@ -76,7 +76,7 @@ public final class FlightRecorder {
         memory[.titleLength] = UInt64(title.count)
         self.memory = Memory(memory: memory)
         self.loop = loop
-        log = FlightLog(memory, at: now)
+        log = FlightLog(memory, at: now, latenesses: (loop.statistics.lateness.count, loop.statistics.lateness.sum))
         loop.flight = log
     }
 

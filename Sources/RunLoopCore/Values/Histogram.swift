@@ -9,7 +9,7 @@ public struct Histogram: Sendable, Hashable {
 
     /// How many durations were recorded.
     public private(set) var count = 0
-    private var sum: Int64 = 0
+    private(set) var sum: Int64 = 0
     private var longest: Int64 = 0
 
     /// The sum of all durations.

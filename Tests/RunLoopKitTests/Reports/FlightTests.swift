@@ -46,6 +46,37 @@ struct FlightTests {
         #expect(Set(modes).count == 2, "\(modes)")
     }
 
+    @Test("a late timer names the calls that were in its way")
+    func delays() throws {
+        let flight = try record { simulation in
+            let loop = simulation.loop
+            func add(_ name: String, at seconds: Int, mode: RunLoop.Modes = .default, _ body: @escaping () -> Void) {
+                let timer = Timer(at: simulation.now + .seconds(seconds)) { _ in body() }
+                timer.name = name
+                loop.add(timer, forMode: mode)
+            }
+            add("before", at: 1) { simulation.spend(.milliseconds(200)) }
+            add("slow", at: 2) { simulation.spend(.seconds(3)) }
+            add("late", at: 3) { loop.perform { simulation.spend(.milliseconds(1)) } }
+            add("drag", at: 10) {
+                add("scroll", at: 1, mode: .tracking) { simulation.spend(.seconds(1)) }
+                add("never", at: 100, mode: .tracking) {}
+                loop.run(in: .tracking, until: simulation.now + .seconds(5))
+            }
+            add("starved", at: 12) {}
+            add("on time", at: 20) {}
+            simulation.advance(by: .seconds(30))
+        }
+        let delays = flight.delays(of: .milliseconds(1)).map { delay in
+            "\(delay.call.handler?.name ?? "") \(delay.call.lateness!): \(delay.causes.map { $0.handler?.name ?? "" })"
+        }
+        #expect(
+            delays == [#"starved 3.0 seconds: ["drag"]"#, #"late 2.0 seconds: ["slow"]"#], "\(delays)")
+        #expect(flight.calls.first { $0.handler?.name == "on time" }?.lateness == .zero)
+        #expect(flight.calls.first { $0.handler?.kind == .block }.map { $0.lateness == nil } == true)
+        #expect("\(flight)".contains("  2.00 s late at 5.000000000: timer \"late\""), "\(flight)")
+    }
+
     @Test("each event is in order, and each call ends, for random programs", arguments: 1...50)
     func random(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
