@@ -111,6 +111,9 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
+            name: "FlightTests",
+            dependencies: ["flight", library("RunLoopKit"), library("RunLoopSimulation")], swiftSettings: strict),
+        .testTarget(
             name: "TTLStoreTests",
             dependencies: [
                 "TTLStore", "ExampleTestSupport", library("RunLoopKit"), library("RunLoopUnix"),

@@ -21,6 +21,16 @@ struct FlightCommand: ParsableCommand {
     @Option(help: "Writes a timeline in the JSON of Chrome's tracing, for Perfetto.")
     var timeline: String?
 
+    @Option(help: "Writes a page for a browser: a picture of each flight, its latest timers and its handlers.")
+    var page: String?
+
+    @Option(help: "Writes the picture of a flight alone, as SVG.")
+    var svg: String?
+
+    func validate() throws {
+        if svg != nil, files.count != 1 { throw ValidationError("--svg draws one flight; --page takes several") }
+    }
+
     func run() throws {
         let flights: [Flight]
         do {
@@ -28,20 +38,25 @@ struct FlightCommand: ParsableCommand {
         } catch {
             throw ValidationError("\(error)")
         }
-        if let timeline {
-            guard let file = fopen(timeline, "w") else {
-                throw ValidationError("\(timeline): \(String(cString: strerror(errno)))")
-            }
-            fputs(Flight.traceEvents(of: flights), file)
-            guard fclose(file) == 0 else { throw ValidationError("\(timeline): \(String(cString: strerror(errno)))") }
-            return
-        }
+        if let timeline { try write(Flight.traceEvents(of: flights), to: timeline) }
+        if let page { try write(FlightPage(flights: flights).html, to: page) }
+        if let svg { try write(FlightChart(flights[0]).svg, to: svg) }
+        guard timeline == nil, page == nil, svg == nil else { return }
         for flight in flights {
             guard events else {
                 print(flight)
                 continue
             }
             for entry in flight.entries { print(line(entry)) }
+        }
+    }
+
+    private func write(_ text: String, to path: String) throws {
+        guard let file = fopen(path, "w") else { throw ValidationError("\(path): \(String(cString: strerror(errno)))") }
+        let isWritten = fputs(text, file) >= 0
+        let reason = errno
+        guard fclose(file) == 0, isWritten else {
+            throw ValidationError("\(path): \(String(cString: strerror(reason)))")
         }
     }
 
