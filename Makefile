@@ -37,9 +37,10 @@ EXAMPLES_BIN = $$($(EXAMPLES_BUILD) --show-bin-path)
 
 help:
 	@echo "make demo    the experiments: each beside its document, on virtual time and on the real clock"
-	@echo "make test    lint, the library's tests, what must and must not compile, the programs in the pages"
-	@echo "make check   the programs and their tests, longer random tests, the reference, the public interface, what a"
-	@echo "             dependent fetches, what the contributors' pages claim, short sanitizer runs, costs"
+	@echo "make test    lint and the library's tests"
+	@echo "make check   longer random tests, what must and must not compile, the programs in the pages, the programs of"
+	@echo "             Examples and their tests, the reference, the public interface, what a dependent fetches, what the"
+	@echo "             contributors' pages claim, short sanitizer runs, costs"
 	@echo "make format  formats the sources        make lint  checks the format"
 	@echo "make bench   RunLoopKit beside other event loops; QUICK=1 PEERS=… WORKLOADS=… REPETITIONS=…"
 	@echo "make docs    the reference of all products, to .build/docs    make docs-serve  shows it"
@@ -84,9 +85,12 @@ demo: deps
 	echo; echo "A daemon whose times to live are timers, and a client of the Redis protocol:"; echo; \
 	Examples/TTLStore/demo $$bin
 
-test: deps lint
+test: deps lint built-tests
+	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target other-tests loop-tests system-tests
+
+.PHONY: built-tests
+built-tests:
 	$(BUILD) --build-tests
-	@$(MAKE) --no-print-directory --jobs=4 --output-sync=target other-tests loop-tests system-tests compile-checks
 
 # All at once: most tests wait for something, and a process runs about two at a time on two processors.
 SYSTEM_TESTS = RunLoopUnixTests|RunLoopTLSTests
@@ -111,11 +115,11 @@ check: deps costs-deps
 # What uses the build of the library or of the programs; one after the other, because two would wait for each other.
 .PHONY: checks
 checks:
-	@set -e; for check in check-claims "docs check-api" deep-tests dependent-checks linking-checks fuzzers examples \
+	@set -e; for check in check-claims deep-tests compile-checks "docs check-api" dependent-checks linking-checks fuzzers examples \
 	  web-tests; do \
 	  $(MAKE) --no-print-directory $$check; done
 
-compile-checks:
+compile-checks: built-tests
 	Tests/compile-checks $(DEBUG_BIN)
 
 # Random tests that `make test` runs with few seeds, and tests that it leaves out.
@@ -123,8 +127,7 @@ DEEP_TESTS = TimerQueueModelTests|PlaceTests/late|HashIndexTests|BlockModelTests
 .PHONY: deep-tests
 deep-tests: export SEEDS = 24
 deep-tests: export SCHEDULES = 5000
-deep-tests:
-	$(BUILD) --build-tests
+deep-tests: built-tests
 	@$(call logged,$(DEBUG_BIN)/RunLoopKitPackageTests.xctest --testing-library swift-testing --filter '$(DEEP_TESTS)',.build/$@.log)
 
 # The public interface of every product, beside what is recorded in the folder API.
