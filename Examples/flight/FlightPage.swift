@@ -45,7 +45,7 @@ struct FlightPage {
     }
 
     private func delays(_ flight: Flight) -> String {
-        let delays = flight.delays(of: .milliseconds(1)).prefix(20)
+        let delays = flight.delays(of: .milliseconds(1))
         guard !delays.isEmpty else { return "" }
         return "<h2>The latest timers</h2>\n"
             + table(

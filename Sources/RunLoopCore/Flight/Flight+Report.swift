@@ -79,9 +79,9 @@ extension Flight: CustomStringConvertible {
                 text += "\(Self.name(one.handler))\n"
             }
             if usage.count > 20 { text += "  and \(usage.count - 20) others\n" }
-            let delays = delays(of: .milliseconds(1))
+            let delays = delays(of: .milliseconds(1), atMost: 5)
             if !delays.isEmpty { text += "\nthe latest timers:\n" }
-            for delay in delays.prefix(5) {
+            for delay in delays {
                 text +=
                     "  \(delay.call.lateness!.brief) late at \(delay.call.begin): \(Self.name(delay.call.handler))\n"
                 for cause in delay.causes.prefix(3) {

@@ -77,6 +77,28 @@ struct FlightTests {
         #expect("\(flight)".contains("  2.00 s late at 5.000000000: timer \"late\""), "\(flight)")
     }
 
+    @Test("an overloaded loop, in which each call is in the way of thousands, has a short list of delays")
+    func overload() throws {
+        let flight = try record(events: 65_536) { simulation in
+            let loop = simulation.loop
+            for number in 0..<20_000 {
+                let timer = Timer(at: simulation.now + .seconds(1)) { _ in
+                    simulation.spend(number == 0 ? .seconds(2) : .microseconds(1))
+                }
+                timer.name = number == 0 ? "slow" : "other"
+                loop.add(timer, forMode: .default)
+            }
+            simulation.advance(by: .seconds(10))
+        }
+        let delays = flight.delays(of: .milliseconds(1))
+        #expect(delays.count == 20 && delays[0].call.lateness! > delays[19].call.lateness!)
+        for delay in delays {
+            #expect(delay.causes.count == 20 && delay.causes[0].handler?.name == "slow")
+        }
+        #expect(flight.delays(of: .seconds(3)).isEmpty && flight.delays(of: .zero, atMost: 0).isEmpty)
+        #expect("\(flight)".utf8.count < 10_000)
+    }
+
     @Test("each event is in order, and each call ends, for random programs", arguments: 1...50)
     func random(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
