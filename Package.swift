@@ -21,6 +21,7 @@ let package = Package(
         .library(name: "RunLoopKit", targets: ["RunLoopKit"]),
         .library(name: "RunLoopUnix", targets: ["RunLoopUnix"]),
         .library(name: "RunLoopTLS", targets: ["RunLoopTLS"]),
+        .library(name: "RunLoopRecording", targets: ["RunLoopRecording"]),
         .library(name: "RunLoopFoundation", targets: ["RunLoopFoundation"]),
         .library(name: "RunLoopCalendar", targets: ["RunLoopCalendar"]),
         .library(name: "RunLoopSimulation", targets: ["RunLoopSimulation"]),
@@ -60,6 +61,12 @@ let package = Package(
             name: "RunLoopKit", dependencies: ["RunLoopCore", "RunLoopLibevent", "CShims"], swiftSettings: strict),
         .target(name: "RunLoopUnix", dependencies: ["RunLoopKit", "CShims"], swiftSettings: strict),
         .target(name: "RunLoopTLS", dependencies: ["RunLoopUnix", "COpenSSL", "CShims"], swiftSettings: strict),
+        // C: the seeds of Swift's hashing.
+        .target(name: "CRecording"),
+        .target(
+            name: "RunLoopRecording",
+            dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopUnix", "CShims", "CRecording"],
+            swiftSettings: strict),
         .target(name: "RunLoopFoundation", dependencies: ["RunLoopKit"], swiftSettings: strict),
         .target(name: "RunLoopCalendar", dependencies: ["RunLoopKit"], swiftSettings: strict),
         .target(name: "RunLoopSimulation", dependencies: ["RunLoopCore", "CShims"], swiftSettings: strict),
@@ -175,6 +182,13 @@ let package = Package(
             dependencies: [
                 "RunLoopTLS", "RunLoopUnix", "RunLoopKit", "RunLoopSimulation", "TestSupport", "TLSTestSupport",
                 "COpenSSL",
+            ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "RunLoopRecordingTests",
+            dependencies: [
+                "RunLoopRecording", "RunLoopCore", "RunLoopKit", "RunLoopUnix", "RunLoopTLS", "TestSupport",
+                "TLSTestSupport", "CShims",
             ],
             swiftSettings: strict),
         .testTarget(
