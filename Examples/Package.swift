@@ -43,12 +43,18 @@ let package = Package(
         example("AsyncEcho", "RunLoopUnix"),
         example("RollingEcho", "RunLoopUnix"),
         example("TLSEcho", "RunLoopUnix", "RunLoopTLS"),
-        example("Proxy", "RunLoopUnix", "RunLoopTLS"),
+        example("Proxy", "RunLoopUnix", "RunLoopTLS", "RunLoopRecording"),
         example("DNSForwarder", "RunLoopUnix"),
+        .target(
+            name: "RecordOptions",
+            dependencies: [
+                library("RunLoopRecording"), .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "RecordOptions", swiftSettings: strict),
         .executableTarget(
             name: "TTLStore",
             dependencies: [
-                library("RunLoopKit"), library("RunLoopUnix"),
+                "RecordOptions", library("RunLoopKit"), library("RunLoopRecording"), library("RunLoopUnix"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -57,7 +63,8 @@ let package = Package(
         .executableTarget(
             name: "Cron",
             dependencies: [
-                library("RunLoopKit"), library("RunLoopUnix"), library("RunLoopCalendar"),
+                "RecordOptions", library("RunLoopKit"), library("RunLoopRecording"), library("RunLoopUnix"),
+                library("RunLoopCalendar"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],

@@ -107,7 +107,7 @@ func visit(_ address: Endpoint, connections: Int, pieces: Int, size: Int) -> Loo
         #expect(replay(record, until: .init(event: 30)) { try serve($0, bytes: 300) }.end == .limit)
         // A process that ended at any point leaves a shorter record.
         let whole = record.bytes
-        let used = 4096 + 24
+        let used = 4096 + 16
         let count = whole[used..<used + 8].reversed().reduce(0) { $0 << 8 | Int($1) }
         for end in [64, 70, count / 2, count - 1] {
             var cut = whole
@@ -127,7 +127,7 @@ func visit(_ address: Endpoint, connections: Int, pieces: Int, size: Int) -> Loo
         }
         visitor?.join()
         let whole = record.bytes
-        let used = 4096 + 24
+        let used = 4096 + 16
         let count = whole[used..<used + 8].reversed().reduce(0) { $0 << 8 | Int($1) }
         var random = SeededGenerator(seed: seed)
         for _ in 0..<200 {
@@ -138,6 +138,67 @@ func visit(_ address: Endpoint, connections: Int, pieces: Int, size: Int) -> Loo
             let outcome = replay(record) { try serve($0, bytes: 600) }
             #expect(outcome.value == nil, "the byte at \(place) was changed, seed \(seed)")
             if outcome.value != nil { #expect(outcome.value == log) }
+        }
+    }
+
+    @Test(arguments: [256, 300, 4096]) func `events lie across the ends of chunks and files`(chunkSize: Int) throws {
+        let record = RecordPath()
+        var options = RecordingOptions()
+        options.chunkSize = chunkSize
+        options.partSize = 4096 + 10 * chunkSize
+        var visitor: LoopThread?
+        let log = try withRecording(to: record.path, options: options) { loop in
+            try serve(loop, bytes: 20 * 3000) { visitor = visit($0, connections: 20, pieces: 3, size: 1000) }
+        }
+        visitor?.join()
+        #expect(access("\(record.path).2", F_OK) == 0)
+        let outcome = replay(record) { try serve($0, bytes: 20 * 3000) }
+        #expect(outcome.value == log)
+        if outcome.value == nil { Issue.record("\(outcome)") }
+    }
+
+    @Test func `at its limit a recording stops and the program goes on`() throws {
+        let record = RecordPath()
+        var options = RecordingOptions()
+        options.chunkSize = 4096
+        options.limit = 5 * 4096
+        var visitor: LoopThread?
+        let log = try withRecording(to: record.path, options: options) { loop in
+            try serve(loop, bytes: 20 * 3000) { visitor = visit($0, connections: 20, pieces: 3, size: 1000) }
+        }
+        visitor?.join()
+        #expect(log.filter { $0.hasPrefix("accepted") }.count == 20)
+        #expect(record.bytes.count <= 5 * 4096)
+        #expect(replay(record) { try serve($0, bytes: 20 * 3000) }.end == .endOfRecord)
+    }
+
+    @Test func `without payloads a replay says where it ends`() throws {
+        let record = RecordPath()
+        var options = RecordingOptions()
+        options.keepsPayloads = false
+        var visitor: LoopThread?
+        _ = try withRecording(to: record.path, options: options) { loop in
+            try serve(loop, bytes: 300) { visitor = visit($0, connections: 1, pieces: 1, size: 300) }
+        }
+        visitor?.join()
+        guard case .withoutPayload("main", let event) = replay(record, { try serve($0, bytes: 300) }).end else {
+            Issue.record("the replay did not end where the program reads")
+            return
+        }
+        #expect(event > 10)
+    }
+
+    @Test func `what is no record is refused`() throws {
+        let record = RecordPath()
+        for bytes in [[], [UInt8](repeating: 7, count: 10_000)] {
+            record.bytes = bytes
+            guard case .failed(RecordError.notARecord) = replay(record, { _ in 0 }) else {
+                Issue.record("\(bytes.count) bytes were taken for a record")
+                continue
+            }
+        }
+        #expect(throws: RecordError.file("/nowhere/record", errno: ENOENT)) {
+            try withRecording(to: "/nowhere/record") { _ in }
         }
     }
 }

@@ -82,11 +82,16 @@ final class RecordContents: Sendable {
         for start in stride(from: RecordLayout.pageSize, through: file.count - size, by: size) {
             func field(_ field: RecordLayout.ChunkField) -> UInt64 { word(start + field.rawValue * 8) }
             // The last one may have been made and not described.
-            guard field(.mark) == RecordLayout.chunkMark, let tape = UInt32(exactly: field(.tape)),
-                let used = Int(exactly: field(.used)), (RecordLayout.chunkHead...size).contains(used)
+            let isTail = field(.mark) == RecordLayout.tailMark
+            guard isTail || field(.mark) == RecordLayout.chunkMark, let tape = UInt32(exactly: field(.tape)),
+                case let (number, used) = (field(.numberAndUsed) >> 32, Int(field(.numberAndUsed) & 0xffff_ffff)),
+                (RecordLayout.chunkHead...size).contains(used)
             else { continue }
-            chunks[tape, default: [:]][field(.number)] = UnsafeRawBufferPointer(
-                rebasing: file[start + RecordLayout.chunkHead..<start + used])
+            let content = UnsafeRawBufferPointer(rebasing: file[start + RecordLayout.chunkHead..<start + used])
+            // A process that was killed while it moved a tail has left the whole of it.
+            if isTail || chunks[tape]?[number] == nil {
+                chunks[tape, default: [:]][number] = content
+            }
         }
     }
 }

@@ -82,32 +82,57 @@ final class RecordFile: Sendable {
         return memory == MAP_FAILED ? nil : memory
     }
 
-    /// The memory of one more chunk; `nil` if the limit is reached or the system has no room. From then on there is none.
-    func makeChunk(tape: UInt32, number: Int) -> UnsafeMutableRawBufferPointer? {
+    /// The memory for the last chunk of a tape; `nil` if the limit is reached or the system has no room. From then on there is
+    /// none.
+    func makeTail(tape: UInt32) -> UnsafeMutableRawBufferPointer? {
         state.withLock { state in
-            guard !state.isFull else { return nil }
+            guard let place = takePlace(&state) else { return nil }
             state.isFull = true
-            if state.end > RecordLayout.pageSize, state.end + chunkSize > partSize, beginPart(&state) != nil {
-                return nil
-            }
-            guard state.before + state.end + chunkSize <= limit,
-                // Allocated now: a page that the file system has no room for would end the process later.
-                posix_fallocate(state.descriptor, off_t(state.end), off_t(chunkSize)) == 0,
-                let memory = map(state.descriptor, at: state.end, chunkSize)
+            // Allocated now: a page that the file system has no room for would end the process later.
+            guard posix_fallocate(state.descriptor, off_t(place), off_t(chunkSize)) == 0,
+                let memory = map(state.descriptor, at: place, chunkSize)
             else { return nil }
             state.isFull = false
-            state.end += chunkSize
             let words = memory.assumingMemoryBound(to: UInt64.self)
             words[RecordLayout.ChunkField.tape.rawValue] = UInt64(tape)
-            words[RecordLayout.ChunkField.number.rawValue] = UInt64(number)
-            words[RecordLayout.ChunkField.used.rawValue] = UInt64(RecordLayout.chunkHead)
-            words[RecordLayout.ChunkField.mark.rawValue] = RecordLayout.chunkMark
+            words[RecordLayout.ChunkField.numberAndUsed.rawValue] = UInt64(RecordLayout.chunkHead)
+            words[RecordLayout.ChunkField.mark.rawValue] = RecordLayout.tailMark
             return UnsafeMutableRawBufferPointer(start: memory, count: chunkSize)
         }
     }
 
-    func giveBack(_ chunk: UnsafeMutableRawBufferPointer) {
-        munmap(chunk.baseAddress, chunk.count)
+    /// Copies a tail that is full behind the others.
+    ///
+    /// Written, and not mapped as well: the faults of fresh pages were 9 % of the processor time of a daemon with many requests.
+    func append(_ tail: UnsafeMutableRawBufferPointer) -> Bool {
+        state.withLock { state in
+            guard let place = takePlace(&state) else { return false }
+            var mark = RecordLayout.chunkMark
+            let markSize = MemoryLayout<UInt64>.size
+            state.isFull = withUnsafeMutableBytes(of: &mark) { mark in
+                let parts = [
+                    iovec(iov_base: mark.baseAddress, iov_len: markSize),
+                    iovec(iov_base: tail.baseAddress! + markSize, iov_len: tail.count - markSize),
+                ]
+                return pwritev(state.descriptor, parts, 2, off_t(place)) != tail.count
+            }
+            return !state.isFull
+        }
+    }
+
+    /// A place for one more chunk; `nil` if there is none.
+    private func takePlace(_ state: inout State) -> Int? {
+        guard !state.isFull else { return nil }
+        state.isFull = true
+        if state.end > RecordLayout.pageSize, state.end + chunkSize > partSize, beginPart(&state) != nil { return nil }
+        guard state.before + state.end + chunkSize <= limit else { return nil }
+        state.isFull = false
+        defer { state.end += chunkSize }
+        return state.end
+    }
+
+    func giveBack(_ tail: UnsafeMutableRawBufferPointer) {
+        munmap(tail.baseAddress, tail.count)
     }
 
     /// A thread that has no tape has asked for something.

@@ -3,24 +3,24 @@ internal import RunLoopCore
 
 /// Writes the bytes of a tape into the chunks of a record. It belongs to the tape's thread.
 ///
-/// Memory of a file, so that everything is there whichever way the process ends.
+/// The last chunk is memory of the file, so that everything is there whichever way the process ends.
 struct TapeWriter {
     private let file: RecordFile
     private let tape: UInt32
-    private var chunks = 0
-    private var chunk: UnsafeMutableRawBufferPointer?
-    private var position = 0
-    /// Whether the record is full, so that nothing is written any more.
-    private var isFull = false
+    private var tail: UnsafeMutableRawBufferPointer?
+    private var hasEnded = false
+    private var number: UInt64 = 0
+    private var position = RecordLayout.chunkHead
     private(set) var check = TapeCheck()
 
     init(_ file: RecordFile, tape: UInt32) {
         (self.file, self.tape) = (file, tape)
     }
 
+    /// Nothing is written any more.
     mutating func end() {
-        if let chunk { file.giveBack(chunk) }
-        (chunk, isFull) = (nil, true)
+        if let tail { file.giveBack(tail) }
+        (tail, hasEnded) = (nil, true)
     }
 
     /// Begins an event, of which so many bytes are put one by one.
@@ -28,32 +28,43 @@ struct TapeWriter {
     /// - Returns: `false` if the record has ended.
     @inline(__always)
     mutating func begin(_ count: Int) -> Bool {
-        if let chunk, chunk.count - position >= count { return true }
+        if let tail, tail.count - position >= count { return true }
         return nextChunk()
     }
 
     @inline(never)
     private mutating func nextChunk() -> Bool {
-        guard !isFull else { return false }
-        if let chunk { file.giveBack(chunk) }
-        chunk = file.makeChunk(tape: tape, number: chunks)
-        chunks += 1
+        guard !hasEnded else { return false }
+        guard let tail else {
+            tail = file.makeTail(tape: tape)
+            hasEnded = tail == nil
+            return !hasEnded
+        }
+        // Perhaps within an event.
+        commit()
+        guard file.append(tail) else {
+            end()
+            return false
+        }
+        number += 1
         position = RecordLayout.chunkHead
-        isFull = chunk == nil
-        return !isFull
+        // Until then it is a second copy of the chunk before.
+        commit()
+        return true
     }
 
     /// Everything that was put is part of the record from now on.
     @inline(__always)
     func commit() {
-        chunk?.storeBytes(
-            of: UInt64(position), toByteOffset: RecordLayout.ChunkField.used.rawValue * 8, as: UInt64.self)
+        tail?.storeBytes(
+            of: number << 32 | UInt64(position),
+            toByteOffset: RecordLayout.ChunkField.numberAndUsed.rawValue * 8, as: UInt64.self)
     }
 
     @inline(__always)
     mutating func put(_ byte: UInt8) {
         // Unsafe: `begin` has made room, and the checks of the buffer took a third of an event's instructions.
-        chunk.unsafelyUnwrapped.baseAddress.unsafelyUnwrapped.storeBytes(
+        tail.unsafelyUnwrapped.baseAddress.unsafelyUnwrapped.storeBytes(
             of: byte, toByteOffset: position, as: UInt8.self)
         position &+= 1
         check.add(byte)
@@ -75,12 +86,9 @@ struct TapeWriter {
         check.add(bytes)
         var rest = bytes
         while !rest.isEmpty {
-            if chunk == nil || position == chunk!.count {
-                commit()
-                guard nextChunk() else { return }
-            }
-            let count = min(rest.count, chunk!.count - position)
-            UnsafeMutableRawBufferPointer(rebasing: chunk![position..<position + count])
+            guard begin(1), let tail else { return }
+            let count = min(rest.count, tail.count - position)
+            UnsafeMutableRawBufferPointer(rebasing: tail[position..<position + count])
                 .copyMemory(from: UnsafeRawBufferPointer(rebasing: rest[..<count]))
             position += count
             rest = UnsafeRawBufferPointer(rebasing: rest[count...])
