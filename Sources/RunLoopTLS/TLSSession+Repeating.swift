@@ -40,3 +40,41 @@ extension TLSSession {
         return 1
     }
 }
+
+extension TLSContext {
+    /// Has tickets show the time of the world, if its runs are repeated on real time: a replay would send others, and find those
+    /// of its clients too old.
+    func takeTimeOfWorld() {
+        guard let loop = RunLoop.installed, loop.world.isRepeatable, !loop.isVirtual else { return }
+        SSL_CTX_set_session_ticket_cb(
+            pointer,
+            { ssl, _ in
+                if let time = TLSSession.timeOfWorld, let session = SSL_get_session(ssl) {
+                    SSL_SESSION_set_time(session, time)
+                }
+                return 1
+            },
+            { _, session, _, _, status, _ in
+                guard status == SSL_TICKET_SUCCESS || status == SSL_TICKET_SUCCESS_RENEW, let session else {
+                    return SSL_TICKET_RETURN(SSL_TICKET_RETURN_IGNORE_RENEW)
+                }
+                if let now = TLSSession.timeOfWorld {
+                    let age = now - SSL_SESSION_get_time(session)
+                    guard age <= SSL_SESSION_get_timeout(session) else {
+                        return SSL_TICKET_RETURN(SSL_TICKET_RETURN_IGNORE_RENEW)
+                    }
+                    // OpenSSL compares it with the system's clock.
+                    SSL_SESSION_set_time(session, time(nil))
+                }
+                return SSL_TICKET_RETURN(
+                    status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW)
+            }, nil)
+    }
+}
+
+extension TLSSession {
+    /// The seconds on the clock of the calling thread's world.
+    fileprivate static var timeOfWorld: Int? {
+        RunLoop.installed.map { Int($0.world.wallTime.nanoseconds / 1_000_000_000) }
+    }
+}

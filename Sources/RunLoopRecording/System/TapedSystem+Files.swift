@@ -71,6 +71,15 @@ extension TapedSystem {
         if isReplay { contents.deallocate() } else { real.unmap(contents) }
     }
 
+    func contentsOfFile(_ path: String, upTo most: Int) -> [UInt8]? {
+        let coding = Coding<[UInt8]?>.optional(world.keepsPayloads ? .bytes : .digest)
+        let bytes = call(.contentsOfFile, [.text(path), .number(most)], coding) {
+            real.contentsOfFile(path, upTo: most)
+        }
+        if !world.keepsPayloads, bytes != nil { world.replay?.lacksPayload(Tape.current as? ReplayingTape) }
+        return bytes
+    }
+
     func exists(_ path: String) -> Bool { call(.exists, [.text(path)], .bool) { real.exists(path) } }
 
     func rename(_ path: String, to newPath: String) -> Int32 {

@@ -14,6 +14,7 @@ enum EventKind: UInt8 {
     case datagramSocket, receiveDatagrams, sendDatagrams, takeQueuedError, changeMembership
     // Files.
     case socketFile, setPermissions, setPermissionsAt, open, lock, unlock, leads, readAt, writeAt, truncate, sync, map
+    case contentsOfFile
     case exists, rename, removeFile, createDirectory, removeDirectory, contentsOfDirectory, syncDirectory
     case openFileWatcher, watchFile, unwatchFile
     // Children.
@@ -42,7 +43,7 @@ enum EventKind: UInt8 {
             .contentsOfDirectory, .syncDirectory, .variable, .removeVariable, .user:
             [.text]
         case .rename: [.text, .text]
-        case .open, .leads: [.text, .number]
+        case .open, .leads, .contentsOfFile: [.text, .number]
         case .watchFile: [.text, .number, .number]
         case .bind, .connect, .setPermissionsAt: [.number, .text]
         case .changeMembership: [.number, .number, .text, .text]
