@@ -42,7 +42,7 @@ let package = Package(
         .executableTarget(
             name: "Web",
             dependencies: [
-                "WebServer", library("RunLoopKit"), library("RunLoopUnix"),
+                "WebServer", library("RunLoopKit"), library("RunLoopRecording"), library("RunLoopUnix"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],

@@ -11,7 +11,6 @@ final class Replay: Sendable {
     /// How many events there were.
     private let progress = Atomic<UInt64>(0)
     private let nobody = Handoff()
-    private let lookUps: Locked<[String: [LookUp]]>
 
     private struct State {
         /// The threads that run, and those of them whose tape has no more.
@@ -21,16 +20,6 @@ final class Replay: Sendable {
 
     init(_ contents: RecordContents, _ options: ReplayOptions) {
         (self.contents, self.options) = (contents, options)
-        lookUps = Locked(LookUp.read(contents.tapes[LookUp.tape] ?? []))
-    }
-
-    /// The recorded answer to the next look-up of a name.
-    func lookUp(_ name: String) -> LookUp? {
-        lookUps.withLock { lookUps in
-            guard let first = lookUps[name]?.first else { return nil }
-            lookUps[name]!.removeFirst()
-            return first
-        }
     }
 
     // MARK: Threads

@@ -100,15 +100,39 @@ private struct Outside: Sendable {
     @Test func `names and clocks on the wall are part of a record`() throws {
         try check { loop, _ in
             var log: [String] = ["\(loop.wallTime)"]
-            for name in ["localhost", "nowhere.invalid", "localhost", "127.0.0.1"] {
+            for name in ["localhost", "nowhere.invalid", "localhost", "127.0.0.1", "localhost"] {
                 HostResolver.resolve(name, port: 80, on: loop) { result in
                     log.append("\(name): \(result)")
-                    if log.count == 5 { loop.stop() }
+                    if log.count == 6 { loop.stop() }
                 }
             }
             loop.run(in: .default)
             let timer = WallTimer(at: loop.wallTime + .milliseconds(3)) { _ in log.append("\(loop.wallTime)") }
             loop.add(timer, forMode: .common)
+            loop.run(in: .default)
+            return log
+        }
+    }
+
+    /// Look-ups of one name that are under way share a thread of the resolver, however many that are.
+    @Test func `look-ups at any time are part of a record`() throws {
+        try check { loop, _ in
+            var log: [String] = []
+            var left = 40
+            func look() {
+                HostResolver.resolve("localhost", port: 80, on: loop) { result in
+                    log.append("\(loop.now): \(result)")
+                    left -= 1
+                    if left == 0 { loop.stop() }
+                }
+            }
+            var begun = 0
+            loop.add(
+                Timer(timeInterval: .microseconds(70), repeats: true) { timer in
+                    look()
+                    begun += 1
+                    if begun == 40 { timer.invalidate() }
+                }, forMode: .common)
             loop.run(in: .default)
             return log
         }

@@ -5,7 +5,7 @@ enum EventKind: UInt8 {
     case foundMail, tookMail, refused, closed
     case check, watch, watchWallClock
     // What its world answers.
-    case wallTime, randomNumber, makeThread, lookUp, end
+    case wallTime, randomNumber, makeThread, lookUp, answer, end
     // Descriptors and sockets.
     case read, write, send, sendPieces
     case isSocket, prepare, close, openReserve, socket, setOption, option, bind, listen, accept, connect
@@ -30,7 +30,8 @@ enum EventKind: UInt8 {
             .openReserve, .openFileWatcher, .pipe, .processIdentifier, .monotonicMicroseconds, .environment,
             .openNotifySocket:
             []
-        case .check, .read, .isSocket, .prepare, .close, .socket, .accept, .localAddress, .peerAddress, .hasInput,
+        case .answer, .check, .read, .isSocket, .prepare, .close, .socket, .accept, .localAddress, .peerAddress,
+            .hasInput,
             .endWriting, .unsentOutput, .resetWhenClosed, .datagramSocket, .receiveDatagrams, .takeQueuedError, .lock,
             .unlock, .sync, .map, .duplicate, .openProcess, .countSignal, .takeSignals, .ignoreSignal:
             [.number]

@@ -18,7 +18,6 @@ final class TapedWorld: World {
         var tapes: [Tape] = []
         /// The number of the next thread.
         var next: UInt32 = 1
-        var lookUps: Tape?
     }
 
     private var real: any World { RunLoop.realWorld }
@@ -40,8 +39,6 @@ final class TapedWorld: World {
 
     convenience init(recordingTo file: RecordFile) {
         self.init(.records(file))
-        let lookUps = RecordingTape(number: LookUp.tape, file)
-        state.withLock { $0.lookUps = lookUps }
     }
 
     convenience init(replaying replay: Replay) {
@@ -52,7 +49,7 @@ final class TapedWorld: World {
         self.mode = mode
         RunLoop.RandomNumbers.source.set({ [unowned self] in randomNumber }, in: self)
         WorldSystem.calls.set(TapedSystem(self), in: self)
-        HostResolver.finder.set({ [unowned self] in find($0) }, in: self)
+        HostResolver.lookups.set(TapedLookups(in: self), in: self)
     }
 
     /// Releases the objects that its threads have shared.
@@ -121,30 +118,8 @@ final class TapedWorld: World {
         return UInt64(bitPattern: Int64(tape.call(.randomNumber, [], .int) { Int(Int64(bitPattern: system.next())) }))
     }
 
-    /// On a thread of the resolver.
-    private func find(_ name: String) -> LookUp.Answer {
-        switch mode {
-        case .replays(let replay):
-            guard let lookUp = replay.lookUp(name) else { replay.foreignCall("the addresses of \(name)") }
-            install(LookUpTape(number: lookUp.sender))
-            return lookUp.answer
-        case .records:
-            let number = takeNumber()
-            let lookUp = LookUp(sender: number, answer: HostResolver.find(name))
-            state.withLock { state in
-                _ = state.lookUps!.call(.lookUp, [.text(name)], LookUp.coding) { lookUp }
-            }
-            install(LookUpTape(number: number))
-            return lookUp.answer
-        }
-    }
-
-    private func install(_ tape: Tape) {
-        state.withLock { $0.tapes.append(tape) }
-        tape.install()
-    }
-
-    private func takeNumber() -> UInt32 {
+    /// A number for one more thread.
+    func takeNumber() -> UInt32 {
         state.withLock { state in
             defer { state.next += 1 }
             return state.next

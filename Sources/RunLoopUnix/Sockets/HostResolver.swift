@@ -70,8 +70,11 @@ public enum HostResolver {
     /// The finder of a world; `nil` for the system's resolver.
     package static let finder = WorldLocal<Finder?> { _ in nil }
 
+    /// The look-ups of a world that has its own; `nil` for shared ones.
+    package static let lookups = WorldLocal<(any HostLookups)?> { _ in nil }
+
     /// Asks the system's resolver.
-    @Sendable package static func find(_ name: String) -> Result<[Endpoint], Failure> {
+    @Sendable static func find(_ name: String) -> Result<[Endpoint], Failure> {
         find(name, flags: AI_ADDRCONFIG)
     }
 

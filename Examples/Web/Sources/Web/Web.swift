@@ -1,5 +1,6 @@
 import ArgumentParser
 import Logging
+import RunLoopRecording
 import RunLoopUnix
 import WebServer
 
@@ -31,10 +32,17 @@ struct Web: ParsableCommand {
     @Option(help: "How many seconds a stop waits for requests in progress.")
     var drain = 30
 
+    @Option(help: "A file in which the run is recorded.")
+    var record: String?
+
+    @Option(help: "The record of a run, which the program repeats.")
+    var replay: String?
+
     @Option(help: "What to log: trace, debug, info, notice, warning, error or critical.")
     var logLevel = "info"
 
     func validate() throws {
+        guard record == nil || replay == nil else { throw ValidationError("give --record or --replay, not both") }
         guard (1...64).contains(threads) else { throw ValidationError("--threads takes a number from 1 to 64") }
         guard (0...65_535).contains(port) else { throw ValidationError("--port takes a number from 0 to 65535") }
         guard (certificate == nil) == (key == nil) else { throw ValidationError("--certificate and --key go together") }
@@ -58,7 +66,8 @@ struct Web: ParsableCommand {
         defer { StandardError.shared.flush(within: .seconds(1)) }
         log.logLevel = Logger.Level(rawValue: logLevel) ?? .info
         do {
-            throw ExitCode(try WebDaemon(settings, log).run())
+            let mode = RecordMode(record: record, replay: replay)
+            throw ExitCode(try withRecord(mode) { _ in try WebDaemon(settings, log).run() })
         } catch let refusal as WebDaemon.Refused {
             log.critical("\(refusal)")
             throw ExitCode(refusal.status)
