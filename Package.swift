@@ -21,6 +21,7 @@ let package = Package(
         .library(name: "RunLoopKit", targets: ["RunLoopKit"]),
         .library(name: "RunLoopUnix", targets: ["RunLoopUnix"]),
         .library(name: "RunLoopTLS", targets: ["RunLoopTLS"]),
+        .library(name: "RunLoopConsole", targets: ["RunLoopConsole"]),
         .library(name: "RunLoopFoundation", targets: ["RunLoopFoundation"]),
         .library(name: "RunLoopCalendar", targets: ["RunLoopCalendar"]),
         .library(name: "RunLoopSimulation", targets: ["RunLoopSimulation"]),
@@ -60,6 +61,9 @@ let package = Package(
             name: "RunLoopKit", dependencies: ["RunLoopCore", "RunLoopLibevent", "CShims"], swiftSettings: strict),
         .target(name: "RunLoopUnix", dependencies: ["RunLoopKit", "CShims"], swiftSettings: strict),
         .target(name: "RunLoopTLS", dependencies: ["RunLoopUnix", "COpenSSL", "CShims"], swiftSettings: strict),
+        .target(
+            name: "RunLoopConsole", dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopUnix", "CShims"],
+            swiftSettings: strict),
         .target(name: "RunLoopFoundation", dependencies: ["RunLoopKit"], swiftSettings: strict),
         .target(name: "RunLoopCalendar", dependencies: ["RunLoopKit"], swiftSettings: strict),
         .target(name: "RunLoopSimulation", dependencies: ["RunLoopCore", "CShims"], swiftSettings: strict),
@@ -162,6 +166,10 @@ let package = Package(
             dependencies: [
                 "RunLoopUnix", "RunLoopKit", "RunLoopSimulation", "TestSupport", "CShims",
             ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "RunLoopConsoleTests",
+            dependencies: ["RunLoopConsole", "RunLoopUnix", "RunLoopKit", "RunLoopSimulation", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
             name: "RunLoopHostsTests",
