@@ -15,7 +15,8 @@ final class ConsoleServer {
 
     init(at address: Endpoint, interval: Duration, on loop: RunLoop) throws {
         (self.loop, self.interval) = (loop, interval)
-        listener = try Listener(address: address, on: loop) { [unowned self] _, descriptor, _ in welcome(descriptor) }
+        // It keeps the server until the loop ends.
+        listener = try Listener(address: address, on: loop) { [self] _, descriptor, _ in welcome(descriptor) }
     }
 
     func add(_ remote: RunLoop.Remote, named name: String, recordsAlways: Bool) {

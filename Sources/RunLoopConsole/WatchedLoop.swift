@@ -26,6 +26,8 @@ final class WatchedLoop {
         if recordsAlways { ask() }
     }
 
+    deinit { endRecording() }
+
     /// The tasks of the newest report.
     var tasks: [RunLoop.Dump.Item] { report?.dump.items.filter { $0.task != nil } ?? [] }
 
@@ -93,6 +95,10 @@ final class WatchedLoop {
     /// Nobody looks any more.
     func rest() {
         (sampler, report, connections) = (nil, nil, [])
-        if !recordsAlways { remote.perform(inModes: .every) { LoopReport.endRecording(of: $0) } }
+        if !recordsAlways { endRecording() }
+    }
+
+    private func endRecording() {
+        remote.perform(inModes: .every) { LoopReport.endRecording(of: $0) }
     }
 }

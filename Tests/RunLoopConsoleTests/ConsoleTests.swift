@@ -120,6 +120,11 @@ struct ConsoleTests {
         let passes = try thread.remote.performAndWait { $0.statistics.passes }
         usleep(100_000)
         #expect(try thread.remote.performAndWait { $0.statistics.passes } - passes <= 2)
+
+        client = ConsoleClient(path)
+        #expect(eventually { records(thread) })
+        console.close()
+        #expect(eventually { !records(thread) })
     }
 
     @Test("a client that does not read misses snapshots, and the others do not")
