@@ -22,6 +22,7 @@ let package = Package(
         .library(name: "RunLoopUnix", targets: ["RunLoopUnix"]),
         .library(name: "RunLoopTLS", targets: ["RunLoopTLS"]),
         .library(name: "RunLoopConsole", targets: ["RunLoopConsole"]),
+        .library(name: "RunLoopRecording", targets: ["RunLoopRecording"]),
         .library(name: "RunLoopFoundation", targets: ["RunLoopFoundation"]),
         .library(name: "RunLoopCalendar", targets: ["RunLoopCalendar"]),
         .library(name: "RunLoopSimulation", targets: ["RunLoopSimulation"]),
@@ -63,6 +64,12 @@ let package = Package(
         .target(name: "RunLoopTLS", dependencies: ["RunLoopUnix", "COpenSSL", "CShims"], swiftSettings: strict),
         .target(
             name: "RunLoopConsole", dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopUnix", "CShims"],
+            swiftSettings: strict),
+        // C: the seeds of Swift's hashing.
+        .target(name: "CRecording"),
+        .target(
+            name: "RunLoopRecording",
+            dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopUnix", "CShims", "CRecording"],
             swiftSettings: strict),
         .target(name: "RunLoopFoundation", dependencies: ["RunLoopKit"], swiftSettings: strict),
         .target(name: "RunLoopCalendar", dependencies: ["RunLoopKit"], swiftSettings: strict),
@@ -183,6 +190,13 @@ let package = Package(
             dependencies: [
                 "RunLoopTLS", "RunLoopUnix", "RunLoopKit", "RunLoopSimulation", "TestSupport", "TLSTestSupport",
                 "COpenSSL",
+            ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "RunLoopRecordingTests",
+            dependencies: [
+                "RunLoopRecording", "RunLoopCore", "RunLoopKit", "RunLoopUnix", "RunLoopTLS", "TestSupport",
+                "TLSTestSupport", "CShims",
             ],
             swiftSettings: strict),
         .testTarget(

@@ -71,7 +71,9 @@ public enum HostResolver {
     package static let finder = WorldLocal<Finder?> { _ in nil }
 
     /// Asks the system's resolver.
-    @Sendable static func find(_ name: String) -> Result<[Endpoint], Failure> { find(name, flags: AI_ADDRCONFIG) }
+    @Sendable package static func find(_ name: String) -> Result<[Endpoint], Failure> {
+        find(name, flags: AI_ADDRCONFIG)
+    }
 
     /// The addresses that a text gives in digits; `nil` if it is a name. Never waits.
     static func addresses(inDigits text: String) -> [Endpoint]? {

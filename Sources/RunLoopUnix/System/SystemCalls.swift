@@ -169,8 +169,8 @@ package protocol SignalCounter: AnyObject {
 
 /// The identity of a socket that a path leads to: another socket may take its place.
 package struct SocketFile: Equatable {
-    let device: UInt64
-    let inode: UInt64
+    package let device: UInt64
+    package let inode: UInt64
 
     package init(device: UInt64, inode: UInt64) {
         (self.device, self.inode) = (device, inode)

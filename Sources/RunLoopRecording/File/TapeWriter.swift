@@ -1,0 +1,123 @@
+internal import Glibc
+internal import RunLoopCore
+
+/// Writes the bytes of a tape into the chunks of a record. It belongs to the tape's thread.
+///
+/// Memory of a file, so that everything is there whichever way the process ends.
+struct TapeWriter {
+    private let file: RecordFile
+    private let tape: UInt32
+    private var chunks = 0
+    private var chunk: UnsafeMutableRawBufferPointer?
+    private var position = 0
+    /// Whether the record is full, so that nothing is written any more.
+    private var isFull = false
+    private(set) var check = TapeCheck()
+
+    init(_ file: RecordFile, tape: UInt32) {
+        (self.file, self.tape) = (file, tape)
+    }
+
+    mutating func end() {
+        if let chunk { file.giveBack(chunk) }
+        (chunk, isFull) = (nil, true)
+    }
+
+    /// Begins an event, of which so many bytes are put one by one.
+    ///
+    /// - Returns: `false` if the record has ended.
+    @inline(__always)
+    mutating func begin(_ count: Int) -> Bool {
+        if let chunk, chunk.count - position >= count { return true }
+        return nextChunk()
+    }
+
+    @inline(never)
+    private mutating func nextChunk() -> Bool {
+        guard !isFull else { return false }
+        if let chunk { file.giveBack(chunk) }
+        chunk = file.makeChunk(tape: tape, number: chunks)
+        chunks += 1
+        position = RecordLayout.chunkHead
+        isFull = chunk == nil
+        return !isFull
+    }
+
+    /// Everything that was put is part of the record from now on.
+    @inline(__always)
+    func commit() {
+        chunk?.storeBytes(
+            of: UInt64(position), toByteOffset: RecordLayout.ChunkField.used.rawValue * 8, as: UInt64.self)
+    }
+
+    @inline(__always)
+    mutating func put(_ byte: UInt8) {
+        // Unsafe: `begin` has made room, and the checks of the buffer took a third of an event's instructions.
+        chunk.unsafelyUnwrapped.baseAddress.unsafelyUnwrapped.storeBytes(
+            of: byte, toByteOffset: position, as: UInt8.self)
+        position &+= 1
+        check.add(byte)
+    }
+
+    /// At most ten bytes.
+    @inline(__always)
+    mutating func put(_ number: UInt64) {
+        var rest = number
+        while rest >= 0x80 {
+            put(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        put(UInt8(truncatingIfNeeded: rest))
+    }
+
+    /// Any number of bytes, over the ends of chunks.
+    mutating func put(_ bytes: UnsafeRawBufferPointer) {
+        check.add(bytes)
+        var rest = bytes
+        while !rest.isEmpty {
+            if chunk == nil || position == chunk!.count {
+                commit()
+                guard nextChunk() else { return }
+            }
+            let count = min(rest.count, chunk!.count - position)
+            UnsafeMutableRawBufferPointer(rebasing: chunk![position..<position + count])
+                .copyMemory(from: UnsafeRawBufferPointer(rebasing: rest[..<count]))
+            position += count
+            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+        }
+    }
+}
+
+/// A sum of all bytes of a tape, which tells whether any has changed.
+struct TapeCheck {
+    private(set) var value: UInt64 = 0xcbf2_9ce4_8422_2325
+
+    @inline(__always)
+    mutating func add(_ byte: UInt8) {
+        value = (value ^ UInt64(byte)) &* 0x100_0000_01b3
+    }
+
+    /// Adds eight bytes at a time.
+    mutating func add(_ bytes: UnsafeRawBufferPointer) {
+        var place = 0
+        while place + 8 <= bytes.count {
+            let word = bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self)
+            value = (value ^ word) &* 0x9e37_79b9_7f4a_7c15
+            value ^= value >> 32
+            place += 8
+        }
+        while place < bytes.count {
+            add(bytes[place])
+            place += 1
+        }
+    }
+
+    /// As much of it as an event has.
+    var short: UInt16 { UInt16(truncatingIfNeeded: value ^ value >> 16 ^ value >> 32 ^ value >> 48) }
+
+    static func digest(_ bytes: UnsafeRawBufferPointer) -> UInt32 {
+        var check = TapeCheck()
+        check.add(bytes)
+        return UInt32(truncatingIfNeeded: check.value ^ check.value >> 32)
+    }
+}
