@@ -32,14 +32,17 @@ extension Console {
         public internal(set) var age: Double?
         /// The modes of the runs under way at that time, the innermost last.
         public internal(set) var modes: [String] = []
-        /// Passes, sleeps, fires of timers, and jobs of tasks, each second; 0 while the loop does not answer. The console's own
-        /// questions are among the passes.
+        /// Passes each second; 0 while the loop does not answer. The console's own questions are among them.
         public internal(set) var passes = 0.0
+        /// Sleeps each second; 0 while the loop does not answer.
         public internal(set) var sleeps = 0.0
+        /// Calls of timers each second; 0 while the loop does not answer.
         public internal(set) var fires = 0.0
+        /// Jobs of tasks each second; 0 while the loop does not answer.
         public internal(set) var jobs = 0.0
-        /// The share of the time since the last snapshot that the loop slept, and that its thread had a processor.
+        /// The share of the time since the last snapshot that the loop slept; `nil` if nothing records.
         public internal(set) var asleep: Double?
+        /// The share of that time that the loop's thread computed.
         public internal(set) var computing: Double?
         /// How late the deadlines were that the loop served between its last two answers.
         public internal(set) var lateness = Lateness()
@@ -77,19 +80,23 @@ extension Console {
     public struct Lateness: Sendable, Hashable, Codable {
         /// How many deadlines there were.
         public internal(set) var count = 0
-        /// The lateness that half of them did not exceed, and 99 % of them, and all.
+        /// The lateness that half of them did not exceed.
         public internal(set) var half = 0.0
+        /// The lateness that 99 % of them did not exceed.
         public internal(set) var most = 0.0
+        /// The lateness that none of them exceeded.
         public internal(set) var all = 0.0
     }
 
     /// A call that is under way.
     public struct Call: Sendable, Hashable, Codable {
-        /// The kind, the name and the line of the handler; of a task those of its start.
+        /// The kind of the handler, for example `timer`.
         public internal(set) var kind: String
+        /// Its name.
         public internal(set) var name: String?
+        /// The line of the program that made it; of a task, the line that started it.
         public internal(set) var origin: String
-        /// For how long.
+        /// For how long the call has lasted.
         public internal(set) var time: Double
         /// Whether the loop's thread waits for something, such as a lock or a file, and does not compute.
         public internal(set) var isWaiting: Bool
@@ -97,9 +104,11 @@ extension Console {
 
     /// The calls of one handler since the last snapshot.
     public struct Handler: Sendable, Hashable, Codable {
-        /// The kind, the name and the line of the handler.
+        /// The kind of the handler, for example `timer`.
         public internal(set) var kind: String
+        /// Its name.
         public internal(set) var name: String?
+        /// The line of the program that made it; of a task, the line that started it.
         public internal(set) var origin: String
         /// How many calls began.
         public internal(set) var calls: Int
@@ -111,9 +120,11 @@ extension Console {
 
     /// The items of one kind that a line of the program has made.
     public struct Line: Sendable, Hashable, Codable {
-        /// The kind, a name if all have the same, and the line.
+        /// The kind of the items, for example `timer`.
         public internal(set) var kind: String
+        /// Their name, if all have the same.
         public internal(set) var name: String?
+        /// The line of the program.
         public internal(set) var origin: String
         /// How many of them the loop has.
         public internal(set) var count: Int
@@ -123,16 +134,19 @@ extension Console {
 
     /// The growth of a number of items.
     public struct Growth: Sendable, Hashable, Codable {
-        /// How many items have been added, and in how much time.
+        /// How many more there are than at its begin.
         public internal(set) var items: Int
+        /// How long ago it began.
         public internal(set) var time: Double
     }
 
     /// Something with a deadline.
     public struct Due: Sendable, Hashable, Codable {
-        /// The kind, the name and the line.
+        /// The kind of the item, for example `timer`.
         public internal(set) var kind: String
+        /// Its name.
         public internal(set) var name: String?
+        /// The line of the program that made it.
         public internal(set) var origin: String
         /// How long from now; negative if it is late.
         public internal(set) var time: Double
@@ -144,16 +158,19 @@ extension Console {
     public struct Connection: Sendable, Hashable, Codable {
         /// The descriptor.
         public internal(set) var descriptor: Int32
-        /// The name and the line of the source that watches it.
+        /// The name of the source that watches it.
         public internal(set) var name: String?
+        /// The line of the program that made it.
         public internal(set) var origin: String
         /// The address of the peer, if it has one.
         public internal(set) var peer: String?
-        /// The bytes that have come, and those that the peer has acknowledged; only the kernel's TCP counts them.
+        /// The bytes that have come; `nil` unless it is TCP, where the kernel counts them.
         public internal(set) var received: Int?
+        /// The bytes that the peer has acknowledged; `nil` unless it is TCP.
         public internal(set) var sent: Int?
-        /// The bytes that wait in the kernel: to be read by the program, and to be taken by the peer.
+        /// The bytes that have come and that the program has not read yet.
         public internal(set) var unread: Int
+        /// The bytes that the kernel has for the peer, which has not acknowledged them.
         public internal(set) var unsent: Int
     }
 
@@ -161,8 +178,9 @@ extension Console {
     public struct Task: Sendable, Hashable, Codable {
         /// Distinguishes it from all tasks of the process.
         public internal(set) var number: Int
-        /// The name, and the line that started it.
+        /// Its name.
         public internal(set) var name: String?
+        /// The line of the program that started it.
         public internal(set) var origin: String
         /// What it does, for example `sleeps until 2.500000000`; without it, it waits for something that the loop does not know,
         /// such as a continuation or an actor elsewhere.
@@ -173,16 +191,21 @@ extension Console {
     public struct WaitingTask: Sendable, Hashable, Codable {
         /// The name of the loop.
         public internal(set) var loop: String
-        /// The number of the task, its name, and the line that started it.
+        /// The number of the task.
         public internal(set) var number: Int
+        /// Its name.
         public internal(set) var name: String?
+        /// The line of the program that started it.
         public internal(set) var origin: String
     }
 
     /// How much a loop has.
     public struct Counts: Sendable, Hashable, Codable {
+        /// The items: whatever is scheduled, tasks and waiting blocks too.
         public internal(set) var items = 0
+        /// The connections.
         public internal(set) var connections = 0
+        /// The tasks.
         public internal(set) var tasks = 0
     }
 }
