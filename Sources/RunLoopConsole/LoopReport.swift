@@ -3,21 +3,34 @@ internal import RunLoopKit
 
 /// What only the thread of a loop can tell of it.
 struct LoopReport: Sendable {
+    /// What allows the console's thread to look at the loop without an answer.
+    struct Access: Sendable {
+        /// The memory of the loop's recorder, if it has one: its own, or the console's.
+        let memory: FlightRecorder.Memory?
+        /// The kernel's number of the thread.
+        let thread: Int32
+
+        /// On the loop's thread.
+        ///
+        /// - Parameter records: whether a loop without a recorder gets one.
+        init(_ loop: RunLoop, records: Bool) {
+            if records, loop.flightMemory == nil {
+                loop[ownRecorder].recorder = try? FlightRecorder(loop, events: 16_384)
+            }
+            (memory, thread) = (loop.flightMemory, rlk_thread_id())
+        }
+    }
+
+    let access: Access
     let dump: RunLoop.Dump
-    /// The memory of the loop's recorder: its own, or the console's.
-    let memory: FlightRecorder.Memory?
-    /// The kernel's number of the thread.
-    let thread: Int32
     /// How long it took to make this.
     let cost: Duration
 
-    /// On the loop's thread.
+    /// On the loop's thread, which records from then on.
     init(_ loop: RunLoop) {
         let begin = loop.now
-        if loop.flightMemory == nil { loop[ownRecorder].recorder = try? FlightRecorder(loop, events: 16_384) }
+        access = Access(loop, records: true)
         dump = loop.dump()
-        memory = loop.flightMemory
-        thread = rlk_thread_id()
         cost = loop.now - begin
     }
 

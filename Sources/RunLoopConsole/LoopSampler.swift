@@ -32,12 +32,15 @@ struct LoopSampler {
     private var reports: [(time: RunLoop.Instant, statistics: RunLoop.Statistics)] = []
     private var processorTime: (date: RunLoop.Instant, time: Duration)?
 
-    init(name: String, interval: Duration, at now: RunLoop.Instant) {
+    /// - Parameter entries: events of before, of which only the calls that are under way count.
+    init(name: String, interval: Duration, after entries: [Flight.Entry] = [], at now: RunLoop.Instant) {
         (self.name, self.interval) = (name, interval)
         times = HandlerTimes(at: now)
+        times.read(entries)
+        _ = times.take(at: now, isAsleep: false)
     }
 
-    /// Reads events. Another recorder means another list of frames.
+    /// Reads the events since the last snapshot.
     mutating func read(_ entries: some Sequence<Flight.Entry>) { times.read(entries) }
 
     /// Forgets calls that are under way, because another recorder writes from now on.
@@ -50,7 +53,7 @@ struct LoopSampler {
             if reports.last?.time != report.dump.now { take(report.dump) }
             loop.age = (sight.now - report.dump.now).seconds
             fill(&loop, from: report.dump, at: sight.now)
-            if report.memory != nil { loop.asleep = window.sleep.share(of: window.length) }
+            if report.access.memory != nil { loop.asleep = window.sleep.share(of: window.length) }
         }
         if !sight.isLate { fillRates(&loop) }
         loop.connections = sight.connections.sorted { $0.bytes > $1.bytes }

@@ -127,6 +127,41 @@ struct ConsoleTests {
         #expect(eventually { !records(thread) })
     }
 
+    @Test("a loop that is blocked before a client comes is shown with its handler if it records, and else as silent")
+    func blockedBefore() throws {
+        let console = try Console(at: path)
+        let threads = ["always", "recorder", "unwatched"].map { makeThread($0) }
+        let recorder = try threads[1].remote.performAndWait { LoopBound(try FlightRecorder($0), loop: $0) }
+        let isReleased = Flag()
+        defer {
+            isReleased.set()
+            for thread in threads { thread.stop() }
+        }
+        for thread in threads {
+            console.add(thread.remote, named: thread.name, recording: thread.name == "always" ? .always : .whileWatched)
+        }
+        var client = ConsoleClient(path)
+        _ = client?.first { $0.loops.count == 3 && $0.loops.allSatisfy { $0.age != nil } }
+        client = nil
+        #expect(eventually { try! threads[2].remote.performAndWait { $0.flightMemory == nil } })
+        let count = Counter()
+        for thread in threads {
+            thread.remote.perform { loop in
+                loop.perform(afterDelay: .zero) {
+                    count.add()
+                    while !isReleased.isSet { usleep(1000) }
+                }
+            }
+        }
+        #expect(eventually { count.value == 3 })
+        client = ConsoleClient(path)
+        let shown = client?.first { $0.loops.prefix(2).allSatisfy { $0.state == .blocked } }
+        #expect(shown?.loops.map(\.state) == [.blocked, .blocked, .silent], "\(shown as Any)")
+        #expect(shown?.loops.map(\.call?.kind) == ["delayed call", "delayed call", nil])
+        #expect(shown?.loops.allSatisfy { $0.age == nil } == true)
+        withExtendedLifetime(recorder) {}
+    }
+
     @Test("a client that does not read misses snapshots, and the others do not")
     func idleClient() throws {
         let console = try Console(at: path, interval: .milliseconds(10))

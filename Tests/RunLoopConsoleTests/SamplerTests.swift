@@ -23,7 +23,7 @@ struct SamplerTests {
 
         func sample(isLate: Bool = false, isAsleep: Bool = true, withoutLast count: Int = 0) -> Console.Loop {
             if !isLate { report = LoopReport(loop) }
-            let flight = try! report.memory!.flight(from: next)
+            let flight = try! report.access.memory!.flight(from: next)
             next = flight.end - count
             sampler.read(flight.entries.dropLast(count))
             return sampler.sample(
