@@ -21,6 +21,7 @@ let package = Package(
         .library(name: "RunLoopKit", targets: ["RunLoopKit"]),
         .library(name: "RunLoopUnix", targets: ["RunLoopUnix"]),
         .library(name: "RunLoopTLS", targets: ["RunLoopTLS"]),
+        .library(name: "RunLoopConsole", targets: ["RunLoopConsole"]),
         .library(name: "RunLoopRecording", targets: ["RunLoopRecording"]),
         .library(name: "RunLoopFoundation", targets: ["RunLoopFoundation"]),
         .library(name: "RunLoopCalendar", targets: ["RunLoopCalendar"]),
@@ -61,6 +62,9 @@ let package = Package(
             name: "RunLoopKit", dependencies: ["RunLoopCore", "RunLoopLibevent", "CShims"], swiftSettings: strict),
         .target(name: "RunLoopUnix", dependencies: ["RunLoopKit", "CShims"], swiftSettings: strict),
         .target(name: "RunLoopTLS", dependencies: ["RunLoopUnix", "COpenSSL", "CShims"], swiftSettings: strict),
+        .target(
+            name: "RunLoopConsole", dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopUnix", "CShims"],
+            swiftSettings: strict),
         // C: the seeds of Swift's hashing.
         .target(name: "CRecording"),
         .target(
@@ -169,6 +173,10 @@ let package = Package(
             dependencies: [
                 "RunLoopUnix", "RunLoopKit", "RunLoopSimulation", "TestSupport", "CShims",
             ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "RunLoopConsoleTests",
+            dependencies: ["RunLoopConsole", "RunLoopUnix", "RunLoopKit", "RunLoopSimulation", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
             name: "RunLoopHostsTests",

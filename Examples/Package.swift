@@ -99,6 +99,13 @@ let package = Package(
             ],
             path: "flight", swiftSettings: strict),
         .executableTarget(
+            name: "runloop-top",
+            dependencies: [
+                library("RunLoopKit"), library("RunLoopUnix"), library("RunLoopConsole"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "top", swiftSettings: strict),
+        .executableTarget(
             name: "Corpus",
             dependencies: [
                 library("RunLoopKit"), library("RunLoopUnix"), library("RunLoopSimulation"), library("RunLoopHosts"),
@@ -120,6 +127,13 @@ let package = Package(
         .testTarget(
             name: "FlightTests",
             dependencies: ["flight", library("RunLoopKit"), library("RunLoopSimulation")], swiftSettings: strict),
+        .testTarget(
+            name: "TopTests",
+            dependencies: [
+                "runloop-top", "ExampleTestSupport", library("RunLoopKit"), library("RunLoopUnix"),
+                library("RunLoopConsole"),
+            ],
+            swiftSettings: strict),
         .testTarget(
             name: "TTLStoreTests",
             dependencies: [
