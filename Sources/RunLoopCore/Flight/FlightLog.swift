@@ -1,3 +1,5 @@
+internal import Synchronization
+
 /// Writes the events of a loop. It belongs to the loop's thread.
 final class FlightLog {
     let memory: FlightMemory
@@ -24,19 +26,31 @@ final class FlightLog {
         written += 1
     }
 
+    // MARK: Calls
+
     /// A handler is about to be called. The clock is not read for that: nothing but the loop itself has run since the last
     /// event, or since the pass read it.
     func callBegins(
-        _ kind: RunLoop.ItemKind, _ name: String?, _ origin: RunLoop.Origin, in mode: RunLoop.Mode,
-        passTime: RunLoop.Instant, latenesses known: (count: Int, sum: Int64)
+        _ callee: Callee, in mode: RunLoop.Mode, passTime: RunLoop.Instant,
+        latenesses known: (count: Int, sum: Int64)
     ) {
         last = max(last, passTime)
-        let lateness = lateness(of: kind, after: known)
+        let lateness = lateness(of: callee.kind, after: known)
+        let value = callee.kind.isOfTasks ? Int64(bitPattern: callee.number) : lateness ?? FlightEvent.noLateness
         write(
             FlightEvent(
-                .callBegan, at: last, name: names.number(of: kind, name, origin), mode: names.number(of: mode),
-                depth: begins.count, value: lateness ?? FlightEvent.noLateness))
+                .callBegan, at: last, name: names.number(of: callee), mode: names.number(of: mode),
+                depth: begins.count, value: value))
         begins.append(last)
+        if callee.kind.hasDate, callee.number != 0 { callHas(number: callee.number, from: nil) }
+    }
+
+    /// The call that has just begun is the effect of that number.
+    func callHas(number: UInt64, from thread: ThreadName?) {
+        let name = thread.map { names.number(of: $0) } ?? 0
+        write(
+            FlightEvent(
+                .callHas, at: last, name: name, depth: max(0, begins.count - 1), value: Int64(bitPattern: number)))
     }
 
     private func lateness(of kind: RunLoop.ItemKind, after known: (count: Int, sum: Int64)) -> Int64? {
@@ -49,8 +63,7 @@ final class FlightLog {
     func callEnds(at now: RunLoop.Instant) {
         guard let begin = begins.popLast() else { return }
         last = now
-        write(
-            FlightEvent(.callEnded, at: now, mode: 0, depth: begins.count, value: now.nanoseconds &- begin.nanoseconds))
+        write(FlightEvent(.callEnded, at: now, depth: begins.count, value: now.nanoseconds &- begin.nanoseconds))
     }
 
     func runBegins(in mode: RunLoop.Mode, at now: RunLoop.Instant) {
@@ -63,10 +76,50 @@ final class FlightLog {
         write(FlightEvent(.runEnded, at: now, mode: names.number(of: mode), depth: begins.count))
     }
 
+    // MARK: Causes
+
+    /// Why a sleep has ended.
+    enum ReasonToWake {
+        case date
+        case source(Callee)
+        case mail(ThreadName)
+        case other
+    }
+
     /// The loop has slept since the last event.
-    func wokeUp(in mode: RunLoop.Mode, at now: RunLoop.Instant) {
+    func wokeUp(in mode: RunLoop.Mode, at now: RunLoop.Instant, by reason: ReasonToWake) {
         let slept = now.nanoseconds &- last.nanoseconds
         last = now
-        write(FlightEvent(.slept, at: now, mode: names.number(of: mode), depth: begins.count, value: slept))
+        let (kind, name): (FlightEvent.Kind, UInt32) =
+            switch reason {
+            case .date: (.sleptUntilDate, 0)
+            case .source(let source): (.sleptUntilReady, names.number(of: source))
+            case .mail(let thread): (.sleptUntilMail, names.number(of: thread))
+            case .other: (.slept, 0)
+            }
+        write(FlightEvent(kind, at: now, name: name, mode: names.number(of: mode), depth: begins.count, value: slept))
+    }
+
+    /// The innermost call, or the loop itself, has caused a call. The clock is not read for that.
+    func causes(_ callee: Callee) {
+        write(
+            FlightEvent(
+                .caused, at: last, name: names.number(of: callee), depth: begins.count,
+                value: Int64(bitPattern: callee.number)))
+    }
+
+    /// A number for a post, which no other post of the process has.
+    static func numberOfPost() -> UInt64 { lastPost.wrappingAdd(1, ordering: .relaxed).newValue }
+
+    // MARK: Bytes
+
+    /// A connection has moved bytes.
+    func moved(_ bytes: Int, _ kind: FlightEvent.Kind, by descriptor: Int32, _ callee: Callee) {
+        write(
+            FlightEvent(
+                kind, at: last, name: names.number(of: callee), depth: begins.count,
+                value: FlightEvent.value(bytes: bytes, of: descriptor)))
     }
 }
+
+private let lastPost = Atomic<UInt64>(0)

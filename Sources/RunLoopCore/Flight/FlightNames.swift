@@ -13,7 +13,8 @@ struct FlightNames {
         var number: UInt32 = 0
     }
 
-    /// Stands for the kind of a mode. Those of calls are their places among all kinds.
+    /// Stand for the kinds of a thread and of a mode. Those of calls are their places among all kinds.
+    static let thread: UInt8 = 253
     static let mode: UInt8 = 254
     /// A name for whatever has no room.
     static let other: UInt8 = 255
@@ -23,14 +24,17 @@ struct FlightNames {
     /// The names that were asked for last, by a part of their hash: most calls find theirs without hashing a string.
     private var recent = [Recent](repeating: Recent(), count: 256)
     private var modes: [UInt16] = []
+    private var threads: [ThreadName: UInt32] = [:]
 
     init(_ memory: FlightMemory) {
         self.memory = memory
         _ = add(Key(kind: Self.other, origin: 0, name: nil), file: "", line: 0)
     }
 
-    mutating func number(of kind: RunLoop.ItemKind, _ name: String?, _ origin: RunLoop.Origin) -> UInt32 {
-        let code = kind.code
+    mutating func number(of callee: Callee) -> UInt32 {
+        let (code, origin) = (callee.kind.code, callee.origin)
+        // A task that is no loop's goes by its number, which is its name elsewhere.
+        let name = callee.kind == .executor ? nil : callee.name
         let bits = origin.bits
         let hash = bits ^ bits >> 48 &* 31 ^ UInt64(name?.utf8.count ?? 0) ^ UInt64(code) << 3
         let place = Int(truncatingIfNeeded: hash & 255)
@@ -56,6 +60,13 @@ struct FlightNames {
         while modes.count <= mode.id { modes.append(0) }
         modes[mode.id] = UInt16(clamping: number)
         return modes[mode.id]
+    }
+
+    mutating func number(of thread: ThreadName) -> UInt32 {
+        if let number = threads[thread] { return number }
+        let number = add(Key(kind: Self.thread, origin: 0, name: "\(thread)"), file: "", line: 0) ?? 0
+        threads[thread] = number
+        return number
     }
 
     /// - Returns: `nil` if there is no room for it.
@@ -87,6 +98,9 @@ extension RunLoop.ItemKind {
         default: false
         }
     }
+
+    /// Whether a call of it is a poll of a task.
+    var isOfTasks: Bool { self == .task || self == .executor }
 
     /// The number that stands for it in a flight.
     var code: UInt8 { UInt8(Self.allCases.firstIndex(of: self)!) }

@@ -79,7 +79,12 @@ public final class RunLoop {
     /// The schedule that chooses for the loop, in a simulation that is explored.
     @exclusivity(unchecked) package var schedule: (any CallSchedule)? { didSet { calledMayBeWatched() } }
     /// The log of what the loop does, while a recorder keeps one.
-    @exclusivity(unchecked) var flight: FlightLog? { didSet { calledMayBeWatched() } }
+    @exclusivity(unchecked) var flight: FlightLog? {
+        didSet {
+            mailbox.isRecorded = flight != nil
+            calledMayBeWatched()
+        }
+    }
     /// Whether one of them is there.
     @exclusivity(unchecked) private(set) var isWatched = false
 

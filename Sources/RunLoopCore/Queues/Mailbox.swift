@@ -40,6 +40,8 @@ final class Mailbox<Loop: AnyObject>: Sendable {
         var isClosed = false
         /// Jobs cannot be refused: they are taken until the end of the loop has run the last of them.
         var takesJobs = true
+        /// The thread that has ended the loop's last sleep, if that is recorded.
+        var awakener: ThreadName?
         var executors: [RunLoop.Modes: any JobExecutor<Loop>] = [:]
     }
 
@@ -53,6 +55,14 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     /// gains. The value has no meaning. An empty one would lie at the address of its box, and ThreadSanitizer would
     /// confuse the two.
     let sources = Locked(false)
+
+    /// Whether a recorder of the loop asks who posts.
+    @inline(__always)
+    var isRecorded: Bool {
+        get { recorded.load(ordering: .relaxed) }
+        set { recorded.store(newValue, ordering: .relaxed) }
+    }
+    private let recorded = Atomic(false)
 
     /// The number of the innermost run; 0 while the loop does not run.
     let activation = Atomic<UInt64>(0)
@@ -82,7 +92,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
         var isAsleep = false
         let isClosed = state.withLock { state in
             add(&state.mail)
-            isAsleep = noteMail()
+            isAsleep = noteMail(&state)
             return state.isClosed
         }
         if isAsleep { waker.wake() }
@@ -94,9 +104,19 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     ///
     /// - Returns: whether the loop was asleep.
     @inline(__always)
-    private func noteMail() -> Bool {
+    private func noteMail(_ state: inout State) -> Bool {
         guard signal.load(ordering: .relaxed) != Signal.mail else { return false }
-        return signal.exchange(Signal.mail, ordering: .acquiringAndReleasing) == Signal.asleep
+        guard signal.exchange(Signal.mail, ordering: .acquiringAndReleasing) == Signal.asleep else { return false }
+        if isRecorded { state.awakener = .current }
+        return true
+    }
+
+    /// The thread whose mail has ended the last sleep, while a recorder asks for it.
+    func takeAwakener() -> ThreadName? {
+        state.withLock { state in
+            defer { state.awakener = nil }
+            return state.awakener
+        }
     }
 
     /// Releases mail that came too late. It is refused only here, after the lock has been released, because deinits may
@@ -118,7 +138,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
         let isTaken = state.withLock { state in
             guard state.takesJobs else { return false }
             state.mail.jobs.append(job)
-            isAsleep = noteMail()
+            isAsleep = noteMail(&state)
             return true
         }
         if isAsleep { waker.wake() }

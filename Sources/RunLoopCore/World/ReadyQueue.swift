@@ -31,6 +31,9 @@ package final class ReadyQueue {
     package var isEmpty: Bool { head == end }
     package var count: Int { end - head }
 
+    /// The name of the oldest.
+    package var first: SourceToken? { head < end ? entries[head].token : nil }
+
     package func append(_ token: SourceToken, _ events: DescriptorEvents) {
         if end == capacity { makeRoom() }
         (entries + end).initialize(to: (token, events))
