@@ -39,7 +39,9 @@ extension Flight {
         }
         for call in calls {
             guard let number = call.task, number != 0 else { continue }
-            var sum = sums[number] ?? Sum(handler: call.handler)
+            var sum = sums[number] ?? Sum()
+            // A task is woken for the first time before its name is known.
+            sum.handler = call.handler
             sum.polls += 1
             if let woken = call.cause?.time { sum.longestWait = max(sum.longestWait, call.begin - woken) }
             if let duration = call.duration {

@@ -95,7 +95,8 @@ extension Flight {
             }
             switch entry.event {
             case .received(let connection, _, _), .sent(let connection, _, _):
-                let name = connection.map { "\($0.name ?? "connection") (\($0.origin))" } ?? "connections without a name"
+                let name =
+                    connection.map { "\($0.name ?? "connection") (\($0.origin))" } ?? "connections without a name"
                 let sum = bytes[connection]!
                 lines.append(line("bytes of \(name)", entry.time, #""received":\#(sum.received),"sent":\#(sum.sent)"#))
             default: continue

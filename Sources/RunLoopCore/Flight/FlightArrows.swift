@@ -57,10 +57,8 @@ struct FlightArrows {
         let key = Key(process: flights[track].process, effect: effect)
         guard let known = causes[key] else { return nil }
         if effect.way == .post { return known.first { $0.flight != track } }
-        guard let last = known.lastIndex(where: { $0.time <= call.begin }), known[last].flight != track else {
-            return nil
-        }
-        causes[key]!.removeSubrange(...last)
+        guard let last = known.lastIndex(where: { $0.flight != track && $0.time <= call.begin }) else { return nil }
+        causes[key] = known[...last].filter { $0.flight == track } + known[(last + 1)...]
         return known[last]
     }
 }

@@ -87,13 +87,15 @@ extension RunLoop {
         }
     }
 
-    /// Bytes that a connection has moved, for a recorder.
-    package func note(received bytes: Int, by descriptor: Int32, _ name: String?, _ origin: Origin) {
-        flight?.moved(bytes, .received, by: descriptor, Callee(.descriptor, name, origin))
-    }
+    // MARK: Bytes
 
-    package func note(sent bytes: Int, by descriptor: Int32, _ name: String?, _ origin: Origin) {
-        flight?.moved(bytes, .sent, by: descriptor, Callee(.descriptor, name, origin))
+    /// Whether a recorder writes down what it does.
+    package var isRecorded: Bool { flight != nil }
+
+    /// Tells the recorder of bytes that a connection has moved.
+    package func recordBytes(_ count: Int, isInput: Bool, of source: Source, _ descriptor: Int32) {
+        flight?.moved(
+            count, isInput ? .received : .sent, by: descriptor, Callee(source.kind, source.name, source.origin))
     }
 }
 

@@ -15,6 +15,8 @@ package final class DescriptorStream: ByteStream {
     @exclusivity(unchecked) private var writer: DescriptorSource?
     @exclusivity(unchecked) package var owner: (any StreamOwner)?
     private var isClosed = false
+    /// The loop, if it is recorded: then it learns of the bytes that are moved.
+    @exclusivity(unchecked) private var recorded: RunLoop?
     /// The holds on the time of a simulation.
     @exclusivity(unchecked) private var holds: StreamHolds?
     /// Whether this side has connected: the other side answers.
@@ -60,10 +62,19 @@ package final class DescriptorStream: ByteStream {
     package var holdsInput: Bool { false }
     package var fileDescriptor: Int32 { input >= 0 ? input : output }
 
+    package var name: String? {
+        didSet {
+            reader?.name = sourceName
+            writer?.name = sourceName
+        }
+    }
+    private var sourceName: String { name ?? "connection" }
+
     package func open(
         on loop: RunLoop, modes: RunLoop.Modes, origin: RunLoop.Origin, interest: DescriptorEvents
     ) throws(DescriptorError) {
         self.interest = interest
+        recorded = loop.isRecorded ? loop : nil
         if isSocket { holds = system.makeHolds(for: input, on: loop, origin) }
         if input >= 0 { reader = try watch(input, on: loop, modes, origin) }
         if output >= 0 && !isDuplex { writer = try watch(output, on: loop, modes, origin) }
@@ -76,7 +87,7 @@ package final class DescriptorStream: ByteStream {
         let source = DescriptorSource(
             fileDescriptor: descriptor, events: interest.intersection(mask(of: descriptor)), origin: origin
         ) { [self] _, events in owner?.streamIsReady(for: events) }
-        source.name = "connection"
+        source.name = sourceName
         // The end of its loop removes a source too.
         source.removalHandler = { [unowned self] in owner?.streamLostItsLoop() }
         try loop.add(source, forMode: modes)
@@ -100,7 +111,10 @@ package final class DescriptorStream: ByteStream {
         let room = UnsafeMutableRawBufferPointer(start: room.baseAddress, count: min(room.count, BufferPool.size))
         let count = system.read(input, into: room)
         if count >= 0 { holds?.hasRead() }
-        if count > 0 { return .done(count) }
+        if count > 0 {
+            if let recorded { tell(recorded, count, isInput: true) }
+            return .done(count)
+        }
         if count == 0 { return .ended }
         // The other side of a terminal has been closed.
         if errno == EIO && !isSocket { return .ended }
@@ -133,7 +147,14 @@ package final class DescriptorStream: ByteStream {
     private func wrote(_ count: Int, of all: Int) -> StreamResult {
         let reason = count < 0 ? errno : 0
         holds?.wrote(all: count == all)
+        if let recorded, count > 0 { tell(recorded, count, isInput: false) }
         return count >= 0 ? .done(count) : unmoved("write to the connection", reason)
+    }
+
+    @inline(never)
+    private func tell(_ loop: RunLoop, _ count: Int, isInput: Bool) {
+        guard let source = reader ?? writer else { return }
+        loop.recordBytes(count, isInput: isInput, of: source, fileDescriptor)
     }
 
     private func unmoved(_ operation: String, _ reason: Int32) -> StreamResult {
@@ -162,7 +183,7 @@ package final class DescriptorStream: ByteStream {
     package func leave() {
         reader.map(end)
         writer.map(end)
-        (reader, writer, owner, holds) = (nil, nil, nil, nil)
+        (reader, writer, owner, holds, recorded) = (nil, nil, nil, nil, nil)
     }
 
     package func holdForAnswer() -> (any TimeHold)? { isClient ? holds?.holdForAnswer() : nil }
@@ -174,7 +195,7 @@ package final class DescriptorStream: ByteStream {
         reader.map(end)
         if !isDuplex { closeOutput() }
         if input >= 0 { system.close(input) }
-        (reader, owner, holds) = (nil, nil, nil)
+        (reader, owner, holds, recorded) = (nil, nil, nil, nil)
     }
 
     private func closeOutput() {

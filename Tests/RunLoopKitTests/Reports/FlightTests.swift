@@ -165,6 +165,24 @@ struct FlightTests {
         withExtendedLifetime(recorder) {}
     }
 
+    /// Blocks in a handler until the monitor has written the flight, and ended the process.
+    private static func stallInHandler(_ path: String) {
+        let loop = RunLoop.current
+        let recorder = try! FlightRecorder(loop, events: 64)
+        let monitor = StallMonitor(loop, threshold: .milliseconds(20)) { [memory = recorder.memory] _ in
+            try! memory.write(to: path)
+            _exit(7)
+        }
+        let timer = Timer(timeInterval: .milliseconds(1), repeats: false) { _ in
+            loop.perform { while true { pause() } }
+            loop.run(in: .default)
+        }
+        timer.name = "the last"
+        loop.add(timer, forMode: .default)
+        loop.run()
+        withExtendedLifetime((recorder, monitor)) {}
+    }
+
     /// Of the process whose tests run; the one that ends has it as its parent.
     private static func path(of process: pid_t, _ name: String) -> String {
         "/tmp/runloopkit.flight.\(process).\(name)"
@@ -193,6 +211,14 @@ struct FlightTests {
             FlightTests.endInHandler(FlightTests.path(of: getppid(), "trapped")) { fatalError("planned") }
         }
         try expectEnd(at: Self.path(of: getpid(), "trapped"))
+    }
+
+    @Test("a process that stalls leaves a flight that its monitor has written, with its last handler")
+    func stalled() async throws {
+        await #expect(processExitsWith: .exitCode(7)) {
+            FlightTests.stallInHandler(FlightTests.path(of: getppid(), "stalled"))
+        }
+        try expectEnd(at: Self.path(of: getpid(), "stalled"))
     }
 
     @Test("a handler that hangs is in the file while it hangs")
