@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "probes.h"
 #include "simulated.h"
 
 extern volatile unsigned rlk_forks;

@@ -42,6 +42,7 @@ final class FlightLog {
                 .callBegan, at: last, name: names.number(of: callee), mode: names.number(of: mode),
                 depth: begins.count, value: value))
         begins.append(last)
+        FlightProbes.callBegins(callee, lateness)
         if callee.kind.hasDate, callee.number != 0 { callHas(number: callee.number, from: nil) }
     }
 
@@ -63,7 +64,9 @@ final class FlightLog {
     func callEnds(at now: RunLoop.Instant) {
         guard let begin = begins.popLast() else { return }
         last = now
-        write(FlightEvent(.callEnded, at: now, depth: begins.count, value: now.nanoseconds &- begin.nanoseconds))
+        let duration = now.nanoseconds &- begin.nanoseconds
+        write(FlightEvent(.callEnded, at: now, depth: begins.count, value: duration))
+        FlightProbes.callEnds(after: duration)
     }
 
     func runBegins(in mode: RunLoop.Mode, at now: RunLoop.Instant) {
@@ -98,6 +101,7 @@ final class FlightLog {
             case .other: (.slept, 0)
             }
         write(FlightEvent(kind, at: now, name: name, mode: names.number(of: mode), depth: begins.count, value: slept))
+        FlightProbes.sleepEnds(after: slept, by: reason)
     }
 
     /// The innermost call, or the loop itself, has caused a call. The clock is not read for that.
@@ -106,6 +110,7 @@ final class FlightLog {
             FlightEvent(
                 .caused, at: last, name: names.number(of: callee), depth: begins.count,
                 value: Int64(bitPattern: callee.number)))
+        FlightProbes.posts(callee)
     }
 
     /// A number for a post, which no other post of the process has.

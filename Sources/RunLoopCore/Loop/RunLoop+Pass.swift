@@ -34,6 +34,7 @@ extension RunLoop {
         if ready.isEmpty {
             if !parked.isEmpty { unpark(for: mode) }
             sleeps = wakeTime != nil && mailbox.fallAsleep()
+            if sleeps && isWatched { watchedSleepBegins(until: wakeTime!) }
             outcome = driver.wait(until: sleeps ? wakeTime! : .distantPast, into: ready)
             if sleeps { mailbox.wakeUp() }
         }

@@ -52,6 +52,11 @@ extension RunLoop {
     }
 
     @inline(never)
+    func watchedSleepBegins(until date: Instant) {
+        if flight != nil { FlightProbes.sleepBegins(until: date) }
+    }
+
+    @inline(never)
     func watchedWakeUp(in mode: Mode, at now: Instant) {
         flight?.wokeUp(in: mode, at: now, by: reasonToWake(in: mode, at: now))
     }

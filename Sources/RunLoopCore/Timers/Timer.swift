@@ -419,8 +419,14 @@ extension RunLoop {
     ///
     /// - Precondition: the timer is in no other loop.
     public func add(_ timer: Timer, forMode modes: Modes) {
+        if isWatched { return addWatched(timer, modes) }
         enrol(timer, modes)
-        if isWatched { timer.tellOfArming(in: self) }
+    }
+
+    @inline(never)
+    private func addWatched(_ timer: Timer, _ modes: Modes) {
+        enrol(timer, modes)
+        timer.tellOfArming(in: self)
     }
 }
 

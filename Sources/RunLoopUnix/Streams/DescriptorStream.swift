@@ -112,7 +112,7 @@ package final class DescriptorStream: ByteStream {
         let count = system.read(input, into: room)
         if count >= 0 { holds?.hasRead() }
         if count > 0 {
-            if let recorded { tell(recorded, count, isInput: true) }
+            if recorded != nil { tell(count, isInput: true) }
             return .done(count)
         }
         if count == 0 { return .ended }
@@ -147,14 +147,14 @@ package final class DescriptorStream: ByteStream {
     private func wrote(_ count: Int, of all: Int) -> StreamResult {
         let reason = count < 0 ? errno : 0
         holds?.wrote(all: count == all)
-        if let recorded, count > 0 { tell(recorded, count, isInput: false) }
+        if recorded != nil, count > 0 { tell(count, isInput: false) }
         return count >= 0 ? .done(count) : unmoved("write to the connection", reason)
     }
 
     @inline(never)
-    private func tell(_ loop: RunLoop, _ count: Int, isInput: Bool) {
+    private func tell(_ count: Int, isInput: Bool) {
         guard let source = reader ?? writer else { return }
-        loop.recordBytes(count, isInput: isInput, of: source, fileDescriptor)
+        recorded?.recordBytes(count, isInput: isInput, of: source, fileDescriptor)
     }
 
     private func unmoved(_ operation: String, _ reason: Int32) -> StreamResult {
