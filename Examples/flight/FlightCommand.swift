@@ -73,10 +73,8 @@ struct FlightCommand: ParsableCommand {
             case .slept(let duration, let reason): "slept for \(duration), woken by \(reason)"
             case .caused(let handler, let number):
                 "has effect \(number): \(handler.map { "\($0)" } ?? "a handler without a name")"
-            case .received(let connection, let descriptor, let bytes):
-                "received \(bytes) bytes: \(name(connection, descriptor))"
-            case .sent(let connection, let descriptor, let bytes):
-                "sent \(bytes) bytes: \(name(connection, descriptor))"
+            case .moved(let connection, let descriptor, let received, let sent):
+                "received \(received) bytes, sent \(sent): \(name(connection, descriptor))"
             }
         return "\(entry.time) \(indent)\(text)"
     }

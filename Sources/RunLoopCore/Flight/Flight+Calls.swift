@@ -95,7 +95,7 @@ extension Flight {
                 causes[effect] = Cause(
                     handler: open.last.flatMap { calls[$0].handler }, time: entry.time, thread: nil, number: number,
                     call: open.last)
-            case .runBegan, .runEnded, .received, .sent: continue
+            case .runBegan, .runEnded, .moved: continue
             }
         }
         return calls

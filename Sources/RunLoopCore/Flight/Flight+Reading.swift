@@ -131,8 +131,9 @@ extension Flight {
             case .sleptUntilMail:
                 .slept(.nanoseconds(event.value), by: .thread(thread(event.name) ?? "without a name"))
             case .caused: .caused(handler(event.name), number: UInt64(bitPattern: event.value))
-            case .received: .received(handler(event.name), descriptor: event.descriptor, bytes: event.bytes)
-            case .sent: .sent(handler(event.name), descriptor: event.descriptor, bytes: event.bytes)
+            case .moved:
+                .moved(
+                    handler(event.name), descriptor: Int32(event.mode), received: event.received, sent: event.sent)
             case nil: nil
             }
         }

@@ -89,15 +89,12 @@ extension Flight {
             case .callHas(let number, _):
                 guard let effect = Effect(handler, number) else { continue }
                 count(waiting.remove(effect) != nil, at: entry.time)
-            case .received(let connection, _, let count): bytes[connection, default: (0, 0)].received += count
-            case .sent(let connection, _, let count): bytes[connection, default: (0, 0)].sent += count
-            default: continue
-            }
-            switch entry.event {
-            case .received(let connection, _, _), .sent(let connection, _, _):
+            case .moved(let connection, _, let received, let sent):
+                bytes[connection, default: (0, 0)].received += received
+                bytes[connection]!.sent += sent
+                let sum = bytes[connection]!
                 let name =
                     connection.map { "\($0.name ?? "connection") (\($0.origin))" } ?? "connections without a name"
-                let sum = bytes[connection]!
                 lines.append(line("bytes of \(name)", entry.time, #""received":\#(sum.received),"sent":\#(sum.sent)"#))
             default: continue
             }

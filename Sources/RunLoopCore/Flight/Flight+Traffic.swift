@@ -19,13 +19,10 @@ extension Flight {
         }
         var sums: [Key: (received: Int, sent: Int)] = [:]
         for entry in entries {
-            switch entry.event {
-            case .received(let connection, let descriptor, let bytes):
-                sums[Key(connection: connection, descriptor: descriptor), default: (0, 0)].received += bytes
-            case .sent(let connection, let descriptor, let bytes):
-                sums[Key(connection: connection, descriptor: descriptor), default: (0, 0)].sent += bytes
-            default: continue
-            }
+            guard case .moved(let connection, let descriptor, let received, let sent) = entry.event else { continue }
+            let key = Key(connection: connection, descriptor: descriptor)
+            sums[key, default: (0, 0)].received += received
+            sums[key]!.sent += sent
         }
         return sums.map {
             Traffic(connection: $0.connection, descriptor: $0.descriptor, received: $1.received, sent: $1.sent)

@@ -56,9 +56,8 @@ public struct Flight: Sendable {
         /// A block was posted, a timer was armed that fires once, a delayed call was requested, or a task was woken. The
         /// call that follows from it has the same number.
         case caused(Handler?, number: UInt64)
-        /// A connection has received or sent bytes, by that descriptor.
-        case received(Handler?, descriptor: Int32, bytes: Int)
-        case sent(Handler?, descriptor: Int32, bytes: Int)
+        /// A connection has moved bytes, by that descriptor; by 65535, if it is greater.
+        case moved(Handler?, descriptor: Int32, received: Int, sent: Int)
     }
 
     /// An event with its time and depth.

@@ -12,8 +12,9 @@ struct FlightEvent {
         case slept, sleptUntilDate, sleptUntilReady, sleptUntilMail
         /// A call that the innermost one has caused: its handler, and the number by which it is found.
         case caused
-        /// Bytes of a connection: its descriptor in the highest 24 bits of the number, and how many in the others.
-        case received, sent
+        /// Bytes of a connection: the received ones in the lower half of the number, the sent ones in the upper half, and its
+        /// descriptor in the place of the mode.
+        case moved
     }
 
     /// The number of a call that had no date.
@@ -34,17 +35,12 @@ struct FlightEvent {
         self.words = words
     }
 
-    /// The number for bytes of a descriptor.
-    static func value(bytes: Int, of descriptor: Int32) -> Int64 {
-        Int64(descriptor & 0xff_ffff) << 40 | Int64(bytes) & 0xff_ffff_ffff
-    }
-
     var time: RunLoop.Instant { RunLoop.Instant(nanoseconds: Int64(bitPattern: words.0)) }
     var name: Int { Int(words.1 & 0xffff_ffff) }
     var kind: Kind? { Kind(rawValue: UInt8(truncatingIfNeeded: words.1 >> 32)) }
     var depth: Int { Int(words.1 >> 40 & 0xff) }
     var mode: Int { Int(words.1 >> 48) }
     var value: Int64 { Int64(bitPattern: words.2) }
-    var descriptor: Int32 { Int32(words.2 >> 40) }
-    var bytes: Int { Int(words.2 & 0xff_ffff_ffff) }
+    var received: Int { Int(words.2 & 0xffff_ffff) }
+    var sent: Int { Int(words.2 >> 32) }
 }

@@ -67,14 +67,14 @@ final class FlightMemory: Sendable {
         set { word(at: field.rawValue * 8).pointee.store(newValue, ordering: .releasing) }
     }
 
-    /// Writes one of the events.
+    /// Writes one of the events, which is then the last of so many.
     @inline(__always)
-    func write(_ event: FlightEvent, number: UInt64) {
-        let place = Self.pageSize + nameBytes + Int(number % UInt64(events)) * Self.eventSize
+    func write(_ event: FlightEvent, at place: Int, count: UInt64) {
+        let place = Self.pageSize + nameBytes + place * Self.eventSize
         word(at: place).pointee.store(event.words.0, ordering: .relaxed)
         word(at: place + 8).pointee.store(event.words.1, ordering: .relaxed)
         word(at: place + 16).pointee.store(event.words.2, ordering: .relaxed)
-        word(at: Field.written.rawValue * 8).pointee.store(number + 1, ordering: .releasing)
+        word(at: Field.written.rawValue * 8).pointee.store(count, ordering: .releasing)
     }
 
     /// Writes bytes, eight at a time, into a part that is not counted yet.

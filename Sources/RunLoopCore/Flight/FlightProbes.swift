@@ -23,17 +23,10 @@ enum FlightProbes {
     }
 
     @inline(__always)
-    static func sleepEnds(after nanoseconds: Int64, by reason: FlightLog.ReasonToWake) {
-        if rlk_watches_sleep__end() != 0 { tellOfWakeUp(nanoseconds, reason) }
-    }
-
-    private static func tellOfWakeUp(_ nanoseconds: Int64, _ reason: FlightLog.ReasonToWake) {
-        switch reason {
-        case .date: rlk_probe_sleep__end(nanoseconds, "date", "")
-        case .source(let source): rlk_probe_sleep__end(nanoseconds, "descriptor", source.name ?? "")
-        case .mail(let thread): rlk_probe_sleep__end(nanoseconds, "thread", "\(thread)")
-        case .other: rlk_probe_sleep__end(nanoseconds, "other", "")
-        }
+    static func sleepEnds(
+        after nanoseconds: Int64, by kind: @autoclosure () -> String, _ name: @autoclosure () -> String
+    ) {
+        if rlk_watches_sleep__end() != 0 { rlk_probe_sleep__end(nanoseconds, kind(), name()) }
     }
 
     @inline(__always)

@@ -6,31 +6,31 @@ extension RunLoop {
     func dispatch<Result>(_ callee: @autoclosure () -> Callee, _ call: () -> Result) -> Result {
         defer { freshTime = nil }
         guard isWatched else { return call() }
-        let watched = watchedCallBegins(callee())
-        defer { watchedCallEnds(watched) }
+        watchedCallBegins(callee())
+        defer { watchedCallEnds() }
         return call()
     }
 
-    /// Those who have noted the begin of a call, and are to note its end.
-    private typealias Watched = (record: DispatchRecord?, flight: FlightLog?)
+    // Whoever begins to watch during a call ignores its end: it knows of no call that is under way.
 
     @inline(never)
-    private func watchedCallBegins(_ callee: Callee) -> Watched {
+    private func watchedCallBegins(_ callee: Callee) {
         schedule?.callBegins(callee.kind, named: callee.name, at: callee.origin)
-        guard let mode = innermostRun?.mode else { return (nil, nil) }
-        flight?.callBegins(
-            callee, in: mode, passTime: timeOfPass,
-            latenesses: (statistics.lateness.count, statistics.lateness.sum))
+        guard let mode = innermostRun?.mode else { return }
+        flight?.with {
+            $0.callBegins(
+                callee, in: mode, passTime: timeOfPass,
+                latenesses: (statistics.lateness.count, statistics.lateness.sum))
+        }
         record?.begin(callee, mode, at: now)
-        return (record, flight)
     }
 
     @inline(never)
-    private func watchedCallEnds(_ watched: Watched) {
-        if watched.record != nil || watched.flight != nil {
+    private func watchedCallEnds() {
+        if record != nil || flight != nil {
             let now = now
-            watched.record?.end(at: now)
-            watched.flight?.callEnds(at: now)
+            record?.end(at: now)
+            flight?.with { $0.callEnds(at: now) }
         }
         schedule?.callEnded()
     }
@@ -40,7 +40,7 @@ extension RunLoop {
         guard record != nil || flight != nil else { return }
         let now = now
         record?.beginRun(at: now)
-        flight?.runBegins(in: mode, at: now)
+        flight?.with { $0.runBegins(in: mode, at: now) }
     }
 
     @inline(never)
@@ -48,7 +48,7 @@ extension RunLoop {
         guard record != nil || flight != nil else { return }
         let now = now
         record?.end(at: now)
-        flight?.runEnds(in: mode, at: now)
+        flight?.with { $0.runEnds(in: mode, at: now) }
     }
 
     @inline(never)
@@ -56,20 +56,20 @@ extension RunLoop {
         if flight != nil { FlightProbes.sleepBegins(until: date) }
     }
 
+    /// Of several reasons at a time, the mail of another thread comes first, then descriptors.
     @inline(never)
     func watchedWakeUp(in mode: Mode, at now: Instant) {
-        flight?.wokeUp(in: mode, at: now, by: reasonToWake(in: mode, at: now))
-    }
-
-    /// Of several reasons at a time, the mail of another thread comes first, then descriptors.
-    private func reasonToWake(in mode: Mode, at now: Instant) -> FlightLog.ReasonToWake {
-        if let thread = mailbox.takeAwakener() { return .mail(thread) }
-        if let token = ready.first {
-            guard let source = descriptors[token] else { return .other }
-            return source.with { .source(Callee($0.kind, $0.name, $0.origin)) }
+        flight?.with { log in
+            if let thread = mailbox.takeAwakener() {
+                log.wokeUp(in: mode, at: now, by: thread)
+            } else if let token = ready.first {
+                guard let source = descriptors[token] else { return log.wokeUp(in: mode, at: now, atDate: false) }
+                source.with { log.wokeUp(in: mode, at: now, by: Callee($0.kind, $0.name, $0.origin)) }
+            } else {
+                let date = timers.nextDeadline(in: mode) ?? .distantFuture
+                log.wokeUp(in: mode, at: now, atDate: min(date, innermostRun?.limit ?? .distantFuture) <= now)
+            }
         }
-        let limit = innermostRun?.limit ?? .distantFuture
-        return limit <= now || timers.nextDeadline(in: mode).map { $0 <= now } == true ? .date : .other
     }
 
     // MARK: Effects
@@ -77,7 +77,7 @@ extension RunLoop {
     /// A handler that is under way has caused a call: it has armed a timer, or woken a task.
     @inline(never)
     func watchedCause(of callee: Callee) {
-        flight?.causes(callee)
+        flight?.with { $0.causes(callee) }
     }
 
     /// A block that is about to be posted, for a recorder: its call then names its cause.
@@ -85,22 +85,18 @@ extension RunLoop {
     func watchedPost(_ body: @escaping (RunLoop) -> Void, _ origin: Origin) -> (RunLoop) -> Void {
         guard let flight else { return body }
         let number = FlightLog.numberOfPost()
-        flight.causes(Callee(.block, nil, origin, number: number))
+        flight.with { $0.causes(Callee(.block, nil, origin, number: number)) }
         return { loop in
-            loop.flight?.callHas(number: number, from: nil)
+            loop.flight?.with { $0.callHas(number: number, from: nil) }
             body(loop)
         }
     }
+}
 
-    // MARK: Bytes
-
-    /// Whether a recorder writes down what it does.
-    package var isRecorded: Bool { flight != nil }
-
-    /// Tells the recorder of bytes that a connection has moved.
-    package func recordBytes(_ count: Int, isInput: Bool, of source: Source, _ descriptor: Int32) {
-        flight?.moved(
-            count, isInput ? .received : .sent, by: descriptor, Callee(source.kind, source.name, source.origin))
+extension RunLoop.Source {
+    /// Counts the bytes of a connection that has this source, for the recorder of its loop; `nil` if there is none.
+    package final func makeMeter(_ descriptor: Int32) -> FlightMeter? {
+        home.flatMap { $0.with(\.log) }.map { FlightMeter($0, descriptor, Callee(kind, name, origin)) }
     }
 }
 
@@ -111,10 +107,10 @@ extension RunLoop.Remote {
         _ body: @escaping @Sendable (RunLoop) -> Void, _ origin: RunLoop.Origin
     ) -> @Sendable (RunLoop) -> Void {
         let number = FlightLog.numberOfPost()
-        RunLoop.installedReference?.with { $0.flight?.causes(Callee(.block, nil, origin, number: number)) }
+        RunLoop.installedReference?.with { $0.watchedCause(of: Callee(.block, nil, origin, number: number)) }
         let thread = isCurrent ? nil : ThreadName.current
         return { loop in
-            loop.flight?.callHas(number: number, from: thread)
+            loop.flight?.with { $0.callHas(number: number, from: thread) }
             body(loop)
         }
     }

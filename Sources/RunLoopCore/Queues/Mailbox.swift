@@ -63,6 +63,8 @@ final class Mailbox<Loop: AnyObject>: Sendable {
         set { recorded.store(newValue, ordering: .relaxed) }
     }
     private let recorded = Atomic(false)
+    /// Spares a loop that was not woken by mail the lock.
+    private let hasAwakener = Atomic(false)
 
     /// The number of the innermost run; 0 while the loop does not run.
     let activation = Atomic<UInt64>(0)
@@ -107,13 +109,17 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     private func noteMail(_ state: inout State) -> Bool {
         guard signal.load(ordering: .relaxed) != Signal.mail else { return false }
         guard signal.exchange(Signal.mail, ordering: .acquiringAndReleasing) == Signal.asleep else { return false }
-        if isRecorded { state.awakener = .current }
+        if isRecorded {
+            state.awakener = .current
+            hasAwakener.store(true, ordering: .releasing)
+        }
         return true
     }
 
     /// The thread whose mail has ended the last sleep, while a recorder asks for it.
     func takeAwakener() -> ThreadName? {
-        state.withLock { state in
+        guard hasAwakener.exchange(false, ordering: .acquiringAndReleasing) else { return nil }
+        return state.withLock { state in
             defer { state.awakener = nil }
             return state.awakener
         }

@@ -44,7 +44,8 @@ public final class FlightRecorder {
     /// The recorded events. Any thread may read them, also when recording has stopped.
     public let memory: Memory
 
-    private weak let loop: RunLoop?
+    // Not a weak reference to the loop, with which each of its references would take four times as long.
+    private let remote: RunLoop.Remote
     private let log: FlightLog
 
     /// Begins to record. Call it on the loop's thread, perhaps in a handler, whose own end is then not recorded.
@@ -75,13 +76,25 @@ public final class FlightRecorder {
         memory.write(title, at: FlightMemory.titleStart)
         memory[.titleLength] = UInt64(title.count)
         self.memory = Memory(memory: memory)
-        self.loop = loop
+        remote = loop.remote
         log = FlightLog(memory, at: now, latenesses: (loop.statistics.lateness.count, loop.statistics.lateness.sum))
-        loop.flight = log
+        loop.log?.end()
+        loop.log = log
     }
 
     deinit {
-        if loop?.flight === log { loop?.flight = nil }
+        if let loop = remote.installedReference {
+            loop.with { Self.end(log, in: $0) }
+        } else {
+            // Unsafe, but the loop's thread uses it.
+            nonisolated(unsafe) let log = log
+            _ = remote.mailbox.post(.urgent { Self.end(log, in: $0) })
+        }
+    }
+
+    private static func end(_ log: FlightLog, in loop: RunLoop) {
+        log.end()
+        if loop.log === log { loop.log = nil }
     }
 }
 

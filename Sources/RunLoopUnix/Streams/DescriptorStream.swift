@@ -15,8 +15,8 @@ package final class DescriptorStream: ByteStream {
     @exclusivity(unchecked) private var writer: DescriptorSource?
     @exclusivity(unchecked) package var owner: (any StreamOwner)?
     private var isClosed = false
-    /// The loop, if it is recorded: then it learns of the bytes that are moved.
-    @exclusivity(unchecked) private var recorded: RunLoop?
+    /// Counts the bytes, if the loop is recorded.
+    @exclusivity(unchecked) private var meter: FlightMeter?
     /// The holds on the time of a simulation.
     @exclusivity(unchecked) private var holds: StreamHolds?
     /// Whether this side has connected: the other side answers.
@@ -66,6 +66,7 @@ package final class DescriptorStream: ByteStream {
         didSet {
             reader?.name = sourceName
             writer?.name = sourceName
+            meter = (reader ?? writer)?.makeMeter(fileDescriptor)
         }
     }
     private var sourceName: String { name ?? "connection" }
@@ -74,10 +75,10 @@ package final class DescriptorStream: ByteStream {
         on loop: RunLoop, modes: RunLoop.Modes, origin: RunLoop.Origin, interest: DescriptorEvents
     ) throws(DescriptorError) {
         self.interest = interest
-        recorded = loop.isRecorded ? loop : nil
         if isSocket { holds = system.makeHolds(for: input, on: loop, origin) }
         if input >= 0 { reader = try watch(input, on: loop, modes, origin) }
         if output >= 0 && !isDuplex { writer = try watch(output, on: loop, modes, origin) }
+        meter = (reader ?? writer)?.makeMeter(fileDescriptor)
     }
 
     private func watch(
@@ -112,7 +113,7 @@ package final class DescriptorStream: ByteStream {
         let count = system.read(input, into: room)
         if count >= 0 { holds?.hasRead() }
         if count > 0 {
-            if recorded != nil { tell(count, isInput: true) }
+            if let meter { meter.add(count, isInput: true) }
             return .done(count)
         }
         if count == 0 { return .ended }
@@ -147,14 +148,8 @@ package final class DescriptorStream: ByteStream {
     private func wrote(_ count: Int, of all: Int) -> StreamResult {
         let reason = count < 0 ? errno : 0
         holds?.wrote(all: count == all)
-        if recorded != nil, count > 0 { tell(count, isInput: false) }
+        if let meter, count > 0 { meter.add(count, isInput: false) }
         return count >= 0 ? .done(count) : unmoved("write to the connection", reason)
-    }
-
-    @inline(never)
-    private func tell(_ count: Int, isInput: Bool) {
-        guard let source = reader ?? writer else { return }
-        recorded?.recordBytes(count, isInput: isInput, of: source, fileDescriptor)
     }
 
     private func unmoved(_ operation: String, _ reason: Int32) -> StreamResult {
@@ -183,7 +178,7 @@ package final class DescriptorStream: ByteStream {
     package func leave() {
         reader.map(end)
         writer.map(end)
-        (reader, writer, owner, holds, recorded) = (nil, nil, nil, nil, nil)
+        (reader, writer, owner, holds, meter) = (nil, nil, nil, nil, nil)
     }
 
     package func holdForAnswer() -> (any TimeHold)? { isClient ? holds?.holdForAnswer() : nil }
@@ -195,7 +190,7 @@ package final class DescriptorStream: ByteStream {
         reader.map(end)
         if !isDuplex { closeOutput() }
         if input >= 0 { system.close(input) }
-        (reader, owner, holds, recorded) = (nil, nil, nil, nil)
+        (reader, owner, holds, meter) = (nil, nil, nil, nil)
     }
 
     private func closeOutput() {
