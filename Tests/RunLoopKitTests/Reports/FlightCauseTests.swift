@@ -20,7 +20,7 @@ struct FlightCauseTests {
 
     @Test("tasks are told apart, by name, line and number, with their polls and wakes")
     func tasks() throws {
-        let line = RunLoop.Origin(line: #line + 3)
+        let line = RunLoop.Origin(line: #line + 4)
         let flight = try record { simulation in
             let loop = simulation.loop
             func start(_ name: String, _ sleeps: Int, _ work: Int) {
