@@ -21,6 +21,8 @@ let package = Package(
         .library(name: "RunLoopKit", targets: ["RunLoopKit"]),
         .library(name: "RunLoopUnix", targets: ["RunLoopUnix"]),
         .library(name: "RunLoopTLS", targets: ["RunLoopTLS"]),
+        .library(name: "RunLoopConsole", targets: ["RunLoopConsole"]),
+        .library(name: "RunLoopRecording", targets: ["RunLoopRecording"]),
         .library(name: "RunLoopFoundation", targets: ["RunLoopFoundation"]),
         .library(name: "RunLoopCalendar", targets: ["RunLoopCalendar"]),
         .library(name: "RunLoopSimulation", targets: ["RunLoopSimulation"]),
@@ -60,6 +62,15 @@ let package = Package(
             name: "RunLoopKit", dependencies: ["RunLoopCore", "RunLoopLibevent", "CShims"], swiftSettings: strict),
         .target(name: "RunLoopUnix", dependencies: ["RunLoopKit", "CShims"], swiftSettings: strict),
         .target(name: "RunLoopTLS", dependencies: ["RunLoopUnix", "COpenSSL", "CShims"], swiftSettings: strict),
+        .target(
+            name: "RunLoopConsole", dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopUnix", "CShims"],
+            swiftSettings: strict),
+        // C: the seeds of Swift's hashing.
+        .target(name: "CRecording"),
+        .target(
+            name: "RunLoopRecording",
+            dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopUnix", "CShims", "CRecording"],
+            swiftSettings: strict),
         .target(name: "RunLoopFoundation", dependencies: ["RunLoopKit"], swiftSettings: strict),
         .target(name: "RunLoopCalendar", dependencies: ["RunLoopKit"], swiftSettings: strict),
         .target(name: "RunLoopSimulation", dependencies: ["RunLoopCore", "CShims"], swiftSettings: strict),
@@ -164,6 +175,10 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
+            name: "RunLoopConsoleTests",
+            dependencies: ["RunLoopConsole", "RunLoopUnix", "RunLoopKit", "RunLoopSimulation", "TestSupport"],
+            swiftSettings: strict),
+        .testTarget(
             name: "RunLoopHostsTests",
             dependencies: [
                 "RunLoopHosts", "RunLoopUnix", "RunLoopTLS", "RunLoopKit", "RunLoopSimulation", "TestSupport",
@@ -175,6 +190,13 @@ let package = Package(
             dependencies: [
                 "RunLoopTLS", "RunLoopUnix", "RunLoopKit", "RunLoopSimulation", "TestSupport", "TLSTestSupport",
                 "COpenSSL",
+            ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "RunLoopRecordingTests",
+            dependencies: [
+                "RunLoopRecording", "RunLoopCore", "RunLoopKit", "RunLoopUnix", "RunLoopTLS", "TestSupport",
+                "TLSTestSupport", "CShims",
             ],
             swiftSettings: strict),
         .testTarget(

@@ -43,12 +43,18 @@ let package = Package(
         example("AsyncEcho", "RunLoopUnix"),
         example("RollingEcho", "RunLoopUnix"),
         example("TLSEcho", "RunLoopUnix", "RunLoopTLS"),
-        example("Proxy", "RunLoopUnix", "RunLoopTLS"),
+        example("Proxy", "RunLoopUnix", "RunLoopTLS", "RunLoopRecording"),
         example("DNSForwarder", "RunLoopUnix"),
+        .target(
+            name: "RecordOptions",
+            dependencies: [
+                library("RunLoopRecording"), .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "RecordOptions", swiftSettings: strict),
         .executableTarget(
             name: "TTLStore",
             dependencies: [
-                library("RunLoopKit"), library("RunLoopUnix"),
+                "RecordOptions", library("RunLoopKit"), library("RunLoopRecording"), library("RunLoopUnix"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -57,7 +63,8 @@ let package = Package(
         .executableTarget(
             name: "Cron",
             dependencies: [
-                library("RunLoopKit"), library("RunLoopUnix"), library("RunLoopCalendar"),
+                "RecordOptions", library("RunLoopKit"), library("RunLoopRecording"), library("RunLoopUnix"),
+                library("RunLoopCalendar"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -92,6 +99,13 @@ let package = Package(
             ],
             path: "flight", swiftSettings: strict),
         .executableTarget(
+            name: "runloop-top",
+            dependencies: [
+                library("RunLoopKit"), library("RunLoopUnix"), library("RunLoopConsole"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "top", swiftSettings: strict),
+        .executableTarget(
             name: "Corpus",
             dependencies: [
                 library("RunLoopKit"), library("RunLoopUnix"), library("RunLoopSimulation"), library("RunLoopHosts"),
@@ -113,6 +127,13 @@ let package = Package(
         .testTarget(
             name: "FlightTests",
             dependencies: ["flight", library("RunLoopKit"), library("RunLoopSimulation")], swiftSettings: strict),
+        .testTarget(
+            name: "TopTests",
+            dependencies: [
+                "runloop-top", "ExampleTestSupport", library("RunLoopKit"), library("RunLoopUnix"),
+                library("RunLoopConsole"),
+            ],
+            swiftSettings: strict),
         .testTarget(
             name: "TTLStoreTests",
             dependencies: [

@@ -1,7 +1,9 @@
 import ArgumentParser
 import FoundationEssentials
 import Logging
+import RecordOptions
 import RunLoopKit
+import RunLoopRecording
 import RunLoopUnix
 
 @main
@@ -30,6 +32,9 @@ struct Cron: ParsableCommand {
     @Option(help: "The time that running commands have at the stop before they are asked to end.")
     var drain = TimeSpan("30s")!
 
+    @OptionGroup(title: "Recording")
+    var recording: RecordOptions
+
     @Option(help: "What to log: trace, debug, info, notice, warning, error or critical.")
     var logLevel = "info"
 
@@ -49,7 +54,7 @@ struct Cron: ParsableCommand {
         defer { StandardError.shared.flush(within: .seconds(1)) }
         log.logLevel = Logger.Level(rawValue: logLevel) ?? .info
         do {
-            throw ExitCode(try CronDaemon(self, log).run())
+            throw ExitCode(try withRecord(recording.mode) { _ in try CronDaemon(self, log).run() })
         } catch let refusal as CronDaemon.Refusal {
             log.critical("\(refusal.text)")
             throw ExitCode(refusal.status)

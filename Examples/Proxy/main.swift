@@ -1,9 +1,11 @@
 // A proxy for TCP: `Proxy port host upstreamPort [chain.pem key.pem]` passes each connection on to a host, which it looks up
-// by name and tries again if it does not answer. With a certificate its own side speaks TLS. Without arguments it passes a
+// by name and tries again if it does not answer. With a certificate its own side speaks TLS. `--record file` in front of
+// them records the run, and `--replay file` repeats it. Without arguments it passes a
 // greeting on to an echo server of its own, and ends. Its messages go to standard error and wait for no reader.
 
 import Glibc
 import RunLoopKit
+import RunLoopRecording
 import RunLoopTLS
 import RunLoopUnix
 
@@ -92,24 +94,33 @@ func demonstrate(on loop: RunLoop) throws {
     }
 }
 
-let loop = RunLoop.current
-let arguments = CommandLine.arguments
-do {
-    if arguments.count == 1 {
+/// Runs the proxy as the arguments say.
+func run(_ arguments: [String], on loop: RunLoop) throws {
+    if arguments.isEmpty {
         try demonstrate(on: loop)
-    } else if arguments.count == 4 || arguments.count == 6, let port = UInt16(arguments[1]),
-        let upstreamPort = UInt16(arguments[3])
+    } else if arguments.count == 3 || arguments.count == 5, let port = UInt16(arguments[0]),
+        let upstreamPort = UInt16(arguments[2])
     {
         let tls =
-            try arguments.count == 6
-            ? TLSServerContext(identity: TLSIdentity(chain: .file(arguments[4]), key: .file(arguments[5]))) : nil
-        let proxy = Proxy(loop: loop, host: arguments[2], port: upstreamPort, tls: tls)
+            try arguments.count == 5
+            ? TLSServerContext(identity: TLSIdentity(chain: .file(arguments[3]), key: .file(arguments[4]))) : nil
+        let proxy = Proxy(loop: loop, host: arguments[1], port: upstreamPort, tls: tls)
         say("listening on \(try proxy.listen(on: Endpoint("127.0.0.1", port: port)).address)")
     } else {
-        say("usage: Proxy port host upstreamPort [chain.pem key.pem]")
+        say("usage: Proxy [--record file | --replay file] port host upstreamPort [chain.pem key.pem]")
         exit(EX_USAGE)
     }
     loop.run()  // until nothing is left to listen on
+}
+
+var arguments = Array(CommandLine.arguments.dropFirst())
+var files: [String: String] = [:]
+if arguments.count >= 2, ["--record", "--replay"].contains(arguments[0]) {
+    files[arguments[0]] = arguments[1]
+    arguments.removeFirst(2)
+}
+do {
+    try withRecord(RecordMode(record: files["--record"], replay: files["--replay"])) { try run(arguments, on: $0) }
 } catch {
     say("\(error)")
     exit(EX_CONFIG)

@@ -1,7 +1,9 @@
 import ArgumentParser
 import Glibc
 import Logging
+import RecordOptions
 import RunLoopKit
+import RunLoopRecording
 import RunLoopUnix
 
 @main
@@ -51,6 +53,9 @@ struct TTLStore: ParsableCommand {
     @Option(help: "A file in which the newest events of the main loop are kept, for the command flight.")
     var flight: String?
 
+    @OptionGroup(title: "Recording")
+    var recording: RecordOptions
+
     @Option(help: "What to log: trace, debug, info, notice, warning, error or critical.")
     var logLevel = "info"
 
@@ -62,6 +67,10 @@ struct TTLStore: ParsableCommand {
         }
         guard snapshot == nil || snapshot != log else {
             throw ValidationError("--snapshot and --log are two files")
+        }
+        guard loops == 1 || recording.record == nil else {
+            throw ValidationError(
+                "--record needs --loops 1: several loops share the table, in an order that is not recorded")
         }
         guard Logger.Level(rawValue: logLevel) != nil else {
             throw ValidationError("there is no log level \(logLevel)")
@@ -91,7 +100,7 @@ struct TTLStore: ParsableCommand {
         defer { StandardError.shared.flush(within: .seconds(1)) }
         log.logLevel = Logger.Level(rawValue: logLevel) ?? .info
         do {
-            throw ExitCode(try StoreDaemon(self, log).run())
+            throw ExitCode(try withRecord(recording.mode) { _ in try StoreDaemon(self, log).run() })
         } catch let refusal as StoreDaemon.Refusal {
             log.critical("\(refusal.text)")
             throw ExitCode(refusal.status)

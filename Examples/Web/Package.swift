@@ -29,7 +29,7 @@ let package = Package(
             name: "WebServer",
             dependencies: [
                 library("RunLoopKit"), library("RunLoopUnix"), library("RunLoopNIO"), library("RunLoopTLS"),
-                library("RunLoopMetrics"),
+                library("RunLoopMetrics"), library("RunLoopConsole"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -38,11 +38,12 @@ let package = Package(
                 .product(name: "NIOWebSocket", package: "swift-nio"),
                 .product(name: "NIOHTTP2", package: "swift-nio-http2"),
             ],
+            resources: [.embedInCode("Console/Page")],
             swiftSettings: strict),
         .executableTarget(
             name: "Web",
             dependencies: [
-                "WebServer", library("RunLoopKit"), library("RunLoopUnix"),
+                "WebServer", library("RunLoopKit"), library("RunLoopRecording"), library("RunLoopUnix"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],

@@ -25,6 +25,11 @@ static _Thread_local void *thread_object __attribute__((tls_model("initial-exec"
 void *rlk_get_thread_object(void) { return thread_object; }
 void rlk_set_thread_object(void *object) { thread_object = object; }
 
+static _Thread_local void *thread_tape __attribute__((tls_model("initial-exec")));
+
+void *rlk_get_thread_tape(void) { return thread_tape; }
+void rlk_set_thread_tape(void *tape) { thread_tape = tape; }
+
 // The first frame of the calling thread, if `rlk_start_thread` has started it.
 static _Thread_local jmp_buf *first_frame __attribute__((tls_model("initial-exec")));
 

@@ -1,6 +1,9 @@
+#define _GNU_SOURCE
 #include "simulated.h"
 
+#include <errno.h>
 #include <stdatomic.h>
+#include <time.h>
 
 struct rlk_simulated_calls rlk_simulated_calls;
 _Atomic int rlk_simulated_waits;
@@ -42,6 +45,18 @@ void rlk_wait_really(sem_t *semaphore) {
     unsigned *answers = rlk_set_simulated(NULL);
     while (sem_wait(semaphore) != 0) {}
     rlk_set_simulated(answers);
+}
+
+int rlk_wait_at_most(sem_t *semaphore, int64_t nanoseconds) {
+    struct timespec end;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    nanoseconds += end.tv_nsec;
+    end.tv_sec += nanoseconds / 1000000000;
+    end.tv_nsec = nanoseconds % 1000000000;
+    while (sem_clockwait(semaphore, CLOCK_MONOTONIC, &end) != 0) {
+        if (errno != EINTR) return 0;
+    }
+    return 1;
 }
 
 void rlk_count_simulated_wait(int change) { atomic_fetch_add(&rlk_simulated_waits, change); }

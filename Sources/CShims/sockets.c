@@ -8,10 +8,14 @@
 
 #include <errno.h>
 #include <linux/errqueue.h>
+#include <linux/sockios.h>
+#include <linux/tcp.h>
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 
 int rlk_accept(int listener, struct sockaddr *address, socklen_t *length) {
     return accept4(listener, address, length, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -102,4 +106,25 @@ int rlk_change_membership(
     int level = group->sa_family == AF_INET6 ? IPPROTO_IPV6 : IPPROTO_IP;
     return setsockopt(
         descriptor, level, joins ? MCAST_JOIN_GROUP : MCAST_LEAVE_GROUP, &request, sizeof request);
+}
+
+int rlk_look_at_stream(int descriptor, struct rlk_stream_facts *facts) {
+    memset(facts, 0, sizeof *facts);
+    int type = 0;
+    socklen_t length = sizeof type;
+    if (getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &length) != 0 || type != SOCK_STREAM) return -1;
+    struct sockaddr_storage peer;
+    length = sizeof peer;
+    if (getpeername(descriptor, (struct sockaddr *)&peer, &length) != 0) return -1;
+    struct tcp_info info = {0};
+    length = sizeof info;
+    if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &length) == 0) {
+        facts->is_tcp = 1;
+        facts->received = info.tcpi_bytes_received;
+        facts->sent = info.tcpi_bytes_acked;
+    }
+    int count = 0;
+    if (ioctl(descriptor, SIOCINQ, &count) == 0) facts->unread = count;
+    if (ioctl(descriptor, SIOCOUTQ, &count) == 0) facts->unsent = count;
+    return 0;
 }

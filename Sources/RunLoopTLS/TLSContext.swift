@@ -1,5 +1,6 @@
 internal import COpenSSL
 internal import Glibc
+internal import RunLoopCore
 
 /// A version of TLS. Versions before 1.2 must not be used any more (RFC 8996) and cannot be chosen.
 public enum TLSVersion: Sendable, Hashable {
@@ -130,12 +131,15 @@ final class TLSContext: Sendable {
                 .configuration,
                 "a handshake may take a time above zero and up to a day; it was given \(options.handshakeTimeout)")
         }
+        // The context has keys for tickets, which are random.
+        if RunLoop.installed?.world.isRepeatable == true { TLSSession.takeNumbersOfWorlds() }
         ERR_clear_error()
         guard let pointer = SSL_CTX_new(method) else { throw .configuration("make a context") }
         self.pointer = pointer
         self.protocols = protocols
         handshakeTimeout = options.handshakeTimeout
         rlk_ssl_ctx_set_usual(pointer)
+        takeTimeOfWorld()
         guard rlk_ssl_ctx_set_minimum(pointer, options.minimumVersion.number) == 1 else {
             throw .configuration("set the oldest version")
         }

@@ -54,7 +54,7 @@ final class TLSStream: ByteStream {
         isWatched = true
         self.interest = interest
         guard !isOpen else { return }
-        if loop.isVirtual { session.enterSimulation() }
+        if loop.world.isRepeatable { session.makeRepeatable(on: loop) }
         let timeout = session.context.handshakeTimeout
         let end = loop.now + timeout
         handshakeTimeout = loop.perform(at: end, inModes: modes, label: Self.timeoutLabel, origin: origin) {

@@ -3,11 +3,14 @@ package import RunLoopTLS
 /// A server and a client of one authority.
 package struct Contexts {
     package let authority = Authority()
+    /// That of the server.
+    package let identity: TLSIdentity
     package var server: TLSServerContext
     package var client: TLSClientContext
 
     package init(_ options: TLSOptions = .patient) throws {
-        server = try TLSServerContext(identity: authority.identity(), options: options)
+        identity = authority.identity()
+        server = try TLSServerContext(identity: identity, options: options)
         client = try TLSClientContext(roots: authority.roots, options: options)
     }
 }

@@ -17,6 +17,10 @@ static inline unsigned rlk_fork_count(void) { return rlk_forks; }
 void *rlk_get_thread_object(void);
 void rlk_set_thread_object(void *object);
 
+/// The tape of the calling thread, if its world is recorded or replayed.
+void *rlk_get_thread_tape(void);
+void rlk_set_thread_tape(void *tape);
+
 /// Starts a thread; returns 0 or the reason. `rlk_end_thread` can end it from any of its frames.
 int rlk_start_thread(pthread_t *thread, void *(*run)(void *), void *context);
 

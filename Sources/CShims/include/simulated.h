@@ -74,6 +74,9 @@ void rlk_simulated_random(void *bytes, size_t count);
 /// Waits for a semaphore in real time, also on a thread of a simulation.
 void rlk_wait_really(sem_t *semaphore);
 
+/// Waits for a semaphore, but not on a thread of a simulation; 0 if it was not signalled in that time.
+int rlk_wait_at_most(sem_t *semaphore, int64_t nanoseconds);
+
 /// How many waits at an address there are.
 extern _Atomic int rlk_simulated_waits;
 void rlk_count_simulated_wait(int change);

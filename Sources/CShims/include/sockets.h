@@ -2,6 +2,7 @@
 #define RLK_SOCKETS_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/socket.h>
 
 /// Accepts a connection, non-blocking and closed on exec; -1 and errno on failure.
@@ -46,5 +47,16 @@ int rlk_change_membership(
 
 /// Whether an error of `getaddrinfo` says that there is no such name, or no address of it.
 int rlk_is_unknown_host(int status);
+
+/// What the kernel knows of a connection. `received` and `sent`, which are acknowledged, only of TCP.
+struct rlk_stream_facts {
+    int is_tcp;
+    uint64_t received, sent;
+    /// The bytes that wait to be read here, and to be taken by the peer.
+    uint64_t unread, unsent;
+};
+
+/// 0, or -1 if the descriptor is no connected stream socket.
+int rlk_look_at_stream(int descriptor, struct rlk_stream_facts *facts);
 
 #endif

@@ -18,8 +18,10 @@ extension Flight {
         try self.init(bytes, written: nil)
     }
 
-    /// - Parameter written: how many events were written when the copy was done, if it is one of memory that changes.
-    init(_ bytes: [UInt8], written: UInt64?) throws(FlightError) {
+    /// - Parameters:
+    ///   - written: how many events were written when the copy was done, if it is one of memory that changes.
+    ///   - start: the number of the first event that is wanted.
+    init(_ bytes: [UInt8], written: UInt64?, from start: Int = 0) throws(FlightError) {
         func word(_ offset: Int) -> UInt64 {
             bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
         }
@@ -36,10 +38,10 @@ extension Flight {
         begin = RunLoop.Instant(nanoseconds: Int64(bitPattern: field(.loopTime)))
         wallTimeAtBegin = RunLoop.WallTime(nanoseconds: Int64(bitPattern: field(.wallTime)))
 
-        let end = Int(clamping: field(.written))
+        end = Int(clamping: field(.written))
         // One more than the copy's end tells may have been half overwritten.
         let overwritten = written.map { Int(clamping: $0) + 1 - events } ?? end - events
-        let first = min(end, max(0, overwritten))
+        let first = min(end, max(start, overwritten))
         lost = first
         let ring = FlightMemory.pageSize + nameBytes
         entries = (first..<end).compactMap { number in

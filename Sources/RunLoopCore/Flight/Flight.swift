@@ -85,4 +85,6 @@ public struct Flight: Sendable {
     public let lost: Int
     /// The events, in their order.
     public let entries: [Entry]
+    /// How many events were written until now, lost ones too.
+    package let end: Int
 }

@@ -62,8 +62,8 @@ extension RunLoop {
         flight?.with { log in
             if let thread = mailbox.takeAwakener() {
                 log.wokeUp(in: mode, at: now, by: thread)
-            } else if let token = ready.first {
-                guard let source = descriptors[token] else { return log.wokeUp(in: mode, at: now, atDate: false) }
+            } else if !ready.isEmpty {
+                guard let source = descriptors[ready[0].token] else { return log.wokeUp(in: mode, at: now, atDate: false) }
                 source.with { log.wokeUp(in: mode, at: now, by: Callee($0.kind, $0.name, $0.origin)) }
             } else {
                 let date = timers.nextDeadline(in: mode) ?? .distantFuture

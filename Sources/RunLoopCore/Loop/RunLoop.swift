@@ -82,7 +82,7 @@ public final class RunLoop {
     @exclusivity(unchecked) var log: FlightLog? {
         didSet {
             flight = log.map { UnownedReference($0) }
-            mailbox.isRecorded = log != nil
+            mailbox.notesPosters = log != nil
             calledMayBeWatched()
         }
     }

@@ -46,7 +46,10 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     }
 
     private let state = Locked(State())
-    private let signal = Atomic(Signal.none)
+    // With a gate it is always `mail`, so that whoever looks asks the gate: a loop without one pays nothing for that.
+    private let signal: Atomic<UInt8>
+    /// Where mail waits for the loop of a recorded or replayed world.
+    private let gate: MailGate<Loop>?
     let waker: any Waker
     /// The name of the loop's thread, if it has one.
     let name: String?
@@ -58,7 +61,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
 
     /// Whether a recorder of the loop asks who posts.
     @inline(__always)
-    var isRecorded: Bool {
+    var notesPosters: Bool {
         get { recorded.load(ordering: .relaxed) }
         set { recorded.store(newValue, ordering: .relaxed) }
     }
@@ -72,6 +75,8 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     init(waker: any Waker, name: String? = nil) {
         self.waker = waker
         self.name = name
+        gate = waker.mailOrder.map { MailGate($0) }
+        signal = Atomic(gate == nil ? Signal.none : Signal.mail)
     }
 
     /// How errors name the loop.
@@ -79,14 +84,26 @@ final class Mailbox<Loop: AnyObject>: Sendable {
 
     /// - Returns: `false` if the loop has ended and the request will not be carried out.
     func post(_ request: Request) -> Bool {
-        add { $0.requests.append(request) }
+        if gate != nil { return postAtGate { $0.requests.append(request) } }
+        return add { $0.requests.append(request) }
     }
 
     /// - Returns: `false` if the loop has ended and the block will not run.
     @inline(__always)
     func post(_ block: consuming Block<Loop>) -> Bool {
+        if gate != nil { return postAtGate(block) }
         var block = Optional(block)
         return add { $0.blocks.append(block.take()!) }
+    }
+
+    @inline(never)
+    private func postAtGate(_ block: Block<Loop>) -> Bool { postAtGate { $0.blocks.append(block) } }
+
+    @inline(never)
+    private func postAtGate(isJob: Bool = false, _ letter: @escaping (inout Mail) -> Void) -> Bool {
+        let (isTaken, isAsleep) = gate!.post(isJob: isJob, letter)
+        if isAsleep { waker.wake() }
+        return isTaken
     }
 
     @inline(__always)
@@ -109,7 +126,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     private func noteMail(_ state: inout State) -> Bool {
         guard signal.load(ordering: .relaxed) != Signal.mail else { return false }
         guard signal.exchange(Signal.mail, ordering: .acquiringAndReleasing) == Signal.asleep else { return false }
-        if isRecorded {
+        if notesPosters {
             state.awakener = .current
             hasAwakener.store(true, ordering: .releasing)
         }
@@ -140,6 +157,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
 
     /// - Returns: `false` if the loop has ended and the job cannot run.
     func post(_ job: Job) -> Bool {
+        if gate != nil { return postAtGate(isJob: true) { $0.jobs.append(job) } }
         var isAsleep = false
         let isTaken = state.withLock { state in
             guard state.takesJobs else { return false }
@@ -166,6 +184,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
 
     /// Jobs for a loop that is ending.
     func takeJobs() -> FIFO<Job> {
+        admitMail()
         var jobs = FIFO<Job>()
         state.withLock { swap(&$0.mail.jobs, &jobs) }
         return jobs
@@ -173,6 +192,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
 
     /// Takes no jobs from now on, if none waits.
     func closeToJobs() -> Bool {
+        if gate?.closeToJobsIfEmpty() == false { return false }
         var executors: [RunLoop.Modes: any JobExecutor<Loop>] = [:]
         let isClosed = state.withLock { state in
             guard state.mail.jobs.isEmpty else { return false }
@@ -189,6 +209,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     /// The loop takes the mail and leaves its emptied buffers, with their capacity, in exchange.
     @inline(__always)
     func collect(into mail: inout Mail, closing isClosing: Bool = false) {
+        if gate != nil { return collectAdmitted(into: &mail, closing: isClosing) }
         state.withLock { state in
             signal.store(Signal.none, ordering: .releasing)
             // Mail that came after the mailbox was closed was refused, and its sender releases it.
@@ -198,15 +219,30 @@ final class Mailbox<Loop: AnyObject>: Sendable {
         }
     }
 
-    /// Whether the loop has ended.
-    var isClosed: Bool { state.withLock { $0.isClosed } }
+    @inline(never)
+    private func collectAdmitted(into mail: inout Mail, closing isClosing: Bool) {
+        admitMail(closing: isClosing)
+        state.withLock { swap(&$0.mail, &mail) }
+    }
 
-    var hasMail: Bool { signal.load(ordering: .acquiring) == Signal.mail }
+    /// With a gate, lets the mail in whose turn has come.
+    private func admitMail(closing isClosing: Bool = false) {
+        guard let gate else { return }
+        let letters = gate.admit(closing: isClosing)
+        state.withLock { state in
+            for letter in letters { letter(&state.mail) }
+        }
+    }
+
+    /// Whether the loop has ended.
+    var isClosed: Bool { gate?.isClosed ?? state.withLock { $0.isClosed } }
+
+    var hasMail: Bool { signal.load(ordering: .acquiring) == Signal.mail && gate?.hasMail() != false }
 
     /// The loop is about to sleep. `false` if there is mail to handle first.
     func fallAsleep() -> Bool {
         signal.compareExchange(expected: Signal.none, desired: Signal.asleep, ordering: .acquiringAndReleasing)
-            .exchanged
+            .exchanged || gate?.fallAsleep() == true
     }
 
     func wakeUp() {
@@ -214,11 +250,12 @@ final class Mailbox<Loop: AnyObject>: Sendable {
             expected: Signal.asleep, desired: Signal.none, ordering: .acquiringAndReleasing)
     }
 
-    var isAsleep: Bool { signal.load(ordering: .acquiring) == Signal.asleep }
+    var isAsleep: Bool { signal.load(ordering: .acquiring) == Signal.asleep || gate?.isAsleep == true }
 
     /// Closes the mailbox if nothing is in it, so that no mail that was accepted is lost.
     func closeIfEmpty() -> Bool {
-        state.withLock { state in
+        if let gate { return gate.closeIfEmpty() }
+        return state.withLock { state in
             state.isClosed = state.mail.isEmpty
             return state.isClosed
         }
@@ -229,6 +266,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     /// - Returns: the last mail without the jobs, which the loop takes by ``takeJobs()``. The blocks in it are dropped
     ///   without being run.
     func close() -> Mail {
+        admitMail(closing: true)
         var last = Mail()
         state.withLock { state in
             state.isClosed = true

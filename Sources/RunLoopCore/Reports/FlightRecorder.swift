@@ -29,6 +29,15 @@ public final class FlightRecorder {
             return try Flight(bytes, written: written)
         }
 
+        /// The flight from an event on, whose number is the ``Flight/end`` of an earlier one. O(size) to copy.
+        package func flight(from start: Int) throws(FlightError) -> Flight {
+            let (bytes, written) = memory.copy()
+            return try Flight(bytes, written: written, from: start)
+        }
+
+        /// Whether both are the memory of one recorder.
+        package func isSame(as other: Memory) -> Bool { memory === other.memory }
+
         /// Writes the flight until now to a file, which it replaces. O(size).
         ///
         /// - Throws: ``FlightError`` if that fails.
@@ -96,6 +105,11 @@ public final class FlightRecorder {
         log.end()
         if loop.log === log { loop.log = nil }
     }
+}
+
+extension RunLoop {
+    /// The memory of the loop's recorder, if it has one. On the loop's thread.
+    package var flightMemory: FlightRecorder.Memory? { log.map { FlightRecorder.Memory(memory: $0.memory) } }
 }
 
 @available(*, unavailable, message: "a recorder belongs to its loop's thread; its memory may be read on any")

@@ -25,6 +25,10 @@ extension RunLoop.Dump: CustomStringConvertible {
             lines.append(line)
         }
         lines += items.map { "  \($0)" }
+        for cycle in cyclesOfWaiting {
+            let names = (cycle + cycle.prefix(1)).map { "task\($0.name.map { " \(quoted($0))" } ?? "") (\($0.origin))" }
+            lines.append("cycle of waiting: " + names.joined(separator: " awaits "))
+        }
         lines.append("\(statistics)")
         return lines.joined(separator: "\n")
     }

@@ -46,6 +46,10 @@ extension RunLoop {
             public let keepsAlive: Bool
             /// Whether it is called in the next pass in one of its modes, regardless of the time.
             package let isReady: Bool
+            /// For a task: what it does.
+            package let task: TaskState?
+            /// For a descriptor source: the descriptor.
+            package let descriptor: Int32?
         }
 
         /// The items that keep a run in `mode` from finishing.
@@ -80,7 +84,9 @@ extension RunLoop {
         var items = timers.items().compactMap { item in
             item.call.map { Dump.Item($0.pointee, timers.membership(of: item)) } ?? Dump.Item(timed: item.node.object)
         }
-        items += allUntimedItems().map { Dump.Item($0) }.sorted { $0.kind.rank < $1.kind.rank }
+        let untimed = allUntimedItems()
+        let tasks = taskStates(of: untimed)
+        items += untimed.map { Dump.Item($0, tasks[ObjectIdentifier($0)]) }.sorted { $0.kind.rank < $1.kind.rank }
         items += blocks.map { Dump.Item($0, commonModes) }
         return Dump(
             name: name, now: now, isVirtual: isVirtual,
@@ -92,13 +98,15 @@ extension RunLoop {
 extension RunLoop.Dump.Item {
     private init(
         _ kind: RunLoop.ItemKind, _ name: String?, _ origin: RunLoop.Origin, _ membership: Membership,
-        keepsAlive: Bool = true, isReady: Bool = false, due: RunLoop.Instant? = nil, detail: String? = nil
+        keepsAlive: Bool = true, isReady: Bool = false, due: RunLoop.Instant? = nil, detail: String? = nil,
+        task: RunLoop.Dump.TaskState? = nil, descriptor: Int32? = nil
     ) {
         (self.kind, self.name, self.origin, self.detail) = (kind, name, origin, detail)
         modes = membership.modes.all
         isCommon = membership.isCommon
         isEverywhere = membership.isEverywhere
         (self.keepsAlive, self.isReady) = (keepsAlive, isReady)
+        (self.task, self.descriptor) = (task, descriptor)
         deadline = due == .distantFuture ? nil : due
     }
 
@@ -108,10 +116,12 @@ extension RunLoop.Dump.Item {
         self.init(item)
     }
 
-    fileprivate init(_ item: RunLoop.Item) {
+    fileprivate init(_ item: RunLoop.Item, _ task: RunLoop.Dump.TaskState? = nil) {
+        let detail = [item.detail, task?.activity].compactMap(\.self)
         self.init(
             item.kind, item.name, item.origin, item.membership, keepsAlive: item.keepsAlive, isReady: item.isReady,
-            due: item.dueDate, detail: item.detail)
+            due: item.dueDate, detail: detail.isEmpty ? nil : detail.joined(separator: ", "), task: task,
+            descriptor: (item as? RunLoop.WatchedSource)?.watchedDescriptor)
     }
 
     fileprivate init(_ call: CallSlot, _ membership: Membership) {

@@ -21,6 +21,8 @@ package final class CompletionWait<Value>: TaskWait, @unchecked Sendable {
         return wait.value!
     }
 
+    package override var purpose: String? { "waits for an operation to complete" }
+
     package override func begin(in loop: RunLoop) {
         let call = Call(self)
         cancel = start?({ call.complete($0) })

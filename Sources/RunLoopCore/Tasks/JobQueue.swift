@@ -28,6 +28,7 @@ extension RunLoop {
         }
 
         var isIdle: Bool { jobs.isEmpty }
+        var waitingJobs: [UnownedJob] { (0..<jobs.count).map { jobs[$0].job } }
 
         func add(_ job: UnownedJob, by way: JobWay, in loop: RunLoop) {
             if loop.isWatched { tell(of: job, in: loop) }

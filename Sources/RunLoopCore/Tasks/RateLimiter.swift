@@ -122,6 +122,8 @@ public final class RateLimiter {
             super.init(remote)
         }
 
+        override var purpose: String? { "waits for its turn" }
+
         override func begin(in loop: RunLoop) { limiter.append(self) }
 
         override func cancelled(in loop: RunLoop) { limiter.withdraw(self) }

@@ -183,11 +183,13 @@ final class TaskItem: RunLoop.UntimedItem {
         if let name = label.name { self.name = name }
     }
 
-    /// The purpose of its wait, and the function that started it, if it has no name.
-    override var detail: String? {
-        let parts = [name == nil ? "started in \(function)" : nil, scope.purpose].compactMap(\.self)
-        return parts.isEmpty ? nil : parts.joined(separator: ", ")
-    }
+    /// The function that started it, if it has no name.
+    override var detail: String? { name == nil ? "started in \(function)" : nil }
+
+    /// The task, until it ends.
+    var job: UnownedJob? { scope.job }
+    /// What it waits for, if that is something of the loop.
+    var purpose: String? { scope.purpose }
 
     override var kind: RunLoop.ItemKind { .task }
     override var hasHandler: Bool { task != nil }

@@ -105,6 +105,8 @@ extension RunLoop {
                 super.init(remote)
             }
 
+            override var purpose: String? { "waits for a point of the loop's run" }
+
             func keep(_ event: Event) {
                 if events.count < limit { events.append(event) } else { missed += 1 }
             }

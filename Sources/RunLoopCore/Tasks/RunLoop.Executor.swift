@@ -134,7 +134,7 @@ final class JobReceiver: Sendable {
             return true
         }
         guard let executor else { return false }
-        if remote.mailbox.isRecorded { noteWaking(of: job) }
+        if remote.mailbox.notesPosters { noteWaking(of: job) }
         remote.waker.tookJob(job)
         return remote.mailbox.post(.init(job: job, way: way, executor: executor))
     }

@@ -208,6 +208,15 @@ extension RunLoop {
             return value
         }
 
+        /// The tasks that wait for a member: for its value, or for all.
+        var awaiters: [(member: UnownedJob, awaiters: [UnownedJob])] {
+            state.withLock { state in
+                state.members.sorted { $0.key < $1.key }.compactMap { _, member in
+                    member.task.map { ($0.job, (member.waits + [end]).compactMap(\.waiter)) }
+                }
+            }
+        }
+
         /// Ends the waits for these tasks, at the end of the loop.
         func loopEnded() {
             let waits = state.withLock { $0.members.sorted { $0.key < $1.key }.flatMap(\.value.waits) }

@@ -60,6 +60,8 @@ final class TaskScope: Sendable {
     @inline(__always)
     func end() { wait = nil }
 
+    /// The task, until it ends.
+    var job: UnownedJob? { task }
     /// The purpose of the task's wait, if it waits on the loop and the wait has one.
     var purpose: String? { wait?.purpose }
 

@@ -24,6 +24,9 @@ package class TaskWait: SerialExecutor, @unchecked Sendable {
     /// Whether the wait can be ended. On the loop's thread.
     package final var isWaiting: Bool { isOpen.load(ordering: .relaxed) }
 
+    /// The task that waits, at rest. On the loop's thread.
+    final var waiter: UnownedJob? { isWaiting ? job : nil }
+
     /// The task has come to rest. Before that it may be on its way through the queue of its actor.
     @exclusivity(unchecked) private var hasOpened = false
     /// It was ended before that.

@@ -51,6 +51,8 @@ private final class WallSleep: TaskWait, @unchecked Sendable {
         super.init(clock.remote)
     }
 
+    override var purpose: String? { timer?.fireDate.map { "sleeps until \($0)" } }
+
     override func begin(in loop: RunLoop) {
         let timer = WallTimer(schedule, after: start) { [unowned self] timer in
             date = timer.fireDate

@@ -50,8 +50,13 @@ package protocol Waker: Sendable {
 
     /// A job of a task has come from another thread, the calling one.
     func tookJob(_ job: UnownedJob)
+
+    /// The order in which the loop takes its mail; `nil` for that in which the mail comes.
+    var mailOrder: (any MailOrder)? { get }
 }
 
 extension Waker {
+    package var mailOrder: (any MailOrder)? { nil }
+
     package func tookJob(_ job: UnownedJob) {}
 }

@@ -23,4 +23,10 @@ package final class Handoff: Sendable {
     package func wait() {
         rlk_wait_really(semaphore)
     }
+
+    /// - Returns: `false` if the thread was not let continue in that time.
+    package func wait(atMost limit: Duration) -> Bool {
+        let (seconds, attoseconds) = limit.components
+        return rlk_wait_at_most(semaphore, seconds * 1_000_000_000 + attoseconds / 1_000_000_000) != 0
+    }
 }

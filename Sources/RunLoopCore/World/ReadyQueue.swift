@@ -31,8 +31,8 @@ package final class ReadyQueue {
     package var isEmpty: Bool { head == end }
     package var count: Int { end - head }
 
-    /// The name of the oldest.
-    package var first: SourceToken? { head < end ? entries[head].token : nil }
+    /// The entry at that place from the front.
+    package subscript(index: Int) -> (token: SourceToken, events: DescriptorEvents) { entries[head + index] }
 
     package func append(_ token: SourceToken, _ events: DescriptorEvents) {
         if end == capacity { makeRoom() }

@@ -3,6 +3,9 @@ package protocol World: AnyObject, Sendable {
     /// Whether the time is virtual. If so, tolerance moves no fire, and results are exact.
     var isVirtual: Bool { get }
 
+    /// Whether its runs are repeated: whoever asks for anything else than the world does not get the same again.
+    var isRepeatable: Bool { get }
+
     /// The time that the clock on the wall shows.
     var wallTime: RunLoop.WallTime { get }
 
@@ -39,6 +42,7 @@ package protocol World: AnyObject, Sendable {
 }
 
 extension World {
+    package var isRepeatable: Bool { isVirtual }
     package var answersCalls: UnsafeMutablePointer<UInt32>? { nil }
     package var monotonicStart: Duration { .zero }
 

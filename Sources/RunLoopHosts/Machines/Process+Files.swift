@@ -86,6 +86,11 @@ extension Process {
 
     // MARK: Names
 
+    // The files that TLS reads, such as certificates, are the system's.
+    func contentsOfFile(_ path: String, upTo most: Int) -> [UInt8]? {
+        RealSystem.shared.contentsOfFile(path, upTo: most)
+    }
+
     func exists(_ path: String) -> Bool { machine.sockets.files[path] != nil || disk.exists(absolute(path), as: user) }
 
     func rename(_ path: String, to newPath: String) -> Int32 {

@@ -23,7 +23,7 @@ extension Connection {
     ///   sent.
     public nonisolated(nonsending) func sent() async throws {
         loop.checkAwaited("a connection")
-        let wait = TaskWait(loop.remote)
+        let wait = NamedWait(loop.remote, "waits until a connection has sent its output")
         var isSent = false
         whenSent { _, outcome in
             isSent = outcome

@@ -12,12 +12,12 @@ final class ConnectionWaits {
     @exclusivity(unchecked) var seen = 0
 
     init(_ remote: RunLoop.Remote) {
-        reader = TaskWait(remote)
-        writer = TaskWait(remote)
+        reader = NamedWait(remote, "reads a connection")
+        writer = NamedWait(remote, "writes to a connection")
     }
 
     func makeCloser() -> TaskWait {
-        closers.append(TaskWait(reader.remote))
+        closers.append(NamedWait(reader.remote, "waits until a connection has sent its output"))
         return closers.last!
     }
 

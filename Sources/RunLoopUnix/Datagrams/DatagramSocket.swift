@@ -140,7 +140,7 @@ public final class DatagramSocket {
         isUnix = system.localAddress(of: descriptor).family == AF_UNIX
         queue = DatagramQueue(.shared(of: loop))
         machine = DatagramMachine(mostWaiting: options.maximumOutput, isForTasks: receive == nil)
-        reception = receive == nil ? TaskWait(loop.remote) : nil
+        reception = receive == nil ? NamedWait(loop.remote, "receives a datagram") : nil
         let source = DescriptorSource(fileDescriptor: descriptor, events: machine.interest, origin: origin) {
             [self] _, events in serve(events)
         }
@@ -466,7 +466,7 @@ public final class DatagramSocket {
     }
 
     func makeSender() -> TaskWait {
-        senders.append(TaskWait(loop.remote))
+        senders.append(NamedWait(loop.remote, "sends a datagram"))
         return senders.last!
     }
 

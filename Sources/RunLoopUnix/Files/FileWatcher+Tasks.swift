@@ -68,6 +68,6 @@ final class AwaitedEvents {
 
     init(_ loop: RunLoop) {
         self.loop = loop
-        wait = TaskWait(loop.remote)
+        wait = NamedWait(loop.remote, "waits for events of files")
     }
 }

@@ -29,7 +29,7 @@ extension Daemon {
         require(mode == .default, "a daemon that is awaited leaves it to others to run the loop: in the default mode")
         if case .stopped(let status) = state { return status }
         guard ending == nil else { throw RunLoop.WaitError.alreadyWaiting("the end of a daemon") }
-        let wait = TaskWait(loop.remote)
+        let wait = NamedWait(loop.remote, "waits for the end of the daemon")
         ending = wait
         defer { ending = nil }
         if announcesReady, state == .running { later { $0.tell(ServiceManager.ready) } }

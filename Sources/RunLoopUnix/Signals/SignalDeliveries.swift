@@ -37,7 +37,7 @@ public final class SignalDeliveries: AsyncSequence {
     fileprivate init(
         of signal: Signal, on loop: RunLoop, _ modes: RunLoop.Modes, file: StaticString, line: UInt32
     ) throws {
-        wait = TaskWait(loop.remote)
+        wait = NamedWait(loop.remote, "waits for a signal")
         let source = try SignalSource(
             signal: signal,
             handler: { [unowned self] source in

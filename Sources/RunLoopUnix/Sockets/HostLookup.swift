@@ -1,4 +1,4 @@
-internal import RunLoopKit
+package import RunLoopKit
 
 /// A look-up of a name by ``HostResolver``. It belongs to the loop's thread and is not `Sendable`.
 public final class HostLookup {
@@ -11,7 +11,8 @@ public final class HostLookup {
     /// The finder of the loop's world; `nil` for the system's resolver.
     private lazy var finder = HostResolver.finder[loop.world]
     /// The look-ups of that world. Those of the system's resolver belong to the real world.
-    private lazy var lookups = SharedLookups.of[finder == nil ? RunLoop.realWorld : loop.world]
+    private lazy var lookups: any HostLookups =
+        HostResolver.lookups[loop.world] ?? SharedLookups.of[finder == nil ? RunLoop.realWorld : loop.world]
     /// Holds the time of a simulation while the system's resolver works.
     private var hold: (any TimeHold)?
     /// The timeout, which also gives the loop something to wait for.
@@ -84,12 +85,25 @@ private final class LookupsUnderWay {
 @available(*, unavailable, message: "a look-up belongs to its loop's thread")
 extension HostLookup: Sendable {}
 
-/// The look-ups of a world. Pending look-ups of equal names are shared.
-final class SharedLookups: Sendable {
-    static let of = WorldLocal { SharedLookups(in: $0) }
-
-    /// Receives the result on a thread of the pool, with its own number.
+/// Those that look up names for the loops of a world. Any thread.
+package protocol HostLookups: Sendable {
+    /// Receives the result on any thread, with its own number.
     typealias Asker = @Sendable (Int, Result<[Endpoint], HostResolver.Failure>) -> Void
+
+    /// Asks for the addresses of a name.
+    ///
+    /// - Parameter find: finds the addresses, on a thread that it may block.
+    /// - Returns: the asker's number.
+    func join(_ name: String, _ find: @escaping HostResolver.Finder, _ asker: @escaping Asker) -> Int
+
+    /// Removes an asker. A look-up that has begun continues without askers, so that a later request for the name takes
+    /// no other thread.
+    func leave(_ name: String, _ number: Int)
+}
+
+/// The look-ups of a world. Pending look-ups of equal names are shared.
+package final class SharedLookups: HostLookups {
+    package static let of = WorldLocal { SharedLookups(in: $0) }
 
     private struct State {
         var lookups: [String: Shared] = [:]
@@ -109,11 +123,7 @@ final class SharedLookups: Sendable {
         pool = LoopThreadPool(name: "resolver", maximumThreads: Self.maximumThreads, in: world)
     }
 
-    /// Asks for the addresses of a name. Any thread.
-    ///
-    /// - Parameter find: finds the addresses, on a thread of the pool.
-    /// - Returns: the asker's number.
-    func join(_ name: String, _ find: @escaping HostResolver.Finder, _ asker: @escaping Asker) -> Int {
+    package func join(_ name: String, _ find: @escaping HostResolver.Finder, _ asker: @escaping Asker) -> Int {
         let (number, isFirst) = state.withLock { state in
             state.last += 1
             let isFirst = state.lookups[name] == nil
@@ -129,9 +139,7 @@ final class SharedLookups: Sendable {
         return number
     }
 
-    /// Removes an asker. A look-up that has begun continues without askers, so that a later request for the name takes
-    /// no other thread. Any thread.
-    func leave(_ name: String, _ number: Int) {
+    package func leave(_ name: String, _ number: Int) {
         state.withLock { state in
             state.lookups[name]?.askers[number] = nil
             if let shared = state.lookups[name], shared.askers.isEmpty, !shared.hasBegun { state.lookups[name] = nil }

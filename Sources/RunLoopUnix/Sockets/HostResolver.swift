@@ -70,8 +70,13 @@ public enum HostResolver {
     /// The finder of a world; `nil` for the system's resolver.
     package static let finder = WorldLocal<Finder?> { _ in nil }
 
+    /// The look-ups of a world that has its own; `nil` for shared ones.
+    package static let lookups = WorldLocal<(any HostLookups)?> { _ in nil }
+
     /// Asks the system's resolver.
-    @Sendable static func find(_ name: String) -> Result<[Endpoint], Failure> { find(name, flags: AI_ADDRCONFIG) }
+    @Sendable static func find(_ name: String) -> Result<[Endpoint], Failure> {
+        find(name, flags: AI_ADDRCONFIG)
+    }
 
     /// The addresses that a text gives in digits; `nil` if it is a name. Never waits.
     static func addresses(inDigits text: String) -> [Endpoint]? {

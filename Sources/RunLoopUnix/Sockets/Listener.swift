@@ -118,7 +118,7 @@ public final class Listener {
         system = WorldSystem.of(loop)
         self.modes = modes
         machine = AcceptMachine(options, isForTasks: handler == nil)
-        acceptance = handler == nil ? TaskWait(loop.remote) : nil
+        acceptance = handler == nil ? NamedWait(loop.remote, "accepts a connection") : nil
         self.handler = handler ?? { $0.keep($1, $2) }
         let address = system.localAddress(of: descriptor)
         let wanted: Int32 = options.hasNoDelay ? 1 : 0

@@ -64,6 +64,22 @@ extension RealSystem {
         if let memory = contents.baseAddress { munmap(UnsafeMutableRawPointer(mutating: memory), contents.count) }
     }
 
+    package func contentsOfFile(_ path: String, upTo most: Int) -> [UInt8]? {
+        let file = Glibc.open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return nil }
+        defer { Glibc.close(file) }
+        var bytes: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: 16 * 1024)
+        while bytes.count <= most {
+            let count = Glibc.read(file, &piece, piece.count)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { return nil }
+            if count == 0 { return bytes }
+            bytes += piece.prefix(count)
+        }
+        return bytes
+    }
+
     package func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
     package func rename(_ path: String, to newPath: String) -> Int32 { Glibc.rename(path, newPath) }

@@ -87,6 +87,8 @@ package protocol SystemCalls: AnyObject, Sendable {
     /// Maps all bytes of a regular file; `nil` for a failure.
     func map(_ descriptor: Int32) -> UnsafeRawBufferPointer?
     func unmap(_ contents: UnsafeRawBufferPointer)
+    /// The bytes of a file, up to one byte beyond the limit; `nil` for a failure. Follows symbolic links.
+    func contentsOfFile(_ path: String, upTo most: Int) -> [UInt8]?
     func exists(_ path: String) -> Bool
     func rename(_ path: String, to newPath: String) -> Int32
     func removeFile(at path: String) -> Int32
@@ -169,8 +171,8 @@ package protocol SignalCounter: AnyObject {
 
 /// The identity of a socket that a path leads to: another socket may take its place.
 package struct SocketFile: Equatable {
-    let device: UInt64
-    let inode: UInt64
+    package let device: UInt64
+    package let inode: UInt64
 
     package init(device: UInt64, inode: UInt64) {
         (self.device, self.inode) = (device, inode)

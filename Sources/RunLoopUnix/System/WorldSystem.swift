@@ -8,7 +8,7 @@ package enum WorldSystem {
     package static func of(_ loop: RunLoop) -> any SystemCalls { loop[ofLoop] }
 
     /// The system of the calling thread's world.
-    static var current: any SystemCalls { calls[RunLoop.currentWorld] }
+    package static var current: any SystemCalls { calls[RunLoop.currentWorld] }
 
     /// Sets the system of a loop's world, before anything there has opened a socket.
     package static func set(_ system: any SystemCalls, for loop: RunLoop) {

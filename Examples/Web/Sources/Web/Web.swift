@@ -1,5 +1,6 @@
 import ArgumentParser
 import Logging
+import RunLoopRecording
 import RunLoopUnix
 import WebServer
 
@@ -28,16 +29,30 @@ struct Web: ParsableCommand {
     @Option(help: "The key of the certificate, in PEM.")
     var key: String?
 
+    @Option(help: "The path of a socket for runloop-top, which shows what the loops do. Without it there is none.")
+    var console: String?
+
+    @Flag(help: "Serve the same as a page, /console, to those who have its key: #KEY in its address, from PATH.key.")
+    var consolePage = false
+
     @Option(help: "How many seconds a stop waits for requests in progress.")
     var drain = 30
+
+    @Option(help: "A file in which the run is recorded.")
+    var record: String?
+
+    @Option(help: "The record of a run, which the program repeats.")
+    var replay: String?
 
     @Option(help: "What to log: trace, debug, info, notice, warning, error or critical.")
     var logLevel = "info"
 
     func validate() throws {
+        guard record == nil || replay == nil else { throw ValidationError("give --record or --replay, not both") }
         guard (1...64).contains(threads) else { throw ValidationError("--threads takes a number from 1 to 64") }
         guard (0...65_535).contains(port) else { throw ValidationError("--port takes a number from 0 to 65535") }
         guard (certificate == nil) == (key == nil) else { throw ValidationError("--certificate and --key go together") }
+        guard !consolePage || console != nil else { throw ValidationError("--console-page needs --console") }
         guard (0...3_600).contains(drain) else { throw ValidationError("--drain takes seconds, at most an hour") }
         guard Logger.Level(rawValue: logLevel) != nil else {
             throw ValidationError("there is no log level \(logLevel)")
@@ -48,6 +63,7 @@ struct Web: ParsableCommand {
         var settings = Settings()
         (settings.address, settings.port, settings.threads) = (address, port, threads)
         (settings.uploads, settings.limits, settings.drainTime) = (uploads, limits, .seconds(drain))
+        (settings.console, settings.hasConsolePage) = (console, consolePage)
         if let certificate, let key { settings.certificate = (certificate, key) }
         return settings
     }
@@ -58,7 +74,8 @@ struct Web: ParsableCommand {
         defer { StandardError.shared.flush(within: .seconds(1)) }
         log.logLevel = Logger.Level(rawValue: logLevel) ?? .info
         do {
-            throw ExitCode(try WebDaemon(settings, log).run())
+            let mode = RecordMode(record: record, replay: replay)
+            throw ExitCode(try withRecord(mode) { _ in try WebDaemon(settings, log).run() })
         } catch let refusal as WebDaemon.Refused {
             log.critical("\(refusal)")
             throw ExitCode(refusal.status)

@@ -9,11 +9,16 @@ extension ChannelPipeline.SynchronousOperations {
         let limits = client.limits
         let requests = RequestHandler(client, connection)
         let handlers = NIOLoopBound((connection, requests), eventLoop: eventLoop)
-        let chat = NIOWebSocketServerUpgrader(maxFrameSize: limits.messageBytes) { channel, head in
-            let isOffered = head.uri == "/chat" && client.refusal == nil && client.site.isReady
+        // The upgrade mechanism knows one upgrader for each protocol.
+        let webSocket = NIOWebSocketServerUpgrader(maxFrameSize: limits.messageBytes) { channel, head in
+            let isKnown = head.uri == "/chat" || head.uri == "/console/snapshots" && client.site.consoleAccess != nil
+            let isOffered = isKnown && client.refusal == nil && client.site.isReady
             return channel.eventLoop.makeSucceededFuture(isOffered ? HTTPHeaders() : nil)
-        } upgradePipelineHandler: { channel, _ in
+        } upgradePipelineHandler: { channel, head in
             channel.eventLoop.makeCompletedFuture {
+                if head.uri != "/chat", let access = client.site.consoleAccess {
+                    return try channel.pipeline.syncOperations.addHandler(ConsoleViewer(client, access))
+                }
                 try channel.pipeline.syncOperations.addHandlers([
                     NIOWebSocketFrameAggregator(
                         minNonFinalFragmentSize: 0, maxAccumulatedFrameCount: 1_024,
@@ -27,7 +32,7 @@ extension ChannelPipeline.SynchronousOperations {
         decoderLimits.maxHeaderListSize = limits.headBytes
         try configureHTTPServerPipeline(
             withServerUpgrade: (
-                upgraders: [chat],
+                upgraders: [webSocket],
                 completionHandler: { context in
                     let (connection, requests) = handlers.value
                     connection.wasUpgraded()

@@ -18,6 +18,17 @@ struct Response: Sendable {
         body = .bytes(ByteBuffer(string: text))
     }
 
+    /// The page of the console, which loads nothing, and talks to the daemon alone.
+    init(consolePage page: [UInt8]) {
+        headers = [
+            "content-type": "text/html; charset=utf-8", "cache-control": "no-store",
+            "content-security-policy":
+                "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; "
+                + "frame-ancestors 'none'",
+        ]
+        body = .bytes(ByteBuffer(bytes: page))
+    }
+
     init(_ file: StoredFile) {
         headers = ["content-type": "application/octet-stream"]
         body = .file(file)

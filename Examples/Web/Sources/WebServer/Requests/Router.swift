@@ -27,6 +27,8 @@ struct Router {
             }
         case ("uploads", 2, .PUT):
             return site.uploads.begin(try Uploads.Name(parts[1]), on: eventLoop, atMost: site.limits.uploadBytes)
+        case ("console", 1, .GET) where site.consoleAccess != nil:
+            return text(on: eventLoop) { Response(consolePage: PackageResources.console_html) }
         case ("chat", 1, .GET):
             throw Refusal(
                 status: .upgradeRequired, text: "the chat speaks WebSocket", headers: ["upgrade": "websocket"])

@@ -12,6 +12,10 @@ public struct Settings: Sendable {
     public var limits: String?
     /// The certificate chain and its key, in PEM, which are read again on SIGHUP. Without them there is no TLS.
     public var certificate: (chain: String, key: String)?
+    /// The path of the console's socket; without it there is none.
+    public var console: String?
+    /// Whether `/console` shows the console to those who have its key, which is beside the socket.
+    public var hasConsolePage = false
     /// How long a stop waits for requests in progress.
     public var drainTime = Duration.seconds(30)
 

@@ -17,6 +17,7 @@ final class Site: Sendable {
         var limits = Limits()
         var tls: TLSServerContext?
         var isReady = false
+        var consoleAccess: ConsoleAccess?
     }
     private let reloaded = Mutex(Reloaded())
 
@@ -40,6 +41,12 @@ final class Site: Sendable {
     var tls: TLSServerContext? {
         get { reloaded.withLock { $0.tls } }
         set { reloaded.withLock { $0.tls = newValue } }
+    }
+
+    /// What the page of the console needs; `nil` if there is no such page.
+    var consoleAccess: ConsoleAccess? {
+        get { reloaded.withLock { $0.consoleAccess } }
+        set { reloaded.withLock { $0.consoleAccess = newValue } }
     }
 
     /// Whether new clients should come: not before the daemon listens, and not while it stops.

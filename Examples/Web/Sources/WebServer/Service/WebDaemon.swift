@@ -1,6 +1,7 @@
 internal import CoreMetrics
 public import Logging
 internal import NIOCore
+internal import RunLoopConsole
 internal import RunLoopKit
 internal import RunLoopMetrics
 internal import RunLoopNIO
@@ -18,6 +19,7 @@ public final class WebDaemon {
     /// Threads that wait for the disk.
     private let disks: LoopGroup
     private let site: Site
+    private var console: Console?
 
     /// The reason why the daemon cannot start, in one line, with its exit status.
     public struct Refused: Error, CustomStringConvertible {
@@ -60,6 +62,7 @@ public final class WebDaemon {
         do {
             try configure()
             try site.uploads.prepare()
+            try openConsole()
         } catch {
             throw Refused(description: "\(error)", status: Status.configuration)
         }
@@ -90,6 +93,19 @@ public final class WebDaemon {
                 identity: TLSIdentity(chain: .file(chain), key: .file(key)), options: options)
         }
         site.limits = limits
+    }
+
+    private func openConsole() throws {
+        guard let path = settings.console else { return }
+        let console = try Console(at: path)
+        console.add(loop.remote, named: "main")
+        for (name, group) in [("web", loops), ("disk", disks)] {
+            for (number, loop) in group.loops.enumerated() { console.add(loop, named: "\(name) \(number)") }
+        }
+        self.console = console
+        guard settings.hasConsolePage else { return }
+        site.consoleAccess = try ConsoleAccess(at: path)
+        log.info("the key of the page /console is in \(path).key")
     }
 
     private func listen() throws -> any Channel {
@@ -169,8 +185,10 @@ public final class WebDaemon {
         }
     }
 
-    /// Ends the threads; first those of the disk, because the loops wait for their jobs.
+    /// Ends the console, and then the threads; first those of the disk, because the loops wait for their jobs.
     private func end() {
+        console?.close()
+        site.consoleAccess?.remove()
         for group in [disks, loops] {
             group.stop()
             group.join()

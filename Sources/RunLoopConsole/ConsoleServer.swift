@@ -1,0 +1,89 @@
+internal import Glibc
+internal import RunLoopKit
+internal import RunLoopUnix
+
+/// The clients of a console, and the loops that it shows them. It belongs to the console's thread.
+final class ConsoleServer {
+    private let loop: RunLoop
+    private let interval: Duration
+    private var listener: Listener?
+    private var clients: [RunLoopUnix.Connection] = []
+    private var watched: [WatchedLoop] = []
+    /// Asks the loops at each interval, while there are clients.
+    private var timer: RunLoopKit.Timer?
+    private var number = 0
+
+    init(at address: Endpoint, interval: Duration, on loop: RunLoop) throws {
+        (self.loop, self.interval) = (loop, interval)
+        // It keeps the server until the loop ends.
+        listener = try Listener(address: address, on: loop) { [self] _, descriptor, _ in welcome(descriptor) }
+    }
+
+    func add(_ remote: RunLoop.Remote, named name: String, recordsAlways: Bool) {
+        let new = WatchedLoop(remote, named: name, recordsAlways: recordsAlways, interval: interval, on: loop)
+        watched.append(new)
+        if timer != nil { new.ask() }
+    }
+
+    // MARK: Clients
+
+    private func welcome(_ descriptor: Int32) {
+        let client = Connection(adopting: descriptor, on: loop) { _, bytes in bytes.count }
+        // Weak, because the end of the loop closes the connection, too.
+        client.closeHandler = { [weak self] client, _ in self?.takeLeave(of: client) }
+        guard (try? client.start()) != nil else { return }
+        clients.append(client)
+        guard timer == nil else { return }
+        let timer = Timer(fire: loop.now, interval: interval, repeats: true) { [unowned self] _ in look() }
+        timer.name = "look"
+        loop.add(timer, forMode: .default)
+        self.timer = timer
+    }
+
+    private func takeLeave(of client: RunLoopUnix.Connection) {
+        clients.removeAll { $0 === client }
+        guard clients.isEmpty else { return }
+        timer?.invalidate()
+        timer = nil
+        for one in watched { one.rest() }
+    }
+
+    // MARK: Snapshots
+
+    private func look() {
+        for one in watched { one.ask() }
+        // Most loops answer until then.
+        loop.perform(afterDelay: interval / 10) { [unowned self] in send() }
+    }
+
+    private func send() {
+        watched.removeAll(where: \.hasEnded)
+        let ready = clients.filter { $0.pendingOutput == 0 }
+        guard timer != nil else { return }
+        number += 1
+        let snapshot = Console.Snapshot(
+            number: number, process: Int(getpid()), program: Self.program, loops: watched.map { $0.sample() },
+            cycles: cycles)
+        guard !ready.isEmpty else { return }
+        let line = snapshot.json
+        for client in ready { client.write(line) }
+    }
+
+    private static let program = CommandLine.arguments.first?.split(separator: "/").last.map(String.init) ?? ""
+
+    /// The cycles among the tasks of all loops. Reports of different times have no false ones: the number of a task is never
+    /// another's, and a wait for a value ends only with the task that has it.
+    private var cycles: [[Console.WaitingTask]] {
+        var graph = WaitGraph()
+        var tasks: [Int: Console.WaitingTask] = [:]
+        for one in watched {
+            for item in one.tasks {
+                guard let task = item.task else { continue }
+                tasks[task.number] = Console.WaitingTask(
+                    loop: one.name, number: task.number, name: item.name, origin: "\(item.origin)")
+                for awaiter in task.awaiters { graph.add(awaiter, awaits: task.number) }
+            }
+        }
+        return graph.cycles.map { $0.compactMap { tasks[$0] } }
+    }
+}

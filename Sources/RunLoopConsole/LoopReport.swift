@@ -1,0 +1,46 @@
+internal import CShims
+internal import RunLoopKit
+
+/// What only the thread of a loop can tell of it.
+struct LoopReport: Sendable {
+    /// What allows the console's thread to look at the loop without an answer.
+    struct Access: Sendable {
+        /// The memory of the loop's recorder, if it has one: its own, or the console's.
+        let memory: FlightRecorder.Memory?
+        /// The kernel's number of the thread.
+        let thread: Int32
+
+        /// On the loop's thread.
+        ///
+        /// - Parameter records: whether a loop without a recorder gets one.
+        init(_ loop: RunLoop, records: Bool) {
+            if records, loop.flightMemory == nil {
+                loop[ownRecorder].recorder = try? FlightRecorder(loop, events: 16_384)
+            }
+            (memory, thread) = (loop.flightMemory, rlk_thread_id())
+        }
+    }
+
+    let access: Access
+    let dump: RunLoop.Dump
+    /// How long it took to make this.
+    let cost: Duration
+
+    /// On the loop's thread, which records from then on.
+    init(_ loop: RunLoop) {
+        let begin = loop.now
+        access = Access(loop, records: true)
+        dump = loop.dump()
+        cost = loop.now - begin
+    }
+
+    /// Ends the console's own recording. On the loop's thread.
+    static func endRecording(of loop: RunLoop) { loop[ownRecorder].recorder = nil }
+}
+
+/// The recorder that a console has given a loop without one.
+private final class OwnRecorder {
+    var recorder: FlightRecorder?
+}
+
+private let ownRecorder = RunLoop.Local { _ in OwnRecorder() }

@@ -1,0 +1,3 @@
+internal import RunLoopCore
+
+extension Console: Opaque {}

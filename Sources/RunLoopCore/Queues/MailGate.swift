@@ -1,0 +1,116 @@
+internal import Synchronization
+
+/// Keeps the mail of a loop until the loop may take it, in a world with a ``MailOrder``.
+final class MailGate<Loop: AnyObject>: Sendable {
+    /// Adds a request, a block or a job to the mail.
+    typealias Letter = (inout Mailbox<Loop>.Mail) -> Void
+
+    private struct State: ~Copyable {
+        var waiting = FIFO<(sender: UInt32, letter: Letter)>()
+        /// Requests and blocks are refused.
+        var isClosed = false
+        /// So are jobs.
+        var isClosedToJobs = false
+        var isAsleep = false
+        /// The loop waits for mail that it has to take.
+        var isAwaited = false
+    }
+
+    private let order: any MailOrder
+    private let state = Locked(State())
+    private let mailCame = Handoff()
+    /// How many letters wait: the loop looks without the lock.
+    private let count = Atomic(0)
+    /// Whether the loop has found mail that it has not taken. Its thread only.
+    private let hasFound = Atomic(false)
+
+    init(_ order: any MailOrder) {
+        self.order = order
+    }
+
+    /// - Returns: whether the loop takes it, and whether it is to be woken for it.
+    func post(isJob: Bool, _ letter: @escaping Letter) -> (isTaken: Bool, isAsleep: Bool) {
+        let sender = order.sender
+        var (isRefused, isAsleep) = (false, false)
+        state.withLock { state in
+            isRefused = isJob ? state.isClosedToJobs : state.isClosed
+            guard !isRefused else { return }
+            state.waiting.append((sender, letter))
+            count.add(1, ordering: .acquiringAndReleasing)
+            swap(&isAsleep, &state.isAsleep)
+            if state.isAwaited { mailCame.signal() }
+            state.isAwaited = false
+        }
+        return (!order.posted(isRefused: isRefused), isAsleep)
+    }
+
+    // MARK: The loop's side
+
+    func hasMail() -> Bool {
+        if hasFound.load(ordering: .relaxed) { return true }
+        let isThere = order.finds(count.load(ordering: .acquiring) > 0)
+        if isThere { hasFound.store(true, ordering: .relaxed) }
+        return isThere
+    }
+
+    /// - Returns: `false` if there is mail to handle first.
+    func fallAsleep() -> Bool {
+        if hasFound.load(ordering: .relaxed) { return false }
+        let isThere = state.withLock { state in
+            state.isAsleep = state.waiting.isEmpty
+            return !state.isAsleep
+        }
+        guard order.finds(isThere) else { return true }
+        hasFound.store(true, ordering: .relaxed)
+        return false
+    }
+
+    /// Takes the mail whose turn it is.
+    ///
+    /// - Parameter isClosing: whether requests and blocks are refused from now on.
+    func admit(closing isClosing: Bool) -> [Letter] {
+        var waiting: [UInt32] = []
+        state.withLock { state in
+            if isClosing { state.isClosed = true }
+            state.isAsleep = false
+            waiting = (0..<state.waiting.count).map { state.waiting[$0].sender }
+        }
+        hasFound.store(false, ordering: .relaxed)
+        return order.takes(waiting).map { letter(from: $0) }
+    }
+
+    private func letter(from sender: UInt32) -> Letter {
+        while true {
+            let letter: Letter? = state.withLock { state in
+                guard let place = (0..<state.waiting.count).first(where: { state.waiting[$0].sender == sender }) else {
+                    state.isAwaited = true
+                    return nil
+                }
+                if place > 0 { state.waiting.moveFirst(from: place) }
+                count.subtract(1, ordering: .acquiringAndReleasing)
+                return state.waiting.popFirst()!.letter
+            }
+            if let letter { return letter }
+            order.rest(until: mailCame, from: sender)
+        }
+    }
+
+    /// Refuses requests and blocks from now on, if nothing waits.
+    func closeIfEmpty() -> Bool {
+        state.withLock { state in
+            state.isClosed = order.closes(state.waiting.isEmpty)
+            return state.isClosed
+        }
+    }
+
+    /// The same for jobs.
+    func closeToJobsIfEmpty() -> Bool {
+        state.withLock { state in
+            state.isClosedToJobs = order.closes(state.waiting.isEmpty)
+            return state.isClosedToJobs
+        }
+    }
+
+    var isClosed: Bool { state.withLock { $0.isClosed } }
+    var isAsleep: Bool { state.withLock { $0.isAsleep } }
+}

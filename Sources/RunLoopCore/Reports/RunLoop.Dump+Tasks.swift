@@ -1,0 +1,74 @@
+extension RunLoop.Dump {
+    /// What a task of the loop does at the time of a dump.
+    package struct TaskState: Sendable, Hashable {
+        /// Distinguishes it from all tasks of the process.
+        package let number: Int
+        /// A description for reports, for example `sleeps until 2.500000000`; `nil` if it waits for something that the loop
+        /// does not know.
+        package let activity: String?
+        /// The tasks that wait for its end, by their numbers, those of other loops too.
+        package let awaiters: [Int]
+    }
+
+    /// Tasks of the loop that wait for each other: each for the next one, and the last for the first. None of them goes on,
+    /// unless a wait among them is cancelled. O(n log n) in the number of items.
+    public var cyclesOfWaiting: [[Item]] {
+        var graph = WaitGraph()
+        var byNumber: [Int: Item] = [:]
+        for item in items {
+            guard let task = item.task else { continue }
+            byNumber[task.number] = item
+            for awaiter in task.awaiters { graph.add(awaiter, awaits: task.number) }
+        }
+        return graph.cycles.map { $0.compactMap { byNumber[$0] } }
+    }
+}
+
+extension RunLoop {
+    /// The states of the loop's tasks, by the items that stand for them.
+    func taskStates(of items: [UntimedItem]) -> [ObjectIdentifier: Dump.TaskState] {
+        let tasks = items.compactMap { $0 as? TaskItem }
+        guard !tasks.isEmpty else { return [:] }
+        let awaiters = awaiters(of: tasks)
+        var awaited: [UInt: [UnownedJob]] = [:]
+        for item in tasks {
+            guard let job = item.job else { continue }
+            for awaiter in awaiters[job.address, default: []] { awaited[awaiter.address, default: []].append(job) }
+        }
+        let ready = Set(items.compactMap { $0 as? JobQueue }.flatMap(\.waitingJobs).map(\.address))
+        let running = jobItem.flatMap {
+            UnownedReference<JobQueue>(address: $0.address).with { $0.running?.job.address }
+        }
+        var states: [ObjectIdentifier: Dump.TaskState] = [:]
+        for item in tasks {
+            guard let job = item.job, let number = job.taskNumber else { continue }
+            var activity = item.purpose ?? awaited[job.address].map(Self.wait)
+            if running == job.address {
+                activity = "runs"
+            } else if ready.contains(job.address) {
+                activity = "is ready"
+            }
+            states[ObjectIdentifier(item)] = Dump.TaskState(
+                number: number, activity: activity,
+                awaiters: awaiters[job.address, default: []].compactMap(\.taskNumber))
+        }
+        return states
+    }
+
+    /// The tasks that wait for the end of each.
+    private func awaiters(of tasks: [TaskItem]) -> [UInt: [UnownedJob]] {
+        var awaiters: [UInt: [UnownedJob]] = [:]
+        var scopes: Set<ObjectIdentifier> = []
+        for item in tasks {
+            if let job = item.job { awaiters[job.address, default: []] += ValueAwaiters.of(job) }
+            guard let scope = item.tasks, scopes.insert(ObjectIdentifier(scope)).inserted else { continue }
+            for (member, waiting) in scope.awaiters { awaiters[member.address, default: []] += waiting }
+        }
+        return awaiters
+    }
+
+    private static func wait(for tasks: [UnownedJob]) -> String {
+        let (first, others) = (tasks.prefix(3).map(\.task).joined(separator: ", "), tasks.count - 3)
+        return "awaits " + first + (others > 0 ? " and \(others) others" : "")
+    }
+}

@@ -1,0 +1,73 @@
+/// The tasks that await the value of another one, from the queue that Swift's runtime keeps in that one's memory.
+///
+/// No interface tells of that queue. Its place is not taken for granted either: it is where three tasks of an experiment,
+/// of which two await the third, are seen to be entered. If the experiment does not show it beyond doubt, as with another
+/// runtime, nobody's awaiters are known.
+enum ValueAwaiters {
+    /// The tasks that await the value of `task`, the latest first.
+    ///
+    /// On the thread where the task would end, and while it has not: its awaiters are at rest then, because nothing else
+    /// resumes them, and so their memory may be read.
+    static func of(_ task: UnownedJob) -> [UnownedJob] {
+        guard let places else { return [] }
+        var found: [UnownedJob] = []
+        // The two lowest bits say whether the task has ended.
+        var next = word(places.queue, of: task.address)
+        while next != 0, next & 3 == 0, found.count < limit {
+            found.append(unsafeBitCast(next, to: UnownedJob.self))
+            next = word(places.link, of: next)
+        }
+        return found
+    }
+
+    /// No list is followed further.
+    private static let limit = 10_000
+
+    /// Where a task has its first awaiter, and an awaiter the next one, in words from its begin.
+    private static let places: (queue: Int, link: Int)? = {
+        let jobs = CollectedJobs()
+        let awaited = Task<Void, any Error>(executorPreference: jobs) {}
+        let first = Task<Void, any Error>(executorPreference: jobs) { try await awaited.value }
+        let second = Task<Void, any Error>(executorPreference: jobs) { try await awaited.value }
+        defer { jobs.runAll() }
+        guard let awaitedJob = jobs.next(), let firstJob = jobs.next(), let secondJob = jobs.next() else { return nil }
+        defer { jobs.run(awaitedJob) }
+        let before = words(of: awaited.job)
+        jobs.run(firstJob)
+        let between = words(of: awaited.job)
+        jobs.run(secondJob)
+        let after = words(of: awaited.job)
+        let (one, two) = (first.job.address, second.job.address)
+        let queues = before.indices.filter { (before[$0], between[$0], after[$0]) == (0, one, two) }
+        let (ofFirst, ofSecond) = (words(of: first.job), words(of: second.job))
+        let links = ofFirst.indices.filter { (ofFirst[$0], ofSecond[$0]) == (0, one) }
+        guard let queue = queues.first, let link = links.first, queues.count == 1, links.count == 1 else { return nil }
+        return (queue, link)
+    }()
+
+    /// The first words of a task: the runtime allocates half a kilobyte for each, besides what it keeps about it.
+    private static func words(of task: UnownedJob) -> [UInt] { (0..<64).map { word($0, of: task.address) } }
+
+    // Unsafe, because Swift has no name for that memory.
+    private static func word(_ index: Int, of address: UInt) -> UInt {
+        UnsafePointer<UInt>(bitPattern: address)![index]
+    }
+}
+
+/// Keeps jobs until they are asked for.
+private final class CollectedJobs: TaskExecutor {
+    private let jobs = Locked<[UnownedJob]>([])
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        jobs.withLock { $0.append(job) }
+    }
+
+    func next() -> UnownedJob? { jobs.withLock { $0.isEmpty ? nil : $0.removeFirst() } }
+
+    func run(_ job: UnownedJob) { job.runSynchronously(on: asUnownedTaskExecutor()) }
+
+    func runAll() {
+        while let job = next() { run(job) }
+    }
+}

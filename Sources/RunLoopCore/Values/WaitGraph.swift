@@ -1,0 +1,63 @@
+/// Who waits for whom, among tasks by their numbers.
+package struct WaitGraph {
+    private var awaited: [Int: Set<Int>] = [:]
+
+    package init() {}
+
+    /// A task waits for the end of another one.
+    package mutating func add(_ task: Int, awaits other: Int) {
+        awaited[task, default: []].insert(other)
+    }
+
+    /// Cycles: each task waits for the next one, and the last for the first, which has the smallest number. A task is in one
+    /// of them at most, the shortest that its first task is in. O(tasks + waits) if there are none.
+    package var cycles: [[Int]] {
+        var rest = knots()
+        var found: [[Int]] = []
+        for start in rest.keys.sorted() where rest[start] != nil {
+            guard let cycle = shortestCycle(from: start, among: rest) else { continue }
+            for task in cycle { rest[task] = nil }
+            found.append(cycle)
+        }
+        return found
+    }
+
+    /// What is left without the tasks that wait for nobody, those that wait only for them, and so on.
+    private func knots() -> [Int: Set<Int>] {
+        var waiting: [Int: [Int]] = [:]
+        for (task, others) in awaited { for other in others { waiting[other, default: []].append(task) } }
+        var counts = awaited.mapValues(\.count)
+        var free = waiting.keys.filter { counts[$0] == nil }
+        while let task = free.popLast() {
+            for waiter in waiting[task, default: []] {
+                counts[waiter]! -= 1
+                if counts[waiter] == 0 { free.append(waiter) }
+            }
+        }
+        return awaited.filter { counts[$0.key]! > 0 }
+    }
+
+    private func shortestCycle(from start: Int, among rest: [Int: Set<Int>]) -> [Int]? {
+        var cameFrom: [Int: Int] = [:]
+        var next = [start]
+        while !next.isEmpty {
+            var reached: [Int] = []
+            for task in next {
+                for other in rest[task, default: []].sorted() {
+                    if other == start {
+                        var cycle = [task]
+                        while let last = cycle.last, last != start { cycle.append(cameFrom[last]!) }
+                        return cycle.reversed()
+                    }
+                    // One with a smaller number has been a start already.
+                    if other > start, rest[other] != nil, cameFrom[other] == nil {
+                        cameFrom[other] = task
+                        reached.append(other)
+                    }
+                }
+            }
+            next = reached
+        }
+        return nil
+    }
+}

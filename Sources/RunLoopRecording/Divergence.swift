@@ -1,0 +1,36 @@
+/// The first point of a replay at which the program asked for something else than it did when it was recorded. A value and
+/// `Sendable`.
+public struct Divergence: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The name of the thread.
+    public let thread: String
+    /// The number of the event on that thread, from 0.
+    public let event: UInt64
+    /// What the record has there.
+    public let recorded: String
+    /// What the program asked for.
+    public let asked: String
+
+    public var description: String {
+        "the replay diverges at event \(event) of \(thread): the record has \(recorded); the program asks for \(asked)"
+    }
+}
+
+/// The reason why a replay ends before its program. A value and `Sendable`.
+public enum ReplayEnd: Sendable, Hashable, CustomStringConvertible {
+    /// The record has no more: the process ended here, or the record had reached its limit.
+    case endOfRecord
+    /// The event has come that was asked for.
+    case limit
+    /// The record was made without the bytes that the program received, and the program reads some at that event.
+    case withoutPayload(thread: String, event: UInt64)
+
+    public var description: String {
+        switch self {
+        case .endOfRecord: "the replay has come to the end of the record"
+        case .limit: "the replay has come to the event that was asked for"
+        case .withoutPayload(let thread, let event):
+            "the replay cannot go on at event \(event) of \(thread), where the program reads: "
+                + "the record has no payloads, only their lengths and digests"
+        }
+    }
+}

@@ -1,0 +1,131 @@
+internal import Glibc
+internal import RunLoopCore
+
+/// Writes the bytes of a tape into the chunks of a record. It belongs to the tape's thread.
+///
+/// The last chunk is memory of the file, so that everything is there whichever way the process ends.
+struct TapeWriter {
+    private let file: RecordFile
+    private let tape: UInt32
+    private var tail: UnsafeMutableRawBufferPointer?
+    private var hasEnded = false
+    private var number: UInt64 = 0
+    private var position = RecordLayout.chunkHead
+    private(set) var check = TapeCheck()
+
+    init(_ file: RecordFile, tape: UInt32) {
+        (self.file, self.tape) = (file, tape)
+    }
+
+    /// Nothing is written any more.
+    mutating func end() {
+        if let tail { file.giveBack(tail) }
+        (tail, hasEnded) = (nil, true)
+    }
+
+    /// Begins an event, of which so many bytes are put one by one.
+    ///
+    /// - Returns: `false` if the record has ended.
+    @inline(__always)
+    mutating func begin(_ count: Int) -> Bool {
+        if let tail, tail.count - position >= count { return true }
+        return nextChunk()
+    }
+
+    @inline(never)
+    private mutating func nextChunk() -> Bool {
+        guard !hasEnded else { return false }
+        guard let tail else {
+            tail = file.makeTail(tape: tape)
+            hasEnded = tail == nil
+            return !hasEnded
+        }
+        // Perhaps within an event.
+        commit()
+        guard file.append(tail) else {
+            end()
+            return false
+        }
+        number += 1
+        position = RecordLayout.chunkHead
+        // Until then it is a second copy of the chunk before.
+        commit()
+        return true
+    }
+
+    /// Everything that was put is part of the record from now on.
+    @inline(__always)
+    func commit() {
+        tail?.storeBytes(
+            of: number << 32 | UInt64(position),
+            toByteOffset: RecordLayout.ChunkField.numberAndUsed.rawValue * 8, as: UInt64.self)
+    }
+
+    @inline(__always)
+    mutating func put(_ byte: UInt8) {
+        // Unsafe: `begin` has made room, and the checks of the buffer took a third of an event's instructions.
+        tail.unsafelyUnwrapped.baseAddress.unsafelyUnwrapped.storeBytes(
+            of: byte, toByteOffset: position, as: UInt8.self)
+        position &+= 1
+        check.add(byte)
+    }
+
+    /// At most ten bytes.
+    @inline(__always)
+    mutating func put(_ number: UInt64) {
+        var rest = number
+        while rest >= 0x80 {
+            put(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        put(UInt8(truncatingIfNeeded: rest))
+    }
+
+    /// Any number of bytes, over the ends of chunks.
+    mutating func put(_ bytes: UnsafeRawBufferPointer) {
+        check.add(bytes)
+        var rest = bytes
+        while !rest.isEmpty {
+            guard begin(1), let tail else { return }
+            let count = min(rest.count, tail.count - position)
+            UnsafeMutableRawBufferPointer(rebasing: tail[position..<position + count])
+                .copyMemory(from: UnsafeRawBufferPointer(rebasing: rest[..<count]))
+            position += count
+            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+        }
+    }
+}
+
+/// A sum of all bytes of a tape, which tells whether any has changed.
+struct TapeCheck {
+    private(set) var value: UInt64 = 0xcbf2_9ce4_8422_2325
+
+    @inline(__always)
+    mutating func add(_ byte: UInt8) {
+        value = (value ^ UInt64(byte)) &* 0x100_0000_01b3
+    }
+
+    /// Adds eight bytes at a time.
+    mutating func add(_ bytes: UnsafeRawBufferPointer) {
+        var place = 0
+        while place + 8 <= bytes.count {
+            let word = bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self)
+            value = (value ^ word) &* 0x9e37_79b9_7f4a_7c15
+            value ^= value >> 32
+            place += 8
+        }
+        while place < bytes.count {
+            add(bytes[place])
+            place += 1
+        }
+    }
+
+    /// As much of it as an event has.
+    var short: UInt16 { UInt16(truncatingIfNeeded: value ^ value >> 16 ^ value >> 32 ^ value >> 48) }
+
+    static func digest(_ bytes: UnsafeRawBufferPointer) -> UInt32 {
+        var check = TapeCheck()
+        check.add(bytes)
+        return UInt32(truncatingIfNeeded: check.value ^ check.value >> 32)
+    }
+}

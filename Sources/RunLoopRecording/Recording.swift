@@ -1,0 +1,71 @@
+public import RunLoopCore
+internal import RunLoopKit
+internal import RunLoopUnix
+
+/// How much of a run is recorded, and where it stops. A value and `Sendable`.
+public struct RecordingOptions: Sendable, Hashable {
+    /// The bytes that the record may have, all parts together. At the limit the recording stops, and the program goes on.
+    public var limit = Int.max
+    /// The bytes of a part: behind them the record goes on in `PATH.2`, `PATH.3` and so on. A replay needs all of them.
+    public var partSize = Int.max
+    /// Whether the bytes that the program receives and reads are kept. Without them the record has their lengths and digests:
+    /// it shows what happened, and a replay ends where the program reads.
+    public var keepsPayloads = true
+
+    /// Everything, without a limit.
+    public init() {}
+
+    /// The bytes of a chunk: the memory that each thread has of the record.
+    package var chunkSize = 64 * 1024
+}
+
+/// Runs `body` and records all that the world answers it, so that ``withReplay(of:options:_:)`` can run it again.
+///
+/// Meanwhile the calling thread has another loop, which `body` is given and which is `RunLoop.current` and `RunLoop.main`.
+/// Recorded are the readings of clocks, the readiness of descriptors, the results of calls and the bytes that they read, names,
+/// children, signals, files, random numbers, and the order of mail between the loops of `body`: of the calling thread, and of
+/// each `LoopThread` and `LoopGroup` that it starts. Record from the beginning of the program, before anything of it is made.
+///
+/// ```swift
+/// try withRecording(to: "/var/log/daemon/record") { loop in
+///     try serve(on: loop)
+/// }
+/// ```
+///
+/// The record is written into a mapped file, so that it is complete whichever way the process ends. The file has the mode 600,
+/// and replaces one that was there: it has whatever the program has read. While a program is recorded, the order of a `Set` or
+/// `Dictionary` depends on its contents and on the process's seeds of hashing alone, and relays copy bytes through the process.
+///
+/// - Parameters:
+///   - path: the file.
+///   - options: a limit, and whether payloads are kept.
+///   - body: called once, on this thread.
+/// - Throws: ``RecordError`` if the file cannot be written; the error of `body`.
+/// - Precondition: the thread's loop is none of a simulation, and is not recorded or replayed already.
+@available(*, noasync, message: "a recording takes the place of the thread's loop; call it from a synchronous function")
+public func withRecording<Result>(
+    to path: String, options: RecordingOptions = RecordingOptions(), _ body: (RunLoop) throws -> Result
+) throws -> Result {
+    let file = try RecordFile(
+        path, limit: options.limit, partSize: options.partSize, chunkSize: options.chunkSize,
+        keepsPayloads: options.keepsPayloads, wallTime: RunLoop.realWorld.wallTime)
+    return try withTapes(in: TapedWorld(recordingTo: file), body)
+}
+
+func withTapes<Result>(in world: TapedWorld, _ body: (RunLoop) throws -> Result) throws -> Result {
+    require(Tape.current == nil, "this thread is recorded or replayed already; let that end first")
+    require(RunLoop.installed?.isVirtual != true, "a simulation repeats its runs by itself; record outside of it")
+    let seat = TapedSeat(
+        world: world, real: RunLoop.realWorld.makeSeat(named: "main", isService: false),
+        tape: world.makeTape(number: 0, named: "main"))
+    let loop = RunLoop(driver: seat.take(), world: world)
+    let previous = RunLoop.install(loop)
+    RunLoop.mainRemotes.set(loop.remote, in: world)
+    defer {
+        loop.tearDown()
+        world.letGo()
+        RunLoop.install(previous)
+        seat.leave()
+    }
+    return try body(loop)
+}

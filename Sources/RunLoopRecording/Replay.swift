@@ -1,0 +1,102 @@
+internal import Glibc
+internal import RunLoopCore
+internal import RunLoopUnix
+internal import Synchronization
+
+/// A replay that is under way: what its threads share.
+final class Replay: Sendable {
+    let contents: RecordContents
+    private let options: ReplayOptions
+    private let state = Locked(State())
+    /// How many events there were.
+    private let progress = Atomic<UInt64>(0)
+    private let nobody = Handoff()
+
+    private struct State {
+        /// The threads that run, and those of them whose tape has no more.
+        var threads = 0
+        var parked = 0
+    }
+
+    init(_ contents: RecordContents, _ options: ReplayOptions) {
+        (self.contents, self.options) = (contents, options)
+    }
+
+    // MARK: Threads
+
+    func threadBegan() {
+        state.withLock { $0.threads += 1 }
+    }
+
+    func threadEnded() {
+        state.withLock { $0.threads -= 1 }
+    }
+
+    @inline(__always)
+    func goesOn() {
+        progress.add(1, ordering: .relaxed)
+    }
+
+    /// A thread's tape has no more. The others may go on to their ends.
+    func tapeEnded(_ tape: ReplayingTape) -> Never {
+        let isLast = state.withLock { state in
+            state.parked += 1
+            return state.parked >= state.threads
+        }
+        if !isLast { while goesOn(until: nobody) {} }
+        options.onEnd(.endOfRecord)
+    }
+
+    /// Waits for mail that has to come.
+    func rest(until mailComes: Handoff, from sender: UInt32, for thread: String, _ event: UInt64) {
+        while true {
+            if mailComes.wait(atMost: .milliseconds(500)) { return }
+            if !goesOn(until: mailComes) { break }
+        }
+        if state.withLock({ $0.parked > 0 }) { options.onEnd(.endOfRecord) }
+        let name = sender == Mail.foreign ? "a thread that is not part of it" : "thread \(sender)"
+        diverge(
+            Divergence(
+                thread: thread, event: event, recorded: "mail from \(name)", asked: "it, and nobody has posted any"))
+    }
+
+    /// Waits for two seconds.
+    ///
+    /// - Returns: `false` if nothing has happened meanwhile: no event, and no work either.
+    private func goesOn(until signal: Handoff) -> Bool {
+        let (events, time) = (progress.load(ordering: .relaxed), processTime)
+        if signal.wait(atMost: .seconds(2)) {
+            signal.signal()
+            return true
+        }
+        return progress.load(ordering: .relaxed) != events || processTime - time > .milliseconds(20)
+    }
+
+    private var processTime: Duration {
+        var time = timespec()
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+        return .seconds(Int64(time.tv_sec)) + .nanoseconds(Int64(time.tv_nsec))
+    }
+
+    // MARK: The end
+
+    func ends(at event: UInt64, of tape: UInt32) -> Bool {
+        options.until.map { $0.thread == Int(tape) && event >= $0.event } ?? false
+    }
+
+    func reachedLimit() -> Never { options.onEnd(.limit) }
+
+    func lacksPayload(_ tape: ReplayingTape?) -> Never {
+        options.onEnd(.withoutPayload(thread: tape?.name ?? "another thread", event: tape?.event ?? 0))
+    }
+
+    func diverge(_ divergence: Divergence) -> Never { options.onDivergence(divergence) }
+
+    /// A thread that has no tape asks for something.
+    func foreignCall(_ what: String) -> Never {
+        diverge(
+            Divergence(
+                thread: "a thread that is not part of the record", event: 0, recorded: "nothing of such threads",
+                asked: what))
+    }
+}

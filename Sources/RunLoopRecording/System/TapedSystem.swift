@@ -1,0 +1,261 @@
+internal import Glibc
+internal import RunLoopCore
+internal import RunLoopUnix
+
+/// The system calls of a world that is recorded or replayed: those of the real system, with the tape of the calling thread.
+final class TapedSystem: SystemCalls {
+    unowned let world: TapedWorld
+    let real = RealSystem.shared
+
+    init(_ world: TapedWorld) {
+        self.world = world
+    }
+
+    var isReplay: Bool { world.replay != nil }
+
+    func call<Result>(
+        _ kind: EventKind, _ arguments: [Argument], _ coding: Coding<Result>, _ ask: () -> Result
+    ) -> Result {
+        world.call(kind, arguments, coding, ask)
+    }
+
+    /// The same for a call with a descriptor alone.
+    func call<Result>(
+        _ kind: EventKind, _ descriptor: Int32, _ coding: Coding<Result>, _ ask: (Int32) -> Result
+    ) -> Result {
+        call(kind, [.number(descriptor)], coding) { ask(descriptor) }
+    }
+
+    // MARK: Any descriptor
+
+    func isSocket(_ descriptor: Int32) -> Bool { call(.isSocket, descriptor, .bool, real.isSocket) }
+
+    // The bytes would pass by the tape.
+    var splices: Bool { false }
+
+    func prepare(_ descriptor: Int32) { call(.prepare, descriptor, .none, real.prepare) }
+
+    func read(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer) -> Int {
+        guard let tape = Tape.current else {
+            return world.callWithoutTape("read(\(descriptor))") { real.read(descriptor, into: room) }
+        }
+        return tape.read(.read, descriptor, at: nil, into: room) { real.read(descriptor, into: room) }
+    }
+
+    func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
+        write(.write, descriptor, bytes) { real.write(descriptor, bytes) }
+    }
+
+    private func write(
+        _ kind: EventKind, _ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, _ ask: () -> Int
+    ) -> Int {
+        guard let tape = Tape.current else { return world.callWithoutTape("\(kind)(\(descriptor))", ask) }
+        return tape.write(kind, descriptor, at: nil, bytes, ask)
+    }
+
+    func close(_ descriptor: Int32) { call(.close, descriptor, .none, real.close) }
+
+    func openReserve() -> Int32 { call(.openReserve, [], .int32, real.openReserve) }
+
+    // MARK: Sockets
+
+    func socket(_ family: Int32) -> Int32 { call(.socket, family, .int32, real.socket) }
+
+    @discardableResult
+    func setOption(_ descriptor: Int32, _ level: Int32, _ option: Int32, _ value: Int32) -> Int32 {
+        call(.setOption, [.number(descriptor), .number(level), .number(option), .number(value)], .int32) {
+            real.setOption(descriptor, level, option, value)
+        }
+    }
+
+    func option(_ descriptor: Int32, _ level: Int32, _ option: Int32) -> Int32? {
+        call(.option, [.number(descriptor), .number(level), .number(option)], .optional(.int32)) {
+            real.option(descriptor, level, option)
+        }
+    }
+
+    func bind(_ descriptor: Int32, to address: Endpoint) -> Int32 {
+        call(.bind, [.number(descriptor), .text("\(address)")], .int32) { real.bind(descriptor, to: address) }
+    }
+
+    func listen(_ descriptor: Int32, backlog: Int32) -> Int32 {
+        call(.listen, [.number(descriptor), .number(backlog)], .int32) { real.listen(descriptor, backlog: backlog) }
+    }
+
+    func accept(_ descriptor: Int32, peer: inout Endpoint) -> Int32 {
+        let accepted = call(.accept, descriptor, .accepted) { descriptor in
+            var peer = Endpoint()
+            let connection = real.accept(descriptor, peer: &peer)
+            return Accepted(descriptor: connection, peer: peer)
+        }
+        peer = accepted.peer
+        return accepted.descriptor
+    }
+
+    func connect(_ descriptor: Int32, to address: Endpoint) -> Int32 {
+        call(.connect, [.number(descriptor), .text("\(address)")], .int32) { real.connect(descriptor, to: address) }
+    }
+
+    func localAddress(of descriptor: Int32) -> Endpoint {
+        call(.localAddress, descriptor, .endpoint, real.localAddress)
+    }
+
+    func peerAddress(of descriptor: Int32) -> Endpoint {
+        call(.peerAddress, descriptor, .endpoint, real.peerAddress)
+    }
+
+    func hasInput(_ descriptor: Int32) -> Bool { call(.hasInput, descriptor, .bool, real.hasInput) }
+
+    func send(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
+        write(.send, descriptor, bytes) { real.send(descriptor, bytes) }
+    }
+
+    func send(_ descriptor: Int32, gathering pieces: UnsafeBufferPointer<UnsafeRawBufferPointer>) -> Int {
+        // In one piece, because the tape has one digest.
+        var bytes: [UInt8] = []
+        for piece in pieces { bytes += piece }
+        return bytes.withUnsafeBytes { bytes in
+            write(.sendPieces, descriptor, bytes) { real.send(descriptor, gathering: pieces) }
+        }
+    }
+
+    func endWriting(_ descriptor: Int32) { call(.endWriting, descriptor, .none, real.endWriting) }
+
+    func unsentOutput(_ descriptor: Int32) -> Int { call(.unsentOutput, descriptor, .int, real.unsentOutput) }
+
+    func resetWhenClosed(_ descriptor: Int32) { call(.resetWhenClosed, descriptor, .none, real.resetWhenClosed) }
+
+    func spreadsConnections(of loop: RunLoop) -> Bool { real.spreadsConnections(of: loop) }
+
+    // MARK: Datagrams
+
+    func datagramSocket(_ family: Int32) -> Int32 { call(.datagramSocket, family, .int32, real.datagramSocket) }
+
+    func receive(_ descriptor: Int32, into slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int {
+        let received = call(.receiveDatagrams, descriptor, .datagrams(keepsPayloads: world.keepsPayloads)) {
+            descriptor in
+            let count = real.receive(descriptor, into: slots)
+            return Datagrams(
+                count: count,
+                received: slots.prefix(max(0, count)).map { slot in
+                    .init(
+                        address: slot.address, length: slot.length,
+                        bytes: Array(slot.bytes.prefix(min(slot.length, slot.bytes.count))))
+                })
+        }
+        if let replay = world.replay {
+            for (index, datagram) in received.received.enumerated().prefix(slots.count) {
+                guard world.keepsPayloads else { replay.lacksPayload(Tape.current as? ReplayingTape) }
+                (slots[index].address, slots[index].length) = (datagram.address, datagram.length)
+                slots[index].bytes.copyBytes(from: datagram.bytes.prefix(slots[index].bytes.count))
+            }
+        }
+        return received.count
+    }
+
+    func send(_ descriptor: Int32, _ slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int {
+        var bytes: [UInt8] = []
+        for slot in slots {
+            bytes += slot.bytes
+            bytes += "\(slot.address)".utf8
+        }
+        return bytes.withUnsafeBytes { bytes in
+            call(.sendDatagrams, [.number(descriptor), .number(slots.count), .digest(bytes)], .int) {
+                real.send(descriptor, slots)
+            }
+        }
+    }
+
+    func takeQueuedError(_ descriptor: Int32) -> QueuedError? {
+        call(.takeQueuedError, descriptor, .optional(.queuedError), real.takeQueuedError)
+    }
+
+    func changeMembership(_ descriptor: Int32, joins: Bool, group: Endpoint, interface: String?) -> Int32 {
+        let arguments: [Argument] = [
+            .number(descriptor), .number(joins ? 1 : 0), .text("\(group)"), .text(interface ?? ""),
+        ]
+        return call(.changeMembership, arguments, .int32) {
+            real.changeMembership(descriptor, joins: joins, group: group, interface: interface)
+        }
+    }
+
+    // MARK: The time of a simulation
+
+    func holdTime(for what: @autoclosure () -> String, on loop: RunLoop) -> (any TimeHold)? { nil }
+    func makeHolds(for socket: Int32, on loop: RunLoop, _ origin: RunLoop.Origin) -> StreamHolds? { nil }
+}
+
+/// What a call has accepted.
+struct Accepted {
+    var descriptor: Int32
+    var peer: Endpoint
+}
+
+/// Datagrams that a call has received.
+struct Datagrams {
+    struct Received {
+        var address: Endpoint
+        var length: Int
+        var bytes: [UInt8]
+    }
+
+    /// Their number, or negative.
+    var count: Int
+    var received: [Received]
+}
+
+extension Coding where Value == Endpoint {
+    static let endpoint = Coding { endpoint, bytes in
+        endpoint.withSystemBytes { bytes.put($0) }
+    } decode: { coded in
+        let bytes = coded.content()
+        return bytes.withUnsafeBytes { try? Endpoint(systemBytes: $0) } ?? Endpoint()
+    }
+}
+
+extension Coding where Value == Accepted {
+    static let accepted = Coding { accepted, bytes in
+        bytes.put(Int(accepted.descriptor))
+        if accepted.descriptor >= 0 { Coding<Endpoint>.endpoint.encode(accepted.peer, &bytes) }
+    } decode: { bytes in
+        let descriptor = bytes.int32()
+        return Accepted(
+            descriptor: descriptor, peer: descriptor >= 0 ? Coding<Endpoint>.endpoint.decode(&bytes) : Endpoint())
+    }
+}
+
+extension Coding where Value == QueuedError {
+    static let queuedError = Coding { error, bytes in
+        bytes.put(Int(error.errno))
+        Coding<Endpoint>.endpoint.encode(error.peer, &bytes)
+        bytes.put(error.isLocal)
+    } decode: { bytes in
+        QueuedError(
+            errno: bytes.int32(), peer: Coding<Endpoint>.endpoint.decode(&bytes), isLocal: bytes.flag())
+    }
+}
+
+extension Coding where Value == Datagrams {
+    static func datagrams(keepsPayloads: Bool) -> Coding {
+        let received = Coding<Datagrams.Received> { datagram, bytes in
+            Coding<Endpoint>.endpoint.encode(datagram.address, &bytes)
+            bytes.put(datagram.length)
+            if keepsPayloads {
+                bytes.put(datagram.bytes)
+            } else {
+                datagram.bytes.withUnsafeBytes { bytes.put(fixed: TapeCheck.digest($0)) }
+            }
+        } decode: { bytes in
+            let (address, length) = (Coding<Endpoint>.endpoint.decode(&bytes), bytes.number())
+            guard !keepsPayloads else { return .init(address: address, length: length, bytes: bytes.content()) }
+            _ = bytes.fixed()
+            return .init(address: address, length: length, bytes: [])
+        }
+        return Coding { datagrams, bytes in
+            bytes.put(datagrams.count)
+            Coding<[Datagrams.Received]>.list(received).encode(datagrams.received, &bytes)
+        } decode: { bytes in
+            Datagrams(count: bytes.number(), received: Coding<[Datagrams.Received]>.list(received).decode(&bytes))
+        }
+    }
+}

@@ -1,0 +1,94 @@
+internal import Glibc
+internal import RunLoopCore
+
+/// Events in words, for those who read a record or a divergence.
+enum EventText {
+    /// The event that is next, as it was recorded.
+    static func describe(_ reader: inout TapeReader, after lastTime: Int64, _ keepsPayloads: Bool) -> String {
+        if reader.isAtEnd { return "the end" }
+        let first = reader.byte()
+        if first >= 0x80 {
+            var passed = UInt64(first & 0x3f)
+            if first & 0x40 != 0 { passed |= reader.unsigned() << 6 }
+            return "the time, \(RunLoop.Instant(nanoseconds: lastTime &+ Int64(bitPattern: passed)))"
+        }
+        guard let kind = EventKind(rawValue: first) else { return "no event that is known (\(first))" }
+        switch kind {
+        case .wait:
+            for _ in 0..<3 { _ = reader.byte() }
+            let count = reader.unsigned()
+            for _ in 0..<min(count, reader.remaining) {
+                _ = reader.unsigned()
+                _ = reader.unsigned()
+                _ = reader.byte()
+            }
+            return "a wait, after which \(count) \(count == 1 ? "descriptor was" : "descriptors were") ready"
+        case .foundMail, .refused:
+            let count = reader.unsigned()
+            return kind == .foundMail ? "mail, at look \(count)" : "a post that is refused, after \(count)"
+        case .tookMail:
+            let runs = reader.unsigned()
+            var texts: [String] = []
+            for _ in 0..<min(runs, reader.remaining) {
+                texts.append("thread \(reader.unsigned()): \(reader.unsigned())")
+            }
+            return "its mail (\(texts.joined(separator: ", ")))"
+        case .closed: return "whether its mailbox is empty: \(reader.byte() != 0)"
+        case .end:
+            for _ in 0..<2 { _ = reader.byte() }
+            return "nothing more: the program has ended"
+        case .read, .readAt:
+            let numbers = kind.arguments.map { _ in reader.number() }
+            let result = reader.number()
+            if result > 0 {
+                if keepsPayloads { reader.skip(result) } else { _ = reader.fixed() }
+            }
+            return "\(call(kind, numbers)), which gave \(outcome(result))"
+        case .write, .send, .sendPieces, .writeAt:
+            let numbers = kind.arguments.map { _ in reader.number() }
+            let result = reader.number()
+            if result > 0 { _ = reader.fixed() }
+            return "\(call(kind, numbers)), which took \(outcome(result))"
+        default:
+            let text = call(kind, reader.block())
+            _ = reader.block()
+            return text
+        }
+    }
+
+    private static func outcome(_ result: Int) -> String {
+        result < 0 ? "errno \(-result)" : "\(result) bytes"
+    }
+
+    static func wait(until deadline: RunLoop.Instant) -> String {
+        switch deadline {
+        case .distantPast: "a wait that only looks"
+        case .distantFuture: "a wait without an end"
+        default: "a wait until \(deadline)"
+        }
+    }
+
+    /// A call with its arguments.
+    static func call(_ kind: EventKind, _ numbers: [Int]) -> String {
+        "\(kind)(\(numbers.map { "\($0)" }.joined(separator: ", ")))"
+    }
+
+    /// The same with the bytes of any arguments.
+    static func call(_ kind: EventKind, _ arguments: [UInt8]) -> String {
+        var bytes = ByteDecoder(arguments)
+        let texts = kind.arguments.map { argument in
+            switch argument {
+            case .number: "\(bytes.number())"
+            case .text: quoted(bytes.text())
+            case .digest: "\(bytes.number()) bytes (\(String(bytes.fixed(), radix: 16)))"
+            }
+        }
+        return "\(kind)(\(texts.joined(separator: ", ")))"
+    }
+
+    /// The first bytes of many.
+    static func beginning(of bytes: UnsafeRawBufferPointer) -> String {
+        let text = String(decoding: bytes.prefix(40), as: UTF8.self)
+        return quoted(text) + (bytes.count > 40 ? " …" : "")
+    }
+}

@@ -1,0 +1,232 @@
+internal import Glibc
+internal import RunLoopCore
+
+/// Answers a thread with what a record has, as long as it asks for the same.
+final class ReplayingTape: Tape {
+    private let replay: Replay
+    let name: String
+    // Unchecked, because only the tape's thread gets here.
+    @exclusivity(unchecked) private var reader: TapeReader
+    @exclusivity(unchecked) private var eventBegin: TapeReader
+    /// The number of the event that is next.
+    @exclusivity(unchecked) private(set) var event: UInt64 = 0
+    @exclusivity(unchecked) private var lastTime: Int64 = 0
+    @exclusivity(unchecked) private var looks: UInt64 = 0
+    @exclusivity(unchecked) private var posts: UInt64 = 0
+    /// The descriptors that the loop watches.
+    @exclusivity(unchecked) private var tokens: Set<SourceToken> = []
+    /// The event at which the last check of the record's bytes was right.
+    @exclusivity(unchecked) private var checkedEvent: UInt64 = 0
+
+    init(number: UInt32, named name: String, _ replay: Replay) {
+        (self.name, self.replay) = (name, replay)
+        reader = TapeReader(replay.contents.tapes[number] ?? [])
+        eventBegin = reader
+        super.init(number: number)
+    }
+
+    // MARK: Events
+
+    /// Begins the next event, which is to be of a kind.
+    private func begin(_ kind: EventKind, _ asked: @autoclosure () -> String) {
+        beginAny()
+        guard reader.byte() == kind.rawValue else { diverge(asked()) }
+    }
+
+    /// Nothing is next in a replay that has come to its end.
+    private func beginAny() {
+        if reader.isAtEnd { replay.tapeEnded(self) }
+        eventBegin = reader
+        if replay.ends(at: event, of: number) { replay.reachedLimit() }
+    }
+
+    private func ended() {
+        // The process ended while it wrote this event.
+        if reader.isOver { replay.tapeEnded(self) }
+        event += 1
+        (looks, posts) = (0, 0)
+        replay.goesOn()
+    }
+
+    private func diverge(_ asked: String) -> Never {
+        var recorded = eventBegin
+        let text = EventText.describe(&recorded, after: lastTime, replay.contents.keepsPayloads)
+        replay.diverge(Divergence(thread: name, event: event, recorded: text, asked: asked))
+    }
+
+    private func damaged() -> Never {
+        replay.diverge(
+            Divergence(
+                thread: name, event: checkedEvent,
+                recorded: "other bytes than were recorded, in an event up to \(event)", asked: "no more"))
+    }
+
+    private func check(_ expected: UInt16) {
+        let found = UInt16(reader.byte()) | UInt16(reader.byte()) << 8
+        guard found == expected || reader.isOver else { damaged() }
+        checkedEvent = event
+    }
+
+    // MARK: The driver
+
+    override func clock(_ ask: () -> RunLoop.Instant) -> RunLoop.Instant {
+        beginAny()
+        guard reader.next >= 0x80 else { diverge("the time") }
+        let first = reader.byte()
+        var passed = UInt64(first & 0x3f)
+        if first & 0x40 != 0 { passed |= reader.unsigned() << 6 }
+        lastTime = lastTime &+ Int64(bitPattern: passed)
+        ended()
+        return RunLoop.Instant(nanoseconds: lastTime)
+    }
+
+    override func wait(
+        until deadline: RunLoop.Instant, into ready: ReadyQueue, _ ask: () -> WaitOutcome
+    ) -> WaitOutcome {
+        let sum = reader.check.short
+        begin(.wait, EventText.wait(until: deadline))
+        check(sum)
+        let recorded = reader.byte()
+        guard recorded == deadline.shortCheck || reader.isOver else { diverge(EventText.wait(until: deadline)) }
+        let count = reader.unsigned()
+        guard count <= reader.remaining else { damaged() }
+        for _ in 0..<count {
+            let slot = UInt32(truncatingIfNeeded: reader.unsigned())
+            let token = SourceToken(slot: slot, version: UInt32(truncatingIfNeeded: reader.unsigned()))
+            let events = DescriptorEvents(rawValue: reader.byte())
+            if reader.isOver { break }
+            guard tokens.contains(token) else { damaged() }
+            ready.append(token, events)
+        }
+        ended()
+        return .woke
+    }
+
+    override func watched(_ token: SourceToken) { tokens.insert(token) }
+    override func unwatched(_ token: SourceToken) { tokens.remove(token) }
+
+    // MARK: Mail
+
+    override func posted(isRefused: Bool) -> Bool {
+        guard reader.next == EventKind.refused.rawValue, hasCome(at: posts) else {
+            posts += 1
+            return false
+        }
+        begin(.refused, "a post")
+        _ = reader.unsigned()
+        ended()
+        return true
+    }
+
+    override func finds(_ isThere: Bool) -> Bool {
+        guard reader.next == EventKind.foundMail.rawValue, hasCome(at: looks) else {
+            looks += 1
+            return false
+        }
+        begin(.foundMail, "mail")
+        _ = reader.unsigned()
+        ended()
+        return true
+    }
+
+    /// Whether the next event happened after so many looks or posts.
+    private func hasCome(at count: UInt64) -> Bool {
+        var next = reader
+        _ = next.byte()
+        return next.unsigned() == count
+    }
+
+    override func closes(_ isEmpty: Bool) -> Bool {
+        begin(.closed, "whether its mailbox is empty")
+        let isEmpty = reader.byte() != 0
+        ended()
+        return isEmpty
+    }
+
+    override func takes(_ waiting: [UInt32]) -> [UInt32] {
+        begin(.tookMail, "its mail")
+        var senders: [UInt32] = []
+        let runs = reader.unsigned()
+        guard runs <= reader.remaining else { damaged() }
+        for _ in 0..<runs {
+            let sender = UInt32(truncatingIfNeeded: reader.unsigned())
+            let count = reader.unsigned()
+            guard count <= 1 << 32, !reader.isOver else { damaged() }
+            senders += repeatElement(sender, count: Int(count))
+        }
+        ended()
+        return senders
+    }
+
+    // MARK: Calls
+
+    override func call<Result>(
+        _ kind: EventKind, _ arguments: [Argument], _ coding: Coding<Result>, _ ask: () -> Result
+    ) -> Result {
+        let asked = Argument.encode(arguments)
+        begin(kind, EventText.call(kind, asked))
+        let recorded = reader.block()
+        guard recorded == asked || reader.isOver else { diverge(EventText.call(kind, asked)) }
+        var bytes = ByteDecoder(reader.block())
+        let result = coding.decode(&bytes)
+        let reason = bytes.int32()
+        guard bytes.isValid || reader.isOver else { damaged() }
+        ended()
+        errno = reason
+        return result
+    }
+
+    override func read(
+        _ kind: EventKind, _ descriptor: Int32, at offset: Int?, into room: UnsafeMutableRawBufferPointer,
+        _ ask: () -> Int
+    ) -> Int {
+        var asked: String { EventText.call(kind, [Int(descriptor), offset].compactMap(\.self)) }
+        begin(kind, asked)
+        guard reader.number() == Int(descriptor), offset == nil || reader.number() == offset else { diverge(asked) }
+        let result = reader.number()
+        if result > 0 {
+            guard replay.contents.keepsPayloads else { replay.lacksPayload(self) }
+            guard result <= room.count else { diverge("\(asked) with room for \(room.count) bytes") }
+            reader.fill(UnsafeMutableRawBufferPointer(rebasing: room[..<result]))
+        }
+        ended()
+        return finish(result)
+    }
+
+    override func write(
+        _ kind: EventKind, _ descriptor: Int32, at offset: Int?, _ bytes: UnsafeRawBufferPointer, _ ask: () -> Int
+    ) -> Int {
+        var asked: String { EventText.call(kind, [Int(descriptor), offset, bytes.count].compactMap(\.self)) }
+        begin(kind, asked)
+        guard reader.number() == Int(descriptor), offset == nil || reader.number() == offset,
+            reader.number() == bytes.count
+        else { diverge(asked) }
+        let result = reader.number()
+        if result > 0 {
+            guard result <= bytes.count else { damaged() }
+            let content = UnsafeRawBufferPointer(rebasing: bytes[..<result])
+            guard reader.fixed() == TapeCheck.digest(content) || reader.isOver else {
+                diverge("\(asked), with other bytes: \(EventText.beginning(of: content))")
+            }
+        }
+        ended()
+        // What the program prints is worth seeing again.
+        if descriptor == STDOUT_FILENO || descriptor == STDERR_FILENO, result > 0 { return ask() }
+        return finish(result)
+    }
+
+    /// A negative result is the reason of a failure.
+    private func finish(_ result: Int) -> Int {
+        guard result < 0 else { return result }
+        errno = Int32(clamping: -result)
+        return -1
+    }
+
+    override func end() {
+        let sum = reader.check.short
+        begin(.end, "nothing more: the program has ended")
+        check(sum)
+        ended()
+        replay.threadEnded()
+    }
+}

@@ -1,0 +1,161 @@
+internal import CShims
+internal import RunLoopCore
+
+/// All that the world answers one thread: written down as it comes, or read and given again.
+///
+/// It belongs to the thread. Each method takes a closure that asks the world; a replay does not call it.
+class Tape {
+    /// The number of the thread among those of the record.
+    let number: UInt32
+
+    init(number: UInt32) {
+        self.number = number
+    }
+
+    /// The tape of the calling thread.
+    static var current: Tape? {
+        // Unmanaged: the thread has a pointer, and the world keeps the tape.
+        rlk_get_thread_tape().map { Unmanaged<Tape>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    /// Makes it the calling thread's.
+    func install() {
+        rlk_set_thread_tape(Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    static func uninstall() {
+        rlk_set_thread_tape(nil)
+    }
+
+    // MARK: The driver
+
+    func clock(_ ask: () -> RunLoop.Instant) -> RunLoop.Instant { fatalError("a tape is of one of two kinds") }
+
+    /// - Parameter ask: waits, and adds to `ready`.
+    func wait(until deadline: RunLoop.Instant, into ready: ReadyQueue, _ ask: () -> WaitOutcome) -> WaitOutcome {
+        fatalError("a tape is of one of two kinds")
+    }
+
+    /// The loop watches a descriptor, or no longer.
+    func watched(_ token: SourceToken) {}
+    func unwatched(_ token: SourceToken) {}
+
+    // MARK: Mail
+
+    /// See ``MailOrder``.
+    func posted(isRefused: Bool) -> Bool { fatalError("a tape is of one of two kinds") }
+    func finds(_ isThere: Bool) -> Bool { fatalError("a tape is of one of two kinds") }
+    func closes(_ isEmpty: Bool) -> Bool { fatalError("a tape is of one of two kinds") }
+    func takes(_ waiting: [UInt32]) -> [UInt32] { fatalError("a tape is of one of two kinds") }
+
+    // MARK: Calls
+
+    /// A call with any result.
+    func call<Result>(
+        _ kind: EventKind, _ arguments: [Argument], _ coding: Coding<Result>, _ ask: () -> Result
+    ) -> Result {
+        fatalError("a tape is of one of two kinds")
+    }
+
+    /// A call that reads bytes, perhaps at a place of a file: its result is their number, or negative.
+    func read(
+        _ kind: EventKind, _ descriptor: Int32, at offset: Int?, into room: UnsafeMutableRawBufferPointer,
+        _ ask: () -> Int
+    ) -> Int {
+        fatalError("a tape is of one of two kinds")
+    }
+
+    /// A call that writes bytes: its result is their number, or negative.
+    func write(
+        _ kind: EventKind, _ descriptor: Int32, at offset: Int?, _ bytes: UnsafeRawBufferPointer, _ ask: () -> Int
+    ) -> Int {
+        fatalError("a tape is of one of two kinds")
+    }
+
+    /// The program has ended on this thread.
+    func end() { fatalError("a tape is of one of two kinds") }
+}
+
+/// The bytes of a result.
+struct Coding<Value>: Sendable {
+    let encode: @Sendable (Value, inout ByteEncoder) -> Void
+    let decode: @Sendable (inout ByteDecoder) -> Value
+}
+
+extension Coding where Value == Int32 {
+    static let int32 = Coding {
+        $1.put(Int($0))
+    } decode: {
+        $0.int32()
+    }
+}
+
+extension Coding where Value == Int {
+    static let int = Coding {
+        $1.put($0)
+    } decode: {
+        $0.number()
+    }
+}
+
+extension Coding where Value == Bool {
+    static let bool = Coding {
+        $1.put($0)
+    } decode: {
+        $0.flag()
+    }
+}
+
+extension Coding where Value == Void {
+    static let none = Coding { _, _ in
+    } decode: { _ in
+    }
+}
+
+extension Coding {
+    /// A value that may be missing.
+    static func optional<Wrapped>(_ coding: Coding<Wrapped>) -> Coding where Value == Wrapped? {
+        Coding {
+            $1.put($0 != nil)
+            if let value = $0 { coding.encode(value, &$1) }
+        } decode: {
+            $0.flag() ? coding.decode(&$0) : nil
+        }
+    }
+
+    static func list<Element>(_ coding: Coding<Element>) -> Coding where Value == [Element] {
+        Coding { list, bytes in
+            bytes.put(list.count)
+            for element in list { coding.encode(element, &bytes) }
+        } decode: { bytes in
+            let count = bytes.number()
+            var list: [Element] = []
+            while list.count < count, bytes.isValid { list.append(coding.decode(&bytes)) }
+            return list
+        }
+    }
+}
+
+extension Coding where Value == String {
+    static let text = Coding {
+        $1.put($0)
+    } decode: {
+        $0.text()
+    }
+}
+
+extension Coding where Value == [UInt8] {
+    static let bytes = Coding {
+        $1.put($0)
+    } decode: {
+        $0.content()
+    }
+
+    /// Not the bytes themselves: for a record that keeps none.
+    static let digest = Coding { content, bytes in
+        content.withUnsafeBytes { bytes.put(fixed: TapeCheck.digest($0)) }
+    } decode: { bytes in
+        _ = bytes.fixed()
+        return []
+    }
+}

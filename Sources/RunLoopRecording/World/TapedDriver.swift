@@ -1,0 +1,108 @@
+internal import RunLoopCore
+
+/// A driver that waits with the real one, or is told by a record how the wait ended.
+final class TapedDriver: Driver {
+    private let real: any Driver
+    private let tape: Tape
+    let waker: any Waker
+
+    init(_ real: any Driver, _ tape: Tape, _ waker: any Waker) {
+        (self.real, self.tape, self.waker) = (real, tape, waker)
+    }
+
+    var now: RunLoop.Instant { tape.clock { real.now } }
+
+    func wait(until deadline: RunLoop.Instant, into ready: ReadyQueue) -> WaitOutcome {
+        tape.wait(until: deadline, into: ready) { real.wait(until: deadline, into: ready) }
+    }
+
+    func check(_ descriptor: Int32) throws(DescriptorError) {
+        let error = tape.call(.check, [.number(descriptor)], .optional(.descriptorError(descriptor))) {
+            failure { () throws(DescriptorError) in try real.check(descriptor) }
+        }
+        if let error { throw error }
+    }
+
+    func watch(_ descriptor: Int32, for events: DescriptorEvents, token: SourceToken) throws(DescriptorError) {
+        let arguments: [Argument] = [
+            .number(descriptor), .number(Int(events.rawValue)), .number(Int(token.slot)), .number(Int(token.version)),
+        ]
+        let error = tape.call(.watch, arguments, .optional(.descriptorError(descriptor))) {
+            failure { () throws(DescriptorError) in try real.watch(descriptor, for: events, token: token) }
+        }
+        if let error { throw error }
+        tape.watched(token)
+    }
+
+    private func failure(of call: () throws(DescriptorError) -> Void) -> DescriptorError? {
+        do throws(DescriptorError) {
+            try call()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    func watchWallClock(token: SourceToken) {
+        tape.call(.watchWallClock, [], .none) { real.watchWallClock(token: token) }
+        tape.watched(token)
+    }
+
+    // Nothing to record: the world answers nothing. The real driver knows no watch that a record answered.
+    func unwatch(_ token: SourceToken) {
+        real.unwatch(token)
+        tape.unwatched(token)
+    }
+}
+
+extension Coding where Value == DescriptorError {
+    static func descriptorError(_ descriptor: Int32) -> Coding {
+        Coding { error, bytes in
+            switch error {
+            case .notOpen: bytes.put(-1)
+            case .notPollable: bytes.put(-2)
+            case .system(_, let reason): bytes.put(Int(reason))
+            }
+        } decode: { bytes in
+            switch bytes.int32() {
+            case -1: .notOpen(descriptor)
+            case -2: .notPollable(descriptor)
+            case let reason: .system(descriptor, errno: reason)
+            }
+        }
+    }
+}
+
+/// Wakes a real driver; and says in which order its loop takes mail.
+struct TapedWaker: Waker {
+    let real: any Waker
+    let mail: Mail
+
+    func wake() { real.wake() }
+
+    var now: RunLoop.Instant { mail.world.now }
+
+    var mailOrder: (any MailOrder)? { mail }
+}
+
+/// The order of mail, on the tapes of the threads that post and take it.
+struct Mail: MailOrder {
+    /// The sender of mail from a thread that has no tape.
+    static let foreign: UInt32 = .max
+
+    let world: TapedWorld
+
+    var sender: UInt32 { Tape.current?.number ?? Self.foreign }
+
+    func posted(isRefused: Bool) -> Bool { Tape.current?.posted(isRefused: isRefused) ?? isRefused }
+
+    // On the loop's thread, which has a tape.
+    func finds(_ isThere: Bool) -> Bool { Tape.current!.finds(isThere) }
+    func closes(_ isEmpty: Bool) -> Bool { Tape.current!.closes(isEmpty) }
+    func takes(_ waiting: [UInt32]) -> [UInt32] { Tape.current!.takes(waiting) }
+
+    func rest(until mailComes: Handoff, from sender: UInt32) {
+        guard let tape = Tape.current as? ReplayingTape else { return mailComes.wait() }
+        world.replay!.rest(until: mailComes, from: sender, for: tape.name, tape.event)
+    }
+}

@@ -1,0 +1,101 @@
+internal import RunLoopCore
+internal import RunLoopKit
+internal import RunLoopUnix
+
+/// The look-ups of names in a world that is recorded or replayed. Each has a number of its own among the threads, and its answer
+/// comes as mail from that number: in a recording from a thread of the resolver, in a replay at once.
+final class TapedLookups: HostLookups {
+    typealias Answer = Result<[Endpoint], HostResolver.Failure>
+    /// The tape of all answers.
+    static let tape: UInt32 = .max - 1
+
+    private unowned let world: TapedWorld
+    private let state: Locked<State>
+
+    private struct State {
+        /// In a recording: the tape of answers, and the real resolver's number for each of ours.
+        var tape: Tape?
+        var numbers: [Int: Int] = [:]
+        /// In a replay: the answers.
+        var answers: [Int: Answer] = [:]
+    }
+
+    init(in world: TapedWorld) {
+        self.world = world
+        var state = State()
+        if let file = world.file { state.tape = RecordingTape(number: Self.tape, file) }
+        if let replay = world.replay { state.answers = Self.read(replay.contents.tapes[Self.tape] ?? []) }
+        self.state = Locked(state)
+    }
+
+    func join(_ name: String, _ find: @escaping HostResolver.Finder, _ asker: @escaping Asker) -> Int {
+        let number = world.call(.lookUp, [.text(name)], .int) { Int(world.takeNumber()) }
+        if world.replay == nil {
+            let real = SharedLookups.of[RunLoop.realWorld].join(name, find) { [self] _, answer in
+                state.withLock { state in
+                    state.numbers[number] = nil
+                    _ = state.tape!.call(.answer, [.number(number)], .answer) { answer }
+                }
+                send(answer, number, to: asker)
+            }
+            state.withLock { $0.numbers[number] = real }
+        } else if let answer = state.withLock({ $0.answers.removeValue(forKey: number) }) {
+            send(answer, number, to: asker)
+        }
+        return number
+    }
+
+    func leave(_ name: String, _ number: Int) {
+        guard let real = state.withLock({ $0.numbers.removeValue(forKey: number) }) else { return }
+        SharedLookups.of[RunLoop.realWorld].leave(name, real)
+    }
+
+    /// Has the loop receive the answer as mail of that number.
+    private func send(_ answer: Answer, _ number: Int, to asker: Asker) {
+        let former = Tape.current
+        let sender = SenderTape(number: UInt32(truncatingIfNeeded: number))
+        sender.install()
+        asker(number, answer)
+        if let former { former.install() } else { Tape.uninstall() }
+        withExtendedLifetime(sender) {}
+    }
+
+    private static func read(_ chunks: [UnsafeRawBufferPointer]) -> [Int: Answer] {
+        var reader = TapeReader(chunks)
+        var answers: [Int: Answer] = [:]
+        while !reader.isAtEnd, reader.byte() == EventKind.answer.rawValue {
+            var (number, answer) = (ByteDecoder(reader.block()), ByteDecoder(reader.block()))
+            answers[number.number()] = Coding.answer.decode(&answer)
+        }
+        return answers
+    }
+}
+
+/// Names a thread as the sender of an answer.
+private final class SenderTape: Tape {
+    override func posted(isRefused: Bool) -> Bool { isRefused }
+}
+
+extension Coding where Value == TapedLookups.Answer {
+    private static var kinds: [HostResolver.Failure.Kind] {
+        [.notFound, .unavailable, .timedOut, .invalidName, .other]
+    }
+
+    static let answer = Coding { answer, bytes in
+        switch answer {
+        case .success(let addresses):
+            bytes.put(true)
+            Coding<[Endpoint]>.list(.endpoint).encode(addresses, &bytes)
+        case .failure(let failure):
+            bytes.put(false)
+            bytes.put(kinds.firstIndex(of: failure.kind)!)
+            bytes.put(failure.name)
+            bytes.put(failure.reason)
+        }
+    } decode: { bytes in
+        guard !bytes.flag() else { return .success(Coding<[Endpoint]>.list(.endpoint).decode(&bytes)) }
+        let (kind, name, reason) = (bytes.number(), bytes.text(), bytes.text())
+        return .failure(
+            HostResolver.Failure(kinds.indices.contains(kind) ? kinds[kind] : .other, name: name, reason: reason))
+    }
+}

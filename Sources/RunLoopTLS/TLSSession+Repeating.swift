@@ -1,0 +1,80 @@
+internal import COpenSSL
+internal import CShims
+internal import Glibc
+internal import RunLoopCore
+
+extension TLSSession {
+    /// Makes the session repeatable: with the random numbers of the loop's world, on whose thread it is used, and with
+    /// certificates that are checked by a clock of that world.
+    func makeRepeatable(on loop: RunLoop) {
+        Self.takeNumbersOfWorlds()
+        // A simulated clock usually begins in 2001, when no certificate was valid yet; so there it is the real one.
+        let flag = rlk_set_simulated(nil)
+        let now = loop.isVirtual ? time(nil) : Int(loop.world.wallTime.nanoseconds / 1_000_000_000)
+        X509_VERIFY_PARAM_set_time(SSL_get0_param(ssl), now)
+        rlk_set_simulated(flag)
+    }
+
+    /// Has OpenSSL ask repeatable worlds for random numbers on their threads. Set once; a process without such a world keeps
+    /// OpenSSL's own.
+    static func takeNumbersOfWorlds() {
+        _ = numbersOfWorlds
+    }
+
+    private static let numbersOfWorlds: Void = rlk_rand_replace { bytes, count in
+        guard let loop = RunLoop.installed, loop.world.isRepeatable, let bytes else {
+            return rlk_rand_usual(bytes, count)
+        }
+        let room = UnsafeMutableRawBufferPointer(start: bytes, count: Int(count))
+        if loop.isVirtual {
+            rlk_simulated_random(room.baseAddress, room.count)
+        } else {
+            var numbers = loop.randomNumbers
+            for start in stride(from: 0, to: room.count, by: 8) {
+                withUnsafeBytes(of: numbers.next()) { number in
+                    UnsafeMutableRawBufferPointer(rebasing: room[start...]).copyBytes(
+                        from: number.prefix(room.count - start))
+                }
+            }
+        }
+        return 1
+    }
+}
+
+extension TLSContext {
+    /// Has tickets show the time of the world, if its runs are repeated on real time: a replay would send others, and find those
+    /// of its clients too old.
+    func takeTimeOfWorld() {
+        guard let loop = RunLoop.installed, loop.world.isRepeatable, !loop.isVirtual else { return }
+        SSL_CTX_set_session_ticket_cb(
+            pointer,
+            { ssl, _ in
+                if let time = TLSSession.timeOfWorld, let session = SSL_get_session(ssl) {
+                    SSL_SESSION_set_time(session, time)
+                }
+                return 1
+            },
+            { _, session, _, _, status, _ in
+                guard status == SSL_TICKET_SUCCESS || status == SSL_TICKET_SUCCESS_RENEW, let session else {
+                    return SSL_TICKET_RETURN(SSL_TICKET_RETURN_IGNORE_RENEW)
+                }
+                if let now = TLSSession.timeOfWorld {
+                    let age = now - SSL_SESSION_get_time(session)
+                    guard age <= SSL_SESSION_get_timeout(session) else {
+                        return SSL_TICKET_RETURN(SSL_TICKET_RETURN_IGNORE_RENEW)
+                    }
+                    // OpenSSL compares it with the system's clock.
+                    SSL_SESSION_set_time(session, time(nil))
+                }
+                return SSL_TICKET_RETURN(
+                    status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW)
+            }, nil)
+    }
+}
+
+extension TLSSession {
+    /// The seconds on the clock of the calling thread's world.
+    fileprivate static var timeOfWorld: Int? {
+        RunLoop.installed.map { Int($0.world.wallTime.nanoseconds / 1_000_000_000) }
+    }
+}

@@ -1,0 +1,204 @@
+import Glibc
+import RunLoopCore
+import RunLoopKit
+import RunLoopRecording
+import RunLoopUnix
+import TestSupport
+import Testing
+
+/// An echo server that also ticks. It stops when it has received so many bytes, and returns all that it has seen.
+private func serve(
+    _ loop: RunLoop, bytes total: Int, tick: Duration = .milliseconds(1), answer: String = "",
+    whenReady: (Endpoint) -> Void = { _ in }
+) throws -> [String] {
+    var log: [String] = []
+    var received = 0
+    loop.add(
+        Timer(timeInterval: tick, repeats: true) { _ in log.append("tick at \(loop.now)") }, forMode: .common)
+    let listener = try Listener(address: Endpoint("127.0.0.1", port: 0), on: loop) { _, descriptor, peer in
+        log.append("accepted \(peer)")
+        let connection = Connection(adopting: descriptor, on: loop) { connection, bytes in
+            received += bytes.count
+            log.append("\(loop.now): \(bytes.count) bytes, \(loop.randomNumbers.next() as UInt64)")
+            connection.write(bytes)
+            connection.write(answer)
+            return bytes.count
+        }
+        connection.closeHandler = { _, reason in
+            log.append("closed: \(reason)")
+            if received >= total { loop.stop() }
+        }
+        try? connection.start()
+    }
+    whenReady(listener.address)
+    loop.run(in: .default)
+    listener.close()
+    return log
+}
+
+/// Speaks to the server from another thread, over so many connections one after the other.
+func visit(_ address: Endpoint, connections: Int, pieces: Int, size: Int) -> LoopThread {
+    LoopThread(name: "visitor", in: RunLoop.realWorld) { loop in
+        var left = connections
+        func visitOnce() {
+            var awaited = pieces * size
+            Connection.connect(to: address, on: loop) { connection, bytes in
+                awaited -= bytes.count
+                if awaited <= 0 { connection.finish() }
+                return bytes.count
+            } completion: { result in
+                guard case .success(let connection) = result else { return }
+                connection.closeHandler = { _, _ in
+                    left -= 1
+                    if left > 0 { visitOnce() }
+                }
+                try? connection.start()
+                for piece in 0..<pieces { connection.write([UInt8](repeating: UInt8(piece & 0xff), count: size)) }
+            }
+        }
+        visitOnce()
+    }
+}
+
+@Suite struct RecordingTests {
+    @Test func `a run of one loop is repeated`() throws {
+        let record = RecordPath()
+        var visitor: LoopThread?
+        let log = try withRecording(to: record.path) { loop in
+            try serve(loop, bytes: 20 * 3000) { visitor = visit($0, connections: 20, pieces: 3, size: 1000) }
+        }
+        visitor?.join()
+        #expect(log.count > 60)
+        let outcome = replay(record) { try serve($0, bytes: 20 * 3000) }
+        #expect(outcome.value == log, "\(outcome)")
+        // As often as one likes.
+        #expect(replay(record) { try serve($0, bytes: 20 * 3000) }.value == log)
+    }
+
+    @Test func `a replay tells where the program differs`() throws {
+        let record = RecordPath()
+        var visitor: LoopThread?
+        _ = try withRecording(to: record.path) { loop in
+            try serve(loop, bytes: 300, tick: .seconds(100)) {
+                visitor = visit($0, connections: 1, pieces: 1, size: 300)
+            }
+        }
+        visitor?.join()
+        let other = replay(record) { try serve($0, bytes: 300, tick: .seconds(100), answer: "!") }
+        let divergence = try #require(other.divergence)
+        #expect(divergence.recorded.hasPrefix("send"), "\(divergence)")
+        #expect(divergence.asked.hasPrefix("send"), "\(divergence)")
+        #expect(divergence.thread == "main")
+        // Another period of the timer shows in the deadline of the first sleep.
+        let late = replay(record) { try serve($0, bytes: 300, tick: .seconds(200)) }
+        #expect(late.divergence?.asked.hasPrefix("a wait until") == true, "\(late)")
+        // A program that does less.
+        let less = replay(record) { _ in [String]() }
+        #expect(less.divergence?.recorded.hasPrefix("the time") == true, "\(less)")
+    }
+
+    @Test func `a replay ends where it is told to, and where the record ends`() throws {
+        let record = RecordPath()
+        var visitor: LoopThread?
+        _ = try withRecording(to: record.path) { loop in
+            try serve(loop, bytes: 300) { visitor = visit($0, connections: 1, pieces: 1, size: 300) }
+        }
+        visitor?.join()
+        #expect(replay(record, until: .init(event: 30)) { try serve($0, bytes: 300) }.end == .limit)
+        // A process that ended at any point leaves a shorter record.
+        let whole = record.bytes
+        let used = 4096 + 16
+        let count = whole[used..<used + 8].reversed().reduce(0) { $0 << 8 | Int($1) }
+        for end in [64, 70, count / 2, count - 1] {
+            var cut = whole
+            for (index, place) in (used..<used + 8).enumerated() {
+                cut[place] = UInt8(truncatingIfNeeded: end >> (8 * index))
+            }
+            record.bytes = cut
+            #expect(replay(record) { try serve($0, bytes: 300) }.end == .endOfRecord, "cut at \(end) of \(count)")
+        }
+    }
+
+    @Test(arguments: seeds(usually: 1)) func `no changed byte of a record is overlooked`(seed: UInt64) throws {
+        let record = RecordPath()
+        var visitor: LoopThread?
+        let log = try withRecording(to: record.path) { loop in
+            try serve(loop, bytes: 600) { visitor = visit($0, connections: 2, pieces: 1, size: 300) }
+        }
+        visitor?.join()
+        let whole = record.bytes
+        let used = 4096 + 16
+        let count = whole[used..<used + 8].reversed().reduce(0) { $0 << 8 | Int($1) }
+        var random = SeededGenerator(seed: seed)
+        for _ in 0..<200 {
+            var changed = whole
+            let place = 4096 + Int.random(in: 64..<count, using: &random)
+            changed[place] ^= UInt8.random(in: 1...255, using: &random)
+            record.bytes = changed
+            let outcome = replay(record) { try serve($0, bytes: 600) }
+            #expect(outcome.value == nil, "the byte at \(place) was changed, seed \(seed)")
+            if outcome.value != nil { #expect(outcome.value == log) }
+        }
+    }
+
+    @Test(arguments: [256, 300, 4096]) func `events lie across the ends of chunks and files`(chunkSize: Int) throws {
+        let record = RecordPath()
+        var options = RecordingOptions()
+        options.chunkSize = chunkSize
+        options.partSize = 4096 + 10 * chunkSize
+        var visitor: LoopThread?
+        let log = try withRecording(to: record.path, options: options) { loop in
+            try serve(loop, bytes: 20 * 3000) { visitor = visit($0, connections: 20, pieces: 3, size: 1000) }
+        }
+        visitor?.join()
+        #expect(access("\(record.path).2", F_OK) == 0)
+        let outcome = replay(record) { try serve($0, bytes: 20 * 3000) }
+        #expect(outcome.value == log)
+        if outcome.value == nil { Issue.record("\(outcome)") }
+    }
+
+    @Test func `at its limit a recording stops and the program goes on`() throws {
+        let record = RecordPath()
+        var options = RecordingOptions()
+        options.chunkSize = 4096
+        options.limit = 5 * 4096
+        var visitor: LoopThread?
+        let log = try withRecording(to: record.path, options: options) { loop in
+            try serve(loop, bytes: 20 * 3000) { visitor = visit($0, connections: 20, pieces: 3, size: 1000) }
+        }
+        visitor?.join()
+        #expect(log.filter { $0.hasPrefix("accepted") }.count == 20)
+        #expect(record.bytes.count <= 5 * 4096)
+        #expect(replay(record) { try serve($0, bytes: 20 * 3000) }.end == .endOfRecord)
+    }
+
+    @Test func `without payloads a replay says where it ends`() throws {
+        let record = RecordPath()
+        var options = RecordingOptions()
+        options.keepsPayloads = false
+        var visitor: LoopThread?
+        _ = try withRecording(to: record.path, options: options) { loop in
+            try serve(loop, bytes: 300) { visitor = visit($0, connections: 1, pieces: 1, size: 300) }
+        }
+        visitor?.join()
+        guard case .withoutPayload("main", let event) = replay(record, { try serve($0, bytes: 300) }).end else {
+            Issue.record("the replay did not end where the program reads")
+            return
+        }
+        #expect(event > 10)
+    }
+
+    @Test func `what is no record is refused`() throws {
+        let record = RecordPath()
+        for bytes in [[], [UInt8](repeating: 7, count: 10_000)] {
+            record.bytes = bytes
+            guard case .failed(RecordError.notARecord) = replay(record, { _ in 0 }) else {
+                Issue.record("\(bytes.count) bytes were taken for a record")
+                continue
+            }
+        }
+        #expect(throws: RecordError.file("/nowhere/record", errno: ENOENT)) {
+            try withRecording(to: "/nowhere/record") { _ in }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+import CShims
+import Glibc
+import RunLoopCore
+import RunLoopKit
+import RunLoopRecording
+
+/// A file for the record of a test, which is removed at the end.
+final class RecordPath {
+    let path: String
+
+    init() {
+        var template = Array("/tmp/rlk-record-XXXXXX".utf8CString)
+        let descriptor = mkstemp(&template)
+        close(descriptor)
+        path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    deinit {
+        unlink(path)
+        var part = 2
+        while unlink("\(path).\(part)") == 0 { part += 1 }
+    }
+
+    /// Its bytes.
+    var bytes: [UInt8] {
+        get {
+            let file = fopen(path, "r")!
+            defer { fclose(file) }
+            var bytes: [UInt8] = []
+            var part = [UInt8](repeating: 0, count: 65_536)
+            while true {
+                let count = fread(&part, 1, part.count, file)
+                bytes += part[..<count]
+                if count < part.count { return bytes }
+            }
+        }
+        set {
+            let file = fopen(path, "w")!
+            fwrite(newValue, 1, newValue.count, file)
+            fclose(file)
+        }
+    }
+}
+
+/// How a replay has ended.
+enum Outcome<Value: Sendable>: Sendable {
+    case returned(Value)
+    case diverged(Divergence)
+    case ended(ReplayEnd)
+    case failed(any Error)
+
+    var value: Value? { if case .returned(let value) = self { value } else { nil } }
+    var divergence: Divergence? { if case .diverged(let divergence) = self { divergence } else { nil } }
+    var end: ReplayEnd? { if case .ended(let end) = self { end } else { nil } }
+}
+
+private final class Box {
+    let run: () -> Void
+
+    init(_ run: @escaping () -> Void) {
+        self.run = run
+    }
+}
+
+private final class Run<Value: Sendable>: Sendable {
+    let outcome = Locked<Outcome<Value>?>(nil)
+    let isOver = Handoff()
+    let path: String
+    let until: ReplayOptions.Position?
+    let body: @Sendable (RunLoop) throws -> Value
+
+    init(_ path: String, _ until: ReplayOptions.Position?, _ body: @escaping @Sendable (RunLoop) throws -> Value) {
+        (self.path, self.until, self.body) = (path, until, body)
+    }
+
+    func finish(_ outcome: Outcome<Value>) {
+        self.outcome.withLock { $0 = $0 ?? outcome }
+        isOver.signal()
+    }
+
+    func run() {
+        var options = ReplayOptions()
+        options.until = until
+        options.onDivergence = { [self] in
+            finish(.diverged($0))
+            while true { pause() }
+        }
+        options.onEnd = { [self] in
+            finish(.ended($0))
+            while true { pause() }
+        }
+        do { finish(.returned(try withReplay(of: path, options: options, body))) } catch { finish(.failed(error)) }
+    }
+}
+
+/// Replays a record on a thread of its own, which is given up where the replay ends early.
+func replay<Value: Sendable>(
+    _ record: RecordPath, until: ReplayOptions.Position? = nil, _ body: @escaping @Sendable (RunLoop) throws -> Value
+) -> Outcome<Value> {
+    let run = Run(record.path, until, body)
+    var thread = pthread_t()
+    rlk_start_thread(
+        &thread,
+        { context in
+            Unmanaged<Box>.fromOpaque(context!).takeRetainedValue().run()
+            return nil
+        }, Unmanaged.passRetained(Box { run.run() }).toOpaque())
+    pthread_detach(thread)
+    run.isOver.wait()
+    return run.outcome.withLock { $0! }
+}
