@@ -1,5 +1,5 @@
 extension Flight {
-    /// What a call follows from: a post, the arming of a timer that fires once, or the waking of a task.
+    /// The cause of a call: a post, the arming of a timer that fires once, or the waking of a task.
     public struct Cause: Sendable, Hashable {
         /// The handler that was under way; `nil` if there was none, as when the end of a task's sleep wakes it, or if it is
         /// not known.
@@ -33,7 +33,7 @@ extension Flight {
         public let lateness: Duration?
         /// For the poll of a task: the number of the task, which no other task of the process has.
         public let task: UInt64?
-        /// What it follows from; `nil` if that is not known, as for repeating timers and for descriptors.
+        /// Its cause; `nil` if that is not known, as with repeating timers and descriptors.
         public internal(set) var cause: Cause?
     }
 

@@ -1,7 +1,7 @@
 extension Flight {
-    /// How often something has woken the loop.
+    /// The wake-ups of a loop with one reason.
     public struct WakeUps: Sendable, Hashable {
-        /// What has woken it.
+        /// The reason.
         public let reason: ReasonToWake
         /// How often.
         public let count: Int
@@ -9,7 +9,7 @@ extension Flight {
         public let idle: Int
     }
 
-    /// What has woken the loop, the most frequent reason first. O(events).
+    /// The reasons to wake up, the most frequent one first. O(events).
     public var wakeUps: [WakeUps] {
         var sums: [ReasonToWake: (count: Int, idle: Int)] = [:]
         var last: ReasonToWake?

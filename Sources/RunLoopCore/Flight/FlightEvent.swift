@@ -4,8 +4,8 @@ struct FlightEvent {
         case runBegan = 1, runEnded
         /// The number is the lateness of a timer, or the number of a task.
         case callBegan
-        /// What the innermost call is the effect of, by the number of the cause. The name is that of the thread that has
-        /// posted it, if that is another one.
+        /// The innermost call has the number of its cause. The name is that of the thread that has posted it, if that is
+        /// another one.
         case callHas
         case callEnded
         /// The number is how long the loop has slept. The name is that of the source or of the thread that woke it.

@@ -1,4 +1,4 @@
-// How those who watch a loop learn of what it does. A loop that nobody watches asks one flag.
+// Monitors, recorders and schedules learn here of calls, runs and sleeps. A loop that nobody watches asks one flag.
 
 extension RunLoop {
     /// Calls a handler, and notes that for those who watch the loop.
@@ -63,7 +63,9 @@ extension RunLoop {
             if let thread = mailbox.takeAwakener() {
                 log.wokeUp(in: mode, at: now, by: thread)
             } else if !ready.isEmpty {
-                guard let source = descriptors[ready[0].token] else { return log.wokeUp(in: mode, at: now, atDate: false) }
+                guard let source = descriptors[ready[0].token] else {
+                    return log.wokeUp(in: mode, at: now, atDate: false)
+                }
                 source.with { log.wokeUp(in: mode, at: now, by: Callee($0.kind, $0.name, $0.origin)) }
             } else {
                 let date = timers.nextDeadline(in: mode) ?? .distantFuture
@@ -80,7 +82,7 @@ extension RunLoop {
         flight?.with { $0.causes(callee) }
     }
 
-    /// A block that is about to be posted, for a recorder: its call then names its cause.
+    /// The body of a block that is about to be posted. With a recorder, its call then names its cause.
     @inline(never)
     func watchedPost(_ body: @escaping (RunLoop) -> Void, _ origin: Origin) -> (RunLoop) -> Void {
         guard let flight else { return body }
@@ -94,7 +96,7 @@ extension RunLoop {
 }
 
 extension RunLoop.Source {
-    /// Counts the bytes of a connection that has this source, for the recorder of its loop; `nil` if there is none.
+    /// Counts the bytes of a connection that has this source. `nil` if its loop has no recorder.
     package final func makeMeter(_ descriptor: Int32) -> FlightMeter? {
         home.flatMap { $0.with(\.log) }.map { FlightMeter($0, descriptor, Callee(kind, name, origin)) }
     }

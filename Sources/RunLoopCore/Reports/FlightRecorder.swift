@@ -1,6 +1,7 @@
 internal import Glibc
 
-/// Records what a loop does: runs in modes, sleeps, and each call of a handler with its kind, name, line, mode and duration.
+/// Records runs in modes, sleeps with the reasons for their ends, each call of a handler or poll of a task with its kind, name,
+/// line, mode and duration, the causes of calls, and the bytes of connections.
 ///
 /// The newest events are kept, in memory of a fixed size. With a path, that memory is the file: if the process is killed, traps
 /// or hangs, the file has everything until then, and the last handler with its line. The flight of the process before is kept
@@ -12,10 +13,11 @@ internal import Glibc
 /// loop.run()
 /// ```
 ///
-/// Keep the recorder: when it goes, recording stops. A call of a handler costs one reading of the clock, and two events of 24
-/// bytes; no system call, and no allocation once its name is known. A loop without a recorder pays nothing. A loop has one
-/// recorder at a time: a new one replaces the one before. A recorder belongs to its loop's thread and is not `Sendable`; its
-/// ``memory`` may be read on any.
+/// Keep the recorder: when it goes, recording stops. Connections that were started before it are not counted. A call of a
+/// handler costs one reading of the clock, and two events of 24 bytes; no system call, and no allocation once its name is
+/// known. A block that is posted costs one allocation. A loop without a recorder pays nothing. A loop has one recorder at a
+/// time: a new one replaces the one before. A recorder belongs to its loop's thread and is not `Sendable`; its ``memory`` may
+/// be read on any.
 ///
 /// Follows the flight recorders of Java and Go.
 public final class FlightRecorder {

@@ -1,4 +1,4 @@
-/// A handler that a loop calls, for those who watch the loop.
+/// A handler that a loop calls, as a monitor or a recorder names it.
 struct Callee {
     let kind: RunLoop.ItemKind
     let name: String?
