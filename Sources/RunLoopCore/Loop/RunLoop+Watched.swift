@@ -103,17 +103,18 @@ extension RunLoop.Source {
 }
 
 extension RunLoop.Remote {
-    /// The same for a block that is posted to a loop with a recorder, perhaps from another thread.
+    /// Posts a block to a loop with a recorder, perhaps from another thread.
     @inline(never)
     func recordedPost(
-        _ body: @escaping @Sendable (RunLoop) -> Void, _ origin: RunLoop.Origin
-    ) -> @Sendable (RunLoop) -> Void {
+        _ modes: RunLoop.Modes, _ body: @escaping @Sendable (RunLoop) -> Void, _ origin: RunLoop.Origin
+    ) -> Bool {
         let number = FlightLog.numberOfPost()
         RunLoop.installedReference?.with { $0.watchedCause(of: Callee(.block, nil, origin, number: number)) }
         let thread = isCurrent ? nil : ThreadName.current
-        return { loop in
+        let recorded: @Sendable (RunLoop) -> Void = { loop in
             loop.flight?.with { $0.callHas(number: number, from: thread) }
             body(loop)
         }
+        return mailbox.post(Block(modes: modes, body: recorded, origin: origin))
     }
 }

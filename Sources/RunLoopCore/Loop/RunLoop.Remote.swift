@@ -31,7 +31,7 @@ extension RunLoop {
             file: StaticString = #fileID, line: UInt32 = #line
         ) -> Bool {
             let origin = Origin(file: file, line: line)
-            if mailbox.notesPosters { block = recordedPost(block, origin) }
+            if mailbox.notesPosters { return recordedPost(modes, block, origin) }
             return mailbox.post(Block(modes: consume modes, body: consume block, origin: origin))
         }
 

@@ -102,7 +102,10 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     @inline(never)
     private func postAtGate(isJob: Bool = false, _ letter: @escaping (inout Mail) -> Void) -> Bool {
         let (isTaken, isAsleep) = gate!.post(isJob: isJob, letter)
-        if isAsleep { waker.wake() }
+        if isAsleep {
+            if notesPosters { state.withLock { noteAwakener(&$0) } }
+            waker.wake()
+        }
         return isTaken
     }
 
@@ -126,11 +129,14 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     private func noteMail(_ state: inout State) -> Bool {
         guard signal.load(ordering: .relaxed) != Signal.mail else { return false }
         guard signal.exchange(Signal.mail, ordering: .acquiringAndReleasing) == Signal.asleep else { return false }
-        if notesPosters {
-            state.awakener = .current
-            hasAwakener.store(true, ordering: .releasing)
-        }
+        if notesPosters { noteAwakener(&state) }
         return true
+    }
+
+    @inline(never)
+    private func noteAwakener(_ state: inout State) {
+        state.awakener = .current
+        hasAwakener.store(true, ordering: .releasing)
     }
 
     /// The thread whose mail has ended the last sleep, while a recorder asks for it.
