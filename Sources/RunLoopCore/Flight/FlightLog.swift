@@ -71,6 +71,8 @@ final class FlightLog {
                 .callHas, at: last, name: name, depth: max(0, begins.count - 1), value: Int64(bitPattern: number)))
     }
 
+    func ignoreLateness(in known: (count: Int, sum: Int64)) { latenesses = known }
+
     private func lateness(of kind: RunLoop.ItemKind, after known: (count: Int, sum: Int64)) -> Int64? {
         let before = latenesses
         latenesses = known

@@ -35,6 +35,12 @@ extension RunLoop {
         schedule?.callEnded()
     }
 
+    /// A date has come that calls no handler: its lateness is not that of the next call.
+    @inline(never)
+    func watchedDateWithoutCall() {
+        flight?.with { $0.ignoreLateness(in: (statistics.lateness.count, statistics.lateness.sum)) }
+    }
+
     @inline(never)
     func watchedRunBegins(in mode: Mode) {
         guard record != nil || flight != nil else { return }

@@ -104,6 +104,7 @@ extension RunLoop {
         let (block, token) = timers.beginCall(slot)
         if label == .sleep {
             // Only hands the task's job to its queue.
+            if isWatched { watchedDateWithoutCall() }
             block()
         } else {
             if label == .targetedCall { self[TargetedCalls.local].remove(token) }

@@ -77,6 +77,18 @@ struct FlightTests {
         #expect("\(flight)".contains("  2.00 s late at 5.000000000: timer \"late\""), "\(flight)")
     }
 
+    @Test("a timer has its lateness, also if the sleep of a task is over at the same time")
+    func sleeps() throws {
+        let flight = try record { simulation in
+            let loop = simulation.loop
+            loop.task { try await loop.clock.sleep(for: .seconds(2)) }
+            loop.perform(afterDelay: .seconds(1)) { simulation.spend(.seconds(3)) }
+            loop.perform(afterDelay: .seconds(2)) {}
+            simulation.advance(by: .seconds(10))
+        }
+        #expect(flight.calls.compactMap(\.lateness) == [.zero, .seconds(2)])
+    }
+
     @Test("an overloaded loop, in which each call is in the way of thousands, has a short list of delays")
     func overload() throws {
         let flight = try record(events: 65_536) { simulation in
