@@ -4,8 +4,10 @@ extension RunLoop {
     /// Calls a handler, and notes that for those who watch the loop.
     @inline(__always)
     func dispatch<Result>(_ callee: @autoclosure () -> Callee, _ call: () -> Result) -> Result {
-        defer { freshTime = nil }
-        guard isWatched else { return call() }
+        guard isWatched else {
+            defer { freshTime = nil }
+            return call()
+        }
         watchedCallBegins(callee())
         defer { watchedCallEnds() }
         return call()
@@ -27,10 +29,13 @@ extension RunLoop {
 
     @inline(never)
     private func watchedCallEnds() {
+        freshTime = nil
         if record != nil || flight != nil {
             let now = now
             record?.end(at: now)
             flight?.with { $0.callEnds(at: now) }
+            // Nothing has run since: the pass need not read the clock again.
+            if schedule == nil { freshTime = now }
         }
         schedule?.callEnded()
     }
