@@ -54,6 +54,7 @@ help:
 	@echo "make bench-threads   EchoServer and TTLStore beside others, with one thread and with two; ROUNDS=…"
 	@echo "make bench-protocols SwiftNIO's handlers on run loops beside SwiftNIO's own event loops; ROUNDS=… LOADS=…"
 	@echo "make fuzz    four minutes of fuzzing of TTLStore's parser and loaders, of framings and of PEM"
+	@echo "make record-checks  TTLStore, Cron, Proxy and Web under load, recorded and repeated; REQUESTS=…"
 	@echo "make kill-ttlstore  TTLStore killed six hundred times under load"
 	@echo "make stress  five million calls raced by threads that stop what is called; loops that end; tasks on them"
 	@echo "make chaos   ten minutes of connections whose peers cut, reset, drip, rest and lie; SECONDS=…"
@@ -183,6 +184,16 @@ linking-checks:
 .PHONY: beside-checks
 beside-checks:
 	Tests/beside-checks
+
+# TTLStore, Cron, Proxy and Web under load, recorded and repeated; REQUESTS=…
+RECORD_TOOLS := redis-tools nghttp2-client python3 openssl curl
+.PHONY: record-checks
+record-checks: deps
+	@dpkg -s $(RECORD_TOOLS) > /dev/null 2>&1 || { \
+	  $(ROOT) apt-get update -qq && $(ROOT) apt-get install -y -qq $(RECORD_TOOLS); }
+	@set -e; for product in TTLStore Cron Proxy EchoServer; do $(RELEASE_EXAMPLES) --product $$product; done
+	$(SWIFT) build --package-path Examples/Web -c release --product Web
+	Tests/record-checks Examples/.build/release Examples/Web/.build/release/Web
 
 # Code of other packages on simulated hosts: the same bytes in each of RUNS processes.
 .PHONY: others-checks

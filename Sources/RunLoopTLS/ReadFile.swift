@@ -5,7 +5,7 @@ internal import RunLoopUnix
 func readFile(_ path: String, upTo most: Int) throws(TLSError) -> [UInt8] {
     guard !path.utf8.contains(0) else { throw TLSError(.configuration, "the path \(path) has a zero byte in it") }
     guard let bytes = WorldSystem.current.contentsOfFile(path, upTo: most) else {
-        throw TLSError(.configuration, SystemError("read \(path)", errno: errno).description)
+        throw TLSError(.configuration, SystemError("open \(path)", errno: errno).description)
     }
     return bytes
 }
