@@ -5,9 +5,9 @@ public struct Divergence: Error, Sendable, Hashable, CustomStringConvertible {
     public let thread: String
     /// The number of the event on that thread, from 0.
     public let event: UInt64
-    /// What the record has there.
+    /// The event in the record.
     public let recorded: String
-    /// What the program asked for.
+    /// The program's request.
     public let asked: String
 
     public var description: String {

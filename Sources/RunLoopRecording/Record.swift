@@ -1,7 +1,7 @@
 public import RunLoopCore
 internal import RunLoopUnix
 
-/// A record of a run, to be read by people: what it is of, and its events in words. `Sendable`; any thread.
+/// The contents of a record: the run, its threads, and their events in words. `Sendable`; any thread.
 ///
 /// ```swift
 /// let record = try Record(contentsOf: "/var/log/daemon/record")
@@ -60,7 +60,7 @@ public struct Record: Sendable, CustomStringConvertible {
         return IteratorSequence(events)
     }
 
-    /// What the events of a thread say of its connections and threads.
+    /// An event of a connection, or the start of a thread.
     enum Happening {
         case accepted(Int32, Endpoint)
         case read(Int32, Int, [UInt8])

@@ -23,7 +23,7 @@ public struct RecordedClient: Sendable {
         public let time: Duration
         /// The bytes that the daemon had sent until then.
         public let answered: Int
-        /// What the daemon saw.
+        /// The action, as the daemon saw it.
         public let action: Action
     }
 
@@ -42,7 +42,7 @@ public struct RecordedClient: Sendable {
 extension Record {
     /// The clients of the daemon, in the order in which it accepted them. O(n log n) in the number of events.
     ///
-    /// Their bytes are those of the connection: of one with TLS, what a changed daemon cannot decrypt.
+    /// Their bytes are those of the connection. With TLS they are encrypted, and a changed daemon cannot read them.
     public var clients: [RecordedClient] {
         var clients: [RecordedClient] = []
         /// The client of each descriptor that is open.
@@ -86,7 +86,7 @@ extension RecordedClient {
         public let reason: Connection.CloseReason?
     }
 
-    /// Has the client connect to a daemon and do what was recorded, at the recorded times from now. Call it on the loop's thread.
+    /// Connects the client to a daemon and repeats its steps, at the recorded times from now. Call it on the loop's thread.
     ///
     /// It sends each piece at its time, and not before it has as many bytes as it had then: a client that waited for an answer
     /// waits for it.

@@ -4,9 +4,9 @@ internal import RunLoopUnix
 
 /// How much of a run is recorded, and where it stops. A value and `Sendable`.
 public struct RecordingOptions: Sendable, Hashable {
-    /// The bytes that the record may have, all parts together. At the limit the recording stops, and the program goes on.
+    /// The most bytes of the record, all parts together. At the limit the recording stops; the program continues.
     public var limit = Int.max
-    /// The bytes of a part: behind them the record goes on in `PATH.2`, `PATH.3` and so on. A replay needs all of them.
+    /// The most bytes of a file. Further parts are `PATH.2`, `PATH.3` and so on. A replay needs all parts.
     public var partSize = Int.max
     /// Whether the bytes that the program receives and reads are kept. Without them the record has their lengths and digests:
     /// it shows what happened, and a replay ends where the program reads.

@@ -39,18 +39,18 @@ final class Replay: Sendable {
     }
 
     @inline(__always)
-    func goesOn() {
+    func eventEnded() {
         progress.add(1, ordering: .relaxed)
     }
 
-    /// A thread's tape has no more. The others may go on to their ends.
+    /// The tape of a thread has ended. Other threads may continue to the ends of theirs.
     func tapeEnded(_ tape: ReplayingTape) -> Never {
         turns.end(tape.number)
         let isLast = state.withLock { state in
             state.parked += 1
             return state.parked >= state.threads
         }
-        if !isLast { while goesOn(until: nobody) {} }
+        if !isLast { while hasProgressed(until: nobody) {} }
         options.onEnd(.endOfRecord)
     }
 
@@ -62,7 +62,7 @@ final class Replay: Sendable {
             if mailComes.wait(atMost: .milliseconds(500)) {
                 return state.withLock { $0.resting[thread] = nil }
             }
-            if !goesOn(until: mailComes) { break }
+            if !hasProgressed(until: mailComes) { break }
         }
         let (hasEnded, resting) = state.withLock { ($0.parked > 0, $0.resting) }
         if hasEnded { options.onEnd(.endOfRecord) }
@@ -76,7 +76,7 @@ final class Replay: Sendable {
     /// Waits for two seconds.
     ///
     /// - Returns: `false` if nothing has happened meanwhile: no event, and no work either.
-    private func goesOn(until signal: Handoff) -> Bool {
+    private func hasProgressed(until signal: Handoff) -> Bool {
         let (events, time) = (progress.load(ordering: .relaxed), processTime)
         if signal.wait(atMost: .seconds(2)) {
             signal.signal()

@@ -1,14 +1,14 @@
 internal import Glibc
 internal import RunLoopCore
 
-/// Lets the threads of a replay go on in the order of the recorded times, one at a time.
+/// Runs the threads of a replay one at a time, in the order of the recorded times.
 ///
-/// A thread that is at an event waits until no other can have an earlier one. So what they share changes in the recorded order
-/// as far as the recorded times tell it: a task that waited when another thread resumed it waits again.
+/// A thread that is at an event waits until no other thread can have an earlier one. Shared memory then changes in the recorded
+/// order, as far as the recorded times tell it. A task that was suspended when another thread resumed it is suspended again.
 final class ReplayTurns: Sendable {
     private enum Standing {
         /// It is on its way to an event.
-        case goesOn
+        case runs
         /// It is at an event.
         case waits
         /// It waits for something that is no event: mail, the end of a thread.
@@ -19,7 +19,7 @@ final class ReplayTurns: Sendable {
         let number: UInt32
         /// The time of the event that it is at, or comes from.
         var time: Int64
-        var standing = Standing.goesOn
+        var standing = Standing.runs
         let signal = Handoff()
     }
 
@@ -42,7 +42,7 @@ final class ReplayTurns: Sendable {
                 if (one.time, one.number) < (two.time, two.number) { first = index }
             }
             guard let first, places[first].standing == .waits else { return }
-            places[first].standing = .goesOn
+            places[first].standing = .runs
             turns += 1
             places[first].signal.signal()
         }
@@ -79,12 +79,12 @@ final class ReplayTurns: Sendable {
         var (turns, idle) = (UInt64.max, 0)
         var time = Duration.zero
         while !signal.wait(atMost: Self.patience) {
-            // A thread may wait for something that this library does not know of. If nothing at all happens, the others go on.
+            // A thread may wait for something that this library does not know. If nothing happens, the others continue.
             state.withLock { state in
                 idle = state.turns == turns && processTime - time < .milliseconds(5) ? idle + 1 : 0
                 (turns, time) = (state.turns, processTime)
                 guard idle >= 3 else { return }
-                for index in state.places.indices where state.places[index].standing == .goesOn {
+                for index in state.places.indices where state.places[index].standing == .runs {
                     state.places[index].standing = .away
                 }
                 state.next()
@@ -101,11 +101,11 @@ final class ReplayTurns: Sendable {
         }
     }
 
-    /// It need not wait any more: called before it is told, so that no other thread goes on in its place.
+    /// Its wait is about to end. Called before the thread is woken, so that no other thread takes its turn.
     func comesBack(_ number: UInt32) {
         state.withLock { state in
             guard let index = state.index(of: number), state.places[index].standing == .away else { return }
-            state.places[index].standing = .goesOn
+            state.places[index].standing = .runs
         }
     }
 }

@@ -2,11 +2,11 @@ internal import CRecording
 internal import Glibc
 public import RunLoopCore
 
-/// Where a replay stops, and what it does there. A value and `Sendable`.
+/// The end of a replay, and its handlers. A value and `Sendable`.
 public struct ReplayOptions: Sendable {
     /// An event of a thread.
     public struct Position: Sendable, Hashable, LosslessStringConvertible {
-        /// The number of the thread: 0 for the one that called ``withReplay(of:options:_:)``.
+        /// The number of the thread. The thread that called ``withReplay(of:options:_:)`` is 0.
         public var thread: Int
         /// The number of its event, from 0.
         public var event: UInt64
@@ -30,8 +30,8 @@ public struct ReplayOptions: Sendable {
     /// Called on the thread that asks for something else than was recorded, where it does. It traps with the divergence unless
     /// replaced, so that a debugger and the backtrace show the place in the program.
     public var onDivergence: @Sendable (Divergence) -> Never = { fatalError("\($0)") }
-    /// Called where the replay cannot or need not go on. It ends the process with status 0 unless replaced, and says so on
-    /// standard error.
+    /// Called at the end of the record, or at the limit. Unless replaced, it writes the reason to standard error and ends the
+    /// process with status 0.
     public var onEnd: @Sendable (ReplayEnd) -> Never = { end in
         _ = "\(end)\n".withCString { write(STDERR_FILENO, $0, strlen($0)) }
         exit(0)

@@ -120,7 +120,7 @@ private func play(
         // A changed daemon, whose answers are as long.
         let other = play(record) { _ = try answer("Line", on: $0, $1) }
         #expect(other.map(\.difference) == [0, 0, 0])
-        // One whose answers are shorter: the clients wait, and go on.
+        // A daemon with shorter answers: the clients wait for a second, and continue.
         let short = play(record) { _ = try answer("l", on: $0, $1) }
         #expect(short.map(\.difference) == [1, 1, 1])
         // One that answers nothing.

@@ -6,7 +6,7 @@ package protocol MailOrder: Sendable {
     /// The calling thread has posted something.
     ///
     /// - Parameter isRefused: whether the loop has ended.
-    /// - Returns: whether the loop has ended, for the sender.
+    /// - Returns: the answer that the sender is given.
     func posted(isRefused: Bool) -> Bool
 
     /// On the loop's thread: whether the loop finds mail where it looks for it.

@@ -2,7 +2,7 @@ internal import Glibc
 
 /// The reason why a run cannot be recorded or replayed. `Sendable`.
 public enum RecordError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// A file cannot be written or read, for the reason that the system gives.
+    /// A file cannot be written or read; the number is the system's reason.
     case file(String, errno: Int32)
     /// The file is no record, or one of another version.
     case notARecord(String)

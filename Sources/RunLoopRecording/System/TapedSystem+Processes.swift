@@ -110,7 +110,7 @@ extension TapedSystem {
     }
 }
 
-/// Counts a signal for real, or tells what was counted.
+/// Counts a signal, or returns the recorded counts.
 private final class TapedSignalCounter: SignalCounter {
     let descriptor: Int32
     /// `nil` in a replay.

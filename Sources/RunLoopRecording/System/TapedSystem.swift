@@ -191,7 +191,7 @@ final class TapedSystem: SystemCalls {
     func makeHolds(for socket: Int32, on loop: RunLoop, _ origin: RunLoop.Origin) -> StreamHolds? { nil }
 }
 
-/// What a call has accepted.
+/// The result of `accept`.
 struct Accepted {
     var descriptor: Int32
     var peer: Endpoint

@@ -27,7 +27,7 @@ struct ByteEncoder {
     mutating func put(_ text: String) { put(text.utf8) }
 }
 
-/// Reads what a ``ByteEncoder`` has written. Behind the end there are only zeros; ``isValid`` tells.
+/// Reads the bytes of a ``ByteEncoder``. Past the end it reads zeros, and ``isValid`` is `false`.
 struct ByteDecoder {
     private var rest: ArraySlice<UInt8>
     private(set) var isValid = true

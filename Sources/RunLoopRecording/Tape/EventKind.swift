@@ -1,10 +1,10 @@
 /// The kinds of events on a tape, by their numbers. A reading of the clock has none: its first byte is above all of these.
 enum EventKind: UInt8 {
-    // What a loop asks its driver, and where it finds mail.
+    // The driver, and mail.
     case wait = 1
     case foundMail, tookMail, refused, decided
     case check, watch, watchWallClock
-    // What its world answers.
+    // The world.
     case wallTime, randomNumber, makeThread, lookUp, answer, end
     // Descriptors and sockets.
     case read, write, send, sendPieces
@@ -55,7 +55,7 @@ enum EventKind: UInt8 {
     }
 }
 
-/// What a program gives with a call.
+/// An argument of a call.
 enum Argument {
     enum Kind {
         case number, text, digest

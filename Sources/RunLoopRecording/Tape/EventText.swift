@@ -1,7 +1,7 @@
 internal import Glibc
 internal import RunLoopCore
 
-/// Events in words, for those who read a record or a divergence.
+/// The words for events, in a list or a divergence.
 enum EventText {
     /// The event that is next, as it was recorded.
     static func describe(_ reader: inout TapeReader, after lastTime: Int64, _ contents: RecordContents) -> String {
@@ -49,7 +49,7 @@ enum EventText {
         }
     }
 
-    /// Passes over what a wait has behind its kind, and returns how many descriptors were ready.
+    /// Skips the rest of a wait, and returns the number of descriptors that were ready.
     static func passOverWait(_ reader: inout TapeReader) -> UInt64 {
         for _ in 0..<3 { _ = reader.byte() }
         let count = reader.unsigned()

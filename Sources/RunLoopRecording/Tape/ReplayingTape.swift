@@ -1,7 +1,7 @@
 internal import Glibc
 internal import RunLoopCore
 
-/// Answers a thread with what a record has, as long as it asks for the same.
+/// Answers a thread from a record, as long as it asks for the same.
 final class ReplayingTape: Tape {
     private let replay: Replay
     let name: String
@@ -41,7 +41,7 @@ final class ReplayingTape: Tape {
         if replay.ends(at: event, of: number) { replay.reachedLimit() }
     }
 
-    /// The time of the event that is next: the one that the thread has read last or, after a wait, that it reads then.
+    /// The time of the next event: the last reading of the clock or, if the event is a wait, the reading after it.
     private var nextTime: Int64 {
         var ahead = reader
         if reader.next == EventKind.wait.rawValue {
@@ -56,7 +56,7 @@ final class ReplayingTape: Tape {
         if reader.isOver { replay.tapeEnded(self) }
         event += 1
         (looks, posts) = (0, 0)
-        replay.goesOn()
+        replay.eventEnded()
     }
 
     private func diverge(_ asked: String) -> Never {
@@ -221,7 +221,7 @@ final class ReplayingTape: Tape {
             if replay.contents.keepsOutput { _ = reader.bytes(result) }
         }
         ended()
-        // What the program prints is worth seeing again.
+        // The output of the program is shown again.
         if descriptor == STDOUT_FILENO || descriptor == STDERR_FILENO, result > 0 { return ask() }
         return finish(result)
     }

@@ -1,6 +1,6 @@
 internal import RunLoopCore
 
-/// A driver that waits with the real one, or is told by a record how the wait ended.
+/// A driver that waits with the real one, or returns the recorded outcome.
 final class TapedDriver: Driver {
     private let real: any Driver
     private let tape: Tape

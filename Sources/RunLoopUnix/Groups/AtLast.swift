@@ -14,7 +14,7 @@ final class AtLast: Sendable {
     /// One of the ends.
     func makeEnd() -> End { End(of: self) }
 
-    /// It comes when it is told to, or else when it is released: a loop that ends drops its blocks.
+    /// It comes by a call, or else with its release, because a loop that ends drops its blocks.
     final class End: Sendable {
         private let whole: AtLast
         private let hasCome = Atomic(false)
