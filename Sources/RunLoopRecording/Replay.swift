@@ -16,6 +16,8 @@ final class Replay: Sendable {
         /// The threads that run, and those of them whose tape has no more.
         var threads = 0
         var parked = 0
+        /// The threads that wait for mail, and whose.
+        var resting: [String: String] = [:]
     }
 
     init(_ contents: RecordContents, _ options: ReplayOptions) {
@@ -49,15 +51,21 @@ final class Replay: Sendable {
 
     /// Waits for mail that has to come.
     func rest(until mailComes: Handoff, from sender: UInt32, for thread: String, _ event: UInt64) {
+        let name = sender == Mail.foreign ? "a thread that is not part of the record" : "thread \(sender)"
+        state.withLock { $0.resting[thread] = "event \(event), mail from \(name)" }
         while true {
-            if mailComes.wait(atMost: .milliseconds(500)) { return }
+            if mailComes.wait(atMost: .milliseconds(500)) {
+                return state.withLock { $0.resting[thread] = nil }
+            }
             if !goesOn(until: mailComes) { break }
         }
-        if state.withLock({ $0.parked > 0 }) { options.onEnd(.endOfRecord) }
-        let name = sender == Mail.foreign ? "a thread that is not part of it" : "thread \(sender)"
+        let (hasEnded, resting) = state.withLock { ($0.parked > 0, $0.resting) }
+        if hasEnded { options.onEnd(.endOfRecord) }
+        let others = resting.filter { $0.key != thread }.sorted { $0.key < $1.key }.map { "; \($0) at \($1)" }.joined()
         diverge(
             Divergence(
-                thread: thread, event: event, recorded: "mail from \(name)", asked: "it, and nobody has posted any"))
+                thread: thread, event: event, recorded: "mail from \(name)",
+                asked: "it, and nobody posts any\(others.isEmpty ? "" : " (other threads wait, too\(others))")"))
     }
 
     /// Waits for two seconds.

@@ -67,6 +67,9 @@ final class Mailbox<Loop: AnyObject>: Sendable {
         signal = Atomic(gate == nil ? Signal.none : Signal.mail)
     }
 
+    /// Whether the order of mail is recorded or repeated.
+    var keepsOrder: Bool { gate != nil }
+
     /// How errors name the loop.
     var loopDescription: String { name.map { "the run loop \(quoted($0))" } ?? "the run loop" }
 

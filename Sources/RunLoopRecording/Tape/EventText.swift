@@ -33,7 +33,7 @@ enum EventText {
                 texts.append("thread \(reader.unsigned()): \(reader.unsigned())")
             }
             return "its mail (\(texts.joined(separator: ", ")))"
-        case .closed: return "whether its mailbox is empty: \(reader.byte() != 0)"
+        case .decided: return "a decision that depends on other threads: \(reader.byte() != 0)"
         case .end:
             for _ in 0..<2 { _ = reader.byte() }
             return "nothing more: the program has ended"

@@ -88,10 +88,10 @@ final class RecordingTape: Tape {
         return isThere
     }
 
-    override func closes(_ isEmpty: Bool) -> Bool {
-        if begin(.closed, 1) { writer.put(isEmpty ? UInt8(1) : 0) }
+    override func decides(_ decision: Bool) -> Bool {
+        if begin(.decided, 1) { writer.put(decision ? UInt8(1) : 0) }
         writer.commit()
-        return isEmpty
+        return decision
     }
 
     override func takes(_ waiting: [UInt32]) -> [UInt32] {

@@ -136,11 +136,11 @@ final class ReplayingTape: Tape {
         return next.unsigned() == count
     }
 
-    override func closes(_ isEmpty: Bool) -> Bool {
-        begin(.closed, "whether its mailbox is empty")
-        let isEmpty = reader.byte() != 0
+    override func decides(_ decision: Bool) -> Bool {
+        begin(.decided, "a decision that depends on other threads")
+        let decision = reader.byte() != 0
         ended()
-        return isEmpty
+        return decision
     }
 
     override func takes(_ waiting: [UInt32]) -> [UInt32] {

@@ -98,7 +98,7 @@ struct Mail: MailOrder {
 
     // On the loop's thread, which has a tape.
     func finds(_ isThere: Bool) -> Bool { Tape.current!.finds(isThere) }
-    func closes(_ isEmpty: Bool) -> Bool { Tape.current!.closes(isEmpty) }
+    func closes(_ isEmpty: Bool) -> Bool { Tape.current!.decides(isEmpty) }
     func takes(_ waiting: [UInt32]) -> [UInt32] { Tape.current!.takes(waiting) }
 
     func rest(until mailComes: Handoff, from sender: UInt32) {

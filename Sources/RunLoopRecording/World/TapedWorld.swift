@@ -91,6 +91,8 @@ final class TapedWorld: World {
     var isVirtual: Bool { false }
     var isRepeatable: Bool { true }
 
+    func decides(_ decision: Bool) -> Bool { Tape.current?.decides(decision) ?? decision }
+
     var wallTime: RunLoop.WallTime {
         // A thread without a tape only looks.
         guard let tape = Tape.current else { return replay?.contents.wallTime ?? real.wallTime }
