@@ -148,7 +148,7 @@ extension Console {
         public internal(set) var name: String?
         /// The line of the program that made it.
         public internal(set) var origin: String
-        /// How long from now; negative if it is late.
+        /// How long until then, from the loop's last answer, or from now if it does not answer; negative if it is late.
         public internal(set) var time: Double
         /// More about it in words, for example `every 0.5 seconds`.
         public internal(set) var detail: String?

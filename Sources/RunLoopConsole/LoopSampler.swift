@@ -52,7 +52,8 @@ struct LoopSampler {
         if let report = sight.report {
             if reports.last?.time != report.dump.now { take(report.dump) }
             loop.age = (sight.now - report.dump.now).seconds
-            fill(&loop, from: report.dump, at: sight.now)
+            // Of a loop that answers, dates are told as of the answer: they have not been missed since.
+            fill(&loop, from: report.dump, at: sight.isLate ? sight.now : report.dump.now)
             if report.access.memory != nil { loop.asleep = window.sleep.share(of: window.length) }
         }
         if !sight.isLate { fillRates(&loop) }
