@@ -1,8 +1,8 @@
 internal import RunLoopKit
 
-/// Makes what a snapshot says of one loop, from what the loop has told and what its recorder has written.
+/// Makes the part of a snapshot for one loop, from its reports and from the events of its recorder.
 struct LoopSampler {
-    /// What is known at the time of a snapshot, besides the events.
+    /// The knowledge of a loop at the time of a snapshot, besides the events.
     struct Sight {
         var now: RunLoop.Instant
         /// The newest report, if the loop ever made one.
