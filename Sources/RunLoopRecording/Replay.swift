@@ -11,6 +11,7 @@ final class Replay: Sendable {
     /// How many events there were.
     private let progress = Atomic<UInt64>(0)
     private let nobody = Handoff()
+    let turns = ReplayTurns()
 
     private struct State {
         /// The threads that run, and those of them whose tape has no more.
@@ -26,12 +27,15 @@ final class Replay: Sendable {
 
     // MARK: Threads
 
-    func threadBegan() {
+    /// - Parameter time: that of its maker.
+    func threadBegan(_ number: UInt32, at time: Int64) {
         state.withLock { $0.threads += 1 }
+        turns.begin(number, at: time)
     }
 
-    func threadEnded() {
+    func threadEnded(_ number: UInt32) {
         state.withLock { $0.threads -= 1 }
+        turns.end(number)
     }
 
     @inline(__always)
@@ -41,6 +45,7 @@ final class Replay: Sendable {
 
     /// A thread's tape has no more. The others may go on to their ends.
     func tapeEnded(_ tape: ReplayingTape) -> Never {
+        turns.end(tape.number)
         let isLast = state.withLock { state in
             state.parked += 1
             return state.parked >= state.threads
@@ -78,12 +83,6 @@ final class Replay: Sendable {
             return true
         }
         return progress.load(ordering: .relaxed) != events || processTime - time > .milliseconds(20)
-    }
-
-    private var processTime: Duration {
-        var time = timespec()
-        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
-        return .seconds(Int64(time.tv_sec)) + .nanoseconds(Int64(time.tv_nsec))
     }
 
     // MARK: The end

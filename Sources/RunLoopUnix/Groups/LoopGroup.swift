@@ -87,7 +87,7 @@ public final class LoopGroup: Sendable {
             let end = count.makeEnd()
             loop.perform(inModes: modes) { loop in
                 block(loop)
-                withExtendedLifetime(end) {}
+                end.come()
             }
         }
     }

@@ -84,7 +84,7 @@ public final class Watchdog {
         }
         for other in others {
             let answer = answers.makeEnd()
-            other.perform(inModes: modes) { _ in withExtendedLifetime(answer) {} }
+            other.perform(inModes: modes) { _ in answer.come() }
         }
     }
 
