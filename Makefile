@@ -115,7 +115,7 @@ check: deps costs-deps
 # What uses the build of the library or of the programs; one after the other, because two would wait for each other.
 .PHONY: checks
 checks:
-	@set -e; for check in check-claims deep-tests compile-checks "docs check-api" dependent-checks linking-checks fuzzers examples \
+	@set -e; for check in check-claims probe-checks deep-tests compile-checks "docs check-api" dependent-checks linking-checks fuzzers examples \
 	  web-tests; do \
 	  $(MAKE) --no-print-directory $$check; done
 
@@ -157,6 +157,14 @@ docs-serve:
 	@echo "The reference is at $(URL); Ctrl-C ends this."
 	@{ sleep 1; xdg-open $(URL); } > /dev/null 2>&1 & \
 	python3 -m http.server --bind 127.0.0.1 --directory .build/docs $(PORT)
+
+# The probes for bpftrace, beside the page that lists them.
+PROBE_PACKAGES := systemtap-sdt-dev binutils
+.PHONY: probe-checks
+probe-checks:
+	@dpkg -s $(PROBE_PACKAGES) > /dev/null 2>&1 || { \
+	  $(ROOT) apt-get update -qq && $(ROOT) apt-get install -y -qq $(PROBE_PACKAGES); }
+	Tests/probe-checks
 
 # Lists and numbers in the contributors' pages, beside the code.
 .PHONY: check-claims

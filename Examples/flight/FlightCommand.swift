@@ -67,9 +67,19 @@ struct FlightCommand: ParsableCommand {
             case .runBegan(let mode): "run in \(mode)"
             case .runEnded(let mode): "end of the run in \(mode)"
             case .callBegan(let handler, _): handler.map { "\($0)" } ?? "a handler without a name"
+            case .callHas(let number, let thread):
+                "is effect \(number)" + (thread.map { ", from the thread \"\($0)\"" } ?? "")
             case .callEnded(let duration): "ended after \(duration)"
-            case .slept(let duration): "slept for \(duration)"
+            case .slept(let duration, let reason): "slept for \(duration), woken by \(reason)"
+            case .caused(let handler, let number):
+                "has effect \(number): \(handler.map { "\($0)" } ?? "a handler without a name")"
+            case .moved(let connection, let descriptor, let received, let sent):
+                "received \(received) bytes, sent \(sent): \(name(connection, descriptor))"
             }
         return "\(entry.time) \(indent)\(text)"
+    }
+
+    private func name(_ connection: Flight.Handler?, _ descriptor: Int32) -> String {
+        "\(connection.map { "\($0)" } ?? "a connection without a name") on descriptor \(descriptor)"
     }
 }

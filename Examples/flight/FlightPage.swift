@@ -1,7 +1,8 @@
 import RunLoopKit
 
 /// Flights as one page: for each the picture over time, the calls that were under way at the end, the latest timers with
-/// the calls in their way, and the handlers by their time. The page needs no other file.
+/// the calls in their way, the handlers by their time, the tasks by their polls, the reasons to wake, and the connections by
+/// their bytes. The page needs no other file.
 struct FlightPage {
     let flights: [Flight]
 
@@ -10,6 +11,7 @@ struct FlightPage {
         for flight in flights {
             body += "<h1>\(flight.loop.markup), process \(flight.process)</h1>\n<p>\(summary(of: flight))</p>\n"
             body += FlightChart(flight).svg + unfinished(flight) + delays(flight) + usage(flight)
+            body += tasks(flight) + wakeUps(flight) + traffic(flight)
         }
         return """
             <!DOCTYPE html>
@@ -68,6 +70,40 @@ struct FlightPage {
             + table(
                 ["time", "calls", "longest", "handler"],
                 usage.prefix(100).map { [$0.time.inWords, "\($0.calls)", $0.longest.inWords, name($0.handler)] })
+    }
+
+    private func tasks(_ flight: Flight) -> String {
+        let tasks = flight.tasks
+        guard !tasks.isEmpty else { return "" }
+        return "<h2>Tasks, by their polls</h2>\n"
+            + table(
+                ["polls", "wakes", "time", "longest poll", "longest wait for its turn", "task"],
+                tasks.prefix(100).map {
+                    [
+                        "\($0.polls)", "\($0.wakes)", $0.time.inWords, $0.longest.inWords, $0.longestWait.inWords,
+                        $0.name,
+                    ]
+                })
+    }
+
+    private func wakeUps(_ flight: Flight) -> String {
+        let wakeUps = flight.wakeUps
+        guard !wakeUps.isEmpty else { return "" }
+        return "<h2>Reasons to wake up</h2>\n"
+            + table(
+                ["times", "without a call", "woken by"],
+                wakeUps.prefix(100).map { ["\($0.count)", "\($0.idle)", "\($0.reason)"] })
+    }
+
+    private func traffic(_ flight: Flight) -> String {
+        let traffic = flight.traffic
+        guard !traffic.isEmpty else { return "" }
+        return "<h2>Connections, by their bytes</h2>\n"
+            + table(
+                ["received", "sent", "descriptor", "connection"],
+                traffic.prefix(100).map {
+                    ["\($0.received)", "\($0.sent)", "\($0.descriptor)", name($0.connection)]
+                })
     }
 
     private func name(_ handler: Flight.Handler?) -> String { handler.map { "\($0)" } ?? "handlers without a name" }

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -154,6 +155,19 @@ void rlk_set_thread_name(const char *name) {
     strncpy(kept, name, sizeof kept - 1);
     pthread_setname_np(pthread_self(), kept);
 }
+
+void rlk_get_thread_name(void *name) {
+    memset(name, 0, 16);
+    if (rlk_is_main_thread()) {
+        memcpy(name, "main", 4);
+    } else {
+        prctl(PR_GET_NAME, name);
+    }
+}
+
+extern uint64_t swift_task_getJobTaskId(void *job) __attribute__((swiftcall));
+
+uint64_t rlk_task_number(uintptr_t job) { return swift_task_getJobTaskId((void *)job); }
 
 int rlk_clock_watch(void) {
     int descriptor = timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC);

@@ -39,7 +39,7 @@ struct HandlerTimes {
     mutating func read(_ entries: some Sequence<Flight.Entry>) {
         for entry in entries {
             var slept = Duration.zero
-            if case .slept(let duration) = entry.event { slept = duration }
+            if case .slept(let duration, _) = entry.event { slept = duration }
             count(until: entry.time, slept: slept)
             switch entry.event {
             case .callBegan(let handler, _):

@@ -41,6 +41,10 @@ final class TLSStream: ByteStream {
     }
 
     var fileDescriptor: Int32 { below.stream.fileDescriptor }
+    var name: String? {
+        get { below.stream.name }
+        set { below.stream.name = newValue }
+    }
 
     func open(
         on loop: RunLoop, modes: RunLoop.Modes, origin: RunLoop.Origin, interest: DescriptorEvents

@@ -45,6 +45,20 @@ private func converse(_ descriptor: Int32, times: Int) -> LoopThread {
     }
 }
 
+/// A connection's handler sends back what it receives.
+private func echo(_ loop: RunLoop, _ count: Int) {
+    let (server, peer) = sockets()
+    let connection = Connection(adopting: server, on: loop) { connection, bytes in
+        connection.write(bytes)
+        return bytes.count
+    }
+    connection.closeHandler = { _, _ in loop.stop() }
+    try? connection.start()
+    let thread = converse(peer, times: count)
+    loop.run(in: .default)
+    thread.join()
+}
+
 /// The name of each operation, and a function that carries it out the given number of times.
 let taskOperations: [(name: String, run: @Sendable (RunLoop, Int) -> Void)] = [
     (
@@ -100,17 +114,13 @@ let taskOperations: [(name: String, run: @Sendable (RunLoop, Int) -> Void)] = [
     ),
     (
         "an echo by a connection's handler",
+        { loop, count in echo(loop, count) }
+    ),
+    (
+        "an echo by a connection's handler, with a flight recorder",
         { loop, count in
-            let (server, peer) = sockets()
-            let connection = Connection(adopting: server, on: loop) { connection, bytes in
-                connection.write(bytes)
-                return bytes.count
-            }
-            connection.closeHandler = { _, _ in loop.stop() }
-            try? connection.start()
-            let thread = converse(peer, times: count)
-            loop.run(in: .default)
-            thread.join()
+            let recorder = try! FlightRecorder(loop)
+            withExtendedLifetime(recorder) { echo(loop, count) }
         }
     ),
     (

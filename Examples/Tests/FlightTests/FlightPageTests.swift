@@ -24,6 +24,7 @@ struct FlightPageTests {
             beat.name = "<beat> & \"co\" \u{1B}"
             loop.add(beat, forMode: .common)
             loop.addCommonMode("drag")
+            loop.task(name: "poller") { for try await _ in loop.clock.ticks(every: .milliseconds(300)) {} }
             loop.perform(afterDelay: .milliseconds(250)) { simulation.spend(.milliseconds(120)) }
             loop.perform(afterDelay: .milliseconds(500)) {
                 loop.run(in: "drag", until: simulation.now + .milliseconds(200))
@@ -49,7 +50,11 @@ struct FlightPageTests {
         // At 0.3 and at 0.9 s.
         #expect(page.counts["late"] == 4, "\(page.counts)")
         #expect(page.text.contains("<beat> & \"co\" ␛"))
-        for words in ["Under way at the end", "The latest timers", "70 ms", "delayed call", "mode drag"] {
+        let expected = [
+            "Under way at the end", "The latest timers", "70 ms", "delayed call", "mode drag", "Tasks, by their polls",
+            "task \"poller\"", "Reasons to wake up", "a date",
+        ]
+        for words in expected {
             #expect(page.text.contains(words), "\(words) in \(page.text)")
         }
         #expect(Document(FlightChart(flight).svg).error == nil)

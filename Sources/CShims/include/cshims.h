@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "probes.h"
 #include "simulated.h"
 
 extern volatile unsigned rlk_forks;
@@ -83,6 +84,12 @@ int rlk_thread_sleeps(int thread);
 
 /// Names the calling thread; the system keeps 15 bytes.
 void rlk_set_thread_name(const char *name);
+
+/// The calling thread's name in 16 bytes, with zero bytes behind it; `main` for the first thread.
+void rlk_get_thread_name(void *name);
+
+/// The number of the task of a job of Swift's runtime; 0 if the job is none of a task.
+uint64_t rlk_task_number(uintptr_t job);
 
 /// An event descriptor that becomes readable when libdispatch's main queue, which runs the jobs of the main actor, has
 /// something to run; -1 if libdispatch is not there.

@@ -31,28 +31,6 @@ extension Flight: CustomStringConvertible {
             .sorted { ($1.time, "\($0.handler as Handler?)") < ($0.time, "\($1.handler as Handler?)") }
     }
 
-    /// The time that the loop has slept.
-    public var sleep: Duration {
-        entries.reduce(.zero) { sum, entry in
-            if case .slept(let duration) = entry.event { sum + duration } else { sum }
-        }
-    }
-
-    /// The number of times that the loop woke up and called nothing before it slept again.
-    public var idleWakeUps: Int {
-        var (count, isFresh) = (0, false)
-        for entry in entries {
-            switch entry.event {
-            case .slept:
-                if isFresh { count += 1 }
-                isFresh = true
-            case .callBegan: isFresh = false
-            case .callEnded, .runBegan, .runEnded: continue
-            }
-        }
-        return count
-    }
-
     /// A report of a page: what was under way at the end, how the time was spent, and the newest calls.
     public var description: String {
         guard let first = entries.first, let last = entries.last else {
@@ -68,8 +46,7 @@ extension Flight: CustomStringConvertible {
                 text += "  \(Self.name(call.handler)) in \(call.mode), for \((last.time - call.begin).brief)\n"
             }
         }
-        text += "\nthe loop slept for \(sleep.brief)"
-        text += idleWakeUps > 0 ? ", and woke up \(idleWakeUps) times without a call\n" : "\n"
+        text += wakeUpsReport
         let usage = usage
         if !usage.isEmpty {
             text += "\nhandlers, by the time of their calls:\n"
@@ -79,6 +56,7 @@ extension Flight: CustomStringConvertible {
                 text += "\(Self.name(one.handler))\n"
             }
             if usage.count > 20 { text += "  and \(usage.count - 20) others\n" }
+            text += tasksReport + trafficReport
             let delays = delays(of: .milliseconds(1), atMost: 5)
             if !delays.isEmpty { text += "\nthe latest timers:\n" }
             for delay in delays {
@@ -93,10 +71,48 @@ extension Flight: CustomStringConvertible {
             for call in calls.suffix(10) {
                 let indent = String(repeating: "  ", count: call.depth + 1)
                 let duration = call.duration.map { "took \($0.brief)" } ?? "is under way"
-                text += "\(indent)\(call.begin) \(Self.name(call.handler)) \(duration)\n"
+                text += "\(indent)\(call.begin) \(Self.name(call.handler)) \(duration)\(words(for: call.cause))\n"
             }
         }
         return text
+    }
+
+    private var wakeUpsReport: String {
+        var text = "\nthe loop slept for \(sleep.brief)"
+        text += idleWakeUps > 0 ? ", and woke up \(idleWakeUps) times without a call\n" : "\n"
+        for one in wakeUps.prefix(8) {
+            text += "  woken \(one.count) times by \(one.reason)"
+            text += one.idle > 0 ? ", \(one.idle) of them without a call\n" : "\n"
+        }
+        return text
+    }
+
+    private var tasksReport: String {
+        let tasks = tasks
+        guard !tasks.isEmpty else { return "" }
+        var text = "\ntasks, by their polls:\n"
+        for task in tasks.prefix(10) {
+            text += "  \(task.polls) polls in \(task.time.brief), the longest \(task.longest.brief), "
+            text += "\(task.wakes) wakes, waited for its turn for at most \(task.longestWait.brief): \(task.name)\n"
+        }
+        return text + (tasks.count > 10 ? "  and \(tasks.count - 10) others\n" : "")
+    }
+
+    private var trafficReport: String {
+        let traffic = traffic
+        guard !traffic.isEmpty else { return "" }
+        var text = "\nconnections, by their bytes:\n"
+        for one in traffic.prefix(10) {
+            text += "  \(one.received) received, \(one.sent) sent: \(Self.name(one.connection)) "
+            text += "on descriptor \(one.descriptor)\n"
+        }
+        return text + (traffic.count > 10 ? "  and \(traffic.count - 10) others\n" : "")
+    }
+
+    private func words(for cause: Cause?) -> String {
+        guard let cause else { return "" }
+        if let thread = cause.thread { return ", posted by the thread \"\(thread)\"" }
+        return cause.handler.map { ", caused by \($0)" } ?? ""
     }
 
     private static func name(_ handler: Handler?) -> String { handler.map { "\($0)" } ?? "handlers without a name" }

@@ -1,9 +1,13 @@
+internal import Synchronization
+
 /// Writes the events of a loop. It belongs to the loop's thread.
 final class FlightLog {
     let memory: FlightMemory
-    private var names: FlightNames
     // Unchecked, as the state of the loop that every call touches.
+    @exclusivity(unchecked) private var names: FlightNames
     @exclusivity(unchecked) private var written: UInt64 = 0
+    /// The place of the next event in the ring.
+    @exclusivity(unchecked) private var place = 0
     /// When the calls that are under way began, the innermost last.
     @exclusivity(unchecked) private var begins: [RunLoop.Instant] = []
     /// The latenesses that were known when the last call began: a difference of one is that of the next call. So the loop
@@ -11,6 +15,12 @@ final class FlightLog {
     @exclusivity(unchecked) private var latenesses: (count: Int, sum: Int64)
     /// The time of the last event.
     @exclusivity(unchecked) private var last: RunLoop.Instant
+    /// Whether its recorder has gone. Connections may still know it.
+    @exclusivity(unchecked) private var isOver = false
+    /// The connection that has moved bytes since the last event, which are not written down yet: a handler that reads and
+    /// answers is one event. Its descriptor is -1 if there is none.
+    @exclusivity(unchecked) private var moved: (descriptor: Int32, name: UInt32, received: UInt32, sent: UInt32) =
+        (-1, 0, 0, 0)
 
     init(_ memory: FlightMemory, at now: RunLoop.Instant, latenesses: (count: Int, sum: Int64)) {
         (self.memory, last) = (memory, now)
@@ -19,25 +29,49 @@ final class FlightLog {
         begins.reserveCapacity(64)
     }
 
+    @inline(__always)
     private func write(_ event: FlightEvent) {
-        memory.write(event, number: written)
         written += 1
+        memory.write(event, at: place, count: written)
+        place += 1
+        if place == memory.events { place = 0 }
     }
+
+    func end() {
+        if moved.descriptor >= 0 { writeMoved() }
+        isOver = true
+    }
+
+    // MARK: Calls
 
     /// A handler is about to be called. The clock is not read for that: nothing but the loop itself has run since the last
     /// event, or since the pass read it.
     func callBegins(
-        _ kind: RunLoop.ItemKind, _ name: String?, _ origin: RunLoop.Origin, in mode: RunLoop.Mode,
-        passTime: RunLoop.Instant, latenesses known: (count: Int, sum: Int64)
+        _ callee: Callee, in mode: RunLoop.Mode, passTime: RunLoop.Instant,
+        latenesses known: (count: Int, sum: Int64)
     ) {
+        if moved.descriptor >= 0 { writeMoved() }
         last = max(last, passTime)
-        let lateness = lateness(of: kind, after: known)
+        let lateness = lateness(of: callee.kind, after: known)
+        let value = callee.kind.isOfTasks ? Int64(bitPattern: callee.number) : lateness ?? FlightEvent.noLateness
         write(
             FlightEvent(
-                .callBegan, at: last, name: names.number(of: kind, name, origin), mode: names.number(of: mode),
-                depth: begins.count, value: lateness ?? FlightEvent.noLateness))
+                .callBegan, at: last, name: names.number(of: callee), mode: names.number(of: mode),
+                depth: begins.count, value: value))
         begins.append(last)
+        FlightProbes.callBegins(callee, lateness)
+        if callee.kind.hasDate, callee.number != 0 { callHas(number: callee.number, from: nil) }
     }
+
+    /// The call that has just begun is the effect of that number.
+    func callHas(number: UInt64, from thread: ThreadName?) {
+        let name = thread.map { names.number(of: $0) } ?? 0
+        write(
+            FlightEvent(
+                .callHas, at: last, name: name, depth: max(0, begins.count - 1), value: Int64(bitPattern: number)))
+    }
+
+    func ignoreLateness(in known: (count: Int, sum: Int64)) { latenesses = known }
 
     private func lateness(of kind: RunLoop.ItemKind, after known: (count: Int, sum: Int64)) -> Int64? {
         let before = latenesses
@@ -47,26 +81,92 @@ final class FlightLog {
     }
 
     func callEnds(at now: RunLoop.Instant) {
+        if moved.descriptor >= 0 { writeMoved() }
         guard let begin = begins.popLast() else { return }
         last = now
-        write(
-            FlightEvent(.callEnded, at: now, mode: 0, depth: begins.count, value: now.nanoseconds &- begin.nanoseconds))
+        let duration = now.nanoseconds &- begin.nanoseconds
+        write(FlightEvent(.callEnded, at: now, depth: begins.count, value: duration))
+        FlightProbes.callEnds(after: duration)
     }
 
     func runBegins(in mode: RunLoop.Mode, at now: RunLoop.Instant) {
+        if moved.descriptor >= 0 { writeMoved() }
         last = now
         write(FlightEvent(.runBegan, at: now, mode: names.number(of: mode), depth: begins.count))
     }
 
     func runEnds(in mode: RunLoop.Mode, at now: RunLoop.Instant) {
+        if moved.descriptor >= 0 { writeMoved() }
         last = now
         write(FlightEvent(.runEnded, at: now, mode: names.number(of: mode), depth: begins.count))
     }
 
-    /// The loop has slept since the last event.
-    func wokeUp(in mode: RunLoop.Mode, at now: RunLoop.Instant) {
+    // MARK: Causes
+
+    /// The loop has slept since the last event, until a source was ready.
+    func wokeUp(in mode: RunLoop.Mode, at now: RunLoop.Instant, by source: Callee) {
+        let slept = wokeUp(.sleptUntilReady, names.number(of: source), mode, now)
+        FlightProbes.sleepEnds(after: slept, by: "descriptor", source.name ?? "")
+    }
+
+    /// The same, until a thread posted something.
+    func wokeUp(in mode: RunLoop.Mode, at now: RunLoop.Instant, by thread: ThreadName) {
+        let slept = wokeUp(.sleptUntilMail, names.number(of: thread), mode, now)
+        FlightProbes.sleepEnds(after: slept, by: "thread", "\(thread)")
+    }
+
+    /// The same, until a date, or for no known reason.
+    func wokeUp(in mode: RunLoop.Mode, at now: RunLoop.Instant, atDate: Bool) {
+        let slept = wokeUp(atDate ? .sleptUntilDate : .slept, 0, mode, now)
+        FlightProbes.sleepEnds(after: slept, by: atDate ? "date" : "other", "")
+    }
+
+    private func wokeUp(
+        _ kind: FlightEvent.Kind, _ name: UInt32, _ mode: RunLoop.Mode, _ now: RunLoop.Instant
+    ) -> Int64 {
+        if moved.descriptor >= 0 { writeMoved() }
         let slept = now.nanoseconds &- last.nanoseconds
         last = now
-        write(FlightEvent(.slept, at: now, mode: names.number(of: mode), depth: begins.count, value: slept))
+        write(FlightEvent(kind, at: now, name: name, mode: names.number(of: mode), depth: begins.count, value: slept))
+        return slept
+    }
+
+    /// The innermost call, or the loop itself, has caused a call. The clock is not read for that.
+    func causes(_ callee: Callee) {
+        write(
+            FlightEvent(
+                .caused, at: last, name: names.number(of: callee), depth: begins.count,
+                value: Int64(bitPattern: callee.number)))
+        FlightProbes.posts(callee)
+    }
+
+    /// A number for a post, which no other post of the process has.
+    static func numberOfPost() -> UInt64 { lastPost.wrappingAdd(1, ordering: .relaxed).newValue }
+
+    // MARK: Bytes
+
+    func name(of callee: Callee) -> UInt32 { names.number(of: callee) }
+
+    /// A connection has moved bytes.
+    func moved(_ count: Int, isInput: Bool, by descriptor: Int32, _ name: UInt32) {
+        guard !isOver else { return }
+        if moved.descriptor != descriptor || moved.name != name {
+            if moved.descriptor >= 0 { writeMoved() }
+            moved = (descriptor, name, 0, 0)
+        }
+        let count = UInt32(clamping: count)
+        if isInput { moved.received &+= count } else { moved.sent &+= count }
+    }
+
+    @inline(never)
+    private func writeMoved() {
+        let value = Int64(moved.sent) << 32 | Int64(moved.received)
+        write(
+            FlightEvent(
+                .moved, at: last, name: moved.name, mode: UInt16(clamping: moved.descriptor), depth: begins.count,
+                value: value))
+        moved.descriptor = -1
     }
 }
+
+private let lastPost = Atomic<UInt64>(0)

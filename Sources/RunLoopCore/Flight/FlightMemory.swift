@@ -13,7 +13,7 @@ final class FlightMemory: Sendable {
     }
 
     static let pageSize = 4096
-    static let mark: UInt64 = 0x3230_5448_4749_4c46  // "FLIGHT02"
+    static let mark: UInt64 = 0x3330_5448_4749_4c46  // "FLIGHT03"
     static let eventSize = 3 * MemoryLayout<UInt64>.size
     /// Where the title begins in the first page, and the bytes that it may have.
     static let (titleStart, longestTitle) = (128, 256)
@@ -67,14 +67,14 @@ final class FlightMemory: Sendable {
         set { word(at: field.rawValue * 8).pointee.store(newValue, ordering: .releasing) }
     }
 
-    /// Writes one of the events.
+    /// Writes one of the events, which is then the last of so many.
     @inline(__always)
-    func write(_ event: FlightEvent, number: UInt64) {
-        let place = Self.pageSize + nameBytes + Int(number % UInt64(events)) * Self.eventSize
+    func write(_ event: FlightEvent, at place: Int, count: UInt64) {
+        let place = Self.pageSize + nameBytes + place * Self.eventSize
         word(at: place).pointee.store(event.words.0, ordering: .relaxed)
         word(at: place + 8).pointee.store(event.words.1, ordering: .relaxed)
         word(at: place + 16).pointee.store(event.words.2, ordering: .relaxed)
-        word(at: Field.written.rawValue * 8).pointee.store(number + 1, ordering: .releasing)
+        word(at: Field.written.rawValue * 8).pointee.store(count, ordering: .releasing)
     }
 
     /// Writes bytes, eight at a time, into a part that is not counted yet.
@@ -98,38 +98,6 @@ final class FlightMemory: Sendable {
         }
         return (bytes, self[.written])
     }
-}
-
-/// One event, as the ring holds it.
-struct FlightEvent {
-    enum Kind: UInt8 {
-        case runBegan = 1, runEnded, callBegan, callEnded, slept
-    }
-
-    /// The number of a call that had no date.
-    static let noLateness: Int64 = -1
-
-    /// The time; the kind with the names and the depth; and a number that depends on the kind.
-    let words: (UInt64, UInt64, UInt64)
-
-    init(_ kind: Kind, at time: RunLoop.Instant, name: UInt32 = 0, mode: UInt16, depth: Int, value: Int64 = 0) {
-        let depth = UInt64(min(depth, 255))
-        words = (
-            UInt64(bitPattern: time.nanoseconds),
-            UInt64(name) | UInt64(kind.rawValue) << 32 | depth << 40 | UInt64(mode) << 48, UInt64(bitPattern: value)
-        )
-    }
-
-    init(words: (UInt64, UInt64, UInt64)) {
-        self.words = words
-    }
-
-    var time: RunLoop.Instant { RunLoop.Instant(nanoseconds: Int64(bitPattern: words.0)) }
-    var name: Int { Int(words.1 & 0xffff_ffff) }
-    var kind: Kind? { Kind(rawValue: UInt8(truncatingIfNeeded: words.1 >> 32)) }
-    var depth: Int { Int(words.1 >> 40 & 0xff) }
-    var mode: Int { Int(words.1 >> 48) }
-    var value: Int64 { Int64(bitPattern: words.2) }
 }
 
 /// The reason why a flight cannot be recorded or read. `Sendable`.

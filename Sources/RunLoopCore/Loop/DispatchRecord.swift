@@ -88,14 +88,13 @@ final class DispatchRecord: Sendable {
         }
     }
 
-    func begin(
-        _ kind: RunLoop.ItemKind, _ name: String?, _ origin: RunLoop.Origin, _ mode: RunLoop.Mode,
-        at now: RunLoop.Instant
-    ) {
+    func begin(_ callee: Callee, _ mode: RunLoop.Mode, at now: RunLoop.Instant) {
         let wakes = state.withLock { state in
             state.lastNumber += 1
             state.calls.append(
-                Call(number: state.lastNumber, kind: kind, name: name, origin: origin, mode: mode, begin: now))
+                Call(
+                    number: state.lastNumber, kind: callee.kind, name: callee.name, origin: callee.origin, mode: mode,
+                    begin: now))
             return !isVirtual && state.begins()
         }
         if wakes { wake() }
@@ -142,60 +141,5 @@ extension RunLoop {
     @inline(never)
     private func watchedCallTakesTime() {
         record?.takesTime()
-    }
-}
-
-extension RunLoop {
-    /// Calls a handler, and notes that for those who watch the loop.
-    @inline(__always)
-    func dispatch<Result>(
-        _ kind: @autoclosure () -> ItemKind, _ name: @autoclosure () -> String?, _ origin: @autoclosure () -> Origin,
-        _ call: () -> Result
-    ) -> Result {
-        defer { freshTime = nil }
-        guard isWatched else { return call() }
-        let watched = watchedCallBegins(kind(), name(), origin())
-        defer { watchedCallEnds(watched) }
-        return call()
-    }
-
-    /// Those who have noted the begin of a call, and are to note its end.
-    private typealias Watched = (record: DispatchRecord?, flight: FlightLog?)
-
-    @inline(never)
-    private func watchedCallBegins(_ kind: ItemKind, _ name: String?, _ origin: Origin) -> Watched {
-        schedule?.callBegins(kind, named: name, at: origin)
-        guard let mode = innermostRun?.mode else { return (nil, nil) }
-        flight?.callBegins(
-            kind, name, origin, in: mode, passTime: timeOfPass,
-            latenesses: (statistics.lateness.count, statistics.lateness.sum))
-        record?.begin(kind, name, origin, mode, at: now)
-        return (record, flight)
-    }
-
-    @inline(never)
-    private func watchedCallEnds(_ watched: Watched) {
-        if watched.record != nil || watched.flight != nil {
-            let now = now
-            watched.record?.end(at: now)
-            watched.flight?.callEnds(at: now)
-        }
-        schedule?.callEnded()
-    }
-
-    @inline(never)
-    func watchedRunBegins(in mode: Mode) {
-        guard record != nil || flight != nil else { return }
-        let now = now
-        record?.beginRun(at: now)
-        flight?.runBegins(in: mode, at: now)
-    }
-
-    @inline(never)
-    func watchedRunEnds(in mode: Mode) {
-        guard record != nil || flight != nil else { return }
-        let now = now
-        record?.end(at: now)
-        flight?.runEnds(in: mode, at: now)
     }
 }

@@ -16,7 +16,11 @@ extension RunLoop {
     ) {
         checkThread()
         guard !modes.isEmpty else { return }
-        blocks.append(Block(modes: modes, body: { _ in block() }, origin: Origin(file: file, line: line)))
+        let origin = Origin(file: file, line: line)
+        guard !isWatched else {
+            return blocks.append(Block(modes: modes, body: watchedPost({ _ in block() }, origin), origin: origin))
+        }
+        blocks.append(Block(modes: modes, body: { _ in block() }, origin: origin))
     }
 
     func hasBlocks(for mode: Mode) -> Bool {
@@ -36,7 +40,7 @@ extension RunLoop {
         guard !blocks.isEmpty else { return false }
         let isCommon = commonModes.contains(mode)
         if let block = blocks.popAlone(for: mode, isCommon: isCommon) {
-            dispatch(.block, nil, block.origin) { block.body(self) }
+            dispatch(Callee(.block, nil, block.origin)) { block.body(self) }
             statistics.blocks += 1
             return true
         }
@@ -48,7 +52,7 @@ extension RunLoop {
         let total = batch.count
         var turn = Turn()
         while let block = batch.popFirst() {
-            dispatch(.block, nil, block.origin) { block.body(self) }
+            dispatch(Callee(.block, nil, block.origin)) { block.body(self) }
             // The turn of a run that has been stopped runs all of them.
             if turn.isOver(in: self) && batch.count > 0 && !innermostRun!.isStopped { break }
         }

@@ -34,6 +34,7 @@ extension RunLoop {
         if ready.isEmpty {
             if !parked.isEmpty { unpark(for: mode) }
             sleeps = wakeTime != nil && mailbox.fallAsleep()
+            if sleeps && isWatched { watchedSleepBegins(until: wakeTime!) }
             outcome = driver.wait(until: sleeps ? wakeTime! : .distantPast, into: ready)
             if sleeps { mailbox.wakeUp() }
         }
@@ -44,7 +45,7 @@ extension RunLoop {
         collectMail()
         let now = driver.now
         (freshTime, timeOfPass) = (now, now)
-        if sleeps && isWatched { flight?.wokeUp(in: mode, at: now) }
+        if sleeps && isWatched { watchedWakeUp(in: mode, at: now) }
         let mark = timers.beginPass(isOutermost: outerRuns.isEmpty)
 
         // 7. Timers that are due at that reading, straight from the queue: a nested run may have fired some in between.

@@ -101,7 +101,7 @@ extension RunLoop {
         @discardableResult
         @inline(__always)
         final func dispatch(in loop: RunLoop, _ handler: () -> Void) -> Bool {
-            loop.dispatch(kind, name, origin) { call(in: loop, handler) }
+            loop.dispatch(Callee(kind, name, origin, number: callNumber)) { call(in: loop, handler) }
         }
 
         /// Calls its handler unless another thread has stopped it.
@@ -145,6 +145,8 @@ extension RunLoop {
 
         /// When it is due next, if it has a date; for reports.
         var dueDate: Instant? { nil }
+        /// With which a flight finds the cause of its next call; 0 if there is none to be found.
+        var callNumber: UInt64 { 0 }
         /// Further text about it for reports.
         var detail: String? { nil }
         /// Whether it keeps runs in its modes from finishing.

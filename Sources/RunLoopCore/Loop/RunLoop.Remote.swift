@@ -34,7 +34,9 @@ extension RunLoop {
             inModes modes: consuming Modes = .common, _ block: consuming @escaping @Sendable (RunLoop) -> Void,
             file: StaticString = #fileID, line: UInt32 = #line
         ) -> Bool {
-            mailbox.post(Block(modes: consume modes, body: consume block, origin: Origin(file: file, line: line)))
+            let origin = Origin(file: file, line: line)
+            if mailbox.notesPosters { return recordedPost(modes, block, origin) }
+            return mailbox.post(Block(modes: consume modes, body: consume block, origin: origin))
         }
 
         /// Ends the innermost run at the end of its pass. If the loop is not running, its next run makes one pass

@@ -79,7 +79,15 @@ public final class RunLoop {
     /// The schedule that chooses for the loop, in a simulation that is explored.
     @exclusivity(unchecked) package var schedule: (any CallSchedule)? { didSet { calledMayBeWatched() } }
     /// The log of what the loop does, while a recorder keeps one.
-    @exclusivity(unchecked) var flight: FlightLog? { didSet { calledMayBeWatched() } }
+    @exclusivity(unchecked) var log: FlightLog? {
+        didSet {
+            flight = log.map { UnownedReference($0) }
+            mailbox.notesPosters = log != nil
+            calledMayBeWatched()
+        }
+    }
+    /// The same, not counted: an event took four locked instructions.
+    @exclusivity(unchecked) private(set) var flight: UnownedReference<FlightLog>?
     /// Whether one of them is there.
     @exclusivity(unchecked) private(set) var isWatched = false
 

@@ -40,6 +40,8 @@ final class Mailbox<Loop: AnyObject>: Sendable {
         var isClosed = false
         /// Jobs cannot be refused: they are taken until the end of the loop has run the last of them.
         var takesJobs = true
+        /// The thread that has ended the loop's last sleep, if that is recorded.
+        var awakener: ThreadName?
         var executors: [RunLoop.Modes: any JobExecutor<Loop>] = [:]
     }
 
@@ -56,6 +58,16 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     /// gains. The value has no meaning. An empty one would lie at the address of its box, and ThreadSanitizer would
     /// confuse the two.
     let sources = Locked(false)
+
+    /// Whether a recorder of the loop asks who posts.
+    @inline(__always)
+    var notesPosters: Bool {
+        get { recorded.load(ordering: .relaxed) }
+        set { recorded.store(newValue, ordering: .relaxed) }
+    }
+    private let recorded = Atomic(false)
+    /// Spares a loop that was not woken by mail the lock.
+    private let hasAwakener = Atomic(false)
 
     /// The number of the innermost run; 0 while the loop does not run.
     let activation = Atomic<UInt64>(0)
@@ -93,7 +105,10 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     @inline(never)
     private func postAtGate(isJob: Bool = false, _ letter: @escaping (inout Mail) -> Void) -> Bool {
         let (isTaken, isAsleep) = gate!.post(isJob: isJob, letter)
-        if isAsleep { waker.wake() }
+        if isAsleep {
+            if notesPosters { state.withLock { noteAwakener(&$0) } }
+            waker.wake()
+        }
         return isTaken
     }
 
@@ -102,7 +117,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
         var isAsleep = false
         let isClosed = state.withLock { state in
             add(&state.mail)
-            isAsleep = noteMail()
+            isAsleep = noteMail(&state)
             return state.isClosed
         }
         if isAsleep { waker.wake() }
@@ -114,9 +129,26 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     ///
     /// - Returns: whether the loop was asleep.
     @inline(__always)
-    private func noteMail() -> Bool {
+    private func noteMail(_ state: inout State) -> Bool {
         guard signal.load(ordering: .relaxed) != Signal.mail else { return false }
-        return signal.exchange(Signal.mail, ordering: .acquiringAndReleasing) == Signal.asleep
+        guard signal.exchange(Signal.mail, ordering: .acquiringAndReleasing) == Signal.asleep else { return false }
+        if notesPosters { noteAwakener(&state) }
+        return true
+    }
+
+    @inline(never)
+    private func noteAwakener(_ state: inout State) {
+        state.awakener = .current
+        hasAwakener.store(true, ordering: .releasing)
+    }
+
+    /// The thread whose mail has ended the last sleep, while a recorder asks for it.
+    func takeAwakener() -> ThreadName? {
+        guard hasAwakener.exchange(false, ordering: .acquiringAndReleasing) else { return nil }
+        return state.withLock { state in
+            defer { state.awakener = nil }
+            return state.awakener
+        }
     }
 
     /// Releases mail that came too late. It is refused only here, after the lock has been released, because deinits may
@@ -139,7 +171,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
         let isTaken = state.withLock { state in
             guard state.takesJobs else { return false }
             state.mail.jobs.append(job)
-            isAsleep = noteMail()
+            isAsleep = noteMail(&state)
             return true
         }
         if isAsleep { waker.wake() }
@@ -214,13 +246,22 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     /// Whether the loop has ended.
     var isClosed: Bool { gate?.isClosed ?? state.withLock { $0.isClosed } }
 
-    var hasMail: Bool { signal.load(ordering: .acquiring) == Signal.mail && gate?.hasMail() != false }
+    @inline(__always)
+    var hasMail: Bool { signal.load(ordering: .acquiring) == Signal.mail && (gate == nil || hasMailAtGate()) }
+
+    // These are not inlined: with them each pass took 26 instructions more.
+    @inline(never)
+    private func hasMailAtGate() -> Bool { gate!.hasMail() }
 
     /// The loop is about to sleep. `false` if there is mail to handle first.
+    @inline(__always)
     func fallAsleep() -> Bool {
         signal.compareExchange(expected: Signal.none, desired: Signal.asleep, ordering: .acquiringAndReleasing)
-            .exchanged || gate?.fallAsleep() == true
+            .exchanged || (gate != nil && fallsAsleepAtGate())
     }
+
+    @inline(never)
+    private func fallsAsleepAtGate() -> Bool { gate!.fallAsleep() }
 
     func wakeUp() {
         _ = signal.compareExchange(

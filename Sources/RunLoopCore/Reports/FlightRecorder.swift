@@ -1,6 +1,7 @@
 internal import Glibc
 
-/// Records what a loop does: runs in modes, sleeps, and each call of a handler with its kind, name, line, mode and duration.
+/// Records runs in modes, sleeps with the reasons for their ends, each call of a handler or poll of a task with its kind, name,
+/// line, mode and duration, the causes of calls, and the bytes of connections.
 ///
 /// The newest events are kept, in memory of a fixed size. With a path, that memory is the file: if the process is killed, traps
 /// or hangs, the file has everything until then, and the last handler with its line. The flight of the process before is kept
@@ -12,10 +13,11 @@ internal import Glibc
 /// loop.run()
 /// ```
 ///
-/// Keep the recorder: when it goes, recording stops. A call of a handler costs one reading of the clock, and two events of 24
-/// bytes; no system call, and no allocation once its name is known. A loop without a recorder pays nothing. A loop has one
-/// recorder at a time: a new one replaces the one before. A recorder belongs to its loop's thread and is not `Sendable`; its
-/// ``memory`` may be read on any.
+/// Keep the recorder: when it goes, recording stops. Connections that were started before it are not counted. A call of a
+/// handler costs one reading of the clock, and two events of 24 bytes; no system call, and no allocation once its name is
+/// known. A block that is posted costs one allocation. A loop without a recorder pays nothing. A loop has one recorder at a
+/// time: a new one replaces the one before. A recorder belongs to its loop's thread and is not `Sendable`; its ``memory`` may
+/// be read on any.
 ///
 /// Follows the flight recorders of Java and Go.
 public final class FlightRecorder {
@@ -53,7 +55,8 @@ public final class FlightRecorder {
     /// The recorded events. Any thread may read them, also when recording has stopped.
     public let memory: Memory
 
-    private weak let loop: RunLoop?
+    // Not a weak reference to the loop, with which each of its references would take four times as long.
+    private let remote: RunLoop.Remote
     private let log: FlightLog
 
     /// Begins to record. Call it on the loop's thread, perhaps in a handler, whose own end is then not recorded.
@@ -84,19 +87,31 @@ public final class FlightRecorder {
         memory.write(title, at: FlightMemory.titleStart)
         memory[.titleLength] = UInt64(title.count)
         self.memory = Memory(memory: memory)
-        self.loop = loop
+        remote = loop.remote
         log = FlightLog(memory, at: now, latenesses: (loop.statistics.lateness.count, loop.statistics.lateness.sum))
-        loop.flight = log
+        loop.log?.end()
+        loop.log = log
     }
 
     deinit {
-        if loop?.flight === log { loop?.flight = nil }
+        if let loop = remote.installedReference {
+            loop.with { Self.end(log, in: $0) }
+        } else {
+            // Unsafe, but the loop's thread uses it.
+            nonisolated(unsafe) let log = log
+            _ = remote.mailbox.post(.urgent { Self.end(log, in: $0) })
+        }
+    }
+
+    private static func end(_ log: FlightLog, in loop: RunLoop) {
+        log.end()
+        if loop.log === log { loop.log = nil }
     }
 }
 
 extension RunLoop {
     /// The memory of the loop's recorder, if it has one. On the loop's thread.
-    package var flightMemory: FlightRecorder.Memory? { flight.map { FlightRecorder.Memory(memory: $0.memory) } }
+    package var flightMemory: FlightRecorder.Memory? { log.map { FlightRecorder.Memory(memory: $0.memory) } }
 }
 
 @available(*, unavailable, message: "a recorder belongs to its loop's thread; its memory may be read on any")

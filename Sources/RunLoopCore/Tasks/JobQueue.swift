@@ -31,7 +31,7 @@ extension RunLoop {
         var waitingJobs: [UnownedJob] { (0..<jobs.count).map { jobs[$0].job } }
 
         func add(_ job: UnownedJob, by way: JobWay, in loop: RunLoop) {
-            if loop.isWatched { tellSchedule(of: job, in: loop) }
+            if loop.isWatched { tell(of: job, in: loop) }
             guard let running else {
                 jobs.append((job, way))
                 if !isScheduled { schedule(in: loop) }
@@ -42,8 +42,16 @@ extension RunLoop {
         }
 
         @inline(never)
-        private func tellSchedule(of job: UnownedJob, in loop: RunLoop) {
+        private func tell(of job: UnownedJob, in loop: RunLoop) {
             loop.schedule?.jobCame(job)
+            if loop.flight != nil { loop.watchedCause(of: callee(of: job)) }
+        }
+
+        /// The task of a job, where it was started, if it is a loop's.
+        func callee(of job: UnownedJob) -> Callee {
+            let number = UInt64(job.taskNumber ?? 0)
+            guard let label = job.label else { return Callee(kind, job.task, origin, number: number) }
+            return Callee(.task, label.name, label.origin, number: number)
         }
 
         private func schedule(in loop: RunLoop) {
@@ -100,11 +108,7 @@ extension RunLoop {
             let outer = loop.jobItem
             loop.jobItem = UnownedReference(self)
             running = entry
-            // A call of a task, where it was started, if it is a loop's.
-            loop.dispatch(
-                entry.job.label == nil ? kind : .task, entry.job.label.map { $0.name } ?? entry.job.task,
-                entry.job.label?.origin ?? origin
-            ) {
+            loop.dispatch(callee(of: entry.job)) {
                 let (job, executors) = (entry.job, executors!)
                 switch entry.way {
                 case .serial: job.runSynchronously(on: executors.serial)

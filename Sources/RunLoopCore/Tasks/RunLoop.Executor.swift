@@ -134,8 +134,17 @@ final class JobReceiver: Sendable {
             return true
         }
         guard let executor else { return false }
+        if remote.mailbox.notesPosters { noteWaking(of: job) }
         remote.waker.tookJob(job)
         return remote.mailbox.post(.init(job: job, way: way, executor: executor))
+    }
+
+    /// A recorder of the calling thread's loop learns that it wakes a task of another one.
+    @inline(never)
+    private func noteWaking(of job: UnownedJob) {
+        RunLoop.installedReference?.with { loop in
+            if loop.flight != nil { loop.watchedCause(of: queue.callee(of: job)) }
+        }
     }
 
     @inline(__always)

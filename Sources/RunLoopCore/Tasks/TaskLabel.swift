@@ -1,3 +1,5 @@
+internal import CShims
+
 /// The label of a loop's task in reports: its name, and where it was started. A task without a name goes by the
 /// function that started it.
 package struct TaskLabel: Sendable, CustomStringConvertible {
@@ -27,7 +29,10 @@ extension UnownedJob {
     static func == (left: UnownedJob, right: UnownedJob) -> Bool { left.address == right.address }
 
     /// The number of its task; `nil` for a job of the runtime, with which a task yields or enters an actor.
-    package var taskNumber: Int? { Int(description.filter(\.isNumber)) }
+    package var taskNumber: Int? {
+        let number = rlk_task_number(address)
+        return number == 0 ? nil : Int(number)
+    }
 
     /// The label of its task, if that is a loop's and has not ended.
     package var label: TaskLabel? { TaskLabel.find(self) }

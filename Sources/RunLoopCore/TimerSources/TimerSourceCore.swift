@@ -366,9 +366,9 @@ extension TimerSourceCore {
                 let words = "deliver \(name ?? "source") data \(data)"
                 loop.emit(.called(kind, name: name, origin: origin, words))
             }
-            loop.dispatch(kind, name, origin) { _ = gate.pass(on: loop.threadNumber) { handler(source!) } }
+            loop.dispatch(Callee(kind, name, origin)) { _ = gate.pass(on: loop.threadNumber) { handler(source!) } }
         case .cancel(let handler):
-            loop.dispatch(kind, name, origin, handler)
+            loop.dispatch(Callee(kind, name, origin), handler)
         case nil:
             break
         }

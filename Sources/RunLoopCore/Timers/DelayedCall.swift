@@ -79,7 +79,9 @@ extension RunLoop {
     ) -> DelayedCall {
         checkThread()
         guard !modes.isEmpty, !hasEnded else { return DelayedCall(.none, in: self) }
-        return DelayedCall(add(consume block, label, origin, modes, at: date, until: date), in: self)
+        let token = add(consume block, label, origin, modes, at: date, until: date)
+        if isWatched { watchedCause(of: Callee(.delayedCall, label.name, origin, number: token.word)) }
+        return DelayedCall(token, in: self)
     }
 
     @inline(__always)
@@ -102,6 +104,7 @@ extension RunLoop {
         let (block, token) = timers.beginCall(slot)
         if label == .sleep {
             // Only hands the task's job to its queue.
+            if isWatched { watchedDateWithoutCall() }
             block()
         } else {
             if label == .targetedCall { self[TargetedCalls.local].remove(token) }
@@ -109,7 +112,7 @@ extension RunLoop {
                 let words = label.name.map { "call \($0) due \(date)" } ?? "call due \(date)"
                 emit(.called(.delayedCall, name: label.name, origin: origin, words))
             }
-            dispatch(.delayedCall, label.name, origin, block)
+            dispatch(Callee(.delayedCall, label.name, origin, number: token.word), block)
         }
         // The slots of a loop that has ended are gone.
         if !hasEnded { timers.endCall(slot, token) }

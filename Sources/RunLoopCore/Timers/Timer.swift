@@ -185,6 +185,13 @@ public final class Timer: RunLoop.TimedItem {
         } else {
             arm(in: loop, order: order)
         }
+        if loop.isWatched { tellOfArming(in: loop) }
+    }
+
+    @inline(never)
+    fileprivate func tellOfArming(in loop: RunLoop) {
+        guard !repeats, isIn(loop) else { return }
+        loop.watchedCause(of: Callee(kind, name, origin, number: callNumber))
     }
 
     private var hasNewSlack: Bool { if case .newSlack? = own?.change { true } else { false } }
@@ -318,6 +325,8 @@ public final class Timer: RunLoop.TimedItem {
     override var kind: RunLoop.ItemKind { .timer }
     @inline(__always) override var hasHandler: Bool { handler != nil }
     override var dueDate: RunLoop.Instant? { fireDate }
+    // A repeating timer fires because time passes. The address of another one is as good: no other timer has it meanwhile.
+    override var callNumber: UInt64 { repeats ? 0 : UInt64(UInt(bitPattern: ObjectIdentifier(self))) }
     override var detail: String? { repeats ? "every \(timeInterval)" : nil }
 
     /// When the loop must wake for the date at the latest.
@@ -410,7 +419,14 @@ extension RunLoop {
     ///
     /// - Precondition: the timer is in no other loop.
     public func add(_ timer: Timer, forMode modes: Modes) {
+        if isWatched { return addWatched(timer, modes) }
         enrol(timer, modes)
+    }
+
+    @inline(never)
+    private func addWatched(_ timer: Timer, _ modes: Modes) {
+        enrol(timer, modes)
+        timer.tellOfArming(in: self)
     }
 }
 

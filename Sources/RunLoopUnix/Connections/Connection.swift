@@ -63,6 +63,13 @@ public final class Connection {
     /// Whether it is closed because it has moved to another loop.
     package var hasMoved: Bool { machine.closeReason == .moved }
 
+    /// A name for reports: for the bytes of a flight, for traces and stalls. They tell connections without one by their place
+    /// and descriptor. On the loop's thread.
+    public var name: String? {
+        get { stream.name }
+        set { if !hasMoved { stream.name = newValue } }
+    }
+
     /// The descriptor that is read, or written if there is none to read; -1 once it has moved to another loop. The
     /// connection owns and closes it.
     public var fileDescriptor: Int32 { hasMoved ? -1 : stream.fileDescriptor }

@@ -20,6 +20,8 @@ package protocol ByteStream: AnyObject {
     var holdsInput: Bool { get }
     /// The failure that ended the stream, after a call that has failed.
     var failure: (any StreamFailure)? { get }
+    /// The name of its sources in reports; `nil` unless set.
+    var name: String? { get set }
     /// The descriptor to read; -1 for none.
     var fileDescriptor: Int32 { get }
 

@@ -15,6 +15,8 @@ package final class DescriptorStream: ByteStream {
     @exclusivity(unchecked) private var writer: DescriptorSource?
     @exclusivity(unchecked) package var owner: (any StreamOwner)?
     private var isClosed = false
+    /// Counts the bytes, if the loop is recorded.
+    @exclusivity(unchecked) private var meter: FlightMeter?
     /// The holds on the time of a simulation.
     @exclusivity(unchecked) private var holds: StreamHolds?
     /// Whether this side has connected: the other side answers.
@@ -60,6 +62,15 @@ package final class DescriptorStream: ByteStream {
     package var holdsInput: Bool { false }
     package var fileDescriptor: Int32 { input >= 0 ? input : output }
 
+    package var name: String? {
+        didSet {
+            reader?.name = sourceName
+            writer?.name = sourceName
+            meter = (reader ?? writer)?.makeMeter(fileDescriptor)
+        }
+    }
+    private var sourceName: String { name ?? "connection" }
+
     package func open(
         on loop: RunLoop, modes: RunLoop.Modes, origin: RunLoop.Origin, interest: DescriptorEvents
     ) throws(DescriptorError) {
@@ -67,6 +78,7 @@ package final class DescriptorStream: ByteStream {
         if isSocket { holds = system.makeHolds(for: input, on: loop, origin) }
         if input >= 0 { reader = try watch(input, on: loop, modes, origin) }
         if output >= 0 && !isDuplex { writer = try watch(output, on: loop, modes, origin) }
+        meter = (reader ?? writer)?.makeMeter(fileDescriptor)
     }
 
     private func watch(
@@ -76,7 +88,7 @@ package final class DescriptorStream: ByteStream {
         let source = DescriptorSource(
             fileDescriptor: descriptor, events: interest.intersection(mask(of: descriptor)), origin: origin
         ) { [self] _, events in owner?.streamIsReady(for: events) }
-        source.name = "connection"
+        source.name = sourceName
         // The end of its loop removes a source too.
         source.removalHandler = { [unowned self] in owner?.streamLostItsLoop() }
         try loop.add(source, forMode: modes)
@@ -100,7 +112,10 @@ package final class DescriptorStream: ByteStream {
         let room = UnsafeMutableRawBufferPointer(start: room.baseAddress, count: min(room.count, BufferPool.size))
         let count = system.read(input, into: room)
         if count >= 0 { holds?.hasRead() }
-        if count > 0 { return .done(count) }
+        if count > 0 {
+            if let meter { meter.add(count, isInput: true) }
+            return .done(count)
+        }
         if count == 0 { return .ended }
         // The other side of a terminal has been closed.
         if errno == EIO && !isSocket { return .ended }
@@ -133,6 +148,7 @@ package final class DescriptorStream: ByteStream {
     private func wrote(_ count: Int, of all: Int) -> StreamResult {
         let reason = count < 0 ? errno : 0
         holds?.wrote(all: count == all)
+        if let meter, count > 0 { meter.add(count, isInput: false) }
         return count >= 0 ? .done(count) : unmoved("write to the connection", reason)
     }
 
@@ -162,7 +178,7 @@ package final class DescriptorStream: ByteStream {
     package func leave() {
         reader.map(end)
         writer.map(end)
-        (reader, writer, owner, holds) = (nil, nil, nil, nil)
+        (reader, writer, owner, holds, meter) = (nil, nil, nil, nil, nil)
     }
 
     package func holdForAnswer() -> (any TimeHold)? { isClient ? holds?.holdForAnswer() : nil }
@@ -174,7 +190,7 @@ package final class DescriptorStream: ByteStream {
         reader.map(end)
         if !isDuplex { closeOutput() }
         if input >= 0 { system.close(input) }
-        (reader, owner, holds) = (nil, nil, nil)
+        (reader, owner, holds, meter) = (nil, nil, nil, nil)
     }
 
     private func closeOutput() {

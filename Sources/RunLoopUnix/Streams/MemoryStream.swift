@@ -36,6 +36,10 @@ package final class MemoryStream: ByteStream {
     package var holdsInput: Bool { false }
     package private(set) var failure: (any StreamFailure)?
     package var fileDescriptor: Int32 { -1 }
+    package var name: String? {
+        didSet { source?.name = sourceName }
+    }
+    private var sourceName: String { name ?? "stream in memory" }
 
     package func open(
         on loop: RunLoop, modes: RunLoop.Modes, origin: RunLoop.Origin, interest: DescriptorEvents
@@ -45,7 +49,7 @@ package final class MemoryStream: ByteStream {
             if !ready.isEmpty { owner?.streamIsReady(for: ready) }
             tell()
         }
-        source.name = "stream in memory"
+        source.name = sourceName
         source.invalidationHandler = { [unowned self] in owner?.streamLostItsLoop() }
         self.source = source
         loop.add(source, forMode: modes)

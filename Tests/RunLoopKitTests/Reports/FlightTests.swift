@@ -77,6 +77,18 @@ struct FlightTests {
         #expect("\(flight)".contains("  2.00 s late at 5.000000000: timer \"late\""), "\(flight)")
     }
 
+    @Test("a timer has its lateness, also if the sleep of a task is over at the same time")
+    func sleeps() throws {
+        let flight = try record { simulation in
+            let loop = simulation.loop
+            loop.task { try await loop.clock.sleep(for: .seconds(2)) }
+            loop.perform(afterDelay: .seconds(1)) { simulation.spend(.seconds(3)) }
+            loop.perform(afterDelay: .seconds(2)) {}
+            simulation.advance(by: .seconds(10))
+        }
+        #expect(flight.calls.compactMap(\.lateness) == [.zero, .seconds(2)])
+    }
+
     @Test("an overloaded loop, in which each call is in the way of thousands, has a short list of delays")
     func overload() throws {
         let flight = try record(events: 65_536) { simulation in
@@ -165,6 +177,24 @@ struct FlightTests {
         withExtendedLifetime(recorder) {}
     }
 
+    /// Blocks in a handler until the monitor has written the flight, and ended the process.
+    private static func stallInHandler(_ path: String) {
+        let loop = RunLoop.current
+        let recorder = try! FlightRecorder(loop, events: 64)
+        let monitor = StallMonitor(loop, threshold: .milliseconds(20)) { [memory = recorder.memory] _ in
+            try! memory.write(to: path)
+            _exit(7)
+        }
+        let timer = Timer(timeInterval: .milliseconds(1), repeats: false) { _ in
+            loop.perform { while true { pause() } }
+            loop.run(in: .default)
+        }
+        timer.name = "the last"
+        loop.add(timer, forMode: .default)
+        loop.run()
+        withExtendedLifetime((recorder, monitor)) {}
+    }
+
     /// Of the process whose tests run; the one that ends has it as its parent.
     private static func path(of process: pid_t, _ name: String) -> String {
         "/tmp/runloopkit.flight.\(process).\(name)"
@@ -193,6 +223,14 @@ struct FlightTests {
             FlightTests.endInHandler(FlightTests.path(of: getppid(), "trapped")) { fatalError("planned") }
         }
         try expectEnd(at: Self.path(of: getpid(), "trapped"))
+    }
+
+    @Test("a process that stalls leaves a flight that its monitor has written, with its last handler")
+    func stalled() async throws {
+        await #expect(processExitsWith: .exitCode(7)) {
+            FlightTests.stallInHandler(FlightTests.path(of: getppid(), "stalled"))
+        }
+        try expectEnd(at: Self.path(of: getpid(), "stalled"))
     }
 
     @Test("a handler that hangs is in the file while it hangs")

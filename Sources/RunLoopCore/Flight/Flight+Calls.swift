@@ -1,0 +1,103 @@
+extension Flight {
+    /// The cause of a call: a post, the arming of a timer that fires once, or the waking of a task.
+    public struct Cause: Sendable, Hashable {
+        /// The handler that was under way; `nil` if there was none, as when the end of a task's sleep wakes it, or if it is
+        /// not known.
+        public let handler: Handler?
+        /// When it happened, on the loop's clock; `nil` if the flight does not know. Within a handler, it is the time of the
+        /// event before.
+        public let time: RunLoop.Instant?
+        /// The thread that has posted it, if that was another one.
+        public let thread: String?
+        /// The number by which flights find an effect.
+        let number: UInt64
+        /// The place of the handler's call among the calls.
+        let call: Int?
+    }
+
+    /// A call of a handler.
+    public struct Call: Sendable, Hashable {
+        /// The handler; `nil` for one that there was no room to name.
+        public let handler: Handler?
+        /// The mode of the run.
+        public let mode: String
+        /// When it began.
+        public let begin: RunLoop.Instant
+        /// How long it took; `nil` if it was still under way.
+        public internal(set) var duration: Duration?
+        /// How long the calls and sleeps took that were nested in it.
+        public internal(set) var nested = Duration.zero
+        /// The number of calls that it is nested in.
+        public let depth: Int
+        /// For a timer: how long after its date it began.
+        public let lateness: Duration?
+        /// For the poll of a task: the number of the task, which no other task of the process has.
+        public let task: UInt64?
+        /// Its cause; `nil` if that is not known, as with repeating timers and descriptors.
+        public internal(set) var cause: Cause?
+    }
+
+    /// Names an effect in the flight of a loop.
+    struct Effect: Hashable {
+        enum Way { case post, timer, call, task }
+
+        let way: Way
+        let number: UInt64
+
+        /// `nil` for a handler whose calls have no numbers.
+        init?(_ handler: Handler?, _ number: UInt64) {
+            switch handler?.kind {
+            case .block: way = .post
+            case .delayedCall: way = .call
+            case .task, .executor: way = .task
+            case let kind? where kind.hasDate: way = .timer
+            default: return nil
+            }
+            guard number != 0 else { return nil }
+            self.number = number
+        }
+    }
+
+    /// The calls of handlers in the order in which they began. Calls whose begin is lost are not among them. O(events).
+    public var calls: [Call] {
+        var calls: [Call] = []
+        var open: [Int] = []
+        var causes: [Effect: Cause] = [:]
+        for entry in entries {
+            switch entry.event {
+            case .callBegan(let handler, let mode):
+                // A call that is as deep as one before has its end lost.
+                while let last = open.last, calls[last].depth >= entry.depth { open.removeLast() }
+                open.append(calls.count)
+                var call = Call(
+                    handler: handler, mode: mode, begin: entry.time, depth: entry.depth, lateness: entry.lateness,
+                    task: entry.task)
+                if let effect = Effect(handler, entry.task ?? 0) { call.cause = causes.removeValue(forKey: effect) }
+                calls.append(call)
+            case .callHas(let number, let thread):
+                guard let last = open.last, calls[last].depth == entry.depth,
+                    let effect = Effect(calls[last].handler, number)
+                else { continue }
+                let known = causes.removeValue(forKey: effect)
+                guard known != nil || effect.way == .post else { continue }
+                calls[last].cause = Cause(
+                    handler: known?.handler, time: known?.time, thread: thread, number: number, call: known?.call)
+            case .callEnded(let duration):
+                guard let last = open.last, calls[last].depth == entry.depth else { continue }
+                open.removeLast()
+                calls[last].duration = duration
+                if let outer = open.last { calls[outer].nested += duration }
+            case .slept(let duration, _):
+                if let innermost = open.last { calls[innermost].nested += duration }
+            case .caused(let handler, let number):
+                guard let effect = Effect(handler, number) else { continue }
+                while let last = open.last, calls[last].depth >= entry.depth { open.removeLast() }
+                causes[effect] = Cause(
+                    handler: open.last.flatMap { calls[$0].handler }, time: entry.time, thread: nil, number: number,
+                    call: open.last)
+            case .runBegan, .runEnded, .moved: continue
+            }
+        }
+        return calls
+    }
+}

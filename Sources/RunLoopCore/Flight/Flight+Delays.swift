@@ -1,0 +1,47 @@
+extension Flight {
+    /// A call of a timer that came late, and the calls that were under way after its date.
+    public struct Delay: Sendable, Hashable {
+        /// The late call.
+        public let call: Call
+        /// The calls that were made or still under way between its date and its begin, at most the 20 longest, the longest
+        /// first. Calls that others are nested in are among them. If there are none, the loop ran in other modes, or its
+        /// thread had no processor.
+        public let causes: [Call]
+    }
+
+    /// The calls of timers that came late, the latest first. O(calls × `count`).
+    ///
+    /// - Parameters:
+    ///   - threshold: the least lateness that counts.
+    ///   - count: the most calls that are asked for. A loop that is overloaded has thousands of them, each in the way of
+    ///     those after it.
+    public func delays(of threshold: Duration, atMost count: Int = 20) -> [Delay] {
+        let calls = calls
+        let late = calls.indices.filter { calls[$0].lateness.map { $0 >= threshold && $0 > .zero } ?? false }
+        let latest = late.sorted { (calls[$0].lateness!, $1) > (calls[$1].lateness!, $0) }.prefix(max(0, count))
+        return latest.map { index in
+            let call = calls[index]
+            let date = call.begin - call.lateness!
+            var causes: [Call] = []
+            for earlier in calls[..<index].reversed() {
+                let end = earlier.duration.map { earlier.begin + $0 } ?? .distantFuture
+                if end > date { causes.append(earlier) }
+                // Those before it had ended, too.
+                if earlier.depth == 0, end <= date { break }
+            }
+            causes.sort { ($0.duration ?? .zero) > ($1.duration ?? .zero) }
+            return Delay(call: call, causes: Array(causes.prefix(20)))
+        }
+    }
+
+    /// The calls that were under way when the flight ended, the innermost last: of a process that has ended, those in which
+    /// it did.
+    public var unfinished: [Call] {
+        var open: [Call] = []
+        for call in calls where call.duration == nil {
+            while let last = open.last, last.depth >= call.depth { open.removeLast() }
+            open.append(call)
+        }
+        return open
+    }
+}

@@ -1,0 +1,143 @@
+internal import Glibc
+
+extension Flight {
+    /// Reads the file of a recorder; also while it records, and after its process has ended in any way.
+    ///
+    /// - Throws: ``FlightError`` if it cannot be read, or is none. O(size).
+    public init(contentsOf path: String) throws(FlightError) {
+        guard let file = fopen(path, "r") else { throw .file(path, errno: errno) }
+        defer { fclose(file) }
+        var bytes: [UInt8] = []
+        var part = [UInt8](repeating: 0, count: 1 << 20)
+        while true {
+            let count = fread(&part, 1, part.count, file)
+            bytes += part[..<count]
+            if count < part.count { break }
+        }
+        guard ferror(file) == 0 else { throw .file(path, errno: errno) }
+        try self.init(bytes, written: nil)
+    }
+
+    /// - Parameters:
+    ///   - written: how many events were written when the copy was done, if it is one of memory that changes.
+    ///   - start: the number of the first event that is wanted.
+    init(_ bytes: [UInt8], written: UInt64?, from start: Int = 0) throws(FlightError) {
+        func word(_ offset: Int) -> UInt64 {
+            bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
+        }
+        func field(_ field: FlightMemory.Field) -> UInt64 { word(field.rawValue * 8) }
+        guard bytes.count >= FlightMemory.pageSize, field(.mark) == FlightMemory.mark,
+            let events = Int(exactly: field(.events)), let nameBytes = Int(exactly: field(.nameBytes)),
+            events > 0, events <= bytes.count, nameBytes >= 0, nameBytes <= bytes.count,
+            bytes.count >= FlightMemory.pageSize + nameBytes + events * FlightMemory.eventSize
+        else { throw .notAFlight }
+        let names = Names(bytes, used: min(nameBytes, Int(clamping: field(.namesUsed))))
+        let title = min(FlightMemory.longestTitle, Int(clamping: field(.titleLength)))
+        loop = String(decoding: bytes[FlightMemory.titleStart..<FlightMemory.titleStart + title], as: UTF8.self)
+        process = Int(clamping: field(.process))
+        begin = RunLoop.Instant(nanoseconds: Int64(bitPattern: field(.loopTime)))
+        wallTimeAtBegin = RunLoop.WallTime(nanoseconds: Int64(bitPattern: field(.wallTime)))
+
+        end = Int(clamping: field(.written))
+        // One more than the copy's end tells may have been half overwritten.
+        let overwritten = written.map { Int(clamping: $0) + 1 - events } ?? end - events
+        let first = min(end, max(start, overwritten))
+        lost = first
+        let ring = FlightMemory.pageSize + nameBytes
+        entries = (first..<end).compactMap { number in
+            let place = ring + number % events * FlightMemory.eventSize
+            let event = FlightEvent(words: (word(place), word(place + 8), word(place + 16)))
+            return names.entry(event)
+        }
+    }
+
+    /// The names of a flight, by their numbers.
+    private struct Names {
+        private enum Name {
+            case handler(Handler)
+            case mode(String)
+            case thread(String)
+            case other
+        }
+
+        private var names: [Name] = []
+
+        init(_ bytes: [UInt8], used: Int) {
+            var rest = bytes[FlightMemory.pageSize..<FlightMemory.pageSize + used]
+            func number(_ offset: Int) -> Int {
+                Int(rest[rest.startIndex + offset]) | Int(rest[rest.startIndex + offset + 1]) << 8
+            }
+            while rest.count >= 8 {
+                let (kind, hasName) = (rest.first!, rest[rest.startIndex + 1] == 1)
+                let (nameLength, fileLength, line) = (number(2), number(4), number(6))
+                let length = (8 + nameLength + fileLength + 7) / 8 * 8
+                guard length <= rest.count else { return }
+                let texts = rest.dropFirst(8)
+                let name = String(decoding: texts.prefix(nameLength), as: UTF8.self)
+                let file = String(decoding: texts.dropFirst(nameLength).prefix(fileLength), as: UTF8.self)
+                if kind == FlightNames.mode {
+                    names.append(.mode(name))
+                } else if kind == FlightNames.thread {
+                    names.append(.thread(name))
+                } else if kind < RunLoop.ItemKind.allCases.count {
+                    names.append(
+                        .handler(
+                            Handler(
+                                kind: RunLoop.ItemKind.allCases[Int(kind)], name: hasName ? name : nil,
+                                origin: "\(file):\(line)")))
+                } else {
+                    names.append(.other)
+                }
+                rest = rest.dropFirst(length)
+            }
+        }
+
+        private func mode(_ number: Int) -> String {
+            guard number < names.count, case .mode(let name) = names[number] else { return "another mode" }
+            return name
+        }
+
+        private func handler(_ number: Int) -> Handler? {
+            guard number < names.count, case .handler(let handler) = names[number] else { return nil }
+            return handler
+        }
+
+        private func thread(_ number: Int) -> String? {
+            guard number < names.count, case .thread(let name) = names[number] else { return nil }
+            return name
+        }
+
+        func entry(_ event: FlightEvent) -> Entry? {
+            guard let what = what(event) else { return nil }
+            var (lateness, task): (Duration?, UInt64?)
+            if case .callBegan(let handler, _) = what {
+                if handler?.kind.isOfTasks == true {
+                    task = UInt64(bitPattern: event.value)
+                } else if handler?.kind.hasDate == true, event.value != FlightEvent.noLateness {
+                    lateness = .nanoseconds(event.value)
+                }
+            }
+            return Entry(time: event.time, depth: event.depth, event: what, lateness: lateness, task: task)
+        }
+
+        private func what(_ event: FlightEvent) -> Event? {
+            switch event.kind {
+            case .runBegan: .runBegan(mode: mode(event.mode))
+            case .runEnded: .runEnded(mode: mode(event.mode))
+            case .callBegan: .callBegan(handler(event.name), mode: mode(event.mode))
+            case .callHas: .callHas(number: UInt64(bitPattern: event.value), thread: thread(event.name))
+            case .callEnded: .callEnded(duration: .nanoseconds(event.value))
+            case .slept: .slept(.nanoseconds(event.value), by: .other)
+            case .sleptUntilDate: .slept(.nanoseconds(event.value), by: .date)
+            case .sleptUntilReady: .slept(.nanoseconds(event.value), by: .source(handler(event.name)))
+            case .sleptUntilMail:
+                .slept(.nanoseconds(event.value), by: .thread(thread(event.name) ?? "without a name"))
+            case .caused: .caused(handler(event.name), number: UInt64(bitPattern: event.value))
+            case .moved:
+                .moved(
+                    handler(event.name), descriptor: Int32(event.mode), received: event.received, sent: event.sent)
+            case nil: nil
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+/// Finds the causes of calls in the flights of several loops.
+struct FlightArrows {
+    /// From a handler to a call that it has caused.
+    struct Arrow {
+        /// Distinguishes it from the other arrows.
+        let number: Int
+        /// The place of the cause's flight.
+        let from: Int
+        /// The times of the cause and of the call.
+        let (begin, end): (RunLoop.Instant, RunLoop.Instant)
+    }
+
+    private struct Key: Hashable {
+        let process: Int
+        let effect: Flight.Effect
+    }
+
+    private let flights: [Flight]
+    /// The causes within handlers, by their effects, in the order of time.
+    private var causes: [Key: [(flight: Int, time: RunLoop.Instant)]] = [:]
+    private var count = 0
+
+    init(_ flights: [Flight]) {
+        self.flights = flights
+        guard flights.count > 1 else { return }
+        for (index, flight) in flights.enumerated() {
+            for entry in flight.entries {
+                guard case .caused(let handler, let number) = entry.event, entry.depth > 0,
+                    let effect = Flight.Effect(handler, number), effect.way == .post || effect.way == .task
+                else { continue }
+                causes[Key(process: flight.process, effect: effect), default: []].append((index, entry.time))
+            }
+        }
+        for key in causes.keys { causes[key]!.sort { $0.time < $1.time } }
+    }
+
+    /// The arrows to the calls of a flight.
+    mutating func arrows(to calls: [Flight.Call], of track: Int) -> [Arrow] {
+        calls.compactMap { call in
+            if let cause = call.cause, cause.call != nil, let time = cause.time {
+                return arrow(from: track, time, call.begin)
+            }
+            guard let (flight, time) = findElsewhere(call, of: track) else { return nil }
+            return arrow(from: flight, time, call.begin)
+        }
+    }
+
+    private mutating func arrow(from flight: Int, _ begin: RunLoop.Instant, _ end: RunLoop.Instant) -> Arrow {
+        count += 1
+        return Arrow(number: count, from: flight, begin: begin, end: end)
+    }
+
+    /// The cause of a call in the flight of another loop. A post has a number of its own; a task is woken again and again,
+    /// so the latest wake counts, once.
+    private mutating func findElsewhere(_ call: Flight.Call, of track: Int) -> (flight: Int, time: RunLoop.Instant)? {
+        guard let effect = Flight.Effect(call.handler, call.task ?? call.cause?.number ?? 0) else { return nil }
+        let key = Key(process: flights[track].process, effect: effect)
+        guard let known = causes[key] else { return nil }
+        if effect.way == .post { return known.first { $0.flight != track } }
+        guard let last = known.lastIndex(where: { $0.flight != track && $0.time <= call.begin }) else { return nil }
+        causes[key] = known[...last].filter { $0.flight == track } + known[(last + 1)...]
+        return known[last]
+    }
+}

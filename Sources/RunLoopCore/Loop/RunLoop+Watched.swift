@@ -1,0 +1,131 @@
+// Monitors, recorders and schedules learn here of calls, runs and sleeps. A loop that nobody watches asks one flag.
+
+extension RunLoop {
+    /// Calls a handler, and notes that for those who watch the loop.
+    @inline(__always)
+    func dispatch<Result>(_ callee: @autoclosure () -> Callee, _ call: () -> Result) -> Result {
+        guard isWatched else {
+            defer { freshTime = nil }
+            return call()
+        }
+        watchedCallBegins(callee())
+        defer { watchedCallEnds() }
+        return call()
+    }
+
+    // Whoever begins to watch during a call ignores its end: it knows of no call that is under way.
+
+    @inline(never)
+    private func watchedCallBegins(_ callee: Callee) {
+        schedule?.callBegins(callee.kind, named: callee.name, at: callee.origin)
+        guard let mode = innermostRun?.mode else { return }
+        flight?.with {
+            $0.callBegins(
+                callee, in: mode, passTime: timeOfPass,
+                latenesses: (statistics.lateness.count, statistics.lateness.sum))
+        }
+        record?.begin(callee, mode, at: now)
+    }
+
+    @inline(never)
+    private func watchedCallEnds() {
+        freshTime = nil
+        if record != nil || flight != nil {
+            let now = now
+            record?.end(at: now)
+            flight?.with { $0.callEnds(at: now) }
+            // Nothing has run since: the pass need not read the clock again.
+            if schedule == nil { freshTime = now }
+        }
+        schedule?.callEnded()
+    }
+
+    /// A date has come that calls no handler: its lateness is not that of the next call.
+    @inline(never)
+    func watchedDateWithoutCall() {
+        flight?.with { $0.ignoreLateness(in: (statistics.lateness.count, statistics.lateness.sum)) }
+    }
+
+    @inline(never)
+    func watchedRunBegins(in mode: Mode) {
+        guard record != nil || flight != nil else { return }
+        let now = now
+        record?.beginRun(at: now)
+        flight?.with { $0.runBegins(in: mode, at: now) }
+    }
+
+    @inline(never)
+    func watchedRunEnds(in mode: Mode) {
+        guard record != nil || flight != nil else { return }
+        let now = now
+        record?.end(at: now)
+        flight?.with { $0.runEnds(in: mode, at: now) }
+    }
+
+    @inline(never)
+    func watchedSleepBegins(until date: Instant) {
+        if flight != nil { FlightProbes.sleepBegins(until: date) }
+    }
+
+    /// Of several reasons at a time, the mail of another thread comes first, then descriptors.
+    @inline(never)
+    func watchedWakeUp(in mode: Mode, at now: Instant) {
+        flight?.with { log in
+            if let thread = mailbox.takeAwakener() {
+                log.wokeUp(in: mode, at: now, by: thread)
+            } else if !ready.isEmpty {
+                guard let source = descriptors[ready[0].token] else {
+                    return log.wokeUp(in: mode, at: now, atDate: false)
+                }
+                source.with { log.wokeUp(in: mode, at: now, by: Callee($0.kind, $0.name, $0.origin)) }
+            } else {
+                let date = timers.nextDeadline(in: mode) ?? .distantFuture
+                log.wokeUp(in: mode, at: now, atDate: min(date, innermostRun?.limit ?? .distantFuture) <= now)
+            }
+        }
+    }
+
+    // MARK: Effects
+
+    /// A handler that is under way has caused a call: it has armed a timer, or woken a task.
+    @inline(never)
+    func watchedCause(of callee: Callee) {
+        flight?.with { $0.causes(callee) }
+    }
+
+    /// The body of a block that is about to be posted. With a recorder, its call then names its cause.
+    @inline(never)
+    func watchedPost(_ body: @escaping (RunLoop) -> Void, _ origin: Origin) -> (RunLoop) -> Void {
+        guard let flight else { return body }
+        let number = FlightLog.numberOfPost()
+        flight.with { $0.causes(Callee(.block, nil, origin, number: number)) }
+        return { loop in
+            loop.flight?.with { $0.callHas(number: number, from: nil) }
+            body(loop)
+        }
+    }
+}
+
+extension RunLoop.Source {
+    /// Counts the bytes of a connection that has this source. `nil` if its loop has no recorder.
+    package final func makeMeter(_ descriptor: Int32) -> FlightMeter? {
+        home.flatMap { $0.with(\.log) }.map { FlightMeter($0, descriptor, Callee(kind, name, origin)) }
+    }
+}
+
+extension RunLoop.Remote {
+    /// Posts a block to a loop with a recorder, perhaps from another thread.
+    @inline(never)
+    func recordedPost(
+        _ modes: RunLoop.Modes, _ body: @escaping @Sendable (RunLoop) -> Void, _ origin: RunLoop.Origin
+    ) -> Bool {
+        let number = FlightLog.numberOfPost()
+        RunLoop.installedReference?.with { $0.watchedCause(of: Callee(.block, nil, origin, number: number)) }
+        let thread = isCurrent ? nil : ThreadName.current
+        let recorded: @Sendable (RunLoop) -> Void = { loop in
+            loop.flight?.with { $0.callHas(number: number, from: thread) }
+            body(loop)
+        }
+        return mailbox.post(Block(modes: modes, body: recorded, origin: origin))
+    }
+}
