@@ -1,6 +1,6 @@
 import RunLoopConsole
 
-/// What the screen shows, and what keys change in it. It knows no terminal.
+/// The state of the screen, which keys change. It knows no terminal.
 struct Screen {
     private(set) var snapshot: Console.Snapshot?
     /// A sentence about the connection.

@@ -1,6 +1,6 @@
 import RunLoopConsole
 
-/// What is shown of one loop at a time.
+/// A table of one loop.
 enum Section: String, CaseIterable {
     case handlers = "Handlers"
     case timers = "Timers"
@@ -118,7 +118,7 @@ enum Tables {
 
     // MARK: Warnings
 
-    /// What is wrong in a snapshot, the worst first.
+    /// The troubles in a snapshot, the worst first.
     static func warnings(_ snapshot: Console.Snapshot) -> [String] {
         var lines: [String] = []
         for cycle in snapshot.cycles {

@@ -2,8 +2,8 @@ import Glibc
 import RunLoopKit
 import RunLoopUnix
 
-/// The terminal of the program: keys come as they are pressed, and the screen is another one than the shell's. However the
-/// program ends, but for SIGKILL, the terminal is as before.
+/// The terminal of the program: keys come as they are pressed, and the screen is another one than the shell's. The terminal is as
+/// before when the program has ended, unless SIGKILL has ended it.
 final class Terminal {
     private let loop: RunLoop
     private var reader = KeyReader()
@@ -75,7 +75,7 @@ func write(_ text: String) {
     }
 }
 
-/// How the terminal was, for the end of the program, which may be a fault anywhere.
+/// The former state of the terminal, for the end of the program, which may be a fault anywhere.
 private enum Restoration {
     // Unsafe, but set once, before anything that reads them can happen.
     nonisolated(unsafe) private static var former = termios()

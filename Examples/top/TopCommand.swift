@@ -31,11 +31,11 @@ struct TopCommand: ParsableCommand {
         if json {
             watch.connect(to: address) { write("\($0)\n") }
         } else if once {
-            // Rates need two snapshots that the loops have answered for.
+            // Rates need two answers of the loops, and growth four.
             var count = 0
             watch.connect(to: address) { line in
                 count += 1
-                guard count == 3, let snapshot = watch.snapshot(line) else { return }
+                guard count == 5, let snapshot = watch.snapshot(line) else { return }
                 print(Tables.text(snapshot), terminator: "")
                 loop.stop()
             }

@@ -6,6 +6,7 @@
 #include <execinfo.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -101,6 +102,8 @@ void *rlk_resize_pages(void *pages, size_t bytes, size_t new_bytes) {
 }
 
 int rlk_make_memory(void) { return memfd_create("RunLoopKit", MFD_CLOEXEC); }
+
+size_t rlk_allocated_size(const void *address) { return malloc_usable_size((void *)address); }
 
 void rlk_give_back_pages(void *pages, size_t bytes) {
     if (__lsan_unregister_root_region) __lsan_unregister_root_region(pages, bytes);

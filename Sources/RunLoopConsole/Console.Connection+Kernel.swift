@@ -3,7 +3,7 @@ internal import RunLoopKit
 internal import RunLoopUnix
 
 extension Console.Connection {
-    /// What the kernel knows of the descriptor of an item; `nil` if that is no connected stream socket. The kernel counts in
+    /// The kernel's knowledge of the descriptor of an item; `nil` if that is no connected stream socket. The kernel counts in
     /// any case, so a connection costs nothing more because it is shown.
     init?(_ item: RunLoop.Dump.Item) {
         guard let descriptor = item.descriptor else { return nil }

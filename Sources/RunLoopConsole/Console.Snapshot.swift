@@ -1,5 +1,5 @@
 extension Console {
-    /// The loops of a process at one time: what a ``Console`` sends at each interval, as a line of JSON.
+    /// The loops of a process at one time. A ``Console`` sends one at each interval, as a line of JSON.
     ///
     /// The names of the members are those of the properties here. Durations are seconds, dates are seconds of the loop's
     /// clock, shares go from 0 to 1. A member without a value is left out. Readers ignore members that they do not know;
@@ -25,7 +25,7 @@ extension Console {
     public struct Loop: Sendable, Hashable, Codable {
         /// The name that it was added by.
         public internal(set) var name: String
-        /// What it does.
+        /// Whether it sleeps, is busy, or is blocked.
         public internal(set) var state: LoopState
         /// How long ago the loop answered last; `nil` if it never did. What only the loop's thread knows is as old:
         /// ``lateness``, ``lines``, ``due``, ``connections`` and ``tasks``.
@@ -63,7 +63,7 @@ extension Console {
         public internal(set) var counts = Counts()
     }
 
-    /// What a loop does.
+    /// The states of a loop.
     public enum LoopState: String, Sendable, Hashable, Codable {
         /// It sleeps, and answers.
         case asleep
@@ -114,7 +114,7 @@ extension Console {
         public internal(set) var calls: Int
         /// The share of the time that they took, without the calls and sleeps that were nested in them.
         public internal(set) var share: Double
-        /// The longest call, with what was nested in it; of a call that is under way, until now.
+        /// The longest call, with the calls that were nested in it; of a call that is under way, until now.
         public internal(set) var longest: Double
     }
 
@@ -148,7 +148,7 @@ extension Console {
         public internal(set) var name: String?
         /// The line of the program that made it.
         public internal(set) var origin: String
-        /// How long from now; negative if it is late.
+        /// How long until then, from the loop's last answer, or from now if it does not answer; negative if it is late.
         public internal(set) var time: Double
         /// More about it in words, for example `every 0.5 seconds`.
         public internal(set) var detail: String?
@@ -182,7 +182,7 @@ extension Console {
         public internal(set) var name: String?
         /// The line of the program that started it.
         public internal(set) var origin: String
-        /// What it does, for example `sleeps until 2.500000000`; without it, it waits for something that the loop does not know,
+        /// Its activity, for example `sleeps until 2.500000000`; `nil` if it waits for something that the loop does not know,
         /// such as a continuation or an actor elsewhere.
         public internal(set) var activity: String?
     }

@@ -15,9 +15,9 @@ internal import RunLoopUnix
 ///
 /// A thread of its own serves the clients, so that a loop whose handler does not return is still shown, with that handler.
 /// While there is a client, each loop is asked for a report at each interval, in whatever mode it runs; answers take at most
-/// a twentieth of its time. A loop without a ``/RunLoopKit/FlightRecorder`` records for so long, which costs what a recorder
-/// costs. Without a client, a loop pays nothing. The price is that the console does not know the name of a handler that was called
-/// before the first client came; see ``Recording``.
+/// a twentieth of its time. A loop without a ``/RunLoopKit/FlightRecorder`` records meanwhile, at the price of a recorder.
+/// Without a client, a loop pays nothing; but then the console does not know the name of a handler that was called before the
+/// first client came. ``Recording`` has the choice.
 ///
 /// A client that does not read misses snapshots; nothing is kept for it. Keep the console: when it goes, the socket does.
 /// It is `Sendable`.

@@ -61,29 +61,18 @@ final class ConsoleServer {
         let ready = clients.filter { $0.pendingOutput == 0 }
         guard timer != nil else { return }
         number += 1
+        let waits = TaskWaits(watched.map { ($0.name, $0.tasks) })
+        let loops = watched.map { one in
+            var loop = one.sample()
+            waits.complete(&loop.tasks)
+            return loop
+        }
         let snapshot = Console.Snapshot(
-            number: number, process: Int(getpid()), program: Self.program, loops: watched.map { $0.sample() },
-            cycles: cycles)
+            number: number, process: Int(getpid()), program: Self.program, loops: loops, cycles: waits.cycles)
         guard !ready.isEmpty else { return }
         let line = snapshot.json
         for client in ready { client.write(line) }
     }
 
     private static let program = CommandLine.arguments.first?.split(separator: "/").last.map(String.init) ?? ""
-
-    /// The cycles among the tasks of all loops. Reports of different times have no false ones: the number of a task is never
-    /// another's, and a wait for a value ends only with the task that has it.
-    private var cycles: [[Console.WaitingTask]] {
-        var graph = WaitGraph()
-        var tasks: [Int: Console.WaitingTask] = [:]
-        for one in watched {
-            for item in one.tasks {
-                guard let task = item.task else { continue }
-                tasks[task.number] = Console.WaitingTask(
-                    loop: one.name, number: task.number, name: item.name, origin: "\(item.origin)")
-                for awaiter in task.awaiters { graph.add(awaiter, awaits: task.number) }
-            }
-        }
-        return graph.cycles.map { $0.compactMap { tasks[$0] } }
-    }
 }

@@ -14,7 +14,7 @@ struct HandlerTimes {
 
     struct Sum: Equatable {
         var calls = 0
-        /// Without what was nested in the calls.
+        /// Without the calls and sleeps that were nested in them.
         var time = Duration.zero
         var longest = Duration.zero
     }
@@ -43,7 +43,7 @@ struct HandlerTimes {
             count(until: entry.time, slept: slept)
             switch entry.event {
             case .callBegan(let handler, _):
-                // What is as deep has ended, and the event of its end is lost.
+                // A call that is as deep has ended, and the event of its end is lost.
                 close(from: entry.depth)
                 frames.append((.call(handler, begin: entry.time), entry.depth))
                 window.handlers[handler, default: Sum()].calls += 1

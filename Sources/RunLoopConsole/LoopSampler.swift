@@ -1,8 +1,8 @@
 internal import RunLoopKit
 
-/// Makes what a snapshot says of one loop, from what the loop has told and what its recorder has written.
+/// Makes the part of a snapshot for one loop, from its reports and from the events of its recorder.
 struct LoopSampler {
-    /// What is known at the time of a snapshot, besides the events.
+    /// The knowledge of a loop at the time of a snapshot, besides the events.
     struct Sight {
         var now: RunLoop.Instant
         /// The newest report, if the loop ever made one.
@@ -52,7 +52,8 @@ struct LoopSampler {
         if let report = sight.report {
             if reports.last?.time != report.dump.now { take(report.dump) }
             loop.age = (sight.now - report.dump.now).seconds
-            fill(&loop, from: report.dump, at: sight.now)
+            // Of a loop that answers, dates are told as of the answer: they have not been missed since.
+            fill(&loop, from: report.dump, at: sight.isLate ? sight.now : report.dump.now)
             if report.access.memory != nil { loop.asleep = window.sleep.share(of: window.length) }
         }
         if !sight.isLate { fillRates(&loop) }

@@ -24,7 +24,7 @@ final class ConsoleClient {
 
     deinit { close(descriptor) }
 
-    /// Reads what has come.
+    /// Reads the bytes that have come.
     func read() {
         var part = [UInt8](repeating: 0, count: 65_536)
         while true {
@@ -55,7 +55,7 @@ final class ConsoleClient {
         return found
     }
 
-    /// Whether the other end has closed, after what it sent.
+    /// Whether the other end has closed, and everything that it sent was read.
     var isClosedByPeer: Bool {
         read()
         return isClosed(peer: descriptor)

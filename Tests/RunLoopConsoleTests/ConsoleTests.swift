@@ -73,6 +73,37 @@ struct ConsoleTests {
         #expect(client.first { $0.loops[1].call == nil && $0.loops[1].state == .asleep } != nil)
     }
 
+    @Test("tasks of two loops that await each other are a cycle, and each says so")
+    func twoLoops() throws {
+        let console = try Console(at: path)
+        let threads = ["left", "right"].map { makeThread($0) }
+        defer { for thread in threads { thread.stop() } }
+        let tasks = Locked<[String: Task<Void, any Error>]>([:])
+        for (own, other) in [(0, 1), (1, 0)] {
+            let (thread, name) = (threads[own], threads[other].name)
+            console.add(thread.remote, named: thread.name)
+            thread.remote.perform { loop in
+                let task = loop.task(name: thread.name) {
+                    while true {
+                        if let task = tasks.withLock({ $0[name] }) { return try await task.value }
+                        try await loop.clock.sleep(for: .milliseconds(1))
+                    }
+                }
+                tasks.withLock { $0[thread.name] = task }
+                kept.withLock { $0.append(task) }
+            }
+        }
+        let client = try #require(ConsoleClient(path))
+        let snapshot = client.first { !$0.cycles.isEmpty }
+        #expect(snapshot?.cycles.first?.map(\.loop).sorted() == ["left", "right"] && snapshot?.cycles.count == 1)
+        let activities = snapshot?.loops.map { $0.tasks.first?.activity ?? "-" }
+        #expect(
+            activities?[0].hasPrefix("awaits task \"right\" (") == true && activities?[0].hasSuffix(" of right") == true
+        )
+        #expect(
+            activities?[1].hasPrefix("awaits task \"left\" (") == true && activities?[1].hasSuffix(" of left") == true)
+    }
+
     @Test("the socket is its user's alone; one on which a process answers is not taken over, a dead one is")
     func socket() throws {
         let console = try Console(at: path)

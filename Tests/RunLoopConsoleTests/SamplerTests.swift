@@ -5,7 +5,7 @@ import Testing
 
 @testable import RunLoopConsole
 
-@Suite("What a snapshot says of a loop, on virtual time")
+@Suite("A loop in a snapshot, on virtual time")
 struct SamplerTests {
     /// A loop whose state is sampled between its runs.
     private final class Sampled {
@@ -139,7 +139,7 @@ struct SamplerTests {
         }
     }
 
-    @Test("a line that makes timers and lets go of none is told, with its growth")
+    @Test("a line that makes timers and lets go of none has a growth")
     func leak() {
         withSimulation { simulation in
             let (sampled, loop) = (Sampled(simulation.loop), simulation.loop)
@@ -162,7 +162,7 @@ struct SamplerTests {
         }
     }
 
-    @Test("tasks are shown with what they do")
+    @Test("tasks are shown with their activity")
     func tasks() {
         withSimulation { simulation in
             let (sampled, loop) = (Sampled(simulation.loop), simulation.loop)

@@ -41,6 +41,9 @@ void *rlk_resize_pages(void *pages, size_t bytes, size_t new_bytes);
 /// A descriptor of memory that processes can share, closed in programs that are called; -1 and errno.
 int rlk_make_memory(void);
 
+/// How many bytes the caller may read of what the C library has allocated at this address, at least those asked for.
+size_t rlk_allocated_size(const void *address);
+
 /// Gives back what `rlk_make_pages` made.
 void rlk_give_back_pages(void *pages, size_t bytes);
 

@@ -1,5 +1,5 @@
 extension RunLoop.Dump {
-    /// What a task of the loop does at the time of a dump.
+    /// The state of a task of the loop at the time of a dump.
     package struct TaskState: Sendable, Hashable {
         /// Distinguishes it from all tasks of the process.
         package let number: Int

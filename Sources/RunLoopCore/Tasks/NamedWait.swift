@@ -2,7 +2,7 @@
 package final class NamedWait: TaskWait, @unchecked Sendable {
     private let text: StaticString
 
-    /// - Parameter text: what the task does, for example `reads a connection`.
+    /// - Parameter text: a description for reports, for example `reads a connection`.
     package init(_ remote: RunLoop.Remote, _ text: StaticString) {
         self.text = text
         super.init(remote)

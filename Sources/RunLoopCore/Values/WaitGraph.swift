@@ -22,7 +22,7 @@ package struct WaitGraph {
         return found
     }
 
-    /// What is left without the tasks that wait for nobody, those that wait only for them, and so on.
+    /// The graph without the tasks that wait for nobody, without those that wait only for them, and so on.
     private func knots() -> [Int: Set<Int>] {
         var waiting: [Int: [Int]] = [:]
         for (task, others) in awaited { for other in others { waiting[other, default: []].append(task) } }

@@ -1,7 +1,7 @@
 internal import Glibc
 internal import RunLoopUnix
 
-/// What the page of the console needs: the console's socket, and a key that only those can read who may open that socket.
+/// The console's socket, and the key of its page, which only those can read who may open that socket.
 ///
 /// The page itself says nothing about the daemon. It sends the key, which is behind the `#` of its address and so in no log, as
 /// the first message on its WebSocket.

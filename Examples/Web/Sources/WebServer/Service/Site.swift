@@ -43,7 +43,7 @@ final class Site: Sendable {
         set { reloaded.withLock { $0.tls = newValue } }
     }
 
-    /// What the page of the console needs; `nil` if there is no such page.
+    /// The socket and the key for the page of the console; `nil` if there is no such page.
     var consoleAccess: ConsoleAccess? {
         get { reloaded.withLock { $0.consoleAccess } }
         set { reloaded.withLock { $0.consoleAccess = newValue } }
