@@ -195,7 +195,8 @@ let package = Package(
         .testTarget(
             name: "RunLoopRecordingTests",
             dependencies: [
-                "RunLoopRecording", "RunLoopCore", "RunLoopKit", "RunLoopUnix", "RunLoopTLS", "TestSupport",
+                "RunLoopRecording", "RunLoopCore", "RunLoopKit", "RunLoopUnix", "RunLoopTLS", "RunLoopSimulation",
+                "RunLoopHosts", "TestSupport",
                 "TLSTestSupport", "CShims",
             ],
             swiftSettings: strict),

@@ -45,6 +45,12 @@ let package = Package(
         example("TLSEcho", "RunLoopUnix", "RunLoopTLS"),
         example("Proxy", "RunLoopUnix", "RunLoopTLS", "RunLoopRecording"),
         example("DNSForwarder", "RunLoopUnix"),
+        .executableTarget(
+            name: "record",
+            dependencies: [
+                library("RunLoopRecording"), .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "record", swiftSettings: strict),
         .target(
             name: "RecordOptions",
             dependencies: [

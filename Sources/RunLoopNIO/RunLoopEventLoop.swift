@@ -74,6 +74,7 @@ public final class RunLoopEventLoop: EventLoop {
     @preconcurrency
     public func execute(_ task: @escaping @Sendable () -> Void) {
         if inEventLoop { return executeHere(task) }
+        if remote.keepsOrder, remote.perform(inModes: modes, { _ in task() }) { return }
         let isFirst = posted.withLock { posted -> Bool in
             posted?.append(task)
             return posted?.count == 1

@@ -12,7 +12,11 @@ public struct RecordingOptions: Sendable, Hashable {
     /// it shows what happened, and a replay ends where the program reads.
     public var keepsPayloads = true
 
-    /// Everything, without a limit.
+    /// Whether the bytes that the program sends and writes are kept, too. A replay needs only their digests; a changed program is
+    /// compared with them, see ``RecordedClient``.
+    public var keepsOutput = false
+
+    /// Everything that a replay needs, without a limit.
     public init() {}
 
     /// The bytes of a chunk: the memory that each thread has of the record.
@@ -46,9 +50,7 @@ public struct RecordingOptions: Sendable, Hashable {
 public func withRecording<Result>(
     to path: String, options: RecordingOptions = RecordingOptions(), _ body: (RunLoop) throws -> Result
 ) throws -> Result {
-    let file = try RecordFile(
-        path, limit: options.limit, partSize: options.partSize, chunkSize: options.chunkSize,
-        keepsPayloads: options.keepsPayloads, wallTime: RunLoop.realWorld.wallTime)
+    let file = try RecordFile(path, options, wallTime: RunLoop.realWorld.wallTime)
     return try withTapes(in: TapedWorld(recordingTo: file), body)
 }
 

@@ -11,11 +11,14 @@ final class Replay: Sendable {
     /// How many events there were.
     private let progress = Atomic<UInt64>(0)
     private let nobody = Handoff()
+    let turns = ReplayTurns()
 
     private struct State {
         /// The threads that run, and those of them whose tape has no more.
         var threads = 0
         var parked = 0
+        /// The threads that wait for mail, and whose.
+        var resting: [String: String] = [:]
     }
 
     init(_ contents: RecordContents, _ options: ReplayOptions) {
@@ -24,12 +27,15 @@ final class Replay: Sendable {
 
     // MARK: Threads
 
-    func threadBegan() {
+    /// - Parameter time: that of its maker.
+    func threadBegan(_ number: UInt32, at time: Int64) {
         state.withLock { $0.threads += 1 }
+        turns.begin(number, at: time)
     }
 
-    func threadEnded() {
+    func threadEnded(_ number: UInt32) {
         state.withLock { $0.threads -= 1 }
+        turns.end(number)
     }
 
     @inline(__always)
@@ -39,6 +45,7 @@ final class Replay: Sendable {
 
     /// A thread's tape has no more. The others may go on to their ends.
     func tapeEnded(_ tape: ReplayingTape) -> Never {
+        turns.end(tape.number)
         let isLast = state.withLock { state in
             state.parked += 1
             return state.parked >= state.threads
@@ -49,15 +56,21 @@ final class Replay: Sendable {
 
     /// Waits for mail that has to come.
     func rest(until mailComes: Handoff, from sender: UInt32, for thread: String, _ event: UInt64) {
+        let name = sender == Mail.foreign ? "a thread that is not part of the record" : "thread \(sender)"
+        state.withLock { $0.resting[thread] = "event \(event), mail from \(name)" }
         while true {
-            if mailComes.wait(atMost: .milliseconds(500)) { return }
+            if mailComes.wait(atMost: .milliseconds(500)) {
+                return state.withLock { $0.resting[thread] = nil }
+            }
             if !goesOn(until: mailComes) { break }
         }
-        if state.withLock({ $0.parked > 0 }) { options.onEnd(.endOfRecord) }
-        let name = sender == Mail.foreign ? "a thread that is not part of it" : "thread \(sender)"
+        let (hasEnded, resting) = state.withLock { ($0.parked > 0, $0.resting) }
+        if hasEnded { options.onEnd(.endOfRecord) }
+        let others = resting.filter { $0.key != thread }.sorted { $0.key < $1.key }.map { "; \($0) at \($1)" }.joined()
         diverge(
             Divergence(
-                thread: thread, event: event, recorded: "mail from \(name)", asked: "it, and nobody has posted any"))
+                thread: thread, event: event, recorded: "mail from \(name)",
+                asked: "it, and nobody posts any\(others.isEmpty ? "" : " (other threads wait, too\(others))")"))
     }
 
     /// Waits for two seconds.
@@ -70,12 +83,6 @@ final class Replay: Sendable {
             return true
         }
         return progress.load(ordering: .relaxed) != events || processTime - time > .milliseconds(20)
-    }
-
-    private var processTime: Duration {
-        var time = timespec()
-        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
-        return .seconds(Int64(time.tv_sec)) + .nanoseconds(Int64(time.tv_nsec))
     }
 
     // MARK: The end

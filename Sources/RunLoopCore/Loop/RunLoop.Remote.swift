@@ -13,6 +13,10 @@ extension RunLoop {
             mailbox = Mailbox(waker: waker, name: name)
         }
 
+        /// Whether the order of its mail is recorded or repeated: then a post for several senders at once, which depends on who
+        /// comes first, would not come again.
+        package var keepsOrder: Bool { mailbox.keepsOrder }
+
         /// Wakes the loop.
         package var waker: any Waker { mailbox.waker }
 

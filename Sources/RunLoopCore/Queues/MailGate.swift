@@ -38,8 +38,10 @@ final class MailGate<Loop: AnyObject>: Sendable {
             state.waiting.append((sender, letter))
             count.add(1, ordering: .acquiringAndReleasing)
             swap(&isAsleep, &state.isAsleep)
-            if state.isAwaited { mailCame.signal() }
+            guard state.isAwaited else { return }
             state.isAwaited = false
+            order.endsRest()
+            mailCame.signal()
         }
         return (!order.posted(isRefused: isRefused), isAsleep)
     }

@@ -244,7 +244,7 @@ extension TimerSourceCore {
             return
         }
         let isNews = withLock { state in
-            guard body(&state), !state.isUpdatePosted else { return false }
+            guard body(&state), !state.isUpdatePosted || queue.home.mailbox.keepsOrder else { return false }
             state.isUpdatePosted = true
             return true
         }

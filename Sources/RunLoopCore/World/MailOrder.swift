@@ -21,6 +21,9 @@ package protocol MailOrder: Sendable {
     /// - Returns: the senders of the mail to take, which may not have come yet.
     func takes(_ waiting: [UInt32]) -> [UInt32]
 
+    /// The loop, which rests, is about to get that signal. On the sender's thread.
+    func endsRest()
+
     /// On the loop's thread: waits for the signal that mail has come, because that of a sender is missing.
     func rest(until mailComes: Handoff, from sender: UInt32)
 }

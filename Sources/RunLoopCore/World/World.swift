@@ -6,6 +6,10 @@ package protocol World: AnyObject, Sendable {
     /// Whether its runs are repeated: whoever asks for anything else than the world does not get the same again.
     var isRepeatable: Bool { get }
 
+    /// A decision of the calling thread that depends on which thread came first, as this run takes it, or as the run that is
+    /// repeated took it.
+    func decides(_ decision: Bool) -> Bool
+
     /// The time that the clock on the wall shows.
     var wallTime: RunLoop.WallTime { get }
 
@@ -43,6 +47,7 @@ package protocol World: AnyObject, Sendable {
 
 extension World {
     package var isRepeatable: Bool { isVirtual }
+    package func decides(_ decision: Bool) -> Bool { decision }
     package var answersCalls: UnsafeMutablePointer<UInt32>? { nil }
     package var monotonicStart: Duration { .zero }
 

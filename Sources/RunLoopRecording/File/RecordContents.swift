@@ -7,6 +7,7 @@ final class RecordContents: Sendable {
     let wallTime: RunLoop.WallTime
     let seeds: (UInt64, UInt64)
     let keepsPayloads: Bool
+    let keepsOutput: Bool
     let foreignCalls: Int
     let arguments: [String]
     // Unsafe, because they are pointers: to memory that nobody changes, which is unmapped with this object.
@@ -38,6 +39,7 @@ final class RecordContents: Sendable {
         wallTime = RunLoop.WallTime(nanoseconds: Int64(bitPattern: field(.wallTime)))
         seeds = (field(.seed0), field(.seed1))
         keepsPayloads = field(.keepsPayloads) != 0
+        keepsOutput = field(.keepsOutput) != 0
         foreignCalls = Int(clamping: field(.foreignCalls))
         let length = min(Int(clamping: field(.argumentsLength)), RecordLayout.pageSize - RecordLayout.argumentsStart)
         arguments =

@@ -15,6 +15,7 @@ final class RecordFile: Sendable {
     }
 
     let keepsPayloads: Bool
+    let keepsOutput: Bool
     private let path: String
     private let limit: Int
     private let partSize: Int
@@ -24,10 +25,11 @@ final class RecordFile: Sendable {
     private let state = Locked(State())
 
     init(
-        _ path: String, limit: Int, partSize: Int, chunkSize: Int, keepsPayloads: Bool, wallTime: RunLoop.WallTime
+        _ path: String, _ options: RecordingOptions, wallTime: RunLoop.WallTime
     ) throws(RecordError) {
-        (self.path, self.limit, self.partSize, self.chunkSize) = (path, limit, partSize, chunkSize)
-        (self.keepsPayloads, self.wallTime) = (keepsPayloads, wallTime)
+        (self.path, self.wallTime) = (path, wallTime)
+        (limit, partSize, chunkSize) = (options.limit, options.partSize, options.chunkSize)
+        (keepsPayloads, keepsOutput) = (options.keepsPayloads, options.keepsOutput)
         rlk_make_hashing_repeatable()
         // Parts of an earlier record would be taken for some of this one.
         var part = 2
@@ -70,6 +72,7 @@ final class RecordFile: Sendable {
         set(.seed0, hashing.seed0)
         set(.seed1, hashing.seed1)
         set(.keepsPayloads, keepsPayloads ? 1 : 0)
+        set(.keepsOutput, keepsOutput ? 1 : 0)
         let arguments = CommandLine.arguments.flatMap { text -> [UInt8] in text.utf8 + [0] }
             .prefix(RecordLayout.pageSize - RecordLayout.argumentsStart)
         set(.argumentsLength, UInt64(arguments.count))

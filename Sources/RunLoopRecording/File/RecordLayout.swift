@@ -10,7 +10,8 @@ enum RecordLayout {
 
     /// The numbers of the first page, by their places.
     enum Field: Int {
-        case mark, part, chunkSize, process, wallTime, seed0, seed1, keepsPayloads, foreignCalls, argumentsLength
+        case mark, part, chunkSize, process, wallTime, seed0, seed1, keepsPayloads, keepsOutput, foreignCalls,
+            argumentsLength
     }
     /// Where the arguments of the program begin in the first page, each with a zero byte at its end.
     static let argumentsStart = 256

@@ -55,6 +55,12 @@ final class TapedSystem: SystemCalls {
 
     func close(_ descriptor: Int32) { call(.close, descriptor, .none, real.close) }
 
+    // Which thread that is, is decided by the counts of references: it is not recorded, and need not be, because the world
+    // answers nothing.
+    func release(_ descriptor: Int32, unlocking isLocked: Bool) {
+        if !isReplay { real.release(descriptor, unlocking: isLocked) }
+    }
+
     func openReserve() -> Int32 { call(.openReserve, [], .int32, real.openReserve) }
 
     // MARK: Sockets

@@ -2,7 +2,7 @@
 enum EventKind: UInt8 {
     // What a loop asks its driver, and where it finds mail.
     case wait = 1
-    case foundMail, tookMail, refused, closed
+    case foundMail, tookMail, refused, decided
     case check, watch, watchWallClock
     // What its world answers.
     case wallTime, randomNumber, makeThread, lookUp, answer, end
@@ -26,7 +26,7 @@ enum EventKind: UInt8 {
     /// The arguments that the tape has of such a call.
     var arguments: [Argument.Kind] {
         switch self {
-        case .wait, .foundMail, .tookMail, .refused, .closed, .watchWallClock, .wallTime, .randomNumber, .end,
+        case .wait, .foundMail, .tookMail, .refused, .decided, .watchWallClock, .wallTime, .randomNumber, .end,
             .openReserve, .openFileWatcher, .pipe, .processIdentifier, .monotonicMicroseconds, .environment,
             .openNotifySocket:
             []

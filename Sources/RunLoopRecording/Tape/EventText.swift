@@ -4,24 +4,14 @@ internal import RunLoopCore
 /// Events in words, for those who read a record or a divergence.
 enum EventText {
     /// The event that is next, as it was recorded.
-    static func describe(_ reader: inout TapeReader, after lastTime: Int64, _ keepsPayloads: Bool) -> String {
+    static func describe(_ reader: inout TapeReader, after lastTime: Int64, _ contents: RecordContents) -> String {
         if reader.isAtEnd { return "the end" }
+        if reader.next >= 0x80 { return "the time, \(RunLoop.Instant(nanoseconds: time(&reader, after: lastTime)))" }
         let first = reader.byte()
-        if first >= 0x80 {
-            var passed = UInt64(first & 0x3f)
-            if first & 0x40 != 0 { passed |= reader.unsigned() << 6 }
-            return "the time, \(RunLoop.Instant(nanoseconds: lastTime &+ Int64(bitPattern: passed)))"
-        }
         guard let kind = EventKind(rawValue: first) else { return "no event that is known (\(first))" }
         switch kind {
         case .wait:
-            for _ in 0..<3 { _ = reader.byte() }
-            let count = reader.unsigned()
-            for _ in 0..<min(count, reader.remaining) {
-                _ = reader.unsigned()
-                _ = reader.unsigned()
-                _ = reader.byte()
-            }
+            let count = passOverWait(&reader)
             return "a wait, after which \(count) \(count == 1 ? "descriptor was" : "descriptors were") ready"
         case .foundMail, .refused:
             let count = reader.unsigned()
@@ -33,7 +23,7 @@ enum EventText {
                 texts.append("thread \(reader.unsigned()): \(reader.unsigned())")
             }
             return "its mail (\(texts.joined(separator: ", ")))"
-        case .closed: return "whether its mailbox is empty: \(reader.byte() != 0)"
+        case .decided: return "a decision that depends on other threads: \(reader.byte() != 0)"
         case .end:
             for _ in 0..<2 { _ = reader.byte() }
             return "nothing more: the program has ended"
@@ -41,19 +31,42 @@ enum EventText {
             let numbers = kind.arguments.map { _ in reader.number() }
             let result = reader.number()
             if result > 0 {
-                if keepsPayloads { reader.skip(result) } else { _ = reader.fixed() }
+                if contents.keepsPayloads { reader.skip(result) } else { _ = reader.fixed() }
             }
             return "\(call(kind, numbers)), which gave \(outcome(result))"
         case .write, .send, .sendPieces, .writeAt:
             let numbers = kind.arguments.map { _ in reader.number() }
             let result = reader.number()
-            if result > 0 { _ = reader.fixed() }
+            if result > 0 {
+                _ = reader.fixed()
+                if contents.keepsOutput { reader.skip(result) }
+            }
             return "\(call(kind, numbers)), which took \(outcome(result))"
         default:
             let text = call(kind, reader.block())
             _ = reader.block()
             return text
         }
+    }
+
+    /// Passes over what a wait has behind its kind, and returns how many descriptors were ready.
+    static func passOverWait(_ reader: inout TapeReader) -> UInt64 {
+        for _ in 0..<3 { _ = reader.byte() }
+        let count = reader.unsigned()
+        for _ in 0..<min(count, reader.remaining) {
+            _ = reader.unsigned()
+            _ = reader.unsigned()
+            _ = reader.byte()
+        }
+        return count
+    }
+
+    /// The time of a reading of the clock, which is next.
+    static func time(_ reader: inout TapeReader, after lastTime: Int64) -> Int64 {
+        let first = reader.byte()
+        var passed = UInt64(first & 0x3f)
+        if first & 0x40 != 0 { passed |= reader.unsigned() << 6 }
+        return lastTime &+ Int64(bitPattern: passed)
     }
 
     private static func outcome(_ result: Int) -> String {

@@ -10,10 +10,11 @@ final class RecordingTape: Tape {
     @exclusivity(unchecked) private var looks: UInt64 = 0
     @exclusivity(unchecked) private var posts: UInt64 = 0
     private let keepsPayloads: Bool
+    private let keepsOutput: Bool
 
     init(number: UInt32, _ file: RecordFile) {
         writer = TapeWriter(file, tape: number)
-        keepsPayloads = file.keepsPayloads
+        (keepsPayloads, keepsOutput) = (file.keepsPayloads, file.keepsOutput)
         super.init(number: number)
     }
 
@@ -88,10 +89,10 @@ final class RecordingTape: Tape {
         return isThere
     }
 
-    override func closes(_ isEmpty: Bool) -> Bool {
-        if begin(.closed, 1) { writer.put(isEmpty ? UInt8(1) : 0) }
+    override func decides(_ decision: Bool) -> Bool {
+        if begin(.decided, 1) { writer.put(decision ? UInt8(1) : 0) }
         writer.commit()
-        return isEmpty
+        return decision
     }
 
     override func takes(_ waiting: [UInt32]) -> [UInt32] {
@@ -167,7 +168,11 @@ final class RecordingTape: Tape {
             writer.put(bytes.count.zigzag)
             writer.put((count < 0 ? -Int(reason) : count).zigzag)
             // Of those that were taken: a large output is offered many times.
-            if count > 0 { put(fixed: TapeCheck.digest(UnsafeRawBufferPointer(rebasing: bytes[..<count]))) }
+            if count > 0 {
+                let taken = UnsafeRawBufferPointer(rebasing: bytes[..<count])
+                put(fixed: TapeCheck.digest(taken))
+                if keepsOutput { writer.put(taken) }
+            }
         }
         writer.commit()
         errno = reason

@@ -10,7 +10,7 @@ final class ReplayingTape: Tape {
     @exclusivity(unchecked) private var eventBegin: TapeReader
     /// The number of the event that is next.
     @exclusivity(unchecked) private(set) var event: UInt64 = 0
-    @exclusivity(unchecked) private var lastTime: Int64 = 0
+    @exclusivity(unchecked) private(set) var lastTime: Int64 = 0
     @exclusivity(unchecked) private var looks: UInt64 = 0
     @exclusivity(unchecked) private var posts: UInt64 = 0
     /// The descriptors that the loop watches.
@@ -37,7 +37,18 @@ final class ReplayingTape: Tape {
     private func beginAny() {
         if reader.isAtEnd { replay.tapeEnded(self) }
         eventBegin = reader
+        replay.turns.wait(number, for: nextTime)
         if replay.ends(at: event, of: number) { replay.reachedLimit() }
+    }
+
+    /// The time of the event that is next: the one that the thread has read last or, after a wait, that it reads then.
+    private var nextTime: Int64 {
+        var ahead = reader
+        if reader.next == EventKind.wait.rawValue {
+            _ = ahead.byte()
+            _ = EventText.passOverWait(&ahead)
+        }
+        return ahead.next >= 0x80 ? EventText.time(&ahead, after: lastTime) : lastTime
     }
 
     private func ended() {
@@ -50,7 +61,7 @@ final class ReplayingTape: Tape {
 
     private func diverge(_ asked: String) -> Never {
         var recorded = eventBegin
-        let text = EventText.describe(&recorded, after: lastTime, replay.contents.keepsPayloads)
+        let text = EventText.describe(&recorded, after: lastTime, replay.contents)
         replay.diverge(Divergence(thread: name, event: event, recorded: text, asked: asked))
     }
 
@@ -72,10 +83,7 @@ final class ReplayingTape: Tape {
     override func clock(_ ask: () -> RunLoop.Instant) -> RunLoop.Instant {
         beginAny()
         guard reader.next >= 0x80 else { diverge("the time") }
-        let first = reader.byte()
-        var passed = UInt64(first & 0x3f)
-        if first & 0x40 != 0 { passed |= reader.unsigned() << 6 }
-        lastTime = lastTime &+ Int64(bitPattern: passed)
+        lastTime = EventText.time(&reader, after: lastTime)
         ended()
         return RunLoop.Instant(nanoseconds: lastTime)
     }
@@ -136,11 +144,11 @@ final class ReplayingTape: Tape {
         return next.unsigned() == count
     }
 
-    override func closes(_ isEmpty: Bool) -> Bool {
-        begin(.closed, "whether its mailbox is empty")
-        let isEmpty = reader.byte() != 0
+    override func decides(_ decision: Bool) -> Bool {
+        begin(.decided, "a decision that depends on other threads")
+        let decision = reader.byte() != 0
         ended()
-        return isEmpty
+        return decision
     }
 
     override func takes(_ waiting: [UInt32]) -> [UInt32] {
@@ -196,7 +204,9 @@ final class ReplayingTape: Tape {
     override func write(
         _ kind: EventKind, _ descriptor: Int32, at offset: Int?, _ bytes: UnsafeRawBufferPointer, _ ask: () -> Int
     ) -> Int {
-        var asked: String { EventText.call(kind, [Int(descriptor), offset, bytes.count].compactMap(\.self)) }
+        var asked: String {
+            "\(EventText.call(kind, [Int(descriptor), offset, bytes.count].compactMap(\.self))) of \(EventText.beginning(of: bytes))"
+        }
         begin(kind, asked)
         guard reader.number() == Int(descriptor), offset == nil || reader.number() == offset,
             reader.number() == bytes.count
@@ -206,8 +216,9 @@ final class ReplayingTape: Tape {
             guard result <= bytes.count else { damaged() }
             let content = UnsafeRawBufferPointer(rebasing: bytes[..<result])
             guard reader.fixed() == TapeCheck.digest(content) || reader.isOver else {
-                diverge("\(asked), with other bytes: \(EventText.beginning(of: content))")
+                diverge("\(asked), with other bytes than were recorded")
             }
+            if replay.contents.keepsOutput { _ = reader.bytes(result) }
         }
         ended()
         // What the program prints is worth seeing again.
@@ -227,6 +238,6 @@ final class ReplayingTape: Tape {
         begin(.end, "nothing more: the program has ended")
         check(sum)
         ended()
-        replay.threadEnded()
+        replay.threadEnded(number)
     }
 }

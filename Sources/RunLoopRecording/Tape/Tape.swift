@@ -45,7 +45,7 @@ class Tape {
     /// See ``MailOrder``.
     func posted(isRefused: Bool) -> Bool { fatalError("a tape is of one of two kinds") }
     func finds(_ isThere: Bool) -> Bool { fatalError("a tape is of one of two kinds") }
-    func closes(_ isEmpty: Bool) -> Bool { fatalError("a tape is of one of two kinds") }
+    func decides(_ decision: Bool) -> Bool { fatalError("a tape is of one of two kinds") }
     func takes(_ waiting: [UInt32]) -> [UInt32] { fatalError("a tape is of one of two kinds") }
 
     // MARK: Calls

@@ -69,9 +69,18 @@ struct TapeReader {
             isOver = true
             return []
         }
-        return [UInt8](unsafeUninitializedCapacity: Int(count)) { room, initialized in
-            initialized = Int(count)
-            fill(UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(room)[..<Int(count)]))
+        return bytes(Int(count))
+    }
+
+    /// Bytes that were put together.
+    mutating func bytes(_ count: Int) -> [UInt8] {
+        guard count <= remaining else {
+            isOver = true
+            return []
+        }
+        return [UInt8](unsafeUninitializedCapacity: count) { room, initialized in
+            initialized = count
+            fill(UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(room)[..<count]))
         }
     }
 

@@ -91,6 +91,8 @@ struct Mail: MailOrder {
     static let foreign: UInt32 = .max
 
     let world: TapedWorld
+    /// The number of the thread that takes the mail.
+    let receiver: UInt32
 
     var sender: UInt32 { Tape.current?.number ?? Self.foreign }
 
@@ -98,11 +100,15 @@ struct Mail: MailOrder {
 
     // On the loop's thread, which has a tape.
     func finds(_ isThere: Bool) -> Bool { Tape.current!.finds(isThere) }
-    func closes(_ isEmpty: Bool) -> Bool { Tape.current!.closes(isEmpty) }
+    func closes(_ isEmpty: Bool) -> Bool { Tape.current!.decides(isEmpty) }
     func takes(_ waiting: [UInt32]) -> [UInt32] { Tape.current!.takes(waiting) }
+
+    func endsRest() { world.replay?.turns.comesBack(receiver) }
 
     func rest(until mailComes: Handoff, from sender: UInt32) {
         guard let tape = Tape.current as? ReplayingTape else { return mailComes.wait() }
-        world.replay!.rest(until: mailComes, from: sender, for: tape.name, tape.event)
+        let replay = world.replay!
+        replay.turns.goesAway(tape.number)
+        replay.rest(until: mailComes, from: sender, for: tape.name, tape.event)
     }
 }

@@ -65,7 +65,7 @@ final class TapedWorld: World {
             case .records(let file): RecordingTape(number: number, file)
             case .replays(let replay): ReplayingTape(number: number, named: name, replay)
             }
-        replay?.threadBegan()
+        replay?.threadBegan(number, at: (Tape.current as? ReplayingTape)?.lastTime ?? 0)
         state.withLock { $0.tapes.append(tape) }
         return tape
     }
@@ -90,6 +90,8 @@ final class TapedWorld: World {
 
     var isVirtual: Bool { false }
     var isRepeatable: Bool { true }
+
+    func decides(_ decision: Bool) -> Bool { Tape.current?.decides(decision) ?? decision }
 
     var wallTime: RunLoop.WallTime {
         // A thread without a tape only looks.
@@ -136,7 +138,55 @@ final class TapedWorld: World {
         return TapedSeat(world: self, real: seat, tape: makeTape(number: UInt32(clamping: number), named: name))
     }
 
-    func makeLatch(openedBy waker: any Waker) -> any Latch { real.makeLatch(openedBy: waker) }
+    func makeLatch(openedBy waker: any Waker) -> any Latch {
+        let latch = real.makeLatch(openedBy: waker)
+        guard let replay, let tape = Tape.current else { return latch }
+        return ReplayedLatch(real: latch, signal: ReplayedSignal(replay.turns), waiter: tape.number)
+    }
+}
+
+/// A latch at which a thread of a replay leaves its turn to others.
+private struct ReplayedLatch: Latch {
+    let real: any Latch
+    let signal: ReplayedSignal
+    let waiter: UInt32
+
+    func open() {
+        signal.give()
+        real.open()
+    }
+
+    func wait() -> Bool {
+        signal.await(waiter)
+        return real.wait()
+    }
+}
+
+/// Something that threads of a replay wait for and that is no event.
+private final class ReplayedSignal: Sendable {
+    private let turns: ReplayTurns
+    /// Those who wait; `nil` when it has come.
+    private let waiting = Locked<[UInt32]?>([])
+
+    init(_ turns: ReplayTurns) {
+        self.turns = turns
+    }
+
+    func give() {
+        waiting.withLock { waiting in
+            for thread in waiting ?? [] { turns.comesBack(thread) }
+            waiting = nil
+        }
+    }
+
+    /// The thread is about to wait for it.
+    func await(_ thread: UInt32) {
+        waiting.withLock { waiting in
+            guard waiting != nil else { return }
+            waiting!.append(thread)
+            turns.goesAway(thread)
+        }
+    }
 }
 
 /// The seat of a thread with a tape.
@@ -145,14 +195,17 @@ struct TapedSeat: Seat {
     private let real: any Seat
     // Unsafe, because a tape is not Sendable: it is handed to the thread, which alone uses it.
     private nonisolated(unsafe) let tape: Tape
+    /// In a replay: that the thread has left.
+    private let end: ReplayedSignal?
 
     init(world: TapedWorld, real: any Seat, tape: Tape) {
         (owner, self.real, self.tape) = (world, real, tape)
+        end = world.replay.map { ReplayedSignal($0.turns) }
     }
 
     var world: any World { owner }
 
-    var waker: any Waker { TapedWaker(real: real.waker, mail: Mail(world: owner)) }
+    var waker: any Waker { TapedWaker(real: real.waker, mail: Mail(world: owner, receiver: tape.number)) }
 
     func wasTaken(by thread: ThreadHandle) { real.wasTaken(by: thread) }
 
@@ -165,9 +218,13 @@ struct TapedSeat: Seat {
         tape.end()
         Tape.uninstall()
         real.leave()
+        end?.give()
     }
 
-    func join() { real.join() }
+    func join() {
+        if let tape = Tape.current { end?.await(tape.number) }
+        real.join()
+    }
 }
 
 extension RunLoop.Instant {

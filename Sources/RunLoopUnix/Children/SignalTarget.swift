@@ -21,7 +21,7 @@ final class SignalTarget: Sendable {
     }
 
     deinit {
-        if descriptor >= 0 { system.close(descriptor) }
+        if descriptor >= 0 { system.release(descriptor) }
     }
 
     /// - Returns: whether a target was left.

@@ -29,8 +29,7 @@ public final class File: Sendable {
     }
 
     deinit {
-        if isLocked.load(ordering: .relaxed) { system.unlock(descriptor) }
-        system.close(descriptor)
+        system.release(descriptor, unlocking: isLocked.load(ordering: .relaxed))
     }
 
     /// Locks the file until it closes, as `flock(2)` does: no other open file can lock it meanwhile, by any path. Lock

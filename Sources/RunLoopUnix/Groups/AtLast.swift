@@ -1,12 +1,37 @@
-/// Calls a block when its last reference is released.
+internal import RunLoopKit
+internal import Synchronization
+
+/// Calls a block when all of its ends have come.
 final class AtLast: Sendable {
     private let block: @Sendable () -> Void
+    private let left: Atomic<Int>
 
-    init(_ block: @escaping @Sendable () -> Void) {
+    init(_ count: Int, _ block: @escaping @Sendable () -> Void) {
+        left = Atomic(count)
         self.block = block
     }
 
-    deinit {
-        block()
+    /// One of the ends.
+    func makeEnd() -> End { End(of: self) }
+
+    /// It comes when it is told to, or else when it is released: a loop that ends drops its blocks.
+    final class End: Sendable {
+        private let whole: AtLast
+        private let hasCome = Atomic(false)
+
+        fileprivate init(of whole: AtLast) {
+            self.whole = whole
+        }
+
+        deinit {
+            come()
+        }
+
+        func come() {
+            guard !hasCome.exchange(true, ordering: .relaxed) else { return }
+            // The thread that came last in a recorded run calls the block in a replay, too.
+            let isLast = whole.left.subtract(1, ordering: .acquiringAndReleasing).newValue == 0
+            if RunLoop.currentWorld.decides(isLast) { whole.block() }
+        }
     }
 }

@@ -163,7 +163,7 @@ private struct OwnedDescriptor: ~Copyable {
     }
 
     deinit {
-        if descriptor >= 0 { system.close(descriptor) }
+        if descriptor >= 0 { system.release(descriptor) }
     }
 
     consuming func release() -> Int32 {

@@ -82,11 +82,12 @@ public final class LoopGroup: Sendable {
         inModes modes: RunLoop.Modes, _ block: @escaping @Sendable (RunLoop) -> Void,
         _ completion: @escaping @Sendable () -> Void
     ) {
-        let last = AtLast(completion)
+        let count = AtLast(loops.count, completion)
         for loop in loops {
+            let end = count.makeEnd()
             loop.perform(inModes: modes) { loop in
                 block(loop)
-                withExtendedLifetime(last) {}
+                end.come()
             }
         }
     }

@@ -15,7 +15,7 @@ final class NotifySocket: Sendable {
     }
 
     deinit {
-        system.close(descriptor)
+        system.release(descriptor)
     }
 
     /// A `sockaddr_un` of exactly the length that the name needs: only the length ends an abstract name.

@@ -79,8 +79,13 @@ public final class Watchdog {
         guard !others.isEmpty else { return }
         haveOthersAnswered = false
         let own = LoopBound(self, loop: loop)
-        let last = AtLast { [modes] in own.remote.perform(inModes: modes) { _ in own.value.othersHaveAnswered() } }
-        for other in others { other.perform(inModes: modes) { _ in withExtendedLifetime(last) {} } }
+        let answers = AtLast(others.count) { [modes] in
+            own.remote.perform(inModes: modes) { _ in own.value.othersHaveAnswered() }
+        }
+        for other in others {
+            let answer = answers.makeEnd()
+            other.perform(inModes: modes) { _ in answer.come() }
+        }
     }
 
     private func othersHaveAnswered() {

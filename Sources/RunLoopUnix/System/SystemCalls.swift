@@ -16,6 +16,8 @@ package protocol SystemCalls: AnyObject, Sendable {
     /// Writes without raising a signal if no reader is left.
     func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int
     func close(_ descriptor: Int32)
+    /// Closes a descriptor that several threads have owned, on the one that let go of it last.
+    func release(_ descriptor: Int32, unlocking isLocked: Bool)
     /// A reserve descriptor, which can be closed to make room for another.
     func openReserve() -> Int32
 
@@ -180,6 +182,11 @@ package struct SocketFile: Equatable {
 }
 
 extension SystemCalls {
+    package func release(_ descriptor: Int32, unlocking isLocked: Bool = false) {
+        if isLocked { unlock(descriptor) }
+        close(descriptor)
+    }
+
     /// Removes the path if it still leads to this file.
     func remove(_ file: SocketFile, at path: String) {
         if socketFile(at: path) == file { _ = removeFile(at: path) }

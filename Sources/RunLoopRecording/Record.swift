@@ -1,0 +1,150 @@
+public import RunLoopCore
+internal import RunLoopUnix
+
+/// A record of a run, to be read by people: what it is of, and its events in words. `Sendable`; any thread.
+///
+/// ```swift
+/// let record = try Record(contentsOf: "/var/log/daemon/record")
+/// print(record)
+/// for event in record.events(ofThread: 0) { print(event) }
+/// ```
+public struct Record: Sendable, CustomStringConvertible {
+    private let contents: RecordContents
+
+    /// The number of the process that was recorded.
+    public var process: Int { contents.process }
+    /// The arguments of its program; those that did not fit into four kilobytes are left out.
+    public var arguments: [String] { contents.arguments }
+    /// The time on the wall when the recording began.
+    public var wallTimeAtBegin: RunLoop.WallTime { contents.wallTime }
+    /// Whether the bytes that the program read are in it.
+    public var keepsPayloads: Bool { contents.keepsPayloads }
+    /// Whether the bytes that it wrote are.
+    public var keepsOutput: Bool { contents.keepsOutput }
+    /// How many calls came from threads that are not recorded. A replay stops at them.
+    public var foreignCalls: Int { contents.foreignCalls }
+    /// The names of the threads, by their numbers. The first one is `main`.
+    public let threads: [Int: String]
+
+    /// Reads a record, also one that is being made.
+    ///
+    /// - Throws: ``RecordError`` if it cannot be read, or is none. O(bytes).
+    public init(contentsOf path: String) throws(RecordError) {
+        contents = try RecordContents(path)
+        var threads: [Int: String] = [:]
+        for number in contents.tapes.keys where number < TapedLookups.tape {
+            if number == 0 { threads[0] = "main" }
+            var events = Events(contents, number)
+            while case .some(let (_, happening)) = events.nextEvent() {
+                if case .madeThread(let thread, let name) = happening { threads[thread] = name }
+            }
+        }
+        self.threads = threads
+    }
+
+    /// An event of a thread.
+    public struct Event: Sendable, Hashable, CustomStringConvertible {
+        /// Its number among those of the thread, from 0.
+        public let number: UInt64
+        /// The time on the loop's clock that the thread had read last.
+        public let time: RunLoop.Instant
+        /// The event in words, for example `read(9), which gave 35 bytes`.
+        public let text: String
+
+        public var description: String { "\(number) \(time) \(text)" }
+    }
+
+    /// The events of a thread, read one by one. Of a record that was changed, they end where it cannot be read.
+    public func events(ofThread number: Int) -> some Sequence<Event> {
+        let events = Events(contents, UInt32(clamping: number))
+        return IteratorSequence(events)
+    }
+
+    /// What the events of a thread say of its connections and threads.
+    enum Happening {
+        case accepted(Int32, Endpoint)
+        case read(Int32, Int, [UInt8])
+        case wrote(Int32, Int, [UInt8])
+        case closed(Int32)
+        case madeThread(Int, String)
+    }
+
+    /// Those of all threads, in the order of their times.
+    var happenings: [(time: RunLoop.Instant, happening: Happening)] {
+        var all: [(time: RunLoop.Instant, happening: Happening)] = []
+        for number in threads.keys.sorted() {
+            var events = Events(contents, UInt32(number))
+            while case .some(let (event, happening)) = events.nextEvent() {
+                if let happening { all.append((event.time, happening)) }
+            }
+        }
+        return all.enumerated().sorted { ($0.element.time, $0.offset) < ($1.element.time, $1.offset) }.map(\.element)
+    }
+
+    private struct Events: IteratorProtocol {
+        private var reader: TapeReader
+        private let contents: RecordContents
+        private var number: UInt64 = 0
+        private var time: Int64 = 0
+
+        init(_ contents: RecordContents, _ tape: UInt32) {
+            reader = TapeReader(contents.tapes[tape] ?? [])
+            self.contents = contents
+        }
+
+        mutating func next() -> Event? { nextEvent()?.event }
+
+        mutating func nextEvent() -> (event: Event, happening: Happening?)? {
+            guard !reader.isAtEnd else { return nil }
+            var (text, happening) = ("the time", Happening?.none)
+            if reader.next >= 0x80 {
+                time = EventText.time(&reader, after: time)
+            } else {
+                guard let kind = EventKind(rawValue: reader.next) else { return nil }
+                happening = self.happening(kind)
+                text = EventText.describe(&reader, after: time, contents)
+            }
+            guard !reader.isOver else { return nil }
+            defer { number += 1 }
+            return (Event(number: number, time: RunLoop.Instant(nanoseconds: time), text: text), happening)
+        }
+
+        private func happening(_ kind: EventKind) -> Happening? {
+            var ahead = reader
+            _ = ahead.byte()
+            switch kind {
+            case .makeThread:
+                var (name, result) = (ByteDecoder(ahead.block()), ByteDecoder(ahead.block()))
+                return .madeThread(result.number(), name.text())
+            case .accept:
+                _ = ahead.block()
+                var result = ByteDecoder(ahead.block())
+                let accepted = Coding<Accepted>.accepted.decode(&result)
+                return accepted.descriptor >= 0 ? .accepted(accepted.descriptor, accepted.peer) : nil
+            case .close:
+                var arguments = ByteDecoder(ahead.block())
+                return .closed(arguments.int32())
+            case .read:
+                let (descriptor, count) = (Int32(clamping: ahead.number()), ahead.number())
+                return .read(descriptor, count, count > 0 && contents.keepsPayloads ? ahead.bytes(count) : [])
+            case .write, .send, .sendPieces:
+                let (descriptor, _, count) = (Int32(clamping: ahead.number()), ahead.number(), ahead.number())
+                guard count > 0 else { return nil }
+                _ = ahead.fixed()
+                return .wrote(descriptor, count, contents.keepsOutput ? ahead.bytes(count) : [])
+            default: return nil
+            }
+        }
+    }
+
+    public var description: String {
+        var text = "process \(process), recorded from \(wallTimeAtBegin): \(arguments.joined(separator: " "))\n"
+        if !keepsPayloads { text += "without the bytes that were read\n" }
+        if foreignCalls > 0 { text += "\(foreignCalls) calls of threads that are not recorded\n" }
+        for (number, name) in threads.sorted(by: { $0.key < $1.key }) {
+            let count = events(ofThread: number).reduce(0) { count, _ in count + 1 }
+            text += "thread \(number), \(name): \(count) \(count == 1 ? "event" : "events")\n"
+        }
+        return text
+    }
+}

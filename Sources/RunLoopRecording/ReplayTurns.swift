@@ -1,0 +1,118 @@
+internal import Glibc
+internal import RunLoopCore
+
+/// Lets the threads of a replay go on in the order of the recorded times, one at a time.
+///
+/// A thread that is at an event waits until no other can have an earlier one. So what they share changes in the recorded order
+/// as far as the recorded times tell it: a task that waited when another thread resumed it waits again.
+final class ReplayTurns: Sendable {
+    private enum Standing {
+        /// It is on its way to an event.
+        case goesOn
+        /// It is at an event.
+        case waits
+        /// It waits for something that is no event: mail, the end of a thread.
+        case away
+    }
+
+    private struct Place {
+        let number: UInt32
+        /// The time of the event that it is at, or comes from.
+        var time: Int64
+        var standing = Standing.goesOn
+        let signal = Handoff()
+    }
+
+    private struct State {
+        var places: [Place] = []
+        /// How many turns there were.
+        var turns: UInt64 = 0
+
+        func index(of number: UInt32) -> Int? { places.firstIndex { $0.number == number } }
+
+        /// Gives the first thread its turn, if it waits for that.
+        mutating func next() {
+            var first: Int?
+            for index in places.indices where places[index].standing != .away {
+                guard let other = first else {
+                    first = index
+                    continue
+                }
+                let (one, two) = (places[index], places[other])
+                if (one.time, one.number) < (two.time, two.number) { first = index }
+            }
+            guard let first, places[first].standing == .waits else { return }
+            places[first].standing = .goesOn
+            turns += 1
+            places[first].signal.signal()
+        }
+    }
+
+    private let state = Locked(State())
+    private static let patience = Duration.milliseconds(50)
+
+    /// A thread begins.
+    func begin(_ number: UInt32, at time: Int64) {
+        state.withLock { $0.places.append(Place(number: number, time: time)) }
+    }
+
+    /// It has ended.
+    func end(_ number: UInt32) {
+        state.withLock { state in
+            if let index = state.index(of: number) { state.places.remove(at: index) }
+            state.next()
+        }
+    }
+
+    /// The calling thread is at an event of that time, and returns when it is its turn.
+    func wait(_ number: UInt32, for time: Int64) {
+        var signal: Handoff?
+        state.withLock { state in
+            guard let index = state.index(of: number) else { return }
+            state.places[index].time = time
+            guard state.places.count > 1 else { return }
+            state.places[index].standing = .waits
+            signal = state.places[index].signal
+            state.next()
+        }
+        guard let signal else { return }
+        var (turns, idle) = (UInt64.max, 0)
+        var time = Duration.zero
+        while !signal.wait(atMost: Self.patience) {
+            // A thread may wait for something that this library does not know of. If nothing at all happens, the others go on.
+            state.withLock { state in
+                idle = state.turns == turns && processTime - time < .milliseconds(5) ? idle + 1 : 0
+                (turns, time) = (state.turns, processTime)
+                guard idle >= 3 else { return }
+                for index in state.places.indices where state.places[index].standing == .goesOn {
+                    state.places[index].standing = .away
+                }
+                state.next()
+            }
+        }
+    }
+
+    /// The thread is about to wait for something that is no event.
+    func goesAway(_ number: UInt32) {
+        state.withLock { state in
+            guard let index = state.index(of: number) else { return }
+            state.places[index].standing = .away
+            state.next()
+        }
+    }
+
+    /// It need not wait any more: called before it is told, so that no other thread goes on in its place.
+    func comesBack(_ number: UInt32) {
+        state.withLock { state in
+            guard let index = state.index(of: number), state.places[index].standing == .away else { return }
+            state.places[index].standing = .goesOn
+        }
+    }
+}
+
+/// For how long the process has computed.
+var processTime: Duration {
+    var time = timespec()
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+    return .seconds(Int64(time.tv_sec)) + .nanoseconds(Int64(time.tv_nsec))
+}
