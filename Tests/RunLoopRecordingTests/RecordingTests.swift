@@ -188,6 +188,39 @@ func visit(_ address: Endpoint, connections: Int, pieces: Int, size: Int) -> Loo
         #expect(event > 10)
     }
 
+    @Test func `the event of a limit is written as a number, or as two`() {
+        #expect(ReplayOptions.Position("1234") == ReplayOptions.Position(event: 1234))
+        #expect(ReplayOptions.Position("2:5") == ReplayOptions.Position(event: 5, ofThread: 2))
+        #expect(ReplayOptions.Position(event: 5, ofThread: 2).description == "2:5")
+        for text in ["", ":", "2:", ":5", "-1", "1:-1", "-1:1", "1:2:3", "a"] {
+            #expect(ReplayOptions.Position(text) == nil, "\(text)")
+        }
+    }
+
+    /// The head, too: whatever it says, a replay ends.
+    @Test(arguments: seeds(usually: 1)) func `a record with any changed bytes is read without harm`(seed: UInt64) throws
+    {
+        let record = RecordPath()
+        var visitor: LoopThread?
+        _ = try withRecording(to: record.path) { loop in
+            try serve(loop, bytes: 600) { visitor = visit($0, connections: 2, pieces: 1, size: 300) }
+        }
+        visitor?.join()
+        let whole = record.bytes
+        var random = SeededGenerator(seed: seed)
+        for _ in 0..<100 {
+            var changed = whole
+            // Some of the bytes that are used, or a shorter file.
+            for _ in 0..<Int.random(in: 1...4, using: &random) {
+                let place = Int.random(in: 0..<(Bool.random(using: &random) ? 256 : 4096 + 400), using: &random)
+                changed[place] = UInt8.random(in: 0...255, using: &random)
+            }
+            if Bool.random(using: &random) { changed.removeLast(Int.random(in: 0..<changed.count, using: &random)) }
+            record.bytes = changed
+            if let read = try? Record(contentsOf: record.path) { _ = (read.description, read.clients.count) }
+        }
+    }
+
     @Test func `what is no record is refused`() throws {
         let record = RecordPath()
         for bytes in [[], [UInt8](repeating: 7, count: 10_000)] {
