@@ -78,6 +78,8 @@ struct FlightNames {
 
     mutating func number(of thread: ThreadName) -> UInt32 {
         if let number = threads[thread] { return number }
+        // Names of threads may be any number, too.
+        guard threads.count < 1024 else { return 0 }
         let number = add(Key(kind: Self.thread, origin: 0, name: "\(thread)"), file: "", line: 0) ?? 0
         threads[thread] = number
         return number
