@@ -75,7 +75,7 @@ func write(_ text: String) {
     }
 }
 
-/// The former state of the terminal, for the end of the program, which may be a fault anywhere.
+/// The former state of the terminal, which comes back when the program ends, perhaps by a fault.
 private enum Restoration {
     // Unsafe, but set once, before anything that reads them can happen.
     nonisolated(unsafe) private static var former = termios()

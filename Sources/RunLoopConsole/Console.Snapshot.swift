@@ -16,8 +16,8 @@ extension Console {
         public internal(set) var program: String
         /// The loops, in the order in which they were added. One that has ended is not among them.
         public internal(set) var loops: [Loop]
-        /// Cycles among tasks of the loops: each task waits for the next one, the last for the first. None of them goes on,
-        /// unless a wait among them is cancelled.
+        /// Cycles among tasks of the loops: each task waits for the next one, the last for the first. None of them can
+        /// continue, unless a wait among them is cancelled.
         public internal(set) var cycles: [[WaitingTask]]
     }
 

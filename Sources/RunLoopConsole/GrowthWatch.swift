@@ -2,7 +2,7 @@ internal import RunLoopKit
 
 /// Finds lines of the program whose items become more and never less.
 ///
-/// A program that makes timers as fast as it lets go of them has a number that goes up and down. A leak only goes up.
+/// A program that also drops its timers has a number that rises and falls. The number of a leak only rises.
 struct GrowthWatch {
     /// How often a number must have risen.
     static let rises = 3

@@ -52,7 +52,7 @@ struct LoopSampler {
         if let report = sight.report {
             if reports.last?.time != report.dump.now { take(report.dump) }
             loop.age = (sight.now - report.dump.now).seconds
-            // Of a loop that answers, dates are told as of the answer: they have not been missed since.
+            // The dates of a loop that answers are those of the answer, because it has not missed any since.
             fill(&loop, from: report.dump, at: sight.isLate ? sight.now : report.dump.now)
             if report.access.memory != nil { loop.asleep = window.sleep.share(of: window.length) }
         }

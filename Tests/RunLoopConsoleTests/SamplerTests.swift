@@ -139,7 +139,7 @@ struct SamplerTests {
         }
     }
 
-    @Test("a line that makes timers and lets go of none has a growth")
+    @Test("a line that only makes timers has a growth")
     func leak() {
         withSimulation { simulation in
             let (sampled, loop) = (Sampled(simulation.loop), simulation.loop)

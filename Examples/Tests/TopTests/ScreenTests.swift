@@ -24,7 +24,7 @@ struct ScreenTests {
         screen.lines(width: width, height: height).map(\.text).joined(separator: "\n")
     }
 
-    @Test("what is wrong is told, with its line, and a blocked loop comes first")
+    @Test("troubles are shown with their lines, and a blocked loop comes first")
     func warnings() throws {
         let text = text(try screen())
         #expect(
@@ -88,7 +88,7 @@ struct ScreenTests {
         #expect(screen.filter.isEmpty)
     }
 
-    @Test("a pause keeps what is shown; q, F10 and Ctrl-C end the program")
+    @Test("a pause keeps the screen; q, F10 and Ctrl-C end the program")
     func pause() throws {
         var screen = try screen(.character(" "))
         screen.show(try sampleSnapshot(number: 2, loops: 5))

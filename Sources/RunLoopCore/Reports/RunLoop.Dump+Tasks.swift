@@ -10,8 +10,8 @@ extension RunLoop.Dump {
         package let awaiters: [Int]
     }
 
-    /// Tasks of the loop that wait for each other: each for the next one, and the last for the first. None of them goes on,
-    /// unless a wait among them is cancelled. O(n log n) in the number of items.
+    /// Tasks of the loop that wait for each other: each for the next one, and the last for the first. None of them can
+    /// continue, unless a wait among them is cancelled. O(n log n) in the number of items.
     public var cyclesOfWaiting: [[Item]] {
         var graph = WaitGraph()
         var byNumber: [Int: Item] = [:]

@@ -46,9 +46,9 @@ extension RunLoop {
             public let keepsAlive: Bool
             /// Whether it is called in the next pass in one of its modes, regardless of the time.
             package let isReady: Bool
-            /// For a task: what it does.
+            /// The state of a task; `nil` for other items.
             package let task: TaskState?
-            /// For a descriptor source: the descriptor.
+            /// The descriptor of a descriptor source.
             package let descriptor: Int32?
         }
 

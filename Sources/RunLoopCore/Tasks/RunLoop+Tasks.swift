@@ -188,7 +188,7 @@ final class TaskItem: RunLoop.UntimedItem {
 
     /// The task, until it ends.
     var job: UnownedJob? { scope.job }
-    /// What it waits for, if that is something of the loop.
+    /// The purpose of its wait, if the loop knows it.
     var purpose: String? { scope.purpose }
 
     override var kind: RunLoop.ItemKind { .task }
