@@ -1,3 +1,4 @@
+internal import CShims
 public import RunLoopCore
 internal import RunLoopKit
 internal import RunLoopUnix
@@ -57,13 +58,15 @@ public func withRecording<Result>(
 func withTapes<Result>(in world: TapedWorld, _ body: (RunLoop) throws -> Result) throws -> Result {
     require(Tape.current == nil, "this thread is recorded or replayed already; let that end first")
     require(RunLoop.installed?.isVirtual != true, "a simulation repeats its runs by itself; record outside of it")
-    let seat = TapedSeat(
-        world: world, real: RunLoop.realWorld.makeSeat(named: "main", isService: false),
-        tape: world.makeTape(number: 0, named: "main"))
+    let seat = world.makeSeat(of: 0, named: "main")
     let loop = RunLoop(driver: seat.take(), world: world)
     let previous = RunLoop.install(loop)
     RunLoop.mainRemotes.set(loop.remote, in: world)
+    // Threads that have no tape find the main thread's loop in the real world.
+    let isMain = rlk_is_main_thread() != 0
+    if isMain { RunLoop.mainRemotes.set(loop.remote, in: RunLoop.realWorld) }
     defer {
+        if isMain { RunLoop.mainRemotes.set(nil, in: RunLoop.realWorld) }
         loop.tearDown()
         world.letGo()
         RunLoop.install(previous)

@@ -94,7 +94,11 @@ struct ConsoleTests {
             }
         }
         let client = try #require(ConsoleClient(path))
-        let snapshot = client.first { !$0.cycles.isEmpty }
+        // Loops answer one after the other: the report of the first may be older than the cycle.
+        let snapshot = client.first { snapshot in
+            !snapshot.cycles.isEmpty
+                && snapshot.loops.allSatisfy { $0.tasks.first?.activity?.hasPrefix("awaits task") == true }
+        }
         #expect(snapshot?.cycles.first?.map(\.loop).sorted() == ["left", "right"] && snapshot?.cycles.count == 1)
         let activities = snapshot?.loops.map { $0.tasks.first?.activity ?? "-" }
         #expect(

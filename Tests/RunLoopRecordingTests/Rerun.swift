@@ -83,11 +83,11 @@ private final class Run<Value: Sendable>: Sendable {
         options.until = until
         options.onDivergence = { [self] in
             finish(.diverged($0))
-            while true { pause() }
+            rlk_end_thread()
         }
         options.onEnd = { [self] in
             finish(.ended($0))
-            while true { pause() }
+            rlk_end_thread()
         }
         do { finish(.returned(try withReplay(of: path, options: options, body))) } catch { finish(.failed(error)) }
     }

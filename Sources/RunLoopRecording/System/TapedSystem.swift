@@ -4,7 +4,7 @@ internal import RunLoopUnix
 
 /// The system calls of a world that is recorded or replayed: those of the real system, with the tape of the calling thread.
 final class TapedSystem: SystemCalls {
-    unowned let world: TapedWorld
+    let world: TapedWorld
     let real = RealSystem.shared
 
     init(_ world: TapedWorld) {

@@ -15,6 +15,8 @@ final class ReplayingTape: Tape {
     @exclusivity(unchecked) private var posts: UInt64 = 0
     /// The descriptors that the loop watches.
     @exclusivity(unchecked) private var tokens: Set<SourceToken> = []
+    /// Whether the replay has ended on this thread. From then on the answers have no meaning.
+    @exclusivity(unchecked) private var hasStopped = false
     /// The event at which the last check of the record's bytes was right.
     @exclusivity(unchecked) private var checkedEvent: UInt64 = 0
 
@@ -27,6 +29,12 @@ final class ReplayingTape: Tape {
 
     // MARK: Events
 
+    /// Ends the replay on this thread. If the thread is ended there, its loop still lets go of everything, and asks.
+    private func stop(_ handler: () -> Never) -> Never {
+        hasStopped = true
+        handler()
+    }
+
     /// Begins the next event, which is to be of a kind.
     private func begin(_ kind: EventKind, _ asked: @autoclosure () -> String) {
         beginAny()
@@ -35,10 +43,10 @@ final class ReplayingTape: Tape {
 
     /// Nothing is next in a replay that has come to its end.
     private func beginAny() {
-        if reader.isAtEnd { replay.tapeEnded(self) }
+        if reader.isAtEnd { stop { replay.tapeEnded(self) } }
         eventBegin = reader
         replay.turns.wait(number, for: nextTime)
-        if replay.ends(at: event, of: number) { replay.reachedLimit() }
+        if replay.ends(at: event, of: number) { stop { replay.reachedLimit() } }
     }
 
     /// The time of the next event: the last reading of the clock or, if the event is a wait, the reading after it.
@@ -53,7 +61,7 @@ final class ReplayingTape: Tape {
 
     private func ended() {
         // The process ended while it wrote this event.
-        if reader.isOver { replay.tapeEnded(self) }
+        if reader.isOver { stop { replay.tapeEnded(self) } }
         event += 1
         (looks, posts) = (0, 0)
         replay.eventEnded()
@@ -62,14 +70,16 @@ final class ReplayingTape: Tape {
     private func diverge(_ asked: String) -> Never {
         var recorded = eventBegin
         let text = EventText.describe(&recorded, after: lastTime, replay.contents)
-        replay.diverge(Divergence(thread: name, event: event, recorded: text, asked: asked))
+        stop { replay.diverge(Divergence(thread: name, event: event, recorded: text, asked: asked)) }
     }
 
     private func damaged() -> Never {
-        replay.diverge(
-            Divergence(
-                thread: name, event: checkedEvent,
-                recorded: "other bytes than were recorded, in an event up to \(event)", asked: "no more"))
+        stop {
+            replay.diverge(
+                Divergence(
+                    thread: name, event: checkedEvent,
+                    recorded: "other bytes than were recorded, in an event up to \(event)", asked: "no more"))
+        }
     }
 
     private func check(_ expected: UInt16) {
@@ -81,6 +91,7 @@ final class ReplayingTape: Tape {
     // MARK: The driver
 
     override func clock(_ ask: () -> RunLoop.Instant) -> RunLoop.Instant {
+        if hasStopped { return RunLoop.Instant(nanoseconds: lastTime) }
         beginAny()
         guard reader.next >= 0x80 else { diverge("the time") }
         lastTime = EventText.time(&reader, after: lastTime)
@@ -91,6 +102,7 @@ final class ReplayingTape: Tape {
     override func wait(
         until deadline: RunLoop.Instant, into ready: ReadyQueue, _ ask: () -> WaitOutcome
     ) -> WaitOutcome {
+        if hasStopped { return .woke }
         let sum = reader.check.short
         begin(.wait, EventText.wait(until: deadline))
         check(sum)
@@ -116,6 +128,7 @@ final class ReplayingTape: Tape {
     // MARK: Mail
 
     override func posted(isRefused: Bool) -> Bool {
+        if hasStopped { return isRefused }
         guard reader.next == EventKind.refused.rawValue, hasCome(at: posts) else {
             posts += 1
             return false
@@ -127,6 +140,7 @@ final class ReplayingTape: Tape {
     }
 
     override func finds(_ isThere: Bool) -> Bool {
+        if hasStopped { return false }
         guard reader.next == EventKind.foundMail.rawValue, hasCome(at: looks) else {
             looks += 1
             return false
@@ -145,6 +159,7 @@ final class ReplayingTape: Tape {
     }
 
     override func decides(_ decision: Bool) -> Bool {
+        if hasStopped { return decision }
         begin(.decided, "a decision that depends on other threads")
         let decision = reader.byte() != 0
         ended()
@@ -152,6 +167,7 @@ final class ReplayingTape: Tape {
     }
 
     override func takes(_ waiting: [UInt32]) -> [UInt32] {
+        if hasStopped { return waiting }
         begin(.tookMail, "its mail")
         var senders: [UInt32] = []
         let runs = reader.unsigned()
@@ -171,6 +187,10 @@ final class ReplayingTape: Tape {
     override func call<Result>(
         _ kind: EventKind, _ arguments: [Argument], _ coding: Coding<Result>, _ ask: () -> Result
     ) -> Result {
+        if hasStopped {
+            var nothing = ByteDecoder([])
+            return coding.decode(&nothing)
+        }
         let asked = Argument.encode(arguments)
         begin(kind, EventText.call(kind, asked))
         let recorded = reader.block()
@@ -188,12 +208,13 @@ final class ReplayingTape: Tape {
         _ kind: EventKind, _ descriptor: Int32, at offset: Int?, into room: UnsafeMutableRawBufferPointer,
         _ ask: () -> Int
     ) -> Int {
+        if hasStopped { return 0 }
         var asked: String { EventText.call(kind, [Int(descriptor), offset].compactMap(\.self)) }
         begin(kind, asked)
         guard reader.number() == Int(descriptor), offset == nil || reader.number() == offset else { diverge(asked) }
         let result = reader.number()
         if result > 0 {
-            guard replay.contents.keepsPayloads else { replay.lacksPayload(self) }
+            guard replay.contents.keepsPayloads else { stop { replay.lacksPayload(self) } }
             guard result <= room.count else { diverge("\(asked) with room for \(room.count) bytes") }
             reader.fill(UnsafeMutableRawBufferPointer(rebasing: room[..<result]))
         }
@@ -204,6 +225,7 @@ final class ReplayingTape: Tape {
     override func write(
         _ kind: EventKind, _ descriptor: Int32, at offset: Int?, _ bytes: UnsafeRawBufferPointer, _ ask: () -> Int
     ) -> Int {
+        if hasStopped { return 0 }
         var asked: String {
             "\(EventText.call(kind, [Int(descriptor), offset, bytes.count].compactMap(\.self))) of \(EventText.beginning(of: bytes))"
         }
@@ -234,6 +256,7 @@ final class ReplayingTape: Tape {
     }
 
     override func end() {
+        if hasStopped { return }
         let sum = reader.check.short
         begin(.end, "nothing more: the program has ended")
         check(sum)

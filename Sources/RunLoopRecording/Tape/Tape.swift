@@ -1,9 +1,10 @@
 internal import CShims
 internal import RunLoopCore
 
-/// All that the world answers one thread: written down as it comes, or read and given again.
+/// The answers of the world to one thread. This one asks the world; a ``RecordingTape`` also writes the answers down, and a
+/// ``ReplayingTape`` reads them instead.
 ///
-/// It belongs to the thread. Each method takes a closure that asks the world; a replay does not call it.
+/// It belongs to the thread. Each method takes a closure that asks the world.
 class Tape {
     /// The number of the thread among those of the record.
     let number: UInt32
@@ -29,11 +30,11 @@ class Tape {
 
     // MARK: The driver
 
-    func clock(_ ask: () -> RunLoop.Instant) -> RunLoop.Instant { fatalError("a tape is of one of two kinds") }
+    func clock(_ ask: () -> RunLoop.Instant) -> RunLoop.Instant { ask() }
 
     /// - Parameter ask: waits, and adds to `ready`.
     func wait(until deadline: RunLoop.Instant, into ready: ReadyQueue, _ ask: () -> WaitOutcome) -> WaitOutcome {
-        fatalError("a tape is of one of two kinds")
+        ask()
     }
 
     /// The loop watches a descriptor, or no longer.
@@ -43,10 +44,10 @@ class Tape {
     // MARK: Mail
 
     /// See ``MailOrder``.
-    func posted(isRefused: Bool) -> Bool { fatalError("a tape is of one of two kinds") }
-    func finds(_ isThere: Bool) -> Bool { fatalError("a tape is of one of two kinds") }
-    func decides(_ decision: Bool) -> Bool { fatalError("a tape is of one of two kinds") }
-    func takes(_ waiting: [UInt32]) -> [UInt32] { fatalError("a tape is of one of two kinds") }
+    func posted(isRefused: Bool) -> Bool { isRefused }
+    func finds(_ isThere: Bool) -> Bool { isThere }
+    func decides(_ decision: Bool) -> Bool { decision }
+    func takes(_ waiting: [UInt32]) -> [UInt32] { waiting }
 
     // MARK: Calls
 
@@ -54,7 +55,7 @@ class Tape {
     func call<Result>(
         _ kind: EventKind, _ arguments: [Argument], _ coding: Coding<Result>, _ ask: () -> Result
     ) -> Result {
-        fatalError("a tape is of one of two kinds")
+        ask()
     }
 
     /// A call that reads bytes, perhaps at a place of a file: its result is their number, or negative.
@@ -62,18 +63,18 @@ class Tape {
         _ kind: EventKind, _ descriptor: Int32, at offset: Int?, into room: UnsafeMutableRawBufferPointer,
         _ ask: () -> Int
     ) -> Int {
-        fatalError("a tape is of one of two kinds")
+        ask()
     }
 
     /// A call that writes bytes: its result is their number, or negative.
     func write(
         _ kind: EventKind, _ descriptor: Int32, at offset: Int?, _ bytes: UnsafeRawBufferPointer, _ ask: () -> Int
     ) -> Int {
-        fatalError("a tape is of one of two kinds")
+        ask()
     }
 
     /// The program has ended on this thread.
-    func end() { fatalError("a tape is of one of two kinds") }
+    func end() {}
 }
 
 /// The bytes of a result.

@@ -2,23 +2,24 @@ internal import RunLoopCore
 
 /// A driver that waits with the real one, or returns the recorded outcome.
 final class TapedDriver: Driver {
-    private let real: any Driver
+    /// `nil` in a replay.
+    private let real: (any Driver)?
     private let tape: Tape
     let waker: any Waker
 
-    init(_ real: any Driver, _ tape: Tape, _ waker: any Waker) {
+    init(_ real: (any Driver)?, _ tape: Tape, _ waker: any Waker) {
         (self.real, self.tape, self.waker) = (real, tape, waker)
     }
 
-    var now: RunLoop.Instant { tape.clock { real.now } }
+    var now: RunLoop.Instant { tape.clock { real!.now } }
 
     func wait(until deadline: RunLoop.Instant, into ready: ReadyQueue) -> WaitOutcome {
-        tape.wait(until: deadline, into: ready) { real.wait(until: deadline, into: ready) }
+        tape.wait(until: deadline, into: ready) { real!.wait(until: deadline, into: ready) }
     }
 
     func check(_ descriptor: Int32) throws(DescriptorError) {
         let error = tape.call(.check, [.number(descriptor)], .optional(.descriptorError(descriptor))) {
-            failure { () throws(DescriptorError) in try real.check(descriptor) }
+            failure { () throws(DescriptorError) in try real!.check(descriptor) }
         }
         if let error { throw error }
     }
@@ -28,7 +29,7 @@ final class TapedDriver: Driver {
             .number(descriptor), .number(Int(events.rawValue)), .number(Int(token.slot)), .number(Int(token.version)),
         ]
         let error = tape.call(.watch, arguments, .optional(.descriptorError(descriptor))) {
-            failure { () throws(DescriptorError) in try real.watch(descriptor, for: events, token: token) }
+            failure { () throws(DescriptorError) in try real!.watch(descriptor, for: events, token: token) }
         }
         if let error { throw error }
         tape.watched(token)
@@ -44,13 +45,13 @@ final class TapedDriver: Driver {
     }
 
     func watchWallClock(token: SourceToken) {
-        tape.call(.watchWallClock, [], .none) { real.watchWallClock(token: token) }
+        tape.call(.watchWallClock, [], .none) { real!.watchWallClock(token: token) }
         tape.watched(token)
     }
 
-    // Nothing to record: the world answers nothing. The real driver knows no watch that a record answered.
+    // Nothing to record: the world answers nothing.
     func unwatch(_ token: SourceToken) {
-        real.unwatch(token)
+        real?.unwatch(token)
         tape.unwatched(token)
     }
 }
@@ -75,10 +76,11 @@ extension Coding where Value == DescriptorError {
 
 /// Wakes a real driver; and says in which order its loop takes mail.
 struct TapedWaker: Waker {
-    let real: any Waker
+    /// `nil` in a replay.
+    let real: (any Waker)?
     let mail: Mail
 
-    func wake() { real.wake() }
+    func wake() { real?.wake() }
 
     var now: RunLoop.Instant { mail.world.now }
 

@@ -9,7 +9,7 @@ final class TapedLookups: HostLookups {
     /// The tape of all answers.
     static let tape: UInt32 = .max - 1
 
-    private unowned let world: TapedWorld
+    private let world: TapedWorld
     private let state: Locked<State>
 
     private struct State {
@@ -53,7 +53,7 @@ final class TapedLookups: HostLookups {
     /// Has the loop receive the answer as mail of that number.
     private func send(_ answer: Answer, _ number: Int, to asker: Asker) {
         let former = Tape.current
-        let sender = SenderTape(number: UInt32(truncatingIfNeeded: number))
+        let sender = Tape(number: UInt32(truncatingIfNeeded: number))
         sender.install()
         asker(number, answer)
         if let former { former.install() } else { Tape.uninstall() }
@@ -69,11 +69,6 @@ final class TapedLookups: HostLookups {
         }
         return answers
     }
-}
-
-/// Names a thread as the sender of an answer.
-private final class SenderTape: Tape {
-    override func posted(isRefused: Bool) -> Bool { isRefused }
 }
 
 extension Coding where Value == TapedLookups.Answer {

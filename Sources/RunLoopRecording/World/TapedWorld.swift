@@ -2,6 +2,7 @@ internal import Glibc
 internal import RunLoopCore
 internal import RunLoopKit
 internal import RunLoopUnix
+internal import Synchronization
 
 /// The world of a program that is recorded, or replayed: each of its threads has a tape.
 final class TapedWorld: World {
@@ -12,13 +13,8 @@ final class TapedWorld: World {
 
     private let mode: Mode
     let shared = SharedLocals()
-    private let state = Locked(State())
-
-    private struct State {
-        var tapes: [Tape] = []
-        /// The number of the next thread.
-        var next: UInt32 = 1
-    }
+    /// The number of the thread that was made last.
+    private let lastNumber = Atomic<UInt32>(0)
 
     private var real: any World { RunLoop.realWorld }
 
@@ -47,26 +43,25 @@ final class TapedWorld: World {
 
     private init(_ mode: Mode) {
         self.mode = mode
-        RunLoop.RandomNumbers.source.set({ [unowned self] in randomNumber }, in: self)
+        RunLoop.RandomNumbers.source.set({ [self] in randomNumber }, in: self)
         WorldSystem.calls.set(TapedSystem(self), in: self)
         HostResolver.lookups.set(TapedLookups(in: self), in: self)
     }
 
-    /// Releases the objects that its threads have shared.
+    /// Releases the objects that its threads have shared, which keep it.
     func letGo() {
         shared.removeAll()
     }
 
     // MARK: Tapes
 
-    func makeTape(number: UInt32, named name: String) -> Tape {
+    private func makeTape(number: UInt32, named name: String) -> Tape {
         let tape: Tape =
             switch mode {
             case .records(let file): RecordingTape(number: number, file)
             case .replays(let replay): ReplayingTape(number: number, named: name, replay)
             }
         replay?.threadBegan(number, at: (Tape.current as? ReplayingTape)?.lastTime ?? 0)
-        state.withLock { $0.tapes.append(tape) }
         return tape
     }
 
@@ -122,108 +117,28 @@ final class TapedWorld: World {
 
     /// A number for one more thread.
     func takeNumber() -> UInt32 {
-        state.withLock { state in
-            defer { state.next += 1 }
-            return state.next
-        }
+        lastNumber.add(1, ordering: .relaxed).newValue
     }
 
     // MARK: Threads
 
     func makeSeat(named name: String, isService: Bool) -> any Seat {
-        let seat = real.makeSeat(named: name, isService: isService)
         // Threads that only watch others, or work for them, are no part of the program.
-        guard !isService, let tape = Tape.current else { return seat }
+        guard !isService, let tape = Tape.current else { return real.makeSeat(named: name, isService: isService) }
         let number = tape.call(.makeThread, [.text(name)], .int) { Int(takeNumber()) }
-        return TapedSeat(world: self, real: seat, tape: makeTape(number: UInt32(clamping: number), named: name))
+        return makeSeat(of: UInt32(clamping: number), named: name)
+    }
+
+    /// The seat of a thread with a tape.
+    func makeSeat(of number: UInt32, named name: String) -> TapedSeat {
+        let seat = replay == nil ? real.makeSeat(named: name, isService: false) : nil
+        return TapedSeat(world: self, real: seat, tape: makeTape(number: number, named: name))
     }
 
     func makeLatch(openedBy waker: any Waker) -> any Latch {
         let latch = real.makeLatch(openedBy: waker)
         guard let replay, let tape = Tape.current else { return latch }
         return ReplayedLatch(real: latch, signal: ReplayedSignal(replay.turns), waiter: tape.number)
-    }
-}
-
-/// A latch at which a thread of a replay leaves its turn to others.
-private struct ReplayedLatch: Latch {
-    let real: any Latch
-    let signal: ReplayedSignal
-    let waiter: UInt32
-
-    func open() {
-        signal.give()
-        real.open()
-    }
-
-    func wait() -> Bool {
-        signal.await(waiter)
-        return real.wait()
-    }
-}
-
-/// Something that threads of a replay wait for and that is no event.
-private final class ReplayedSignal: Sendable {
-    private let turns: ReplayTurns
-    /// Those who wait; `nil` when it has come.
-    private let waiting = Locked<[UInt32]?>([])
-
-    init(_ turns: ReplayTurns) {
-        self.turns = turns
-    }
-
-    func give() {
-        waiting.withLock { waiting in
-            for thread in waiting ?? [] { turns.comesBack(thread) }
-            waiting = nil
-        }
-    }
-
-    /// The thread is about to wait for it.
-    func await(_ thread: UInt32) {
-        waiting.withLock { waiting in
-            guard waiting != nil else { return }
-            waiting!.append(thread)
-            turns.goesAway(thread)
-        }
-    }
-}
-
-/// The seat of a thread with a tape.
-struct TapedSeat: Seat {
-    let owner: TapedWorld
-    private let real: any Seat
-    // Unsafe, because a tape is not Sendable: it is handed to the thread, which alone uses it.
-    private nonisolated(unsafe) let tape: Tape
-    /// In a replay: that the thread has left.
-    private let end: ReplayedSignal?
-
-    init(world: TapedWorld, real: any Seat, tape: Tape) {
-        (owner, self.real, self.tape) = (world, real, tape)
-        end = world.replay.map { ReplayedSignal($0.turns) }
-    }
-
-    var world: any World { owner }
-
-    var waker: any Waker { TapedWaker(real: real.waker, mail: Mail(world: owner, receiver: tape.number)) }
-
-    func wasTaken(by thread: ThreadHandle) { real.wasTaken(by: thread) }
-
-    func take() -> any Driver {
-        tape.install()
-        return TapedDriver(real.take(), tape, waker)
-    }
-
-    func leave() {
-        tape.end()
-        Tape.uninstall()
-        real.leave()
-        end?.give()
-    }
-
-    func join() {
-        if let tape = Tape.current { end?.await(tape.number) }
-        real.join()
     }
 }
 

@@ -1,0 +1,40 @@
+internal import RunLoopCore
+
+/// The seat of a thread with a tape.
+struct TapedSeat: Seat {
+    let owner: TapedWorld
+    /// `nil` in a replay, which waits for nothing.
+    private let real: (any Seat)?
+    // Unsafe, because a tape is not Sendable: it is handed to the thread, which alone uses it.
+    private nonisolated(unsafe) let tape: Tape
+    /// In a replay: that the thread has left.
+    private let end: ReplayedSignal?
+
+    init(world: TapedWorld, real: (any Seat)?, tape: Tape) {
+        (owner, self.real, self.tape) = (world, real, tape)
+        end = world.replay.map { ReplayedSignal($0.turns) }
+    }
+
+    var world: any World { owner }
+
+    var waker: any Waker { TapedWaker(real: real?.waker, mail: Mail(world: owner, receiver: tape.number)) }
+
+    func wasTaken(by thread: ThreadHandle) { real?.wasTaken(by: thread) }
+
+    func take() -> any Driver {
+        tape.install()
+        return TapedDriver(real?.take(), tape, waker)
+    }
+
+    func leave() {
+        tape.end()
+        Tape.uninstall()
+        real?.leave()
+        end?.give()
+    }
+
+    func join() {
+        if let tape = Tape.current { end?.willWait(tape.number) }
+        real?.join()
+    }
+}
