@@ -1,6 +1,5 @@
 internal import COpenSSL
 internal import Glibc
-internal import RunLoopCore
 
 /// A version of TLS. Versions before 1.2 must not be used any more (RFC 8996) and cannot be chosen.
 public enum TLSVersion: Sendable, Hashable {
@@ -132,7 +131,7 @@ final class TLSContext: Sendable {
                 "a handshake may take a time above zero and up to a day; it was given \(options.handshakeTimeout)")
         }
         // The context has keys for tickets, which are random.
-        if RunLoop.installed?.world.isRepeatable == true { TLSSession.takeNumbersOfWorlds() }
+        Self.takeNumbersOfWorld()
         ERR_clear_error()
         guard let pointer = SSL_CTX_new(method) else { throw .configuration("make a context") }
         self.pointer = pointer

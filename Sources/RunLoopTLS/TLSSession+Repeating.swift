@@ -17,7 +17,7 @@ extension TLSSession {
 
     /// Has OpenSSL ask repeatable worlds for random numbers on their threads. Set once; a process without such a world keeps
     /// OpenSSL's own.
-    static func takeNumbersOfWorlds() {
+    fileprivate static func takeNumbersOfWorlds() {
         _ = numbersOfWorlds
     }
 
@@ -42,6 +42,11 @@ extension TLSSession {
 }
 
 extension TLSContext {
+    /// Has OpenSSL ask the calling thread's world for random numbers, if its runs are repeated.
+    static func takeNumbersOfWorld() {
+        if RunLoop.installed?.world.isRepeatable == true { TLSSession.takeNumbersOfWorlds() }
+    }
+
     /// Has tickets show the time of the world, if its runs are repeated on real time: a replay would send others, and find those
     /// of its clients too old.
     func takeTimeOfWorld() {

@@ -5,6 +5,11 @@ internal import COpenSSL
 
 func readFile(_ path: String, upTo most: Int) throws(TLSError) -> [UInt8] { [] }
 
+extension TLSContext {
+    static func takeNumbersOfWorld() {}
+    func takeTimeOfWorld() {}
+}
+
 private let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
 /// A text whose label is right, with `bytes` in it.
