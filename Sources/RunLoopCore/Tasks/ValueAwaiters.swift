@@ -41,8 +41,9 @@ enum ValueAwaiters {
         let after = words(of: awaited.job)
         let (one, two) = (first.job.address, second.job.address)
         let queues = before.indices.filter { (before[$0], between[$0], after[$0]) == (0, one, two) }
-        let (ofFirst, ofSecond) = (words(of: first.job), words(of: second.job))
-        let links = ofFirst.indices.filter { (ofFirst[$0], ofSecond[$0]) == (0, one) }
+        // One of them may have more room than the other.
+        let links = zip(words(of: first.job), words(of: second.job)).enumerated()
+            .filter { $0.element == (0, one) }.map(\.offset)
         guard let queue = queues.first, let link = links.first, queues.count == 1, links.count == 1 else { return nil }
         return (queue, link)
     }()
