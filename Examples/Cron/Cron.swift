@@ -54,7 +54,7 @@ struct Cron: ParsableCommand {
         defer { StandardError.shared.flush(within: .seconds(1)) }
         log.logLevel = Logger.Level(rawValue: logLevel) ?? .info
         do {
-            throw ExitCode(try withRecord(recording.mode) { _ in try CronDaemon(self, log).run() })
+            throw ExitCode(try withRecord(recording.mode) { try CronDaemon(self, log).run() })
         } catch let refusal as CronDaemon.Refusal {
             log.critical("\(refusal.text)")
             throw ExitCode(refusal.status)

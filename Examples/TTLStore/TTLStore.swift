@@ -100,7 +100,7 @@ struct TTLStore: ParsableCommand {
         defer { StandardError.shared.flush(within: .seconds(1)) }
         log.logLevel = Logger.Level(rawValue: logLevel) ?? .info
         do {
-            throw ExitCode(try withRecord(recording.mode) { _ in try StoreDaemon(self, log).run() })
+            throw ExitCode(try withRecord(recording.mode) { try StoreDaemon(self, log).run() })
         } catch let refusal as StoreDaemon.Refusal {
             log.critical("\(refusal.text)")
             throw ExitCode(refusal.status)

@@ -1,5 +1,4 @@
-public import RunLoopCore
-internal import RunLoopKit
+internal import RunLoopCore
 
 /// Whether a program is recorded or replayed, as its options say. `Sendable`.
 public enum RecordMode: Sendable {
@@ -27,17 +26,18 @@ public enum RecordMode: Sendable {
     }
 }
 
-/// Runs `body` with the thread's loop, recorded or replayed if that is asked for.
+/// Runs `body`, recorded or replayed if that is asked for.
 ///
 /// - Parameters:
 ///   - mode: whether it is.
-///   - body: called once, on this thread, with the loop.
+///   - body: called once, on this thread, whose loop is `RunLoop.current`. Without a recording that loop is not made before
+///     `body` asks for it, so that a daemon may look at the sockets of its service manager first.
 /// - Throws: ``RecordError``; the error of `body`.
 @available(*, noasync, message: "a recording takes the place of the thread's loop; call it from a synchronous function")
-public func withRecord<Result>(_ mode: RecordMode, _ body: (RunLoop) throws -> Result) throws -> Result {
+public func withRecord<Result>(_ mode: RecordMode, _ body: () throws -> Result) throws -> Result {
     switch mode {
-    case .none: try body(.current)
-    case .record(let path, let options): try withRecording(to: path, options: options, body)
-    case .replay(let path, let options): try withReplay(of: path, options: options, body)
+    case .none: try body()
+    case .record(let path, let options): try withRecording(to: path, options: options) { _ in try body() }
+    case .replay(let path, let options): try withReplay(of: path, options: options) { _ in try body() }
     }
 }

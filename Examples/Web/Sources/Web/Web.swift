@@ -75,7 +75,7 @@ struct Web: ParsableCommand {
         log.logLevel = Logger.Level(rawValue: logLevel) ?? .info
         do {
             let mode = RecordMode(record: record, replay: replay)
-            throw ExitCode(try withRecord(mode) { _ in try WebDaemon(settings, log).run() })
+            throw ExitCode(try withRecord(mode) { try WebDaemon(settings, log).run() })
         } catch let refusal as WebDaemon.Refused {
             log.critical("\(refusal)")
             throw ExitCode(refusal.status)
