@@ -120,7 +120,8 @@ if arguments.count >= 2, ["--record", "--replay"].contains(arguments[0]) {
     arguments.removeFirst(2)
 }
 do {
-    try withRecord(RecordMode(record: files["--record"], replay: files["--replay"])) { try run(arguments, on: .current) }
+    let mode = RecordMode(record: files["--record"], replay: files["--replay"])
+    try withRecord(mode) { try run(arguments, on: .current) }
 } catch {
     say("\(error)")
     exit(EX_CONFIG)
