@@ -196,8 +196,7 @@ let package = Package(
             name: "RunLoopRecordingTests",
             dependencies: [
                 "RunLoopRecording", "RunLoopCore", "RunLoopKit", "RunLoopUnix", "RunLoopTLS", "RunLoopSimulation",
-                "RunLoopHosts", "TestSupport",
-                "TLSTestSupport", "CShims",
+                "RunLoopHosts", "RunLoopExploration", "TestSupport", "TLSTestSupport", "CShims",
             ],
             swiftSettings: strict),
         .testTarget(
