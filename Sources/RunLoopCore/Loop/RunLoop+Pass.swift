@@ -45,7 +45,9 @@ extension RunLoop {
         collectMail()
         let now = driver.now
         (freshTime, timeOfPass) = (now, now)
-        if sleeps && isWatched { watchedWakeUp(in: mode, at: now) }
+        // Before a run for a host, the host has slept.
+        let slept = sleeps || run.isForHost
+        if slept && isWatched { watchedWakeUp(in: mode, at: now) }
         let mark = timers.beginPass(isOutermost: outerRuns.isEmpty)
 
         // 7. Timers that are due at that reading, straight from the queue: a nested run may have fired some in between.
@@ -56,7 +58,7 @@ extension RunLoop {
             if fire(due.item) { fired += 1 }
         }
         timers.restore()
-        statistics.count(fires: fired, slept: sleeps)
+        statistics.count(fires: fired, slept: slept)
 
         // 8. Descriptors that were found ready, and blocks once more.
         if !ready.isEmpty && serveReady(in: mode) { handledSource = true }
@@ -65,7 +67,9 @@ extension RunLoop {
 
         // 9. Leave? In CFRunLoop's order.
         if handledSource && run.returnsAfterSource { return .handledSource }
-        if run.isPoll || hasReached(run.limit, passTime: now, didWork: didWork) { return .timedOut }
+        if run.isPoll || hasReached(run.limit, passTime: now, didWork: didWork) {
+            return run.isForHost ? resultForHost(in: mode) : .timedOut
+        }
         if outcome == .starved && !didWork { return .starved }
         if innermostRun!.isStopped { return .stopped }
         return isEmpty(mode) && !mailbox.hasMail ? .finished : nil

@@ -87,13 +87,25 @@ extension RunLoop {
         return timers.earliestDate(in: mode)
     }
 
+    /// One pass for a host, which makes it even in an empty mode: its wait may have ended for something in another one.
+    func runForHost(in mode: Mode) -> RunResult {
+        activate(mode, until: .distantPast, returnsAfterSource: false, isForHost: true) ?? .finished
+    }
+
+    /// A poll says only that it has made its pass. A host asks whether it is to go on.
+    @inline(never)
+    func resultForHost(in mode: Mode) -> RunResult {
+        if innermostRun!.isStopped { return .stopped }
+        return isEmpty(mode) && !mailbox.hasMail ? .finished : .timedOut
+    }
+
     /// One run. `nil` if there was nothing to run, so that no observer was called.
     // Inlined, because the processor does not predict returns after a system call: one more call on the way cost 8 ns
     // of a pass.
     @discardableResult
     @inline(__always)
     private func activate(
-        _ mode: Mode, until limit: Instant, returnsAfterSource: Bool
+        _ mode: Mode, until limit: Instant, returnsAfterSource: Bool, isForHost: Bool = false
     ) -> RunResult? {
         checkThread()
         freshTime = nil
@@ -101,7 +113,7 @@ extension RunLoop {
         lastActivationNumber += 1
         innermostRun = Activation(
             mode: mode, limit: limit, isPoll: hasCome(limit), returnsAfterSource: returnsAfterSource,
-            number: lastActivationNumber)
+            isForHost: isForHost, number: lastActivationNumber)
         innermostRunChanged()
         collectMail()
         // After a stop that came before the run began, the run makes one pass, so that blocks posted before the stop
@@ -109,7 +121,7 @@ extension RunLoop {
         let stopsAfterOnePass = innermostRun!.isStopped || isStopPending || isEnding
         innermostRun!.isStopped = false
         isStopPending = false
-        let result = isEmpty(mode) ? foundEmpty(mode) : makePasses(in: mode, atMostOne: stopsAfterOnePass)
+        let result = isEmpty(mode) && !isForHost ? foundEmpty(mode) : makePasses(in: mode, atMostOne: stopsAfterOnePass)
         innermostRun = outerRuns.isEmpty ? nil : outerRuns.removeLast()
         innermostRunChanged()
         return result

@@ -56,6 +56,7 @@ extension RunLoop {
 
     @inline(never)
     func watchedRunEnds(in mode: Mode) {
+        if !innermostRun!.isForHost { guest?.with { $0.loopIsUsed() } }
         guard record != nil || flight != nil else { return }
         let now = now
         record?.end(at: now)
