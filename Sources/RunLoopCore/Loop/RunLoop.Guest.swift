@@ -26,9 +26,13 @@ extension RunLoop {
     /// loop's thread, and is not `Sendable`. <doc:BesideAnotherLoop> has the rules, hosts and costs.
     public final class Guest {
         private let loop: RunLoop
+        /// That of the host's wait.
+        private var mode: Mode
+        /// Whether observers were told that the loop sleeps.
+        private var isSleepAnnounced = false
 
         fileprivate init(_ loop: RunLoop, _ mode: Mode) {
-            self.loop = loop
+            (self.loop, self.mode) = (loop, mode)
             require(loop.guest == nil, "a run loop has one host at a time; release the guest of the other one first")
             loop.guest = UnownedReference(self)
             prepare(in: mode)
@@ -53,7 +57,8 @@ extension RunLoop {
         /// Makes one pass in `mode`, which serves everything that is due and never sleeps. The descriptor is then
         /// readable when there is more to do in the mode.
         ///
-        /// It calls the observers of a run. Harmless if nothing is due. O(what is due).
+        /// The pass begins where the loop alone would wake up. Observers of `entry` and `exit` are called each time, and
+        /// those of `beforeWaiting` and `afterWaiting` before and after a sleep of the host. Harmless if nothing is due.
         ///
         /// - Returns: `timedOut` if the host is to go on. `stopped` if the loop was asked to stop: then the host may end
         ///   its own loop. `finished` if nothing is left in the mode, or the loop has ended; requests of other threads are
@@ -61,9 +66,14 @@ extension RunLoop {
         @available(*, noasync, message: "a run loop blocks its thread; call this from the host's loop")
         @discardableResult
         public func run(in mode: Mode = .default) -> RunResult {
+            let hasSlept = loop.noticesUse && mode == self.mode
             awake()
             guard !loop.hasEnded else { return .finished }
-            let result = loop.runForHost(in: mode)
+            // A copy: a handler may run the guest again.
+            var isAnnounced = isSleepAnnounced
+            isSleepAnnounced = false
+            let result = loop.runForHost(in: mode, afterSleep: hasSlept, isAnnounced: &isAnnounced)
+            isSleepAnnounced = isAnnounced
             prepare(in: mode)
             return result
         }
@@ -82,6 +92,7 @@ extension RunLoop {
         public func prepare(in mode: Mode = .default) -> Instant {
             awake()
             guard !loop.hasEnded else { return .distantFuture }
+            self.mode = mode
             let date = loop.dateOfWork(in: mode)
             guard date != .distantPast, loop.mailbox.fallAsleep() else {
                 loop.driver.setAlarm(to: .distantPast)
@@ -92,7 +103,7 @@ extension RunLoop {
             return date
         }
 
-        /// The loop is about to change, or has run by itself and taken events that the host waits for: the host looks.
+        /// The loop is about to change: the host is to look.
         func loopIsUsed() {
             awake()
             if !loop.hasEnded { loop.driver.setAlarm(to: .distantPast) }
@@ -117,7 +128,7 @@ extension RunLoop {
     }
 
     /// When there is something to do in `mode`: `distantPast` for now, apart from mail and ready descriptors.
-    fileprivate func dateOfWork(in mode: Mode) -> Instant {
+    func dateOfWork(in mode: Mode) -> Instant {
         if !parked.isEmpty { unpark(for: mode) }
         if !ready.isEmpty || hasBlocks(for: mode) || isStopPending { return .distantPast }
         if !signals.isEmpty, signals.hasDue(where: { canServe($0, in: mode) }) { return .distantPast }

@@ -125,8 +125,6 @@ public final class RunLoop {
         let limit: Instant
         let isPoll: Bool
         let returnsAfterSource: Bool
-        /// A single pass, whenever another loop has waited for this one.
-        let isForHost: Bool
         let number: UInt64
         var isStopped = false
     }

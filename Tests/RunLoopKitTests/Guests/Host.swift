@@ -8,7 +8,7 @@ protocol Host: SendableMetatype {
     /// Waits until the guest's descriptor is readable, or until nobody has made it so for a time that no test needs.
     ///
     /// - Returns: whether it was readable.
-    func wait(_ limit: Duration) -> Bool
+    func wait(in mode: RunLoop.Mode, _ limit: Duration) -> Bool
 }
 
 extension Host {
@@ -21,7 +21,7 @@ extension Host {
     func run(_ guest: RunLoop.Guest, in mode: RunLoop.Mode = .default, until isDone: () -> Bool) -> Int? {
         var count = 0
         while !isDone() {
-            guard wait(Self.never) else { return nil }
+            guard wait(in: mode, Self.never) else { return nil }
             count += 1
             guest.run(in: mode)
         }
@@ -36,7 +36,7 @@ struct PollHost: Host {
         descriptor = try guest.descriptor
     }
 
-    func wait(_ limit: Duration) -> Bool {
+    func wait(in mode: RunLoop.Mode, _ limit: Duration) -> Bool {
         var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         return poll(&ready, 1, Int32(limit / .milliseconds(1))) == 1 && ready.revents == Int16(POLLIN)
     }
@@ -55,7 +55,7 @@ final class EpollHost: Host {
         close(descriptor)
     }
 
-    func wait(_ limit: Duration) -> Bool {
+    func wait(in mode: RunLoop.Mode, _ limit: Duration) -> Bool {
         var event: [UInt32] = [0, 0, 0, 0]
         return epollWait(descriptor, &event, 1, Int32(limit / .milliseconds(1))) == 1
     }
