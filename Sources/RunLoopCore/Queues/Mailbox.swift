@@ -234,11 +234,14 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     @inline(__always)
     func fallAsleep() -> Bool {
         signal.compareExchange(expected: Signal.none, desired: Signal.asleep, ordering: .acquiringAndReleasing)
-            .exchanged || (gate != nil && fallsAsleepAtGate())
+            .exchanged || fallsAsleepAgain()
     }
 
+    /// With a gate; or when a handler has left it asleep, in which a host has waited for the loop.
     @inline(never)
-    private func fallsAsleepAtGate() -> Bool { gate!.fallAsleep() }
+    private func fallsAsleepAgain() -> Bool {
+        gate?.fallAsleep() ?? (signal.load(ordering: .acquiring) == Signal.asleep)
+    }
 
     func wakeUp() {
         _ = signal.compareExchange(
