@@ -128,7 +128,7 @@ struct LoopTaskTests {
         let (mayGoOn, isGoingOn) = (Flag(), Flag())
         let thread = LoopThread(name: "short") { loop in
             loop.task {
-                await Task.detached { _ = eventually { mayGoOn.isSet } }.value
+                await Task.detached { try? await comesTrue { mayGoOn.isSet } }.value
                 isGoingOn.set()
             }
             loop.perform(afterDelay: .milliseconds(1)) { RunLoop.current.stop() }
@@ -136,7 +136,7 @@ struct LoopTaskTests {
         thread.stop()
         await thread.ended()
         mayGoOn.set()
-        #expect(eventually { isGoingOn.isSet })
+        try await comesTrue { isGoingOn.isSet }
     }
 
     @Test("code is run on a loop by the calling task, with its locals, and its result returned")

@@ -323,13 +323,13 @@ struct ScopeTests {
     }
 
     @Test("a task of a scope that is left over at the end of the loop is waited for elsewhere")
-    func leftOver() async {
+    func leftOver() async throws {
         let (mayGoOn, log) = (Flag(), Log<String>())
         let thread = LoopThread(name: "short") { loop in
             loop.task {
                 try await loop.withTasks { tasks in
                     tasks.start {
-                        await Task.detached { _ = eventually { mayGoOn.isSet } }.value
+                        await Task.detached { try? await comesTrue { mayGoOn.isSet } }.value
                         log("task")
                     }
                 }
@@ -340,7 +340,7 @@ struct ScopeTests {
         await thread.ended()
         #expect(log.entries.isEmpty)
         mayGoOn.set()
-        #expect(eventually { log.entries == ["task", "scope"] })
+        try await comesTrue { log.entries == ["task", "scope"] }
     }
 
     @Test("on real time, too, a limit never comes early")
