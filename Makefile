@@ -61,6 +61,7 @@ help:
 	@echo "make chaos   ten minutes of connections whose peers cut, reset, drip, rest and lie; SECONDS=…"
 	@echo "make links   conversations over a real link and over a simulated one, compared; needs root"
 	@echo "make planted-faults  faults in TTLStore, Cron and Raft, and the seeds and schedules that find them"
+	@echo "make gtk-demo   a window of GTK in which a script drags: the timers of the default mode stop"
 	@echo "make web-tests   the example Web: simulated, as a process, and under attack"
 	@echo "make web-same-bytes  a thousand processes of a simulated day of Web"
 	@echo "make same-bytes  ten thousand runs of one simulated minute, and of one exploration; RUNS=…"
@@ -118,7 +119,7 @@ check: deps costs-deps
 .PHONY: checks
 checks:
 	@set -e; for check in check-claims probe-checks deep-tests compile-checks "docs check-api" dependent-checks linking-checks fuzzers examples \
-	  web-tests; do \
+	  web-tests gtk-checks; do \
 	  $(MAKE) --no-print-directory $$check; done
 
 compile-checks: built-tests
@@ -191,6 +192,20 @@ linking-checks:
 .PHONY: beside-checks
 beside-checks:
 	Tests/beside-checks
+
+# A window in which a script drags, on a display that nobody sees unless there is one; PICTURES=… writes some.
+GTK_PACKAGES := libgtk-4-dev xvfb xdotool
+HAS_GTK = pkg-config --exists gtk4 && command -v xvfb-run xdotool > /dev/null
+.PHONY: gtk-demo gtk-checks
+gtk-demo: deps
+	@{ $(HAS_GTK); } || { $(ROOT) apt-get update -qq && $(ROOT) apt-get install -y -qq $(GTK_PACKAGES); }
+	$(SWIFT) build --package-path Examples/GTKDrag -debug-info-format $(DEBUG_INFO) --product GTKDrag
+	Examples/GTKDrag/demo Examples/GTKDrag/.build/debug/GTKDrag $(PICTURES)
+
+gtk-checks:
+	@{ $(HAS_GTK); } || { echo "GTK is not installed: make gtk-demo installs it"; exit 0; }; \
+	$(SWIFT) test --package-path Examples/GTKDrag --disable-xctest -debug-info-format $(DEBUG_INFO) && \
+	$(MAKE) --no-print-directory gtk-demo
 
 # TTLStore, Cron, Proxy and Web under load, recorded and repeated; REQUESTS=…
 RECORD_TOOLS := redis-tools nghttp2-client python3 openssl curl

@@ -88,7 +88,7 @@ struct TraceFileTests {
     @Test("the findings of a campaign are read with their runs")
     func campaign() throws {
         let directory = TemporaryDirectory()
-        var exploration = Exploration(schedules: 200, limits: Exploration.Limits(reportsDeadlocks: false))
+        var exploration = Exploration(schedules: 20, limits: Exploration.Limits(reportsDeadlocks: false))
         exploration.longestCauseSearch = .zero
         let result = try Campaign("talk", of: exploration, in: directory["campaign"]).run(talk)
         let file = try #require(result.findings.first?.file)
