@@ -573,13 +573,4 @@ struct GuestTests {
     }
 }
 
-/// A variable that several closures of a thread share, or of two that take turns.
-final class Box<Value>: @unchecked Sendable {
-    var value: Value
-
-    init(_ value: Value) {
-        self.value = value
-    }
-}
-
 private let kept = RunLoop.Local<RunLoop.Guest?> { _ in nil }
