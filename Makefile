@@ -54,6 +54,7 @@ help:
 	@echo "make bench-ttlstore  TTLStore beside redis-server; CPUS=0 has them share a processor; ROUNDS=…"
 	@echo "make bench-threads   EchoServer and TTLStore beside others, with one thread and with two; ROUNDS=…"
 	@echo "make bench-protocols SwiftNIO's handlers on run loops beside SwiftNIO's own event loops; ROUNDS=… LOADS=…"
+	@echo "make model   the mailbox and the pass, checked by spin, also with planted faults; a minute and a half"
 	@echo "make fuzz    four minutes of fuzzing of TTLStore's parser and loaders, of framings and of PEM"
 	@echo "make record-checks  TTLStore, Cron, Proxy and Web under load, recorded and repeated; REQUESTS=…"
 	@echo "make kill-ttlstore  TTLStore killed six hundred times under load"
@@ -69,9 +70,9 @@ help:
 
 # Installs what a fresh Debian or Ubuntu lacks.
 deps:
-	@{ pkg-config --exists libevent_core 'openssl >= 3' && command -v redis-cli openssl; } > /dev/null 2>&1 || { \
+	@{ pkg-config --exists libevent_core glib-2.0 'openssl >= 3' && command -v redis-cli openssl; } > /dev/null 2>&1 || { \
 	  $(ROOT) apt-get update -qq && \
-	  $(ROOT) apt-get install -y -qq libevent-dev libssl-dev openssl pkg-config redis-tools; }
+	  $(ROOT) apt-get install -y -qq libevent-dev libglib2.0-dev libssl-dev openssl pkg-config redis-tools; }
 
 demo: deps
 	$(RELEASE_EXAMPLES) --product experiments
@@ -125,7 +126,7 @@ compile-checks: built-tests
 	Tests/compile-checks $(DEBUG_BIN)
 
 # Random tests that `make test` runs with few seeds, and tests that it leaves out.
-DEEP_TESTS = TimerQueueModelTests|PlaceTests/late|HashIndexTests|BlockModelTests|ShrinkingTests|CrashConsistencyTests|$(PROCESS_TESTS)
+DEEP_TESTS = TimerQueueModelTests|PassModelTests|PlaceTests/late|HashIndexTests|BlockModelTests|ShrinkingTests|CrashConsistencyTests|$(PROCESS_TESTS)
 .PHONY: deep-tests
 deep-tests: export SEEDS = 24
 deep-tests: export SCHEDULES = 5000
@@ -167,6 +168,12 @@ probe-checks:
 	@dpkg -s $(PROBE_PACKAGES) > /dev/null 2>&1 || { \
 	  $(ROOT) apt-get update -qq && $(ROOT) apt-get install -y -qq $(PROBE_PACKAGES); }
 	Tests/probe-checks
+
+# The models of the mailbox and of the pass, through all their states, and the faults that are planted in them.
+.PHONY: model
+model:
+	@dpkg -s spin gcc > /dev/null 2>&1 || { $(ROOT) apt-get update -qq && $(ROOT) apt-get install -y -qq spin gcc; }
+	Models/check
 
 # Lists and numbers in the contributors' pages, beside the code.
 .PHONY: check-claims

@@ -10,11 +10,11 @@ let package = Package(
     dependencies: [.package(name: "RunLoopKit", path: "../..")],
     targets: [
         .systemLibrary(name: "CEpoll"),
-        .systemLibrary(name: "CGLib", pkgConfig: "glib-2.0", providers: [.apt(["libglib2.0-dev"])]),
+        .systemLibrary(name: "CGLibUnix", pkgConfig: "glib-2.0", providers: [.apt(["libglib2.0-dev"])]),
         .systemLibrary(name: "CLibuv", pkgConfig: "libuv", providers: [.apt(["libuv1-dev"])]),
         .executableTarget(
             name: "GuestHosts",
-            dependencies: ["CEpoll", "CGLib", "CLibuv", .product(name: "RunLoopKit", package: "RunLoopKit")],
+            dependencies: ["CEpoll", "CGLibUnix", "CLibuv", .product(name: "RunLoopKit", package: "RunLoopKit")],
             swiftSettings: [.treatAllWarnings(as: .error)]),
     ],
     swiftLanguageModes: [.v6]

@@ -50,6 +50,8 @@ extension RunLoop {
             outcome = driver.wait(until: sleeps ? wakeTime! : .distantPast, into: ready)
             if sleeps { mailbox.wakeUp() }
         }
+        let slept = sleeps || afterHostsSleep
+        if slept && isWatched { watchedSleepEnds(in: mode) }
         if announcesSleep || afterHostsSleep { notify(.afterWaiting, in: mode) }
 
         // 6. Mail that came meanwhile; and the clock, once. An item that is armed or joins the mode from here on waits
@@ -57,8 +59,6 @@ extension RunLoop {
         collectMail()
         let now = driver.now
         (freshTime, timeOfPass) = (now, now)
-        let slept = sleeps || afterHostsSleep
-        if slept && isWatched { watchedWakeUp(in: mode, at: now) }
         let mark = timers.beginPass(isOutermost: outerRuns.isEmpty)
 
         // 7. Timers that are due at that reading, straight from the queue: a nested run may have fired some in between.

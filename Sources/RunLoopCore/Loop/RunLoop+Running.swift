@@ -253,7 +253,7 @@ extension RunLoop {
         blocks.append(contentsOf: &mail.blocks)
         if !mail.jobs.isEmpty { takeJobs() }
         guard !mail.requests.isEmpty else { return }
-        var requests: [Mailbox<RunLoop>.Request] = []
+        var requests: [Mail<RunLoop>.Request] = []
         swap(&requests, &mail.requests)
         for request in requests {
             switch request {

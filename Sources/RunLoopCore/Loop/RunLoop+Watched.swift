@@ -69,10 +69,12 @@ extension RunLoop {
         if flight != nil { FlightProbes.sleepBegins(until: date) }
     }
 
-    /// Of several reasons at a time, the mail of another thread comes first, then descriptors.
+    /// Of several reasons at a time, the mail of another thread comes first, then descriptors. The clock is read for that,
+    /// so that the observers which hear of the wake-up are not charged with the sleep.
     @inline(never)
-    func watchedWakeUp(in mode: Mode, at now: Instant) {
+    func watchedSleepEnds(in mode: Mode) {
         flight?.with { log in
+            let now = driver.now
             if let thread = mailbox.takeAwakener() {
                 log.wokeUp(in: mode, at: now, by: thread)
             } else if !ready.isEmpty {

@@ -72,7 +72,7 @@ public final class RunLoop {
     @exclusivity(unchecked) var blocks = BlockQueue<RunLoop>()
     let ready = ReadyQueue()
     /// The buffer for collected mail. Empty between collections, but with its capacity.
-    @exclusivity(unchecked) var mail = Mailbox<RunLoop>.Mail()
+    @exclusivity(unchecked) var mail = Mail<RunLoop>()
 
     /// The item whose job is running: a `JobQueue`, which no other code sets.
     @exclusivity(unchecked) var jobItem: UnownedReference<UntimedItem>?

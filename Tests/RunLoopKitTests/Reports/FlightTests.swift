@@ -46,6 +46,21 @@ struct FlightTests {
         #expect(Set(modes).count == 2, "\(modes)")
     }
 
+    @Test("an observer that hears of the end of a sleep is not charged with the sleep")
+    func observedSleep() throws {
+        let flight = try record { simulation in
+            let observer = Observer(activities: [.beforeWaiting, .afterWaiting]) { _, _ in
+                simulation.spend(.milliseconds(1))
+            }
+            simulation.loop.add(observer, forMode: .default)
+            simulation.loop.add(Timer(timeInterval: .seconds(2), repeats: true) { _ in }, forMode: .default)
+            simulation.advance(by: .seconds(5))
+        }
+        let observed = flight.calls.filter { $0.handler?.kind == .observer }
+        #expect(observed.count >= 4 && observed.allSatisfy { $0.duration == .milliseconds(1) }, "\(observed)")
+        #expect(flight.sleep > .seconds(4))
+    }
+
     @Test("a late timer names the calls that were in its way")
     func delays() throws {
         let flight = try record { simulation in

@@ -1,6 +1,6 @@
 // The processor time of a host's event, when the host does the work itself and when a guest does.
 import CEpoll
-import CGLib
+import CGLibUnix
 import CLibuv
 import Glibc
 import RunLoopKit

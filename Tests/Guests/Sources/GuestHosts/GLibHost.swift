@@ -1,4 +1,4 @@
-import CGLib
+import CGLibUnix
 import RunLoopKit
 
 /// GLib's main context of the calling thread, with a guest as a source.
