@@ -45,6 +45,7 @@ help:
 	@echo "make bench   RunLoopKit beside other event loops; QUICK=1 PEERS=… WORKLOADS=… REPETITIONS=…"
 	@echo "make docs    the reference of all products, to .build/docs    make docs-serve  shows it"
 	@echo "make beside-checks  programs beside SwiftNIO and async-http-client, and what a way between threads costs"
+	@echo "make guest-checks   a run loop as a guest of libuv, GLib and Foundation, and what that costs; SEEDS=…"
 	@echo "make others-checks  tests of swift-async-algorithms and swift-service-lifecycle, and SwiftNIO's idle handler, on"
 	@echo "             simulated hosts; RUNS=… SEED=…"
 	@echo "make protocols-checks  gRPC and Hummingbird's router on RunLoopNIO, over loopback and simulated; RUNS=… SEED=…"
@@ -206,6 +207,13 @@ gtk-checks:
 	@{ $(HAS_GTK); } || { echo "GTK is not installed: make gtk-demo installs it"; exit 0; }; \
 	$(SWIFT) test --package-path Examples/GTKDrag --disable-xctest -debug-info-format $(DEBUG_INFO) && \
 	$(MAKE) --no-print-directory gtk-demo
+# Loops of other libraries as hosts of a run loop; SEEDS=…
+GUEST_PACKAGES := libuv1-dev libglib2.0-dev pkg-config
+.PHONY: guest-checks
+guest-checks: deps
+	@dpkg -s $(GUEST_PACKAGES) > /dev/null 2>&1 || { \
+	  $(ROOT) apt-get update -qq && $(ROOT) apt-get install -y -qq $(GUEST_PACKAGES); }
+	Tests/guest-checks
 
 # TTLStore, Cron, Proxy and Web under load, recorded and repeated; REQUESTS=…
 RECORD_TOOLS := redis-tools nghttp2-client python3 openssl curl
@@ -239,7 +247,7 @@ examples: deps
 	$(EXAMPLES_BUILD) --build-tests
 	@$(call logged,$(EXAMPLES_TEST) --skip-build,.build/examples.log)
 	@set -e; bin=$(EXAMPLES_BIN); \
-	for example in HelloTimer AsyncMain ActorTimers ModalRun WorkerThread VirtualDay TimerForms TimerSources ResendCode \
+	for example in HelloTimer AsyncMain ActorTimers ModalRun PollHost WorkerThread VirtualDay TimerForms TimerSources ResendCode \
 	    FrameRate FileWatcher ChildTimeout Supervisor EchoServer AsyncEcho RollingEcho Proxy; do \
 	  echo "example $$example"; timeout 60 $$bin/$$example < /dev/null > /dev/null; done; \
 	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1 -subj /CN=localhost \

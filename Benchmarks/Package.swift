@@ -53,8 +53,8 @@ let package = Package(
         peer("Libev", libraries: ["ev"]),
         // The only one whose headers are not where the compiler looks by itself.
         .systemLibrary(
-            name: "CGLib", path: "Sources/CGLib", pkgConfig: "glib-2.0", providers: [.apt(["libglib2.0-dev"])]),
-        peer("GLib", "CGLib"),
+            name: "CPeerGLib", path: "Sources/CPeerGLib", pkgConfig: "glib-2.0", providers: [.apt(["libglib2.0-dev"])]),
+        peer("GLib", "CPeerGLib"),
         peer("SDEvent", libraries: ["systemd"]),
         peer("Dispatch", "Tasks"),
         peer("Foundation", "Tasks"),

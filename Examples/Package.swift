@@ -28,6 +28,7 @@ let package = Package(
     targets: [
         example("HelloTimer"),
         example("ModalRun", "RunLoopSimulation"),
+        example("PollHost"),
         example("AsyncMain"),
         example("ActorTimers", "RunLoopSimulation"),
         example("WorkerThread"),

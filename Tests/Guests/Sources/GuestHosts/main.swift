@@ -1,0 +1,112 @@
+// Random programs of timers, descriptors, posts, tasks and nested runs, alone and as a guest of another library's loop, on
+// the main thread; idle guests; the main actor.
+//
+//   GuestHosts libuv|glib|foundation [SEEDS]
+//   GuestHosts cost epoll|libuv|glib fire|descriptor|echo|idle host|guest   prints nanoseconds of an event
+import Glibc
+import RunLoopKit
+
+/// A loop of another library with a guest in it.
+protocol Host: AnyObject {
+    init(_ guest: RunLoop.Guest) throws
+    var guest: RunLoop.Guest { get }
+    var name: String { get }
+
+    /// Waits and serves until the guest is no longer to go on.
+    func run(in mode: RunLoop.Mode) -> RunLoop.RunResult
+}
+
+let hosts: [String: any Host.Type] = [
+    "libuv": LibuvHost.self, "glib": GLibHost.self, "foundation": FoundationHost.self,
+]
+
+struct Hosted: Way {
+    let host: any Host
+    let loop: RunLoop
+    let depth = Box(0)
+
+    func run(in mode: RunLoop.Mode) {
+        depth.value += 1
+        defer { depth.value -= 1 }
+        // libuv cannot be run in one of its callbacks, and Foundation does not serve the main queue in a block of it.
+        if depth.value > 1 && !(host is GLibHost) { _ = loop.run(in: mode) } else { _ = host.run(in: mode) }
+    }
+}
+
+func expect(_ isSo: Bool, _ what: @autoclosure () -> String) {
+    guard !isSo else { return }
+    print("FAILED \(what())")
+    exit(1)
+}
+
+let workers: [String: any Worker.Type] = [
+    "epoll": EpollWorker.self, "libuv": LibuvWorker.self, "glib": GLibWorker.self,
+]
+if CommandLine.arguments.count == 5, let kind = workers[CommandLine.arguments[2]] {
+    printCost(of: kind, CommandLine.arguments[3], inGuest: CommandLine.arguments[4] == "guest")
+    exit(0)
+}
+guard CommandLine.arguments.count > 1, let kind = hosts[CommandLine.arguments[1]] else {
+    print("GuestHosts libuv|glib|foundation [SEEDS]")
+    exit(2)
+}
+let seeds = CommandLine.arguments.count > 2 ? UInt64(CommandLine.arguments[2])! : 50
+let loop = RunLoop.current
+// What hangs is a wake-up that was lost.
+alarm(120)
+
+var alone: [[String]] = []
+for seed in 1...seeds {
+    let program = Program(seed, loop, Alone(loop: loop))
+    program.run()
+    alone.append(program.calls)
+}
+
+let host = try kind.init(loop.makeGuest())
+var calls = 0
+for seed in 1...seeds {
+    let program = Program(seed, loop, Hosted(host: host, loop: loop))
+    program.run()
+    expect(program.early == 0, "seed \(seed): \(program.early) calls were early")
+    let expected = alone[Int(seed) - 1]
+    expect(program.calls == expected, "seed \(seed): \(program.calls) differ from those alone, \(expected)")
+    calls += program.log.count
+}
+print("passed \(host.name): \(seeds) programs, \(calls) calls, as often as alone and none early")
+
+// While the guest has nothing to do, it wakes nobody; and each date is one wake-up.
+let before = loop.statistics
+let start = loop.now
+for number in 1...50 { loop.perform(at: start + .milliseconds(2 * number)) {} }
+_ = host.run(in: .default)
+let passes = loop.statistics.passes - before.passes
+expect(loop.statistics.fires - before.fires == 50, "dates were lost")
+expect(passes <= 51, "\(passes) passes for 50 dates")
+print("passed \(host.name): \(passes) passes for 50 dates")
+
+// The main actor, and tasks of the loop that call it.
+if !(host is FoundationHost) { loop.serveMainActor() }
+@MainActor final class Count {
+    var value = 0
+    func add() -> Int {
+        value += 1
+        return value
+    }
+}
+
+/// A task of the loop.
+func ask(_ count: Count, on loop: RunLoop) {
+    let (clock, remote) = (loop.clock, loop.remote)
+    loop.task {
+        var sum = 0
+        for _ in 0..<100 {
+            try await clock.sleep(for: .microseconds(200))
+            sum += await count.add()
+        }
+        expect(sum == 5050, "the main actor counted \(sum)")
+        remote.stop()
+    }
+}
+ask(Count(), on: loop)
+expect(host.run(in: .default) == .stopped, "the main actor did not go on")
+print("passed \(host.name): the main actor and tasks go on")
