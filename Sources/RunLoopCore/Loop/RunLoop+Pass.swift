@@ -36,10 +36,7 @@ extension RunLoop {
             sleeps = wakeTime != nil && mailbox.fallAsleep()
             if sleeps && isWatched { watchedSleepBegins(until: wakeTime!) }
             outcome = driver.wait(until: sleeps ? wakeTime! : .distantPast, into: ready)
-            if sleeps {
-                mailbox.wakeUp()
-                if isWatched { watchedSleepEnds(in: mode) }
-            }
+            if sleeps { mailbox.wakeUp() }
         }
         if announcesSleep { notify(.afterWaiting, in: mode) }
 
@@ -48,6 +45,7 @@ extension RunLoop {
         collectMail()
         let now = driver.now
         (freshTime, timeOfPass) = (now, now)
+        if sleeps && isWatched { watchedWakeUp(in: mode, at: now) }
         let mark = timers.beginPass(isOutermost: outerRuns.isEmpty)
 
         // 7. Timers that are due at that reading, straight from the queue: a nested run may have fired some in between.
