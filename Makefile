@@ -69,9 +69,9 @@ help:
 
 # Installs what a fresh Debian or Ubuntu lacks.
 deps:
-	@{ pkg-config --exists libevent_core 'openssl >= 3' && command -v redis-cli openssl; } > /dev/null 2>&1 || { \
+	@{ pkg-config --exists libevent_core glib-2.0 'openssl >= 3' && command -v redis-cli openssl; } > /dev/null 2>&1 || { \
 	  $(ROOT) apt-get update -qq && \
-	  $(ROOT) apt-get install -y -qq libevent-dev libssl-dev openssl pkg-config redis-tools; }
+	  $(ROOT) apt-get install -y -qq libevent-dev libglib2.0-dev libssl-dev openssl pkg-config redis-tools; }
 
 demo: deps
 	$(RELEASE_EXAMPLES) --product experiments

@@ -33,11 +33,14 @@ let package = Package(
         .library(name: "RunLoopMetrics", targets: ["RunLoopMetrics"]),
         .library(name: "RunLoopServiceLifecycle", targets: ["RunLoopServiceLifecycle"]),
         .library(name: "RunLoopNIO", targets: ["RunLoopNIO"]),
+        .library(name: "RunLoopGLib", targets: ["RunLoopGLib"]),
     ],
     // One for all adapters: SwiftPM gives several to the compiler in an order that changes from plan to plan, and each
     // change compiles everything.
     traits: [
-        .trait(name: "Adapters", description: "RunLoopLogging, RunLoopMetrics, RunLoopNIO and RunLoopServiceLifecycle")
+        .trait(
+            name: "Adapters",
+            description: "RunLoopGLib, RunLoopLogging, RunLoopMetrics, RunLoopNIO and RunLoopServiceLifecycle")
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-async-algorithms.git", from: "1.0.0"),
@@ -53,6 +56,8 @@ let package = Package(
             providers: [.apt(["libevent-dev"])]),
         .systemLibrary(
             name: "COpenSSL", path: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(
+            name: "CGLib", path: "CGLib", pkgConfig: "glib-2.0", providers: [.apt(["libglib2.0-dev"])]),
         .target(name: "CShims"),
 
         // The library: what the loop is, what it waits with, what users import.
@@ -107,6 +112,12 @@ let package = Package(
             dependencies: [
                 "RunLoopCore", "RunLoopKit", "RunLoopUnix", "RunLoopTLS", adapted("NIOCore", from: "swift-nio"),
                 adapted("NIOTLS", from: "swift-nio"),
+            ],
+            swiftSettings: strict),
+        .target(
+            name: "RunLoopGLib",
+            dependencies: [
+                "RunLoopCore", "RunLoopKit", .target(name: "CGLib", condition: .when(traits: ["Adapters"])),
             ],
             swiftSettings: strict),
 
@@ -196,8 +207,7 @@ let package = Package(
             name: "RunLoopRecordingTests",
             dependencies: [
                 "RunLoopRecording", "RunLoopCore", "RunLoopKit", "RunLoopUnix", "RunLoopTLS", "RunLoopSimulation",
-                "RunLoopHosts", "TestSupport",
-                "TLSTestSupport", "CShims",
+                "RunLoopHosts", "RunLoopExploration", "TestSupport", "TLSTestSupport", "CShims",
             ],
             swiftSettings: strict),
         .testTarget(
@@ -205,6 +215,13 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "RunLoopFoundationTests", dependencies: ["RunLoopFoundation", "RunLoopSimulation"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "RunLoopGLibTests",
+            dependencies: [
+                "RunLoopGLib", "RunLoopKit", "RunLoopSimulation", "TestSupport",
+                .target(name: "CGLib", condition: .when(traits: ["Adapters"])),
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "RunLoopNIOTests",

@@ -45,12 +45,6 @@ let package = Package(
         example("TLSEcho", "RunLoopUnix", "RunLoopTLS"),
         example("Proxy", "RunLoopUnix", "RunLoopTLS", "RunLoopRecording"),
         example("DNSForwarder", "RunLoopUnix"),
-        .executableTarget(
-            name: "record",
-            dependencies: [
-                library("RunLoopRecording"), .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ],
-            path: "record", swiftSettings: strict),
         .target(
             name: "RecordOptions",
             dependencies: [
@@ -99,11 +93,12 @@ let package = Package(
             resources: [.embedInCode("Data")],
             swiftSettings: strict),
         .executableTarget(
-            name: "flight",
+            name: "runloop-trace",
             dependencies: [
-                library("RunLoopKit"), .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                library("RunLoopKit"), library("RunLoopExploration"), library("RunLoopRecording"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
-            path: "flight", swiftSettings: strict),
+            path: "trace", swiftSettings: strict),
         .executableTarget(
             name: "runloop-top",
             dependencies: [
@@ -131,8 +126,12 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "FlightTests",
-            dependencies: ["flight", library("RunLoopKit"), library("RunLoopSimulation")], swiftSettings: strict),
+            name: "TraceTests",
+            dependencies: [
+                "runloop-trace", "ExampleTestSupport", library("RunLoopKit"), library("RunLoopSimulation"),
+                library("RunLoopExploration"), library("RunLoopRecording"),
+            ],
+            swiftSettings: strict),
         .testTarget(
             name: "TopTests",
             dependencies: [

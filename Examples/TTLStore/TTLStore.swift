@@ -50,7 +50,7 @@ struct TTLStore: ParsableCommand {
     @Option(help: "After how many seconds a silent client is closed; 0 for never.")
     var idleTimeout = 0.0
 
-    @Option(help: "A file in which the newest events of the main loop are kept, for the command flight.")
+    @Option(help: "A file in which the newest events of the main loop are kept, for the command runloop-trace.")
     var flight: String?
 
     @OptionGroup(title: "Recording")

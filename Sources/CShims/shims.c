@@ -2,6 +2,7 @@
 
 #include "cshims.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
@@ -182,4 +183,27 @@ void rlk_clock_watch_read(int descriptor) {
     uint64_t expirations;
     // Fails with ECANCELED, and reports the next time.
     while (read(descriptor, &expirations, sizeof expirations) < 0 && errno == EINTR) {}
+}
+
+int rlk_find_epoll(int watched) {
+    DIR *directory = opendir("/proc/self/fd");
+    if (directory == NULL) return -1;
+    int found = -1;
+    char *line = NULL;
+    size_t room = 0;
+    for (struct dirent *entry; found < 0 && (entry = readdir(directory)) != NULL;) {
+        char path[64], kind[32];
+        snprintf(path, sizeof path, "/proc/self/fd/%.20s", entry->d_name);
+        ssize_t length = readlink(path, kind, sizeof kind);
+        if (length < 0 || memmem(kind, length, "[eventpoll]", 11) == NULL) continue;
+        snprintf(path, sizeof path, "/proc/self/fdinfo/%.20s", entry->d_name);
+        FILE *info = fopen(path, "re");
+        if (info == NULL) continue;
+        for (int target; found < 0 && getline(&line, &room, info) > 0;)
+            if (sscanf(line, "tfd: %d", &target) == 1 && target == watched) found = atoi(entry->d_name);
+        fclose(info);
+    }
+    free(line);
+    closedir(directory);
+    return found;
 }

@@ -215,7 +215,8 @@ public struct Exploration: Sendable {
             attempts: shrinking.attempts,
             isReproducible: isSame, stepping: steppingCommand?(token),
             cause: isSame ? cause(of: failing, length, &runner) : nil,
-            failing: failing.trace, passing: nearest?.fault == nil ? nearest?.trace : nil)
+            run: SimulationTrace(failing.trace, of: token, failing.fault ?? fault),
+            passingRun: nearest.flatMap { $0.fault == nil ? SimulationTrace($0.trace, of: $0.token, nil) : nil })
     }
 
     /// Looks for the step from which on the fault of a run was likely.

@@ -36,10 +36,11 @@ extension Exploration {
         /// ``Exploration/longestCauseSearch``, or if there was no time to learn anything.
         public let cause: Cause?
 
-        /// The failing run.
-        let failing: Trace
-        /// A run that passes, with one departure less.
-        let passing: Trace?
+        /// The failing run, with the schedule ``token``.
+        public let run: SimulationTrace
+
+        /// A run that passes, with one departure less; `nil` if none of them passes.
+        public let passingRun: SimulationTrace?
     }
 }
 

@@ -19,6 +19,8 @@ package final class LibeventDriver: Driver {
     private var timerEvent: UnsafeMutablePointer<event>?
     private var wakeEvent: UnsafeMutablePointer<event>?
     private var watches: [SourceToken: Watch] = [:]
+    /// libevent's descriptor, once it was asked for.
+    private var descriptor: Int32?
 
     // Neither checked nor counted: only the loop's thread uses them, and an event cost two checks and five reference
     // counts. Callbacks reach the driver and its watches by the underscored call for the same reason; both live as long
@@ -103,7 +105,7 @@ package final class LibeventDriver: Driver {
         if deadline == .distantPast {
             flags |= EVLOOP_NONBLOCK
         } else {
-            setTimer(to: deadline == .distantFuture ? 0 : max(1, deadline.nanoseconds))
+            setTimer(to: deadline)
         }
         self.ready = Unmanaged.passUnretained(ready)
         event_base_loop(base, flags)
@@ -112,11 +114,27 @@ package final class LibeventDriver: Driver {
     }
 
     /// Setting the descriptor also clears an expiry.
-    private func setTimer(to nanoseconds: Int64) {
+    private func setTimer(to deadline: RunLoop.Instant) {
+        let nanoseconds = deadline == .distantFuture ? 0 : max(1, deadline.nanoseconds)
         guard nanoseconds != armed else { return }
         armed = nanoseconds
         require(
             rlk_timerfd_set(timerDescriptor, nanoseconds) == 0, "the loop's timer cannot be set (errno \(errno))")
+    }
+
+    // libevent does not hand its descriptor out, but the system shows which one watches the timer.
+    package func findDescriptor() throws(RunLoop.GuestError) -> Int32 {
+        checkFork()
+        if let descriptor { return descriptor }
+        let found = rlk_find_epoll(timerDescriptor)
+        guard found >= 0 else { throw .notFound }
+        descriptor = found
+        return found
+    }
+
+    package func setAlarm(to date: RunLoop.Instant) {
+        checkFork()
+        setTimer(to: date)
     }
 
     package func watch(

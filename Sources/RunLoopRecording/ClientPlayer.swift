@@ -6,6 +6,7 @@ internal import RunLoopUnix
 final class ClientPlayer {
     private let client: RecordedClient
     private let loop: RunLoop
+    private let scale: Double
     private let patience: Duration
     private let completion: (RecordedClient.Outcome) -> Void
     private let start: RunLoop.Instant
@@ -17,11 +18,17 @@ final class ClientPlayer {
     private var limit: RunLoop.Instant?
 
     init(
-        _ client: RecordedClient, on loop: RunLoop, _ patience: Duration,
+        _ client: RecordedClient, on loop: RunLoop, _ scale: Double, _ patience: Duration,
         _ completion: @escaping (RecordedClient.Outcome) -> Void
     ) {
-        (self.client, self.loop, self.patience, self.completion) = (client, loop, patience, completion)
+        (self.client, self.loop, self.scale) = (client, loop, scale)
+        (self.patience, self.completion) = (patience, completion)
         start = loop.now
+    }
+
+    func date(of time: Duration) -> RunLoop.Instant {
+        // A product is not exact.
+        start + (scale == 1 ? time : time * scale)
     }
 
     func connect(to address: Endpoint) {
@@ -47,7 +54,7 @@ final class ClientPlayer {
                 return
             }
             let step = client.steps[next]
-            let date = start + step.time
+            let date = date(of: step.time)
             if date > loop.now { return look(at: date) }
             if answer.count < step.answered, !isGivenUp() { return wait(for: step.answered) }
             limit = nil
@@ -85,6 +92,6 @@ final class ClientPlayer {
             difference =
                 zip(recorded, answer).enumerated().first { $1.0 != $1.1 }?.offset ?? min(recorded.count, answer.count)
         }
-        completion(RecordedClient.Outcome(answer: answer, difference: difference, reason: reason))
+        completion(RecordedClient.Outcome(client: client, answer: answer, difference: difference, reason: reason))
     }
 }

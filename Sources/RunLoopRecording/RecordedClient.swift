@@ -5,7 +5,7 @@ public import RunLoopUnix
 
 /// A client of a recorded daemon: a connection that the daemon accepted, with all that came over it and when. `Sendable`.
 ///
-/// ``play(to:on:patience:completion:)`` has it talk to a daemon again, for example to a changed one on a simulated host.
+/// ``play(to:on:timeScale:patience:completion:)`` has it talk to a daemon again, for example to a changed one on a simulated host.
 public struct RecordedClient: Sendable {
     /// Something that the client did.
     public struct Step: Sendable, Hashable {
@@ -77,6 +77,8 @@ extension Record {
 extension RecordedClient {
     /// The end of a played client. A value and `Sendable`.
     public struct Outcome: Sendable {
+        /// The client.
+        public let client: RecordedClient
         /// The bytes that came back.
         public let answer: [UInt8]
         /// The place of the first byte that differs from the recorded answer, which may be the end of the shorter one; `nil` if
@@ -84,23 +86,60 @@ extension RecordedClient {
         public let difference: Int?
         /// Why the connection was closed; `nil` if it could not be made.
         public let reason: Connection.CloseReason?
+
+        /// Compares the answer with the recorded one. Thrown in an exploration, the difference is a finding with a picture.
+        ///
+        /// - Throws: ``AnswerDifference`` if they differ.
+        /// - Precondition: the record has the answers, see ``RecordingOptions/keepsOutput``.
+        public func check() throws(AnswerDifference) {
+            require(client.answer != nil, "the record has no answers to compare with; make it with keepsOutput")
+            guard let difference, let recorded = client.answer else { return }
+            throw AnswerDifference(peer: client.peer, place: difference, recorded: recorded, answer: answer)
+        }
+    }
+
+    /// A daemon that answers a client otherwise than the recorded one did. A value and `Sendable`.
+    public struct AnswerDifference: Error, Sendable, Hashable, CustomStringConvertible {
+        /// The recorded address of the client.
+        public let peer: Endpoint
+        /// The place of the first byte that differs, which may be the end of the shorter answer.
+        public let place: Int
+        /// The recorded answer.
+        public let recorded: [UInt8]
+        /// The new one.
+        public let answer: [UInt8]
+
+        /// Both answers from the line in which they differ.
+        public var description: String {
+            "\(peer) is answered otherwise from byte \(place) on: \(line(of: answer)) in place of \(line(of: recorded))"
+        }
+
+        private func line(of bytes: [UInt8]) -> String {
+            guard place < bytes.count || !bytes.isEmpty else { return "nothing" }
+            let start = bytes[..<min(place, bytes.count)].lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
+            guard start < bytes.count else { return "the end" }
+            return bytes[max(start, place - 20)...].withUnsafeBytes { EventText.beginning(of: $0) }
+        }
     }
 
     /// Connects the client to a daemon and repeats its steps, at the recorded times from now. Call it on the loop's thread.
     ///
     /// It sends each piece at its time, and not before it has as many bytes as it had then: a client that waited for an answer
-    /// waits for it.
+    /// waits for it. In an exploration, the recorded order is the usual one, and departures from it are tried.
     ///
     /// - Parameters:
     ///   - address: the daemon's.
     ///   - loop: the loop of the client, for example of a simulated host.
+    ///   - scale: the factor for the recorded times; not negative. With 0 all clients come at once, and wait for nothing but
+    ///     their answers, so that an exploration may order what they do in any way.
     ///   - patience: how long it waits for an answer that was longer when it was recorded.
     ///   - completion: called once, when the connection has ended.
     public func play(
-        to address: Endpoint, on loop: RunLoop, patience: Duration = .seconds(1),
+        to address: Endpoint, on loop: RunLoop, timeScale scale: Double = 1, patience: Duration = .seconds(1),
         completion: @escaping (Outcome) -> Void
     ) {
-        let player = ClientPlayer(self, on: loop, patience, completion)
-        loop.add(Timer(at: loop.now + begin) { _ in player.connect(to: address) }, forMode: .common)
+        require(scale >= 0 && scale.isFinite, "the factor for recorded times is 0 or more, not \(scale)")
+        let player = ClientPlayer(self, on: loop, scale, patience, completion)
+        loop.add(Timer(at: player.date(of: begin)) { _ in player.connect(to: address) }, forMode: .common)
     }
 }

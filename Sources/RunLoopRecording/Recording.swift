@@ -3,27 +3,6 @@ public import RunLoopCore
 internal import RunLoopKit
 internal import RunLoopUnix
 
-/// How much of a run is recorded, and where it stops. A value and `Sendable`.
-public struct RecordingOptions: Sendable, Hashable {
-    /// The most bytes of the record, all parts together. At the limit the recording stops; the program continues.
-    public var limit = Int.max
-    /// The most bytes of a file. Further parts are `PATH.2`, `PATH.3` and so on. A replay needs all parts.
-    public var partSize = Int.max
-    /// Whether the bytes that the program receives and reads are kept. Without them the record has their lengths and digests:
-    /// it shows what happened, and a replay ends where the program reads.
-    public var keepsPayloads = true
-
-    /// Whether the bytes that the program sends and writes are kept, too. A replay needs only their digests; a changed program is
-    /// compared with them, see ``RecordedClient``.
-    public var keepsOutput = false
-
-    /// Everything that a replay needs, without a limit.
-    public init() {}
-
-    /// The bytes of a chunk: the memory that each thread has of the record.
-    package var chunkSize = 64 * 1024
-}
-
 /// Runs `body` and records all that the world answers it, so that ``withReplay(of:options:_:)`` can run it again.
 ///
 /// Meanwhile the calling thread has another loop, which `body` is given and which is `RunLoop.current` and `RunLoop.main`.
@@ -52,7 +31,7 @@ public func withRecording<Result>(
     to path: String, options: RecordingOptions = RecordingOptions(), _ body: (RunLoop) throws -> Result
 ) throws -> Result {
     let file = try RecordFile(path, options, wallTime: RunLoop.realWorld.wallTime)
-    return try withTapes(in: TapedWorld(recordingTo: file), body)
+    return try withTapes(in: TapedWorld(Tapes(recordedIn: file)), body)
 }
 
 func withTapes<Result>(in world: TapedWorld, _ body: (RunLoop) throws -> Result) throws -> Result {

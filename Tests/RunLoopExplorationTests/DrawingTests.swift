@@ -154,7 +154,9 @@ struct DrawingTests {
         #expect(page.error == nil)
         #expect(page.references.isEmpty && !finding.html.contains("url("))
         #expect(page.texts(of: "title").first == "missing: </script> ]]> & ␁'")
-        let (left, right) = (Rows(finding.failing.entries).rows, Rows(try #require(finding.passing).entries).rows)
+        let (left, right) = (
+            Rows(finding.run.trace.entries).rows, Rows(try #require(finding.passingRun).trace.entries).rows
+        )
         let same = Alignment.pairs(of: left, right).filter { $0.allSatisfy { $0 != nil } }.count
         #expect(same > 5 && same < left.count)
         #expect(page.kinds["row"] == left.count + right.count - same)
@@ -253,7 +255,7 @@ struct DrawingTests {
     func trace() throws {
         let finding = try finding(askTwice)
         let lines = finding.trace.split(separator: "\n", omittingEmptySubsequences: false)
-        #expect(lines.count == finding.failing.entries.count)
+        #expect(lines.count == finding.run.trace.entries.count)
         #expect(lines.contains { $0.hasSuffix("a store with a long name: 9 bytes \"GET key 0\" from client") })
         #expect(lines.contains { $0.contains("the store crashes") && $0.hasSuffix(": happens") })
     }

@@ -1,11 +1,13 @@
 import RunLoopCore
+import RunLoopExploration
 import RunLoopHosts
 import RunLoopKit
-import RunLoopRecording
 import RunLoopSimulation
 import RunLoopUnix
 import TestSupport
 import Testing
+
+@testable import RunLoopRecording
 
 /// A daemon that answers each line with its number and a word.
 private func answer(_ word: String, on loop: RunLoop, _ address: Endpoint) throws -> Listener {
@@ -74,17 +76,22 @@ private func read(_ path: RecordPath) throws -> Record {
 private func play(
     _ record: Record, daemon: @escaping @Sendable (RunLoop, Endpoint) throws -> Void
 ) -> [RecordedClient.Outcome] {
-    withSimulation { simulation in
-        let network = SimulatedNetwork(simulation)
-        network.addHost("server", addresses: ["10.1.0.1"]) { try daemon($0, Endpoint("0.0.0.0", port: 7)) }
-        var outcomes: [Int: RecordedClient.Outcome] = [:]
-        let loop = simulation.loop
-        for (number, client) in record.clients.enumerated() {
-            client.play(to: try! Endpoint("10.1.0.1", port: 7), on: loop) { outcomes[number] = $0 }
-        }
-        simulation.advance(by: .seconds(60))
-        return outcomes.sorted { $0.key < $1.key }.map(\.value)
+    withSimulation { play(record, in: $0, daemon: daemon) }
+}
+
+private func play(
+    _ record: Record, in simulation: Simulation, timeScale: Double = 1,
+    daemon: @escaping @Sendable (RunLoop, Endpoint) throws -> Void
+) -> [RecordedClient.Outcome] {
+    let network = SimulatedNetwork(simulation)
+    network.addHost("server", addresses: ["10.1.0.1"]) { try daemon($0, Endpoint("0.0.0.0", port: 7)) }
+    var outcomes: [Int: RecordedClient.Outcome] = [:]
+    let loop = simulation.loop
+    for (number, client) in record.clients.enumerated() {
+        client.play(to: try! Endpoint("10.1.0.1", port: 7), on: loop, timeScale: timeScale) { outcomes[number] = $0 }
     }
+    simulation.advance(by: .seconds(60))
+    return outcomes.sorted { $0.key < $1.key }.map(\.value)
 }
 
 @Suite struct ClientTests {
@@ -133,5 +140,134 @@ private func play(
         // And none at all.
         let gone = play(record) { _, _ in }
         #expect(gone.map(\.reason).allSatisfy { $0 == nil })
+    }
+
+    @Test func `a daemon that answers otherwise gives a trace with a picture, and both lines in its fault`() throws {
+        let record = try read(record())
+        func trace(_ word: String) -> SimulationTrace {
+            Exploration(limits: .init(reportsDeadlocks: false)).trace(ScheduleToken(seed: 0)) { simulation in
+                for outcome in play(record, in: simulation, daemon: { _ = try answer(word, on: $0, $1) }) {
+                    try outcome.check()
+                }
+            }
+        }
+        #expect(trace("line").fault == nil)
+        let changed = trace("Line")
+        let peer = record.clients[0].peer
+        let words = "is answered otherwise from byte 0 on: \"Line 1: 5 bytes\\nLine 2"
+        #expect(changed.fault?.description.hasPrefix("\(peer) \(words)") == true, "\(changed.fault!)")
+        #expect(changed.fault?.description.contains("in place of \"line 1: 5 bytes\\n") == true, "\(changed.fault!)")
+        #expect(
+            changed.picture.contains("17 bytes \"Line 5: 12 bytes\\n\"") && changed.html.contains("<svg"),
+            "\(changed.picture)")
+    }
+
+    @Test func `the difference of answers is described by the lines that differ`() {
+        func words(_ recorded: String, _ answer: String, at place: Int) -> String {
+            let difference = RecordedClient.AnswerDifference(
+                peer: try! Endpoint("127.0.0.1", port: 1), place: place, recorded: Array(recorded.utf8),
+                answer: Array(answer.utf8))
+            return "\(difference)"
+        }
+        #expect(words("a\nbc\n", "a\nbd\n", at: 3).hasSuffix(#"from byte 3 on: "bd\n" in place of "bc\n""#))
+        #expect(words("a\n", "", at: 0).hasSuffix(#"on: nothing in place of "a\n""#))
+        #expect(words("a\n", "a\nb", at: 2).hasSuffix(#"on: "b" in place of the end"#))
+        let long = String(repeating: "x", count: 1000)
+        #expect(words(long + "a", long + "b", at: 1000).count < 140)
+    }
+
+    @Test func `a recorded incident is the usual schedule of an exploration, which tries departures from it`() throws {
+        let path = RecordPath()
+        var buyers: LoopThread?
+        try withRecording(to: path.path, options: .withOutput) { loop in
+            let home = loop.remote
+            let shop = try shop(on: loop, Endpoint("127.0.0.1", port: 0), sell: sellAtOnce)
+            buyers = LoopThread(name: "buyers", in: RunLoop.realWorld) { [address = shop.address] loop in
+                buy(2, from: address, on: loop) { home.stop() }
+            }
+            loop.run(in: .default)
+            shop.close()
+        }
+        buyers?.join()
+        let record = try read(path)
+        #expect(record.clients.compactMap(\.answer).map { String(decoding: $0, as: UTF8.self) } == ["yes\n", "no\n"])
+
+        let exploration = Exploration(schedules: 2000, limits: .init(reportsDeadlocks: false))
+        // The order of the clients is that of the record, unless a schedule departs from it.
+        func compare(_ simulation: Simulation) throws {
+            for outcome in play(
+                record, in: simulation, timeScale: 0, daemon: { _ = try shop(on: $0, $1, sell: sellAtOnce) })
+            { try outcome.check() }
+        }
+        let usual = exploration.trace(ScheduleToken(seed: 0), compare)
+        #expect(usual.fault == nil, "\(usual.picture)")
+        guard case .failed(let finding) = exploration.run(compare) else {
+            Issue.record("nothing was found")
+            return
+        }
+        #expect(finding.fault.description.contains("is answered otherwise") && finding.token.departures.count == 1)
+
+        // A changed shop looks at its stock, and takes from it a while later. At the recorded times nobody notices.
+        func sell(_ simulation: Simulation, timeScale: Double) throws {
+            let outcomes = play(record, in: simulation, timeScale: timeScale) { loop, address in
+                _ = try shop(on: loop, address) { stock, loop, answer in
+                    loop.task {
+                        let isThere = stock.left > 0
+                        await Task.yield()
+                        if isThere { stock.left -= 1 }
+                        answer(isThere ? "yes\n" : "no\n")
+                    }
+                }
+            }
+            if outcomes.count(where: { $0.answer == Array("yes\n".utf8) }) > 1 { throw Oversold() }
+        }
+        #expect(exploration.trace(ScheduleToken(seed: 0)) { try sell($0, timeScale: 1) }.fault == nil)
+        guard case .failed(let oversold) = exploration.run({ try sell($0, timeScale: 0) }) else {
+            Issue.record("nothing was found")
+            return
+        }
+        #expect(oversold.fault.description.contains("Oversold"))
+    }
+}
+
+private func sellAtOnce(_ stock: Stock, on _: RunLoop, answer: (String) -> Void) {
+    answer(stock.left > 0 ? "yes\n" : "no\n")
+    stock.left = max(0, stock.left - 1)
+}
+
+private struct Oversold: Error {}
+
+private final class Stock: @unchecked Sendable {
+    // Unchecked: it belongs to the loop's thread.
+    var left = 1
+}
+
+/// A daemon that sells something once.
+private func shop(
+    on loop: RunLoop, _ address: Endpoint,
+    sell: @escaping (Stock, RunLoop, @escaping @Sendable (String) -> Void) -> Void
+) throws -> Listener {
+    let stock = Stock()
+    return try Listener(address: address, on: loop) { _, descriptor, _ in
+        let connection = Connection(
+            adopting: descriptor, on: loop,
+            receive: Framing.lines { connection, _ in
+                // Unsafe, but it stays on the loop's thread.
+                nonisolated(unsafe) let connection = connection
+                sell(stock, loop) { connection.write($0) }
+            })
+        try? connection.start()
+    }
+}
+
+/// So many clients, of which each wants to buy after the one before.
+private func buy(_ count: Int, from address: Endpoint, on loop: RunLoop, completion: @escaping @Sendable () -> Void) {
+    guard count > 0 else { return completion() }
+    Connection.connect(to: address, on: loop, receive: Framing.lines { connection, _ in connection.finish() }) {
+        result in
+        guard let connection = try? result.get() else { return }
+        connection.closeHandler = { _, _ in buy(count - 1, from: address, on: loop, completion: completion) }
+        try? connection.start()
+        connection.write("buy\n")
     }
 }

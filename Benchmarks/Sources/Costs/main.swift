@@ -70,6 +70,19 @@ private func add(_ numbers: [Int]) -> [Timer] {
 nonisolated(unsafe) private var observed = 0
 @inline(never) private func observe(_ number: Int) { observed &+= number }
 
+/// A host that waits for a guest, and runs it that many times.
+private func host(_ guest: RunLoop.Guest, _ count: Int) {
+    var ready = pollfd(fd: descriptor(of: guest), events: Int16(POLLIN), revents: 0)
+    for _ in 0..<count {
+        precondition(poll(&ready, 1, -1) == 1, "nothing is due")
+        guest.run()
+    }
+}
+
+private func descriptor(of guest: RunLoop.Guest) -> Int32 {
+    do { return try guest.descriptor } catch { fatalError("\(error)") }
+}
+
 private func pass(in mode: RunLoop.Mode = .default) { loop.run(in: mode, until: .distantPast) }
 
 private final class Target {
@@ -401,6 +414,57 @@ private let operations: [(name: String, run: () -> Never)] = [
             measured {
                 for _ in 0..<count { pass() }
                 return withExtendedLifetime(timers) { count }
+            }
+        }
+    ),
+    (
+        "a wait of a host with an idle guest",
+        {
+            let timers = pendingTimers()
+            let guest = loop.makeGuest()
+            var ready = pollfd(fd: descriptor(of: guest), events: Int16(POLLIN), revents: 0)
+            measured {
+                for _ in 0..<count {
+                    guest.prepare()
+                    precondition(poll(&ready, 1, 0) == 0, "something is due")
+                }
+                return withExtendedLifetime(timers) { count }
+            }
+        }
+    ),
+    (
+        "a guest's pass with nothing to do",
+        {
+            let timers = pendingTimers()
+            let guest = loop.makeGuest()
+            guest.run()
+            measured {
+                for _ in 0..<count { guest.run() }
+                return withExtendedLifetime(timers) { count }
+            }
+        }
+    ),
+    (
+        "a timer's fire in a guest, with the host's wait",
+        {
+            let timer = Timer.scheduledTimer(withTimeInterval: .microseconds(1), repeats: true) { _ in observe(1) }
+            let guest = loop.makeGuest()
+            host(guest, 10)
+            measured {
+                host(guest, count)
+                return withExtendedLifetime(timer) { count }
+            }
+        }
+    ),
+    (
+        "a descriptor's event in a guest, with the host's wait",
+        {
+            watchPipes(1)
+            let guest = loop.makeGuest()
+            host(guest, 10)
+            measured {
+                host(guest, count)
+                return count
             }
         }
     ),

@@ -56,6 +56,9 @@ int rlk_timerfd(void);
 /// Sets a timer descriptor to an absolute time in nanoseconds, or disarms it with 0. Clears an expiry that was not read.
 int rlk_timerfd_set(int descriptor, int64_t nanoseconds);
 
+/// The epoll instance of this process that watches a descriptor; -1 if /proc shows none.
+int rlk_find_epoll(int watched);
+
 /// A descriptor that becomes readable each time the wall clock is set, and when the machine has slept; -1 and errno on
 /// failure.
 int rlk_clock_watch(void);

@@ -31,15 +31,34 @@ public final class DisplayLink: RunLoop.TimedItem {
     /// - Parameters:
     ///   - clock: when the frames are.
     ///   - block: called on the loop's thread with the link; kept until the link is invalidated.
-    public init(
+    public convenience init(
         clock: FrameClock = FrameClock(), _ block: @escaping (DisplayLink) -> Void, file: StaticString = #fileID,
         line: UInt32 = #line
     ) {
-        schedule = FrameSchedule(clock: clock)
+        self.init(.clock(clock), start: clock.start, block, origin: RunLoop.Origin(file: file, line: line))
+    }
+
+    /// A link that calls `block` in the frames that somebody else begins.
+    ///
+    /// - Parameters:
+    ///   - source: the frames.
+    ///   - block: called on the loop's thread with the link, while a frame is reported; kept until the link is invalidated.
+    ///   - file: the place for ``RunLoop/Item/origin``, with `line`.
+    public convenience init(
+        frames source: FrameSource, _ block: @escaping (DisplayLink) -> Void, file: StaticString = #fileID,
+        line: UInt32 = #line
+    ) {
+        self.init(
+            .source(source), start: .distantPast, block, origin: RunLoop.Origin(file: file, line: line))
+    }
+
+    private init(
+        _ frames: Frames, start: RunLoop.Instant, _ block: @escaping (DisplayLink) -> Void, origin: RunLoop.Origin
+    ) {
+        schedule = FrameSchedule(frames)
         self.block = block
-        timestamp = clock.start
-        targetTimestamp = clock.start
-        super.init(origin: RunLoop.Origin(file: file, line: line))
+        (timestamp, targetTimestamp) = (start, start)
+        super.init(origin: origin)
         isRepeating = true
     }
 
@@ -89,10 +108,10 @@ public final class DisplayLink: RunLoop.TimedItem {
 
     /// The time between frames at the maximum rate, regardless of the link's own rate. The link's own period is
     /// `targetTimestamp - timestamp`.
-    public var duration: Duration { schedule.clock.framePeriod }
+    public var duration: Duration { schedule.frames.period }
 
-    /// The clock's frames per second.
-    public var maximumFramesPerSecond: Int { schedule.clock.framesPerSecond }
+    /// The frames per second of its clock or source.
+    public var maximumFramesPerSecond: Int { schedule.frames.perSecond }
 
     /// How many calls were lost between the present call, or the last one, and the call before it. Long callbacks lose
     /// calls, this link's own included, and so do runs in other modes.
@@ -159,6 +178,7 @@ public final class DisplayLink: RunLoop.TimedItem {
             loop?.checkThread()
             guard isPaused != oldValue else { return }
             schedule.interrupt()
+            schedule.frames.source?.linksChanged()
             guard let loop, !isCalling else { return }
             if isPaused { loop.timers.disarm(self) } else { begin(in: loop) }
         }
@@ -192,19 +212,21 @@ public final class DisplayLink: RunLoop.TimedItem {
 
     override var kind: RunLoop.ItemKind { .displayLink }
     override var hasHandler: Bool { block != nil }
-    override var dueDate: RunLoop.Instant? { isPaused ? nil : deadline }
+    override var dueDate: RunLoop.Instant? { isPaused || schedule.frames.source != nil ? nil : deadline }
     override var detail: String? { isPaused ? "paused" : nil }
     override var deadline: RunLoop.Instant { schedule.deadline }
 
     override func dropHandler(_ body: () -> Void) {
         guard let block else { return }
         self.block = nil
+        schedule.frames.source?.remove(self)
         body()
         withExtendedLifetime(block) {}
     }
 
     override func setMembership(_ membership: Membership, in loop: RunLoop) {
         guard !membership.isEmpty else {
+            schedule.frames.source?.remove(self)
             if home != nil { withdraw(from: loop) }
             return schedule.interrupt()
         }
@@ -212,7 +234,16 @@ public final class DisplayLink: RunLoop.TimedItem {
         homeChanged(to: loop)
         schedule.interrupt()
         loop.timers.register(self, membership)
+        schedule.frames.source?.add(self)
         if !isPaused { begin(in: loop) }
+    }
+
+    /// Its source has reported a frame.
+    func frameCame() {
+        guard let loop, isValid, !isPaused, !isCalling, schedule.isDue else { return }
+        loop.checkThread()
+        guard membership.contains(loop.currentMode ?? .default) else { return }
+        withExtendedLifetime(self) { _ = deadlineCame(in: loop) }
     }
 
     override func deadlineCame(in loop: RunLoop) -> Bool {
@@ -226,7 +257,7 @@ public final class DisplayLink: RunLoop.TimedItem {
         }
         droppedFrames = lost
         totalDroppedFrames += lost
-        timestamp = schedule.clock.date(of: frame)
+        timestamp = schedule.frames.date(of: frame)
         targetTimestamp = schedule.target(of: frame)
         if loop.trace != nil { loop.emit(.called(kind, name: name, origin: origin, words)) }
         let wasCalled = dispatch(in: loop) { block?(self) }
@@ -252,6 +283,7 @@ public final class DisplayLink: RunLoop.TimedItem {
     }
 
     private func arm(in loop: RunLoop) {
+        guard schedule.frames.source == nil else { return }
         loop.timers.arm(self, at: deadline, order: loop.timers.takeOrder())
     }
 }

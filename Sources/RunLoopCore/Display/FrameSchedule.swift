@@ -2,7 +2,7 @@
 ///
 /// Every operation is O(1): lost calls are counted by division.
 struct FrameSchedule {
-    let clock: FrameClock
+    let frames: Frames
 
     /// Every n-th frame is called. A new value counts from the next call, or from ``adapt(at:)``.
     var divisor: Int64 = 1
@@ -17,22 +17,25 @@ struct FrameSchedule {
     /// The call was late, and was postponed to the next frame.
     private var isPutOff = false
 
-    init(clock: FrameClock) {
-        self.clock = clock
+    init(_ frames: Frames) {
+        self.frames = frames
     }
 
-    /// The date of the frame to call.
-    var deadline: RunLoop.Instant { clock.date(of: aim) }
+    /// The date of the frame to call. Nobody knows it of a source's frame.
+    var deadline: RunLoop.Instant { frames.source == nil ? frames.date(of: aim) : .distantFuture }
 
     /// Forgets the turns so far. The schedule must be begun again before it is used.
     mutating func interrupt() {
         last = nil
     }
 
+    /// Whether a frame that a source reports is the one to call, or a later one.
+    var isDue: Bool { frames.frame(at: .distantPast) >= aim }
+
     /// Begins with the first frame after `now`.
     mutating func begin(after now: RunLoop.Instant) {
         interrupt()
-        setTurn(clock.frame(after: now))
+        setTurn(frames.frame(after: now))
     }
 
     /// The deadline has come, and it is `now`.
@@ -41,10 +44,10 @@ struct FrameSchedule {
     ///   postponed to the next one. That happens once per call, so that a loop that is always late still calls its
     ///   links.
     mutating func take(at now: RunLoop.Instant) -> (frame: Int64, lost: Int)? {
-        let frame = clock.frame(at: now)
-        if frame > aim && !isPutOff {
+        let frame = frames.frame(at: now)
+        if frame > aim && !isPutOff && frames.source == nil {
             isPutOff = true
-            aim = clock.frame(after: now)
+            aim = frames.frame(after: now)
             return nil
         }
         last = frame
@@ -53,14 +56,14 @@ struct FrameSchedule {
 
     /// The date of the turn after a frame that is called.
     func target(of frame: Int64) -> RunLoop.Instant {
-        clock.date(of: frame.saturatingAdding(divisor))
+        frames.date(of: frame.saturatingAdding(divisor))
     }
 
     /// Moves to the next turn after a call, or to the first frame after the end if that turn has passed.
     mutating func advance(after end: RunLoop.Instant) {
         guard let last else { return begin(after: end) }
         setTurn(last.saturatingAdding(divisor))
-        aim = max(aim, clock.frame(after: end))
+        aim = max(aim, frames.frame(after: end))
     }
 
     /// Applies the divisor between two calls: counts it from the last call, or from the next frame if that time has
@@ -69,7 +72,7 @@ struct FrameSchedule {
     /// - Returns: whether the deadline has changed. It has not if there was no call yet, or if the next is due already:
     ///   otherwise setting a rate again and again could postpone it for ever.
     mutating func adapt(at now: RunLoop.Instant) -> Bool {
-        let coming = clock.frame(after: now)
+        let coming = frames.frame(after: now)
         guard let last, due >= coming else { return false }
         setTurn(max(last.saturatingAdding(divisor), coming))
         return true

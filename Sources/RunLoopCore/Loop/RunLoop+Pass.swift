@@ -4,29 +4,41 @@ extension RunLoop {
     /// One pass of the innermost run.
     ///
     /// - Returns: why the run is to end now, or `nil` if another pass is to follow.
-    func pass() -> RunResult? {
+    func pass() -> RunResult? { pass(afterHostsSleep: false) }
+
+    /// The same, from where another loop has slept in place of this one.
+    @inline(never)
+    func passAfterHostsSleep() -> RunResult? { pass(afterHostsSleep: true) }
+
+    // Inlined, so that a pass of the loop's own has no trace of the other.
+    @inline(__always)
+    private func pass(afterHostsSleep: Bool) -> RunResult? {
         let run = innermostRun!
         let mode = run.mode
         isWakeUpPending = false
         statistics.passes += 1
+        var (didWork, handledSource) = (false, false)
 
-        // 1. Observers are called.
-        notify(.beforeTimers, in: mode)
-        notify(.beforeSources, in: mode)
+        if !afterHostsSleep {
+            // 1. Observers are called.
+            notify(.beforeTimers, in: mode)
+            notify(.beforeSources, in: mode)
 
-        // 2. Blocks that were posted before this point, here or from other threads.
-        collectMail()
-        var didWork = !blocks.isEmpty && performBlocks(in: mode)
+            // 2. Blocks that were posted before this point, here or from other threads.
+            collectMail()
+            didWork = !blocks.isEmpty && performBlocks(in: mode)
 
-        // 3. Custom sources that were signalled, and blocks once more if there were any.
-        var handledSource =
-            !signals.isEmpty && serveSignalled(in: mode, onlyFirst: run.returnsAfterSource)
-        if handledSource { didWork = performBlocks(in: mode) || didWork }
+            // 3. Custom sources that were signalled, and blocks once more if there were any.
+            handledSource = !signals.isEmpty && serveSignalled(in: mode, onlyFirst: run.returnsAfterSource)
+            if handledSource { didWork = performBlocks(in: mode) || didWork }
+        }
 
         // 4. How long to sleep: not at all if there is something to do, or nothing left to wait for.
         var wakeTime = run.isPoll || handledSource ? nil : self.wakeTime(in: mode, until: run.limit)
         let announcesSleep = wakeTime != nil
-        if announcesSleep, notify(.beforeWaiting, in: mode) { wakeTime = self.wakeTime(in: mode, until: run.limit) }
+        if announcesSleep, !afterHostsSleep, notify(.beforeWaiting, in: mode) {
+            wakeTime = self.wakeTime(in: mode, until: run.limit)
+        }
 
         // 5. The one line that touches the world.
         var outcome = WaitOutcome.woke
@@ -38,7 +50,9 @@ extension RunLoop {
             outcome = driver.wait(until: sleeps ? wakeTime! : .distantPast, into: ready)
             if sleeps { mailbox.wakeUp() }
         }
-        if announcesSleep { notify(.afterWaiting, in: mode) }
+        let slept = sleeps || afterHostsSleep
+        if slept && isWatched { watchedSleepEnds(in: mode) }
+        if announcesSleep || afterHostsSleep { notify(.afterWaiting, in: mode) }
 
         // 6. Mail that came meanwhile; and the clock, once. An item that is armed or joins the mode from here on waits
         // for another pass.
@@ -56,7 +70,7 @@ extension RunLoop {
             if fire(due.item) { fired += 1 }
         }
         timers.restore()
-        statistics.count(fires: fired, slept: sleeps)
+        statistics.count(fires: fired, slept: slept)
 
         // 8. Descriptors that were found ready, and blocks once more.
         if !ready.isEmpty && serveReady(in: mode) { handledSource = true }

@@ -87,6 +87,38 @@ extension RunLoop {
         return timers.earliestDate(in: mode)
     }
 
+    /// One pass for a host. It is made even in an empty mode: the host may have woken up for something in another one.
+    ///
+    /// - Parameters:
+    ///   - afterSleep: whether the host has slept in the mode, and the pass continues from there.
+    ///   - isAnnounced: whether observers were told of a sleep before, and whether they are now.
+    /// - Returns: whether the host is to go on: `timedOut` if it is.
+    func runForHost(in mode: Mode, afterSleep: Bool, isAnnounced: inout Bool) -> RunResult {
+        let stopsAfterOnePass = beginRun(in: mode, until: .distantPast, returnsAfterSource: false)
+        callsBegin(in: mode)
+        if !innermostRun!.isStopped {
+            if stopsAfterOnePass { innermostRun!.isStopped = true }
+            if isAnnounced && !afterSleep { notify(.afterWaiting, in: mode) }
+            _ = afterSleep ? passAfterHostsSleep() : pass()
+        }
+        isAnnounced = observerCount > 0 && announceHostsSleep(in: mode)
+        let result: RunResult =
+            innermostRun!.isStopped ? .stopped : isEmpty(mode) && !mailbox.hasMail ? .finished : .timedOut
+        callsEnd(in: mode, result, forHost: true)
+        endRun()
+        return result
+    }
+
+    /// The observers of the next pass, up to the sleep. They do not know that the host sleeps in its place.
+    @inline(never)
+    private func announceHostsSleep(in mode: Mode) -> Bool {
+        guard !innermostRun!.isStopped, !mailbox.hasMail, dateOfWork(in: mode) > recentTime() else { return false }
+        notify(.beforeTimers, in: mode)
+        notify(.beforeSources, in: mode)
+        notify(.beforeWaiting, in: mode)
+        return true
+    }
+
     /// One run. `nil` if there was nothing to run, so that no observer was called.
     // Inlined, because the processor does not predict returns after a system call: one more call on the way cost 8 ns
     // of a pass.
@@ -95,6 +127,16 @@ extension RunLoop {
     private func activate(
         _ mode: Mode, until limit: Instant, returnsAfterSource: Bool
     ) -> RunResult? {
+        let stopsAfterOnePass = beginRun(in: mode, until: limit, returnsAfterSource: returnsAfterSource)
+        let result = isEmpty(mode) ? foundEmpty(mode) : makePasses(in: mode, atMostOne: stopsAfterOnePass)
+        endRun()
+        return result
+    }
+
+    /// - Returns: whether the run makes one pass: after a stop that came before the run, so that blocks posted before the
+    ///   stop run.
+    @inline(__always)
+    private func beginRun(in mode: Mode, until limit: Instant, returnsAfterSource: Bool) -> Bool {
         checkThread()
         freshTime = nil
         if let innermostRun { nest(innermostRun) }
@@ -104,29 +146,40 @@ extension RunLoop {
             number: lastActivationNumber)
         innermostRunChanged()
         collectMail()
-        // After a stop that came before the run began, the run makes one pass, so that blocks posted before the stop
-        // run.
         let stopsAfterOnePass = innermostRun!.isStopped || isStopPending || isEnding
         innermostRun!.isStopped = false
         isStopPending = false
-        let result = isEmpty(mode) ? foundEmpty(mode) : makePasses(in: mode, atMostOne: stopsAfterOnePass)
+        return stopsAfterOnePass
+    }
+
+    @inline(__always)
+    private func endRun() {
         innermostRun = outerRuns.isEmpty ? nil : outerRuns.removeLast()
         innermostRunChanged()
-        return result
     }
 
     @inline(__always)
     private func makePasses(in mode: Mode, atMostOne: Bool) -> RunResult {
-        if isWatched { watchedRunBegins(in: mode) }
-        if trace != nil { traceBegin(of: mode) }
-        notify(.entry, in: mode)
+        callsBegin(in: mode)
         var result: RunResult? = innermostRun!.isStopped ? .stopped : nil
         if atMostOne { innermostRun!.isStopped = true }
         while result == nil { result = pass() }
-        notify(.exit, in: mode)
-        if trace != nil { traceEnd(of: mode, result!) }
-        if isWatched { watchedRunEnds(in: mode) }
+        callsEnd(in: mode, result!, forHost: false)
         return result!
+    }
+
+    @inline(__always)
+    private func callsBegin(in mode: Mode) {
+        if isWatched { watchedRunBegins(in: mode) }
+        if trace != nil { traceBegin(of: mode) }
+        notify(.entry, in: mode)
+    }
+
+    @inline(__always)
+    private func callsEnd(in mode: Mode, _ result: RunResult, forHost: Bool) {
+        notify(.exit, in: mode)
+        if trace != nil { traceEnd(of: mode, result) }
+        if isWatched { watchedRunEnds(in: mode, forHost: forHost) }
     }
 
     @inline(never)
@@ -200,7 +253,7 @@ extension RunLoop {
         blocks.append(contentsOf: &mail.blocks)
         if !mail.jobs.isEmpty { takeJobs() }
         guard !mail.requests.isEmpty else { return }
-        var requests: [Mailbox<RunLoop>.Request] = []
+        var requests: [Mail<RunLoop>.Request] = []
         swap(&requests, &mail.requests)
         for request in requests {
             switch request {

@@ -55,7 +55,9 @@ extension RunLoop {
     }
 
     @inline(never)
-    func watchedRunEnds(in mode: Mode) {
+    func watchedRunEnds(in mode: Mode, forHost: Bool) {
+        // It may have taken events that the host waits for.
+        if !forHost { guest?.with { $0.loopIsUsed() } }
         guard record != nil || flight != nil else { return }
         let now = now
         record?.end(at: now)

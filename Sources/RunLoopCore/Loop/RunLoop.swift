@@ -32,6 +32,9 @@ public final class RunLoop {
     /// Distinguishes this loop from every other of the process, even from those that have gone.
     let number = loopCount.wrappingAdd(1, ordering: .relaxed).newValue
     private let thread: pthread_t
+    /// The same, except while a host waits for the loop: then nobody's, so that a use of the loop is noticed by the check
+    /// that every use makes.
+    @exclusivity(unchecked) private var usingThread: pthread_t
     /// The kernel's number of that thread.
     private(set) lazy var threadNumber = CallGate.thisThread
 
@@ -69,7 +72,7 @@ public final class RunLoop {
     @exclusivity(unchecked) var blocks = BlockQueue<RunLoop>()
     let ready = ReadyQueue()
     /// The buffer for collected mail. Empty between collections, but with its capacity.
-    @exclusivity(unchecked) var mail = Mailbox<RunLoop>.Mail()
+    @exclusivity(unchecked) var mail = Mail<RunLoop>()
 
     /// The item whose job is running: a `JobQueue`, which no other code sets.
     @exclusivity(unchecked) var jobItem: UnownedReference<UntimedItem>?
@@ -88,11 +91,13 @@ public final class RunLoop {
     }
     /// The same, not counted: an event took four locked instructions.
     @exclusivity(unchecked) private(set) var flight: UnownedReference<FlightLog>?
+    /// The loop's part in another loop, while there is one.
+    @exclusivity(unchecked) var guest: UnownedReference<Guest>? { didSet { calledMayBeWatched() } }
     /// Whether one of them is there.
     @exclusivity(unchecked) private(set) var isWatched = false
 
     private func calledMayBeWatched() {
-        isWatched = record != nil || schedule != nil || flight != nil
+        isWatched = record != nil || schedule != nil || flight != nil || guest != nil
     }
 
     // MARK: The runs that are under way
@@ -135,6 +140,7 @@ public final class RunLoop {
         isVirtual = world.isVirtual
         timeOfPass = driver.now
         thread = pthread_self()
+        usingThread = thread
         noteLiving(true)
     }
 
@@ -240,9 +246,27 @@ public final class RunLoop {
 
     @inline(__always)
     func checkThread() {
+        if pthread_self() != usingThread { noteUse() }
+    }
+
+    @inline(never)
+    private func noteUse() {
         require(
             pthread_self() == thread,
             "a run loop and what is scheduled in it are used on the loop's own thread only; from here use its remote")
+        guest?.with { $0.loopIsUsed() }
+    }
+
+    /// Whether the next use of the loop on its thread is noticed.
+    var noticesUse: Bool {
+        get { usingThread != thread }
+        set { usingThread = newValue ? 0 : thread }
+    }
+
+    /// In place of ``checkThread()``, where the thread is known.
+    @inline(__always)
+    func noticeUse() {
+        if isWatched { checkThread() }
     }
 
     func emit(_ event: TraceEvent) {

@@ -3,7 +3,7 @@ internal import Synchronization
 /// Keeps the mail of a loop until the loop may take it, in a world with a ``MailOrder``.
 final class MailGate<Loop: AnyObject>: Sendable {
     /// Adds a request, a block or a job to the mail.
-    typealias Letter = (inout Mailbox<Loop>.Mail) -> Void
+    typealias Letter = (inout Mail<Loop>) -> Void
 
     private struct State: ~Copyable {
         var waiting = FIFO<(sender: UInt32, letter: Letter)>()

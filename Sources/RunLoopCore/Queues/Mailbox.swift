@@ -12,31 +12,8 @@ private enum Signal {
 /// One lock guards the mail, and another one the state of the loop's timer sources. The atomic word lets a loop without
 /// mail pass without a lock, and makes one wake-up enough for any number of posts to a sleeping loop.
 final class Mailbox<Loop: AnyObject>: Sendable {
-    /// A request that is carried out when the loop next looks, in any mode.
-    enum Request {
-        case urgent(@Sendable (Loop) -> Void)
-        /// For the run with that number; 0 for the next run.
-        case stop(activation: UInt64)
-        case wakeUp
-    }
-
-    /// A job of a task, and the executor that it came by.
-    struct Job {
-        let job: UnownedJob
-        let way: JobWay
-        let executor: any JobExecutor<Loop>
-    }
-
-    struct Mail: ~Copyable {
-        var blocks = FIFO<Block<Loop>>()
-        var jobs = FIFO<Job>()
-        var requests: [Request] = []
-
-        var isEmpty: Bool { blocks.isEmpty && jobs.isEmpty && requests.isEmpty }
-    }
-
     private struct State: ~Copyable {
-        var mail = Mail()
+        var mail = Mail<Loop>()
         var isClosed = false
         /// Jobs cannot be refused: they are taken until the end of the loop has run the last of them.
         var takesJobs = true
@@ -86,7 +63,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     var loopDescription: String { name.map { "the run loop \(quoted($0))" } ?? "the run loop" }
 
     /// - Returns: `false` if the loop has ended and the request will not be carried out.
-    func post(_ request: Request) -> Bool {
+    func post(_ request: Mail<Loop>.Request) -> Bool {
         if gate != nil { return postAtGate { $0.requests.append(request) } }
         return add { $0.requests.append(request) }
     }
@@ -103,7 +80,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     private func postAtGate(_ block: Block<Loop>) -> Bool { postAtGate { $0.blocks.append(block) } }
 
     @inline(never)
-    private func postAtGate(isJob: Bool = false, _ letter: @escaping (inout Mail) -> Void) -> Bool {
+    private func postAtGate(isJob: Bool = false, _ letter: @escaping (inout Mail<Loop>) -> Void) -> Bool {
         let (isTaken, isAsleep) = gate!.post(isJob: isJob, letter)
         if isAsleep {
             if notesPosters { state.withLock { noteAwakener(&$0) } }
@@ -113,7 +90,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     }
 
     @inline(__always)
-    private func add(_ add: (inout Mail) -> Void) -> Bool {
+    private func add(_ add: (inout Mail<Loop>) -> Void) -> Bool {
         var isAsleep = false
         let isClosed = state.withLock { state in
             add(&state.mail)
@@ -155,7 +132,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     /// do anything; refusing it under the lock cost every post 15 instructions.
     @inline(never)
     private func dropMail() {
-        var mail = Mail()
+        var mail = Mail<Loop>()
         state.withLock { state in
             swap(&state.mail.blocks, &mail.blocks)
             swap(&state.mail.requests, &mail.requests)
@@ -165,7 +142,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     // MARK: Executors
 
     /// - Returns: `false` if the loop has ended and the job cannot run.
-    func post(_ job: Job) -> Bool {
+    func post(_ job: Mail<Loop>.Job) -> Bool {
         if gate != nil { return postAtGate(isJob: true) { $0.jobs.append(job) } }
         var isAsleep = false
         let isTaken = state.withLock { state in
@@ -192,9 +169,9 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     var executors: [any JobExecutor<Loop>] { state.withLock { Array($0.executors.values) } }
 
     /// Jobs for a loop that is ending.
-    func takeJobs() -> FIFO<Job> {
+    func takeJobs() -> FIFO<Mail<Loop>.Job> {
         admitMail()
-        var jobs = FIFO<Job>()
+        var jobs = FIFO<Mail<Loop>.Job>()
         state.withLock { swap(&$0.mail.jobs, &jobs) }
         return jobs
     }
@@ -217,7 +194,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
 
     /// The loop takes the mail and leaves its emptied buffers, with their capacity, in exchange.
     @inline(__always)
-    func collect(into mail: inout Mail, closing isClosing: Bool = false) {
+    func collect(into mail: inout Mail<Loop>, closing isClosing: Bool = false) {
         if gate != nil { return collectAdmitted(into: &mail, closing: isClosing) }
         state.withLock { state in
             signal.store(Signal.none, ordering: .releasing)
@@ -229,7 +206,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     }
 
     @inline(never)
-    private func collectAdmitted(into mail: inout Mail, closing isClosing: Bool) {
+    private func collectAdmitted(into mail: inout Mail<Loop>, closing isClosing: Bool) {
         admitMail(closing: isClosing)
         state.withLock { swap(&$0.mail, &mail) }
     }
@@ -257,11 +234,14 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     @inline(__always)
     func fallAsleep() -> Bool {
         signal.compareExchange(expected: Signal.none, desired: Signal.asleep, ordering: .acquiringAndReleasing)
-            .exchanged || (gate != nil && fallsAsleepAtGate())
+            .exchanged || fallsAsleepAgain()
     }
 
+    /// With a gate; or when a handler has left it asleep, in which a host has waited for the loop.
     @inline(never)
-    private func fallsAsleepAtGate() -> Bool { gate!.fallAsleep() }
+    private func fallsAsleepAgain() -> Bool {
+        gate?.fallAsleep() ?? (signal.load(ordering: .acquiring) == Signal.asleep)
+    }
 
     func wakeUp() {
         _ = signal.compareExchange(
@@ -283,9 +263,9 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     ///
     /// - Returns: the last mail without the jobs, which the loop takes by ``takeJobs()``. The blocks in it are dropped
     ///   without being run.
-    func close() -> Mail {
+    func close() -> Mail<Loop> {
         admitMail(closing: true)
-        var last = Mail()
+        var last = Mail<Loop>()
         state.withLock { state in
             state.isClosed = true
             swap(&state.mail.blocks, &last.blocks)

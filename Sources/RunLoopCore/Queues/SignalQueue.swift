@@ -76,6 +76,12 @@ struct SignalQueue<Node: SignalQueueNode> {
         return due
     }
 
+    /// Whether any node can be served. O(number of signalled nodes).
+    func hasDue(where canBeServed: (Node) -> Bool) -> Bool {
+        entries.contains { Self.isCurrent($0) && canBeServed($0.node) }
+            || waiting.contains { Self.isCurrent($0) && canBeServed($0.node) }
+    }
+
     /// Ends a step and releases the served nodes.
     mutating func end(_ due: inout [Node]) {
         entries.removeAll { !Self.isCurrent($0) }

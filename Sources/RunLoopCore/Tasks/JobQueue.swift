@@ -43,6 +43,7 @@ extension RunLoop {
 
         @inline(never)
         private func tell(of job: UnownedJob, in loop: RunLoop) {
+            loop.noticeUse()
             loop.schedule?.jobCame(job)
             if loop.flight != nil { loop.watchedCause(of: callee(of: job)) }
         }

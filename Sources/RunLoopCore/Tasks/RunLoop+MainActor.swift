@@ -69,8 +69,10 @@ extension RunLoop {
     package func watchForUnservedMainActor() {
         let descriptor = rlk_main_queue_descriptor()
         guard descriptor >= 0 else { return }
-        let source = DescriptorSource(fileDescriptor: descriptor, events: .readable) { source, _ in
+        let source = DescriptorSource(fileDescriptor: descriptor, events: .readable) { [unowned self] source, _ in
             source.invalidate()
+            // The host may serve the main queue.
+            guard guest == nil else { return }
             var ready = pollfd(fd: STDERR_FILENO, events: Int16(POLLOUT), revents: 0)
             guard Glibc.poll(&ready, 1, 0) == 1 else { return }
             let text =

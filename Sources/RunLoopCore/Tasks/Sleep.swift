@@ -23,6 +23,7 @@ final class Sleep: TaskWait, @unchecked Sendable {
 
     // The block captures nothing else, and so is no allocation.
     override func begin(in loop: RunLoop) {
+        loop.noticeUse()
         let latest = loop.isVirtual ? deadline : latest
         call = loop.add({ [self] in awake() }, .sleep, Self.origin, modes, at: deadline, until: latest)
     }

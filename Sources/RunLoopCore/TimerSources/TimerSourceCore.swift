@@ -268,6 +268,7 @@ extension TimerSourceCore {
         guard let loop = RunLoop.installed, loop.mailbox === queue.home.mailbox, !loop.hasEnded else {
             return nil
         }
+        loop.noticeUse()
         return loop
     }
 

@@ -37,7 +37,10 @@ public struct DelayedCall: Hashable, BitwiseCopyable {
     /// - Returns: whether the call was pending.
     @discardableResult
     public func rearm(at date: RunLoop.Instant) -> Bool {
-        loop?.with { $0.timers.move(token, to: date) } ?? false
+        loop?.with { loop in
+            loop.noticeUse()
+            return loop.timers.move(token, to: date)
+        } ?? false
     }
 }
 

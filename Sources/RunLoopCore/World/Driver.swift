@@ -13,6 +13,12 @@ package protocol Driver: AnyObject {
     /// it only looks. Ready descriptors are appended to `ready`.
     func wait(until deadline: RunLoop.Instant, into ready: ReadyQueue) -> WaitOutcome
 
+    /// A descriptor that another loop finds readable when a wait would end. Its owner may poll it and nothing else.
+    func findDescriptor() throws(RunLoop.GuestError) -> Int32
+
+    /// Has that descriptor become readable at `date` at the latest, and at once if it has come.
+    func setAlarm(to date: RunLoop.Instant)
+
     /// Throws if `descriptor` cannot be watched.
     func check(_ descriptor: Int32) throws(DescriptorError)
 
@@ -27,6 +33,10 @@ package protocol Driver: AnyObject {
 }
 
 extension Driver {
+    package func findDescriptor() throws(RunLoop.GuestError) -> Int32 { throw .noSystem }
+
+    package func setAlarm(to date: RunLoop.Instant) {}
+
     package func check(_ descriptor: Int32) throws(DescriptorError) {
         try DescriptorError.check(descriptor)
     }

@@ -135,7 +135,7 @@ struct CampaignRun {
         let isSame = FaultGroup(of: finding.fault) == FaultGroup(of: run.fault!)
         return FindingFile(
             fault: isSame ? finding.fault : run.fault!, token: isSame ? finding.token : finding.first,
-            report: "\(finding)")
+            report: finding.fileReport)
     }
 
     // MARK: Between the runs

@@ -44,14 +44,13 @@ struct FindingFile {
 
     init?(_ text: String) {
         let lines = text.split(separator: "\n", maxSplits: 3, omittingEmptySubsequences: false)
-        guard lines.count == 4, let (kind, sentence) = Lines.pair(lines[0], after: "fault "),
-            let kind = Fault.Kind(rawValue: kind), lines[1].hasPrefix("token "),
+        guard lines.count == 4, let fault = Fault(line: lines[0]), lines[1].hasPrefix("token "),
             let token = ScheduleToken(String(lines[1].dropFirst(6)))
         else { return nil }
-        self.init(fault: Fault(kind, sentence), token: token, report: String(lines[3]))
+        self.init(fault: fault, token: token, report: String(lines[3]))
     }
 
     var text: String {
-        "fault \(fault.kind.rawValue) \(Lines.escaped(fault.description))\ntoken \(token)\n\n\(report)\n"
+        "\(fault.line)\ntoken \(token)\n\n\(report)\n"
     }
 }

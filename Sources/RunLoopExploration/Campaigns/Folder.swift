@@ -43,20 +43,22 @@ struct Folder {
     }
 
     private func read(_ name: String) throws(Campaign.Failure) -> String {
-        guard let file = fopen("\(path)/\(name)", "re") else { throw Self.failure("read \(path)/\(name)") }
-        defer { fclose(file) }
-        var (text, buffer) = ([UInt8](), [UInt8](repeating: 0, count: 65_536))
-        while case let count = fread(&buffer, 1, buffer.count, file), count > 0 { text += buffer[..<count] }
-        return String(decoding: text, as: UTF8.self)
+        do {
+            return try TextFile.read("\(path)/\(name)")
+        } catch {
+            throw Campaign.Failure("cannot read \(error)")
+        }
     }
 
     /// Writes a file, which others see as it was or as it is now.
     private func write(_ text: String, to name: String) throws(Campaign.Failure) {
         let (place, temporary) = ("\(path)/\(name)", "\(path)/.\(name).\(writer)")
-        guard let file = fopen(temporary, "we") else { throw Self.failure("write \(temporary)") }
-        var isWritten = fputs(text, file) >= 0
-        isWritten = fclose(file) == 0 && isWritten
-        guard isWritten, rename(temporary, place) == 0 else { throw Self.failure("write \(place)") }
+        do {
+            try TextFile.write(text, to: temporary)
+        } catch {
+            throw Campaign.Failure("cannot write \(error)")
+        }
+        guard rename(temporary, place) == 0 else { throw Self.failure("write \(place)") }
     }
 
     // MARK: Findings

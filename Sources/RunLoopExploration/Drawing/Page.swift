@@ -1,23 +1,39 @@
 internal import RunLoopSimulation
 
-/// A finding as an HTML document: well-formed also as XML, with its style and its script in it.
+/// Runs side by side as an HTML document: well-formed also as XML, with its style and its script in it.
 struct Page {
-    private let finding: Exploration.Finding
+    /// The first line of the fault, and the others.
+    private let heading: (line: String, rest: String)
+    private let token: ScheduleToken
+    private let cause: Exploration.Cause?
     private let drawing: Drawing
     private let titles: [String]
 
     init(_ finding: Exploration.Finding) {
-        self.finding = finding
-        let runs = [finding.failing, finding.passing].compactMap {
-            $0.map { Rows($0.entries.suffix(Self.mostEntries)) }
-        }
+        self.init(
+            [finding.run] + (finding.passingRun.map { [$0] } ?? []), finding.fault.description, cause: finding.cause,
+            titles: ["the run that fails", "the same without the last departure, which passes"])
+    }
+
+    init(_ trace: SimulationTrace) {
+        self.init(
+            [trace], trace.fault?.description ?? "A run of a simulation",
+            titles: [trace.fault == nil ? "the run" : "the run that fails"])
+    }
+
+    private init(
+        _ runs: [SimulationTrace], _ heading: String, cause: Exploration.Cause? = nil, titles: [String]
+    ) {
+        let lines = heading.split(separator: "\n", omittingEmptySubsequences: false)
+        self.heading = (String(lines[0]), lines.dropFirst().joined(separator: "\n"))
+        (token, self.cause) = (runs[0].token, cause)
+        let rows = runs.map { Rows($0.trace.entries.suffix(Self.mostEntries)) }
         let pairs =
-            runs.count == 2 ? Alignment.pairs(of: runs[0].rows, runs[1].rows) : runs[0].rows.indices.map { [$0] }
+            rows.count == 2 ? Alignment.pairs(of: rows[0].rows, rows[1].rows) : rows[0].rows.indices.map { [$0] }
         // The choices of the entries that are left out are not counted.
-        let isCut = finding.failing.entries.count > Self.mostEntries
-        drawing = Drawing(runs, pairs, step: isCut ? nil : finding.cause?.step?.number)
-        let end = finding.endsProcess ? ", until its process ended" : ""
-        titles = ["the run that fails" + end, "the same without the last departure, which passes"]
+        let isCut = runs[0].trace.entries.count > Self.mostEntries
+        drawing = Drawing(rows, pairs, step: isCut ? nil : cause?.step?.number)
+        self.titles = [titles[0] + (runs[0].endsProcess ? ", until its process ended" : "")] + titles.dropFirst()
     }
 
     /// The largest number of events and choices of a run that a browser still draws at once.
@@ -31,7 +47,7 @@ struct Page {
             <head>
             <meta charset="utf-8"/>
             <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"/>
-            <title>\(fault.line.markup)</title>
+            <title>\(heading.line.markup)</title>
             <style>
             \(Drawing.style)
             \(Self.style)
@@ -39,9 +55,9 @@ struct Page {
             </head>
             <body>
             <header>
-            <h1>\(fault.line.markup)</h1>
-            \(fault.rest.isEmpty ? "" : "<pre>\(fault.rest.markup)</pre>")
-            <p>Token: <code>\("\(finding.token)".markup)</code></p>
+            <h1>\(heading.line.markup)</h1>
+            \(heading.rest.isEmpty ? "" : "<pre>\(heading.rest.markup)</pre>")
+            <p>Token: <code>\("\(token)".markup)</code></p>
             \(curve)
             <p id="bar">
             <button id="back" title="Arrow up">step back</button>
@@ -69,14 +85,8 @@ struct Page {
             """
     }
 
-    /// The first line of the fault, and the others.
-    private var fault: (line: String, rest: String) {
-        let lines = finding.fault.description.split(separator: "\n", omittingEmptySubsequences: false)
-        return (String(lines[0]), lines.dropFirst().joined(separator: "\n"))
-    }
-
     private var curve: String {
-        guard let cause = finding.cause else { return "" }
+        guard let cause else { return "" }
         let (elements, height) = Drawing.curve(cause, below: 0)
         return """
             <details open="open"><summary>\(cause.description.markup)</summary>

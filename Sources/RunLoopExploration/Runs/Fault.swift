@@ -57,3 +57,16 @@ extension Exploration {
 }
 
 typealias Fault = Exploration.Fault
+
+extension Exploration.Fault {
+    /// The fault as a line of a file.
+    var line: String { "fault \(kind.rawValue) \(Lines.escaped(description))" }
+
+    /// Reads such a line; `nil` if it is another one.
+    init?(line: Substring) {
+        guard let (kind, sentence) = Lines.pair(line, after: "fault "), let kind = Kind(rawValue: kind) else {
+            return nil
+        }
+        self.init(kind, sentence)
+    }
+}

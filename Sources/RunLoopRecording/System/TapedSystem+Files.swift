@@ -37,7 +37,7 @@ extension TapedSystem {
 
     func read(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer, at offset: Int) -> Int {
         guard let tape = Tape.current else {
-            return world.callWithoutTape("read(\(descriptor))") { real.read(descriptor, into: room, at: offset) }
+            return tapes.callWithoutTape("read(\(descriptor))") { real.read(descriptor, into: room, at: offset) }
         }
         return tape.read(.readAt, descriptor, at: offset, into: room) {
             real.read(descriptor, into: room, at: offset)
@@ -46,7 +46,7 @@ extension TapedSystem {
 
     func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int) -> Int {
         guard let tape = Tape.current else {
-            return world.callWithoutTape("write(\(descriptor))") { real.write(descriptor, bytes, at: offset) }
+            return tapes.callWithoutTape("write(\(descriptor))") { real.write(descriptor, bytes, at: offset) }
         }
         return tape.write(.writeAt, descriptor, at: offset, bytes) { real.write(descriptor, bytes, at: offset) }
     }
@@ -58,11 +58,9 @@ extension TapedSystem {
     func sync(_ descriptor: Int32) -> Int32 { call(.sync, descriptor, .int32, real.sync) }
 
     func map(_ descriptor: Int32) -> UnsafeRawBufferPointer? {
-        let coding = Coding<UnsafeRawBufferPointer?>.mapped(keepsPayloads: world.keepsPayloads)
+        let coding = Coding<UnsafeRawBufferPointer?>.mapped(keepsPayloads: tapes.keepsPayloads)
         let contents = call(.map, descriptor, coding, real.map)
-        if !world.keepsPayloads, let replay = world.replay, contents?.isEmpty == false {
-            replay.lacksPayload(Tape.current as? ReplayingTape)
-        }
+        if contents?.isEmpty == false { tapes.needPayload() }
         return contents
     }
 
@@ -72,11 +70,11 @@ extension TapedSystem {
     }
 
     func contentsOfFile(_ path: String, upTo most: Int) -> [UInt8]? {
-        let coding = Coding<[UInt8]?>.optional(world.keepsPayloads ? .bytes : .digest)
+        let coding = Coding<[UInt8]?>.optional(tapes.keepsPayloads ? .bytes : .digest)
         let bytes = call(.contentsOfFile, [.text(path), .number(most)], coding) {
             real.contentsOfFile(path, upTo: most)
         }
-        if !world.keepsPayloads, bytes != nil { world.replay?.lacksPayload(Tape.current as? ReplayingTape) }
+        if bytes != nil { tapes.needPayload() }
         return bytes
     }
 

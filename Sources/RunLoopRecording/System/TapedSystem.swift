@@ -4,19 +4,19 @@ internal import RunLoopUnix
 
 /// The system calls of a world that is recorded or replayed: those of the real system, with the tape of the calling thread.
 final class TapedSystem: SystemCalls {
-    let world: TapedWorld
+    let tapes: Tapes
     let real = RealSystem.shared
 
-    init(_ world: TapedWorld) {
-        self.world = world
+    init(_ tapes: Tapes) {
+        self.tapes = tapes
     }
 
-    var isReplay: Bool { world.replay != nil }
+    var isReplay: Bool { tapes.replay != nil }
 
     func call<Result>(
         _ kind: EventKind, _ arguments: [Argument], _ coding: Coding<Result>, _ ask: () -> Result
     ) -> Result {
-        world.call(kind, arguments, coding, ask)
+        tapes.call(kind, arguments, coding, ask)
     }
 
     /// The same for a call with a descriptor alone.
@@ -37,7 +37,7 @@ final class TapedSystem: SystemCalls {
 
     func read(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer) -> Int {
         guard let tape = Tape.current else {
-            return world.callWithoutTape("read(\(descriptor))") { real.read(descriptor, into: room) }
+            return tapes.callWithoutTape("read(\(descriptor))") { real.read(descriptor, into: room) }
         }
         return tape.read(.read, descriptor, at: nil, into: room) { real.read(descriptor, into: room) }
     }
@@ -49,7 +49,7 @@ final class TapedSystem: SystemCalls {
     private func write(
         _ kind: EventKind, _ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, _ ask: () -> Int
     ) -> Int {
-        guard let tape = Tape.current else { return world.callWithoutTape("\(kind)(\(descriptor))", ask) }
+        guard let tape = Tape.current else { return tapes.callWithoutTape("\(kind)(\(descriptor))", ask) }
         return tape.write(kind, descriptor, at: nil, bytes, ask)
     }
 
@@ -138,7 +138,7 @@ final class TapedSystem: SystemCalls {
     func datagramSocket(_ family: Int32) -> Int32 { call(.datagramSocket, family, .int32, real.datagramSocket) }
 
     func receive(_ descriptor: Int32, into slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int {
-        let received = call(.receiveDatagrams, descriptor, .datagrams(keepsPayloads: world.keepsPayloads)) {
+        let received = call(.receiveDatagrams, descriptor, .datagrams(keepsPayloads: tapes.keepsPayloads)) {
             descriptor in
             let count = real.receive(descriptor, into: slots)
             return Datagrams(
@@ -149,9 +149,9 @@ final class TapedSystem: SystemCalls {
                         bytes: Array(slot.bytes.prefix(min(slot.length, slot.bytes.count))))
                 })
         }
-        if let replay = world.replay {
+        if isReplay {
             for (index, datagram) in received.received.enumerated().prefix(slots.count) {
-                guard world.keepsPayloads else { replay.lacksPayload(Tape.current as? ReplayingTape) }
+                tapes.needPayload()
                 (slots[index].address, slots[index].length) = (datagram.address, datagram.length)
                 slots[index].bytes.copyBytes(from: datagram.bytes.prefix(slots[index].bytes.count))
             }

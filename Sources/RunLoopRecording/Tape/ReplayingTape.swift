@@ -43,7 +43,7 @@ final class ReplayingTape: Tape {
 
     /// Nothing is next in a replay that has come to its end.
     private func beginAny() {
-        if reader.isAtEnd { stop { replay.tapeEnded(self) } }
+        if reader.isAtEnd { stop { replay.tapeEnded(number) } }
         eventBegin = reader
         replay.turns.wait(number, for: nextTime)
         if replay.ends(at: event, of: number) { stop { replay.reachedLimit() } }
@@ -61,7 +61,7 @@ final class ReplayingTape: Tape {
 
     private func ended() {
         // The process ended while it wrote this event.
-        if reader.isOver { stop { replay.tapeEnded(self) } }
+        if reader.isOver { stop { replay.tapeEnded(number) } }
         event += 1
         (looks, posts) = (0, 0)
         replay.eventEnded()
@@ -80,6 +80,11 @@ final class ReplayingTape: Tape {
                     thread: name, event: checkedEvent,
                     recorded: "other bytes than were recorded, in an event up to \(event)", asked: "no more"))
         }
+    }
+
+    /// The program reads bytes that the record does not have.
+    func lacksPayload() -> Never {
+        stop { replay.lacksPayload(at: event, of: name) }
     }
 
     private func check(_ expected: UInt16) {
@@ -129,33 +134,28 @@ final class ReplayingTape: Tape {
 
     override func posted(isRefused: Bool) -> Bool {
         if hasStopped { return isRefused }
-        guard reader.next == EventKind.refused.rawValue, hasCome(at: posts) else {
-            posts += 1
-            return false
-        }
-        begin(.refused, "a post")
-        _ = reader.unsigned()
-        ended()
-        return true
+        if comes(.refused, after: posts, "a post") { return true }
+        posts += 1
+        return false
     }
 
     override func finds(_ isThere: Bool) -> Bool {
         if hasStopped { return false }
-        guard reader.next == EventKind.foundMail.rawValue, hasCome(at: looks) else {
-            looks += 1
-            return false
-        }
-        begin(.foundMail, "mail")
+        if comes(.foundMail, after: looks, "mail") { return true }
+        looks += 1
+        return false
+    }
+
+    /// Whether an event of that kind is next, and happened after as many posts or looks.
+    private func comes(_ kind: EventKind, after count: UInt64, _ asked: String) -> Bool {
+        guard reader.next == kind.rawValue else { return false }
+        var ahead = reader
+        _ = ahead.byte()
+        guard ahead.unsigned() == count else { return false }
+        begin(kind, asked)
         _ = reader.unsigned()
         ended()
         return true
-    }
-
-    /// Whether the next event happened after so many looks or posts.
-    private func hasCome(at count: UInt64) -> Bool {
-        var next = reader
-        _ = next.byte()
-        return next.unsigned() == count
     }
 
     override func decides(_ decision: Bool) -> Bool {
@@ -214,7 +214,7 @@ final class ReplayingTape: Tape {
         guard reader.number() == Int(descriptor), offset == nil || reader.number() == offset else { diverge(asked) }
         let result = reader.number()
         if result > 0 {
-            guard replay.contents.keepsPayloads else { stop { replay.lacksPayload(self) } }
+            guard replay.contents.keepsPayloads else { lacksPayload() }
             guard result <= room.count else { diverge("\(asked) with room for \(room.count) bytes") }
             reader.fill(UnsafeMutableRawBufferPointer(rebasing: room[..<result]))
         }

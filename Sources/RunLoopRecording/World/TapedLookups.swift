@@ -9,7 +9,7 @@ final class TapedLookups: HostLookups {
     /// The tape of all answers.
     static let tape: UInt32 = .max - 1
 
-    private let world: TapedWorld
+    private let tapes: Tapes
     private let state: Locked<State>
 
     private struct State {
@@ -20,17 +20,20 @@ final class TapedLookups: HostLookups {
         var answers: [Int: Answer] = [:]
     }
 
-    init(in world: TapedWorld) {
-        self.world = world
+    init(_ tapes: Tapes) {
+        self.tapes = tapes
         var state = State()
-        if let file = world.file { state.tape = RecordingTape(number: Self.tape, file) }
-        if let replay = world.replay { state.answers = Self.read(replay.contents.tapes[Self.tape] ?? []) }
+        if let replay = tapes.replay {
+            state.answers = Self.read(replay.contents.tapes[Self.tape] ?? [])
+        } else {
+            state.tape = tapes.makeTape(number: Self.tape, named: "look-ups")
+        }
         self.state = Locked(state)
     }
 
     func join(_ name: String, _ find: @escaping HostResolver.Finder, _ asker: @escaping Asker) -> Int {
-        let number = world.call(.lookUp, [.text(name)], .int) { Int(world.takeNumber()) }
-        if world.replay == nil {
+        let number = tapes.call(.lookUp, [.text(name)], .int) { Int(tapes.takeNumber()) }
+        if tapes.replay == nil {
             let real = SharedLookups.of[RunLoop.realWorld].join(name, find) { [self] _, answer in
                 state.withLock { state in
                     state.numbers[number] = nil

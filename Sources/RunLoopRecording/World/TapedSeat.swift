@@ -2,7 +2,8 @@ internal import RunLoopCore
 
 /// The seat of a thread with a tape.
 struct TapedSeat: Seat {
-    let owner: TapedWorld
+    let world: any World
+    private let tapes: Tapes
     /// `nil` in a replay, which waits for nothing.
     private let real: (any Seat)?
     // Unsafe, because a tape is not Sendable: it is handed to the thread, which alone uses it.
@@ -10,14 +11,12 @@ struct TapedSeat: Seat {
     /// In a replay: that the thread has left.
     private let end: ReplayedSignal?
 
-    init(world: TapedWorld, real: (any Seat)?, tape: Tape) {
-        (owner, self.real, self.tape) = (world, real, tape)
-        end = world.replay.map { ReplayedSignal($0.turns) }
+    init(in world: any World, real: (any Seat)?, _ tape: Tape, of tapes: Tapes) {
+        (self.world, self.real, self.tape, self.tapes) = (world, real, tape, tapes)
+        end = tapes.replay.map { ReplayedSignal($0.turns) }
     }
 
-    var world: any World { owner }
-
-    var waker: any Waker { TapedWaker(real: real?.waker, mail: Mail(world: owner, receiver: tape.number)) }
+    var waker: any Waker { TapedWaker(real: real?.waker, mail: TapedMail(tapes: tapes, receiver: tape.number)) }
 
     func wasTaken(by thread: ThreadHandle) { real?.wasTaken(by: thread) }
 

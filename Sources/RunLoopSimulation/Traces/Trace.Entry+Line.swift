@@ -25,10 +25,15 @@ extension Trace.Entry: LosslessStringConvertible {
         if let kind = Trace.Choice.Kind(rawValue: fields[0]) {
             let numbers = fields[3..<8].compactMap { Int($0) }
             guard numbers.count == 5, numbers[3] <= numbers[4] else { return nil }
+            let (names, range) = (Array(fields[8...]), numbers[3]...numbers[4])
+            guard [numbers[1], numbers[2]].allSatisfy(kind == .quantity ? range.contains : names.indices.contains)
+            else {
+                return nil
+            }
             self = .choice(
                 Trace.Choice(
-                    date: date, kind: kind, place: fields[2], step: numbers[0], names: Array(fields[8...]),
-                    range: numbers[3]...numbers[4], usual: numbers[1], chosen: numbers[2]))
+                    date: date, kind: kind, place: fields[2], step: numbers[0], names: names, range: range,
+                    usual: numbers[1], chosen: numbers[2]))
         } else {
             guard fields.count == 10, let kind = Trace.Event.Kind(fields[0], fields[4], from: fields[5]),
                 let line = Int(fields[8])

@@ -12,7 +12,7 @@ func frame(_ number: Int64, at framesPerSecond: Int64 = 60) -> RunLoop.Instant {
 
 extension DisplayLink {
     /// The frame that is being called, or was called last.
-    var frame: Int64 { schedule.clock.frame(at: timestamp) }
+    var frame: Int64 { schedule.frames.frame(at: timestamp) }
 }
 
 /// A scheduled display link and a record of its calls.

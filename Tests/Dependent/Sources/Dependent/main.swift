@@ -1,6 +1,9 @@
 import RunLoopKit
 import RunLoopSimulation
 
+#if RunLoopGLib
+import RunLoopGLib
+#endif
 #if RunLoopLogging
 import RunLoopLogging
 #endif
@@ -20,6 +23,9 @@ withSimulation { simulation in
     #if RunLoopMetrics
     let metrics = LoopMetrics(RunLoop.current.remote, name: "dependent")
     defer { withExtendedLifetime(metrics) {} }
+    #endif
+    #if RunLoopGLib
+    _ = try? GLibContext(on: RunLoop.current)
     #endif
     #if RunLoopNIO
     _ = RunLoop.current.nio

@@ -44,8 +44,8 @@ final class Replay: Sendable {
     }
 
     /// The tape of a thread has ended. Other threads may continue to the ends of theirs.
-    func tapeEnded(_ tape: ReplayingTape) -> Never {
-        turns.end(tape.number)
+    func tapeEnded(_ number: UInt32) -> Never {
+        turns.end(number)
         let isLast = state.withLock { state in
             state.parked += 1
             return state.parked >= state.threads
@@ -55,8 +55,9 @@ final class Replay: Sendable {
     }
 
     /// Waits for mail that has to come.
-    func rest(until mailComes: Handoff, from sender: UInt32, for thread: String, _ event: UInt64) {
-        let name = sender == Mail.foreign ? "a thread that is not part of the record" : "thread \(sender)"
+    ///
+    /// - Parameter name: that of its sender.
+    func rest(until mailComes: Handoff, from name: String, for thread: String, _ event: UInt64) {
         state.withLock { $0.resting[thread] = "event \(event), mail from \(name)" }
         while true {
             if mailComes.wait(atMost: .milliseconds(500)) {
@@ -93,8 +94,8 @@ final class Replay: Sendable {
 
     func reachedLimit() -> Never { options.onEnd(.limit) }
 
-    func lacksPayload(_ tape: ReplayingTape?) -> Never {
-        options.onEnd(.withoutPayload(thread: tape?.name ?? "another thread", event: tape?.event ?? 0))
+    func lacksPayload(at event: UInt64, of thread: String) -> Never {
+        options.onEnd(.withoutPayload(thread: thread, event: event))
     }
 
     func diverge(_ divergence: Divergence) -> Never { options.onDivergence(divergence) }

@@ -2,7 +2,7 @@ import RunLoopKit
 import RunLoopSimulation
 import Testing
 
-@testable import flight
+@testable import runloop_trace
 
 @Suite("Pictures of flights")
 struct FlightPageTests {

@@ -1,0 +1,3 @@
+#include <glib-unix.h>
+#include <glib.h>
+#include <sys/epoll.h>

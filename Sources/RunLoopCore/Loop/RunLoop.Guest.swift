@@ -1,0 +1,144 @@
+extension RunLoop {
+    /// The part of a run loop in the loop of another library, its *host*, on the same thread.
+    ///
+    /// The host waits for both: it polls ``descriptor``, for reading, beside its own, and calls ``run(in:)`` when it is
+    /// readable.
+    ///
+    /// ```swift
+    /// let guest = loop.makeGuest()
+    /// var ready = pollfd(fd: try guest.descriptor, events: Int16(POLLIN), revents: 0)
+    /// repeat { poll(&ready, 1, -1) } while guest.run() == .timedOut
+    /// ```
+    ///
+    /// The descriptor is readable when there is something to do in the *mode of the wait*: the one that ``run(in:)`` or
+    /// ``prepare(in:)`` was last called with. That includes deadlines, to the nanosecond and never early, and requests of
+    /// other threads. Descriptors that are ready in another mode are found once and parked.
+    ///
+    /// Between these calls the loop may be used as always, on its thread. The first use makes the descriptor readable,
+    /// because it may have changed what there is to wait for. A host that can call ``prepare(in:)`` before it waits is
+    /// spared that wake-up.
+    ///
+    /// Nothing here sleeps. A handler that runs the loop itself, with `run(in:until:returnAfterSourceHandled:)`, sleeps
+    /// there and holds up the host. To have both go on, it calls ``prepare(in:)`` and runs the host, which calls
+    /// ``run(in:)`` in turn, up to 500 deep.
+    ///
+    /// A loop has one guest at a time, and is its own again when the guest has been released. A guest belongs to its
+    /// loop's thread, and is not `Sendable`. <doc:BesideAnotherLoop> has the rules, hosts and costs.
+    public final class Guest {
+        private let loop: RunLoop
+        /// That of the host's wait.
+        private var mode: Mode
+        /// Whether observers were told that the loop sleeps.
+        private var isSleepAnnounced = false
+
+        fileprivate init(_ loop: RunLoop, _ mode: Mode) {
+            (self.loop, self.mode) = (loop, mode)
+            require(loop.guest == nil, "a run loop has one host at a time; release the guest of the other one first")
+            loop.guest = UnownedReference(self)
+            prepare(in: mode)
+        }
+
+        deinit {
+            awake()
+            loop.guest = nil
+        }
+
+        /// The descriptor that a host polls for reading, by level. It is readable when ``run(in:)`` has something to do.
+        ///
+        /// It is the one that the loop itself waits on. It stays the same, and open as long as the guest and the loop
+        /// exist; do not close it, and do not add anything to it. The first call looks for it in `/proc/self/fdinfo`.
+        ///
+        /// - Throws: ``RunLoop/GuestError``, in a simulation, in a recording, or without `/proc`. There, a host goes by
+        ///   the dates that ``prepare(in:)`` returns.
+        public var descriptor: Int32 {
+            get throws(GuestError) { try loop.driver.findDescriptor() }
+        }
+
+        /// Makes one pass in `mode`, which serves everything that is due and never sleeps. The descriptor is then
+        /// readable when there is more to do in the mode.
+        ///
+        /// The pass begins where the loop alone would wake up. Observers of `entry` and `exit` are called each time, and
+        /// those of `beforeWaiting` and `afterWaiting` before and after a sleep of the host. Harmless if nothing is due.
+        ///
+        /// - Returns: `timedOut` if the host is to go on. `stopped` if the loop was asked to stop: then the host may end
+        ///   its own loop. `finished` if nothing is left in the mode, or the loop has ended; requests of other threads are
+        ///   still served by later calls.
+        @available(*, noasync, message: "a run loop blocks its thread; call this from the host's loop")
+        @discardableResult
+        public func run(in mode: Mode = .default) -> RunResult {
+            let hasSlept = loop.noticesUse && mode == self.mode
+            awake()
+            guard !loop.hasEnded else { return .finished }
+            // A copy: a handler may run the guest again.
+            var isAnnounced = isSleepAnnounced
+            isSleepAnnounced = false
+            let result = loop.runForHost(in: mode, afterSleep: hasSlept, isAnnounced: &isAnnounced)
+            isSleepAnnounced = isAnnounced
+            prepare(in: mode)
+            return result
+        }
+
+        /// Prepares for a wait of the host in `mode`: the descriptor becomes readable when something is due there.
+        ///
+        /// Call it before the host waits, where the host has a place for that: a prepare handle of libuv, `prepare` of a
+        /// source of GLib. Then uses of the loop between its runs cost no wake-up. Call it also in a handler that is about
+        /// to run the host nested, because ``run(in:)`` has prepared for no wait before it returns. At most one system
+        /// call; O(number of signalled sources and parked descriptors).
+        ///
+        /// - Returns: the date at which the descriptor becomes readable unless something else happens before;
+        ///   ``Instant/distantPast`` if it is readable now, and ``Instant/distantFuture`` if nothing has a date. A host
+        ///   that polls the descriptor does not need it.
+        @discardableResult
+        public func prepare(in mode: Mode = .default) -> Instant {
+            awake()
+            guard !loop.hasEnded else { return .distantFuture }
+            self.mode = mode
+            let date = loop.dateOfWork(in: mode)
+            guard date != .distantPast, loop.mailbox.fallAsleep() else {
+                loop.driver.setAlarm(to: .distantPast)
+                return .distantPast
+            }
+            loop.driver.setAlarm(to: date)
+            loop.noticesUse = true
+            return date
+        }
+
+        /// The loop is about to change: the host is to look.
+        func loopIsUsed() {
+            awake()
+            if !loop.hasEnded { loop.driver.setAlarm(to: .distantPast) }
+        }
+
+        private func awake() {
+            loop.noticesUse = false
+            loop.checkThread()
+            loop.mailbox.wakeUp()
+        }
+    }
+
+    /// Has another loop, the host, wait for this one and run it.
+    ///
+    /// While the guest exists, the host runs this loop with it; see ``Guest``. On the loop's thread.
+    ///
+    /// - Parameter mode: the mode of the host's first wait.
+    /// - Precondition: the loop has no other guest.
+    public func makeGuest(in mode: Mode = .default) -> Guest {
+        checkThread()
+        return Guest(self, mode)
+    }
+
+    /// When there is something to do in `mode`: `distantPast` for now, apart from mail and ready descriptors.
+    func dateOfWork(in mode: Mode) -> Instant {
+        if !parked.isEmpty { unpark(for: mode) }
+        if !ready.isEmpty || hasBlocks(for: mode) || isStopPending { return .distantPast }
+        if !signals.isEmpty, signals.hasDue(where: { canServe($0, in: mode) }) { return .distantPast }
+        return timers.nextDeadline(in: mode) ?? .distantFuture
+    }
+
+    private func canServe(_ source: Source, in mode: Mode) -> Bool {
+        source.membership.contains(mode) && !source.isCalling && !source.isHeldBack(in: self)
+    }
+}
+
+@available(*, unavailable, message: "a guest belongs to its loop's thread; other threads may poll its descriptor")
+extension RunLoop.Guest: Sendable {}

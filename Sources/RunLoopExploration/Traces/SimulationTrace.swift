@@ -1,0 +1,64 @@
+internal import RunLoopCore
+public import RunLoopSimulation
+
+/// The events of one run of a simulation, and the choices among them. A value and `Sendable`.
+///
+/// ``Exploration/trace(_:_:)`` makes one, and a finding has that of its failing run. It can be drawn, and kept in a file.
+public struct SimulationTrace: Sendable {
+    /// The schedule of the run.
+    public let token: ScheduleToken
+
+    /// The fault of the run, if any.
+    public let fault: Exploration.Fault?
+
+    let trace: Trace
+
+    init(_ trace: Trace, of token: ScheduleToken, _ fault: Exploration.Fault?) {
+        (self.trace, self.token, self.fault) = (trace, token, fault)
+    }
+
+    /// Whether the trace has nothing after some place, because it became too long.
+    public var isCut: Bool { trace.isCut }
+}
+
+extension SimulationTrace: CustomStringConvertible {
+    /// The events and choices, one line each. O(n) in their number.
+    public var description: String {
+        trace.entries.map { entry in
+            switch entry {
+            case .event(let event): "\(event.date) \(event.lane): \(event.fullWords)"
+            case .choice(let choice): "\(choice.date) \(choice.place)@\(choice.step): \(choice.outcome)"
+            }
+        }.joined(separator: "\n")
+    }
+}
+
+extension Exploration {
+    /// Runs a program once, with a given schedule, and keeps all its events. The program runs on the calling thread.
+    ///
+    /// - Parameters:
+    ///   - token: the schedule; without departures, it is the usual one.
+    ///   - body: the program; see ``run(_:)``.
+    @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
+    public func trace(_ token: ScheduleToken, _ body: (Simulation) throws -> Void) -> SimulationTrace {
+        withoutActuallyEscaping(body) { body in
+            let run = LocalRunner(portfolio: portfolio, limits: limits, body: body).replay(token, .trace())
+            return SimulationTrace(run.trace, of: token, run.fault)
+        }
+    }
+}
+
+extension Trace.Event {
+    /// The words, with the thread or the sender, and for an event without a row its kind.
+    var fullWords: String {
+        let words =
+            switch kind {
+            case .began: "begins"
+            case .ended: "ends"
+            case .renamed(let name): "is \(name) from now on"
+            case .message(_, let sender): "\(self.words) from \(sender)"
+            case .note, .call, .ignored: self.words
+            }
+        return (thread.map { "\($0): " } ?? "") + words
+    }
+}

@@ -1,0 +1,240 @@
+import Glibc
+import RunLoopCore
+import RunLoopKit
+import RunLoopSimulation
+import TestSupport
+import Testing
+
+/// Random programs of timers, descriptors, posts, tasks and nested runs behave the same alone and as a guest.
+@Suite("Programs of guests", .timeLimit(.minutes(15)))
+struct GuestProgramTests {
+    @Test("on virtual time everything happens at the same times in the same order", arguments: seeds(usually: 8))
+    func virtual(seed: UInt64) {
+        func run(_ way: (RunLoop) -> any Way) -> [String] {
+            withSimulation { simulation in
+                let program = Program(seed, simulation.loop, way(simulation.loop))
+                program.run()
+                return program.log
+            }
+        }
+        let alone = run { Alone(loop: $0) }
+        let guest = run { Hosted(loop: $0, host: VirtualHost.self) }
+        #expect(alone.count > 20 && alone == guest, "seed \(seed)")
+    }
+
+    @Test("on the real clock each item is called as often, and never early", arguments: seeds(usually: 8))
+    func real(seed: UInt64) {
+        func run(_ way: @escaping @Sendable (RunLoop) -> any Way) -> [String] {
+            onThread {
+                let program = Program(seed, .current, way(.current))
+                program.run()
+                return program.early == 0 ? program.calls : ["early"]
+            }
+        }
+        let alone = run { Alone(loop: $0) }
+        #expect(alone.count > 10, "seed \(seed)")
+        #expect(alone == run { Hosted(loop: $0, host: PollHost.self) }, "seed \(seed)")
+        #expect(alone == run { Hosted(loop: $0, host: EpollHost.self) }, "seed \(seed)")
+    }
+}
+
+/// How a program's loop is run.
+protocol Way {
+    /// Until it is stopped, or nothing is left in the mode.
+    func run(in mode: RunLoop.Mode)
+}
+
+struct Alone: Way {
+    let loop: RunLoop
+
+    func run(in mode: RunLoop.Mode) {
+        _ = loop.run(in: mode)
+    }
+}
+
+struct Hosted: Way {
+    let loop: RunLoop
+    let guest: RunLoop.Guest
+    let host: any Host
+
+    init(loop: RunLoop, host: any Host.Type) {
+        self.loop = loop
+        guest = loop.makeGuest()
+        self.host = try! host.init(for: guest)
+    }
+
+    func run(in mode: RunLoop.Mode) {
+        guest.prepare(in: mode)
+        repeat {
+            guard host.wait(in: mode, .seconds(60)) else {
+                Issue.record("a wake-up was lost")
+                return
+            }
+        } while guest.run(in: mode) == .timedOut
+    }
+}
+
+/// A host on virtual time, which waits as the loop itself would.
+final class VirtualHost: Host {
+    private let guest: RunLoop.Guest
+    private let ready = ReadyQueue()
+
+    init(for guest: RunLoop.Guest) {
+        self.guest = guest
+    }
+
+    func wait(in mode: RunLoop.Mode, _ limit: Duration) -> Bool {
+        // The loop's own wait, without the loop. Nothing has changed since the guest was last prepared.
+        let date = guest.prepare(in: mode)
+        guard date != .distantPast else { return true }
+        let outcome = RunLoop.current.driver.wait(until: date, into: ready)
+        // The guest finds them once more.
+        while ready.popFirst() != nil {}
+        return outcome == .woke
+    }
+}
+
+/// A program that makes more of itself as it runs. Each item draws from numbers of its own, so that what happens does not
+/// depend on the order.
+final class Program {
+    private let loop: RunLoop
+    private let way: any Way
+    private let seed: UInt64
+    private let keeper = CustomSource()
+    private var open = 0
+    private let start: RunLoop.Instant
+    private let poster = LoopThread(name: "poster") { $0.add(CustomSource(), forMode: .default) }
+    private var depth = 0
+
+    /// What happened, with the times.
+    private(set) var log: [String] = []
+    /// Each item that was called, with the number of calls.
+    var calls: [String] { counts.map { "\($0) \($1)" }.sorted() }
+    private var counts: [String: Int] = [:]
+    private(set) var early = 0
+
+    init(_ seed: UInt64, _ loop: RunLoop, _ way: any Way) {
+        (self.seed, self.loop, self.way) = (seed, loop, way)
+        start = loop.now
+    }
+
+    func run() {
+        loop.addCommonMode(.tracking)
+        loop.add(keeper, forMode: .default)
+        for number in 0..<20 { begin("\(number)", level: 0) }
+        way.run(in: .default)
+        poster.stop()
+        poster.join()
+    }
+
+    private func note(_ name: String, _ date: RunLoop.Instant? = nil) {
+        if let date, loop.now < date { early += 1 }
+        counts[name, default: 0] += 1
+        log.append("\(name) at \((loop.now - start) / .microseconds(1))")
+    }
+
+    private func ended(_ name: String, level: Int, _ random: SeededGenerator) {
+        var random = random
+        if level < 3 {
+            for number in 0..<Int.random(in: 0...2, using: &random) { begin("\(name).\(number)", level: level + 1) }
+        }
+        open -= 1
+        if open == 0 { keeper.invalidate() }
+    }
+
+    private func begin(_ name: String, level: Int) {
+        open += 1
+        var hash = seed
+        for byte in name.utf8 { hash = hash &* 0x100_0000_01b3 ^ UInt64(byte) }
+        var random = SeededGenerator(seed: hash)
+        let delay = Duration.milliseconds(Int.random(in: 0...6, using: &random))
+        let date = loop.now + delay
+        let modes: RunLoop.Modes = Bool.random(using: &random) ? .common : .default
+        let kind = Int.random(in: 0...9, using: &random)
+        let next = random
+        switch kind {
+        case 0:
+            loop.add(
+                Timer(fire: date, interval: .zero, repeats: false) { [self] _ in
+                    note("timer \(name)", date)
+                    ended(name, level: level, next)
+                }, forMode: modes)
+        case 1:
+            var fires = 0
+            loop.add(
+                Timer(fire: date, interval: .milliseconds(2), repeats: true) { [self] timer in
+                    fires += 1
+                    note("repeating \(name)", date + .milliseconds(2 * (fires - 1)))
+                    guard fires == 3 else { return }
+                    timer.invalidate()
+                    ended(name, level: level, next)
+                }, forMode: modes)
+        case 2:
+            loop.perform(at: date, inModes: modes) { [self] in
+                note("call \(name)", date)
+                ended(name, level: level, next)
+            }
+        case 3:
+            loop.perform(inModes: modes) { [self] in
+                note("block \(name)")
+                ended(name, level: level, next)
+            }
+        case 4:
+            let program = Smuggled(self)
+            loop.remote.perform(inModes: modes) { _ in
+                program.value.note("post \(name)")
+                program.value.ended(name, level: level, next)
+            }
+        case 5:
+            let (program, remote) = (Smuggled(self), loop.remote)
+            poster.remote.perform { poster in
+                poster.perform(afterDelay: delay) {
+                    remote.perform(inModes: modes) { _ in
+                        program.value.note("foreign post \(name)", date)
+                        program.value.ended(name, level: level, next)
+                    }
+                }
+            }
+        case 6:
+            let (program, clock) = (Smuggled(self), loop.clock)
+            loop.task {
+                try? await clock.sleep(for: delay)
+                program.value.note("task \(name)", date)
+                program.value.ended(name, level: level, next)
+            }
+        case 7:
+            let pair = DescriptorPair()
+            let source = DescriptorSource(fileDescriptor: pair.reader, events: .readable) { [self] source, _ in
+                pair.drain()
+                note("descriptor \(name)", date)
+                source.invalidate()
+                ended(name, level: level, next)
+            }
+            do { try loop.add(source, forMode: modes) } catch { fatalError("\(error)") }
+            loop.perform(at: date, inModes: .every) { pair.write() }
+        case 8:
+            let source = CustomSource { [self] source in
+                note("source \(name)", date)
+                source.invalidate()
+                ended(name, level: level, next)
+            }
+            loop.add(source, forMode: modes)
+            loop.perform(at: date, inModes: .every) { source.signal() }
+        default:
+            loop.perform(at: date) { [self] in
+                note("nested \(name)", date)
+                // The innermost stops first.
+                depth += 1
+                let inner = depth
+                let poll = Timer(fire: loop.now + delay, interval: .milliseconds(1), repeats: true) { [self] _ in
+                    if depth == inner { loop.stop() }
+                }
+                loop.add(poll, forMode: .common)
+                way.run(in: .tracking)
+                poll.invalidate()
+                depth -= 1
+                ended(name, level: level, next)
+            }
+        }
+    }
+}
