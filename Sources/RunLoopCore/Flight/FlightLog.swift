@@ -15,6 +15,8 @@ final class FlightLog {
     @exclusivity(unchecked) private var latenesses: (count: Int, sum: Int64)
     /// The time of the last event.
     @exclusivity(unchecked) private var last: RunLoop.Instant
+    /// Whether a sleep has begun whose end is not written down.
+    @exclusivity(unchecked) var isAsleep = false
     /// Whether its recorder has gone. Connections may still know it.
     @exclusivity(unchecked) private var isOver = false
     /// The connection that has moved bytes since the last event, which are not written down yet: a handler that reads and

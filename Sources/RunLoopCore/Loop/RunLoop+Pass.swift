@@ -8,7 +8,10 @@ extension RunLoop {
 
     /// The same, from where another loop has slept in place of this one.
     @inline(never)
-    func passAfterHostsSleep() -> RunResult? { pass(afterHostsSleep: true) }
+    func passAfterHostsSleep() -> RunResult? {
+        if isWatched { watchedHostHasSlept() }
+        return pass(afterHostsSleep: true)
+    }
 
     // Inlined, so that a pass of the loop's own has no trace of the other.
     @inline(__always)
@@ -51,7 +54,6 @@ extension RunLoop {
             if sleeps { mailbox.wakeUp() }
         }
         let slept = sleeps || afterHostsSleep
-        if slept && isWatched { watchedSleepEnds(in: mode) }
         if announcesSleep || afterHostsSleep { notify(.afterWaiting, in: mode) }
 
         // 6. Mail that came meanwhile; and the clock, once. An item that is armed or joins the mode from here on waits
@@ -59,6 +61,7 @@ extension RunLoop {
         collectMail()
         let now = driver.now
         (freshTime, timeOfPass) = (now, now)
+        if slept && isWatched { watchedWakeUp(in: mode, at: now) }
         let mark = timers.beginPass(isOutermost: outerRuns.isEmpty)
 
         // 7. Timers that are due at that reading, straight from the queue: a nested run may have fired some in between.

@@ -14,6 +14,7 @@ extension RunLoop {
     }
 
     private func callObservers(of activity: Activity, in mode: Mode) {
+        if activity == .afterWaiting && isWatched { watchedSleepEnds(in: mode) }
         for item in state(of: mode).observers where item.observedActivities.contains(activity) {
             item.observe(activity, in: self)
         }

@@ -66,15 +66,28 @@ extension RunLoop {
 
     @inline(never)
     func watchedSleepBegins(until date: Instant) {
-        if flight != nil { FlightProbes.sleepBegins(until: date) }
+        guard let flight else { return }
+        flight.with { $0.isAsleep = true }
+        FlightProbes.sleepBegins(until: date)
     }
 
-    /// Of several reasons at a time, the mail of another thread comes first, then descriptors. The clock is read for that,
-    /// so that the observers which hear of the wake-up are not charged with the sleep.
+    @inline(never)
+    func watchedHostHasSlept() {
+        flight?.with { $0.isAsleep = true }
+    }
+
+    /// Observers are about to hear of the end of a sleep, and are not to be charged with it.
     @inline(never)
     func watchedSleepEnds(in mode: Mode) {
+        if flight?.with(\.isAsleep) == true { watchedWakeUp(in: mode, at: driver.now) }
+    }
+
+    /// Of several reasons at a time, the mail of another thread comes first, then descriptors.
+    @inline(never)
+    func watchedWakeUp(in mode: Mode, at now: Instant) {
         flight?.with { log in
-            let now = driver.now
+            guard log.isAsleep else { return }
+            log.isAsleep = false
             if let thread = mailbox.takeAwakener() {
                 log.wokeUp(in: mode, at: now, by: thread)
             } else if !ready.isEmpty {

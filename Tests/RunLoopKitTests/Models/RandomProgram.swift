@@ -105,7 +105,7 @@ final class RandomProgram {
             case 0, 1: post(line: 1000) { $0.act(atMost: 2) }
             case 2: post(line: Self.stopLine) { $0.loop.stop() }
             case 3: arm()
-            case 4: loop.perform(afterDelay: .microseconds(number(in: 0...2000))) { [unowned self] in act(atMost: 1) }
+            case 4: loop.perform(afterDelay: soon()) { [unowned self] in act(atMost: 1) }
             case 5: sources[number(in: 0...1)].signal()
             case 6: spend(.microseconds(number(in: 0...3000)))
             case 7: startTask()
@@ -119,9 +119,12 @@ final class RandomProgram {
         loop.perform(inModes: Self.modes[modes], { [unowned self] in body(self) }, line: UInt32(line + modes))
     }
 
+    /// Often at once.
+    private func soon() -> Duration { .microseconds(max(0, number(in: -1000...2000))) }
+
     private func arm() {
         let modes = number(in: 1...3)
-        let timer = Timer(at: loop.now + .microseconds(number(in: 0...2000))) { [unowned self] _ in act(atMost: 2) }
+        let timer = Timer(at: loop.now + soon()) { [unowned self] _ in act(atMost: 2) }
         timer.name = name("once", modes)
         loop.add(timer, forMode: Self.modes[modes])
     }
