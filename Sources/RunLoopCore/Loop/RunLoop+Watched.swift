@@ -86,7 +86,11 @@ extension RunLoop {
     @inline(never)
     func watchedWakeUp(in mode: Mode, at now: Instant) {
         flight?.with { log in
-            guard log.isAsleep else { return }
+            guard log.isAsleep else {
+                // A thread that was about to give its name when observers were called is not the reason of another sleep.
+                _ = mailbox.takeAwakener()
+                return
+            }
             log.isAsleep = false
             if let thread = mailbox.takeAwakener() {
                 log.wokeUp(in: mode, at: now, by: thread)

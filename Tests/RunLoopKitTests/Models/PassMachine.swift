@@ -90,7 +90,8 @@ struct PassMachine {
     private var done: Set<Effect> = []
     /// The blocks that the loop has posted itself, in their order.
     private var pending: [(number: UInt64, place: Int, modes: Set<String>)] = []
-    private var posted: [(thread: String, number: UInt64, mode: String, level: Int)] = []
+    /// The blocks of other threads that have run while no turn of an outer run can have held earlier ones.
+    private var posted: [(thread: String, number: UInt64, mode: String)] = []
     private var ends: [String: Int] = [:]
     private var lastEnds: [String: RunLoop.Instant] = [:]
     private var fires: [Fire] = []
@@ -326,10 +327,11 @@ struct PassMachine {
         }
         guard let thread = call.thread, let knowledge else { return }
         let isOvertaken = posted.contains {
-            $0.thread == thread && $0.number > number && knowledge.modes.contains($0.mode) && $0.level <= runs.count
+            $0.thread == thread && $0.number > number && knowledge.modes.contains($0.mode)
         }
         try require(!isOvertaken, "one that the same thread posted after it has run")
-        posted.append((thread, number, call.mode, runs.count))
+        guard !calls.contains(where: { $0.call.handler?.kind == .block }) else { return }
+        posted.append((thread, number, call.mode))
     }
 
     /// Whether a block that waits belongs to the turn of an outer run: an inner one does not see it.
