@@ -206,7 +206,8 @@ gtk-demo: deps
 gtk-checks:
 	@{ $(HAS_GTK); } || { echo "GTK is not installed: make gtk-demo installs it"; exit 0; }; \
 	$(SWIFT) test --package-path Examples/GTKDrag --disable-xctest -debug-info-format $(DEBUG_INFO) && \
-	$(MAKE) --no-print-directory gtk-demo
+	$(MAKE) --no-print-directory gtk-demo && \
+	Examples/GTKDrag/frames Examples/GTKDrag/.build/debug/GTKDrag
 # Loops of other libraries as hosts of a run loop; SEEDS=…
 GUEST_PACKAGES := libuv1-dev libglib2.0-dev pkg-config
 .PHONY: guest-checks

@@ -30,6 +30,10 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
+        // GLib's own client of D-Bus, which needs no window.
+        .testTarget(
+            name: "BusTests", dependencies: ["CGTK", library("RunLoopKit"), library("RunLoopGLib")],
+            swiftSettings: strict),
         .testTarget(
             name: "DragReportTests",
             dependencies: ["DragReport", library("RunLoopKit"), library("RunLoopSimulation")], swiftSettings: strict),

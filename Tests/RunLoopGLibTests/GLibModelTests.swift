@@ -8,7 +8,7 @@ import Testing
 private let inner: RunLoop.Mode = "inner"
 
 /// Random sources of a main context, which add and remove one another and run their loop nested.
-private final class Program {
+private final class Sources {
     /// How the program runs a loop: GLib's own, or a run loop that has the context.
     enum Host {
         case glib
@@ -107,7 +107,7 @@ struct GLibModelTests {
         let alone = onThread {
             let context = g_main_context_new()
             defer { g_main_context_unref(context) }
-            let program = Program(context, .glib, seed: seed)
+            let program = Sources(context, .glib, seed: seed)
             program.run()
             return program.log
         }
@@ -126,13 +126,49 @@ struct GLibModelTests {
                 loop.perform(inModes: .common) {}
             }
             loop.add(timer, forMode: .common)
-            let program = Program(
+            let program = Sources(
                 context, .runLoop(loop, nestedOfGLib: SeededGenerator(seed: seed &+ 1000)), seed: seed)
             program.run()
             return program.log
         }
         let difference = zip(alone, hosted).enumerated().first { $1.0 != $1.1 }
         #expect(alone.count > 30 && hosted == alone, "seed \(seed), at \(difference.map { "\($0)" } ?? "the end")")
+    }
+
+    @Test(
+        "random programs are called as often beside a busy context, never early, and the context goes on",
+        arguments: seeds(usually: 8))
+    func programs(seed: UInt64) {
+        let alone = onThread {
+            let loop = RunLoop.current
+            let program = Program(seed, loop, Alone(loop: loop))
+            program.run()
+            return program.early == 0 ? program.calls : ["early"]
+        }
+        let (beside, idles, timeouts) = onThread {
+            let context = g_main_context_new()
+            defer { g_main_context_unref(context) }
+            let loop = RunLoop.current
+            let glib = try! GLibContext(context, on: loop)
+            defer { glib.invalidate() }
+            var (idles, timeouts) = (0, 0)
+            addIdle(to: context) {
+                idles += 1
+                return true
+            }
+            addTimeout(1, to: context) {
+                timeouts += 1
+                return true
+            }
+            let program = Program(seed, loop, Alone(loop: loop))
+            // The context keeps a run from finishing, so the program has to stop it.
+            let end = Observer(activities: .beforeTimers) { _, _ in if program.isOver { loop.stop() } }
+            loop.add(end, forMode: .common)
+            program.run()
+            return (program.early == 0 ? program.calls : ["early"], idles, timeouts)
+        }
+        #expect(alone.count > 10 && beside == alone, "seed \(seed)")
+        #expect(idles > 100 && timeouts > 3, "seed \(seed): \(idles) and \(timeouts) calls of the context")
     }
 }
 #endif

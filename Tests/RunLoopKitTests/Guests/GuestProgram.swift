@@ -34,6 +34,8 @@ final class Program {
     var calls: [String] { counts.map { "\($0) \($1)" }.sorted() }
     private var counts: [String: Int] = [:]
     private(set) var early = 0
+    /// Whether every item has been called as often as it should.
+    var isOver: Bool { open == 0 }
 
     init(_ seed: UInt64, _ loop: RunLoop, _ way: any Way) {
         (self.seed, self.loop, self.way) = (seed, loop, way)

@@ -20,13 +20,15 @@ final class DragWindow {
 
     private var isPressed = false
     private var isTracking = false
-    /// How many drags end the program, and where pictures go.
+    /// How many drags or frames end the program, and where pictures go.
     private let drags: Int?
+    private let mostFrames: Int?
     private let pictures: String?
-    private(set) var report = DragReport(interval: .milliseconds(100))
+    private(set) var report: DragReport
 
-    init(drags: Int?, pictures: String?) throws {
-        (self.drags, self.pictures) = (drags, pictures)
+    init(drags: Int?, frames: Int?, pictures: String?) throws {
+        (self.drags, mostFrames, self.pictures) = (drags, frames, pictures)
+        report = DragReport(interval: .milliseconds(100), hasDrags: drags != nil)
         guard gtk_init_check() != 0 else { throw Failure.noDisplay }
         start = loop.now
         loop.addCommonMode(Self.tracking)
@@ -141,6 +143,7 @@ final class DragWindow {
         let isUsual = (1000...1_000_000).contains(interval)
         frames.frameBegan(at: date, interval: isUsual ? .microseconds(interval) : nil)
         if report.frames.count == 10 { tellPlaces() }
+        if report.frames.count == mostFrames { loop.stop() }
     }
 
     private func pressed() {

@@ -14,13 +14,16 @@ struct GTKDrag: ParsableCommand {
     @Option(help: "After how many drags the program ends.")
     var drags: Int?
 
+    @Option(help: "After how many frames the program ends, with the same report.")
+    var frames: Int?
+
     @Option(help: "A directory for pictures of the window, during a drag and after the last one.")
     var pictures: String?
 
     func run() throws {
-        let window = try DragWindow(drags: drags, pictures: pictures)
+        let window = try DragWindow(drags: drags, frames: frames, pictures: pictures)
         window.run()
-        guard drags != nil else { return }
+        guard drags != nil || frames != nil else { return }
         print(window.report)
         for fault in window.report.faults { print("BROKEN: \(fault)") }
         if !window.report.faults.isEmpty { throw ExitCode(1) }

@@ -1,0 +1,1 @@
+../RunLoopKitTests/Guests/GuestProgram.swift
