@@ -26,7 +26,7 @@ func main(_ loop: RunLoop) throws {
         print("\(Int((loop.now - start) / .milliseconds(1))) ms\t\(what)")
     }
 
-    // What the guest does: a run loop as always.
+    // The work of the guest: a run loop as always.
     loop.addCommonMode(.tracking)
     for (name, modes) in [("default only", RunLoop.Modes.default), ("common", .common)] {
         let timer = Timer(fire: start + .milliseconds(50), interval: .milliseconds(100), repeats: true) { timer in

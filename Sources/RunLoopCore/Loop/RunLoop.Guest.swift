@@ -19,7 +19,7 @@ extension RunLoop {
     /// spared that wake-up.
     ///
     /// Nothing here sleeps. A handler that runs the loop itself, with `run(in:until:returnAfterSourceHandled:)`, sleeps
-    /// there and holds up the host. To have both go on, it calls ``prepare(in:)`` and runs the host, which calls
+    /// there and holds up the host. To have both continue, it calls ``prepare(in:)`` and runs the host, which calls
     /// ``run(in:)`` in turn, up to 500 deep.
     ///
     /// A loop has one guest at a time, and is its own again when the guest has been released. A guest belongs to its
@@ -60,7 +60,7 @@ extension RunLoop {
         /// The pass begins where the loop alone would wake up. Observers of `entry` and `exit` are called each time, and
         /// those of `beforeWaiting` and `afterWaiting` before and after a sleep of the host. Harmless if nothing is due.
         ///
-        /// - Returns: `timedOut` if the host is to go on. `stopped` if the loop was asked to stop: then the host may end
+        /// - Returns: `timedOut` if the host is to continue. `stopped` if the loop was asked to stop: then the host may end
         ///   its own loop. `finished` if nothing is left in the mode, or the loop has ended; requests of other threads are
         ///   still served by later calls.
         @available(*, noasync, message: "a run loop blocks its thread; call this from the host's loop")

@@ -16,8 +16,8 @@ struct Alone: Way {
     }
 }
 
-/// A program that makes more of itself as it runs. Each item draws from numbers of its own, so that what happens does not
-/// depend on the order.
+/// A program whose items make further items. Each draws from numbers of its own, so that the calls do not depend on the
+/// order.
 final class Program {
     private let loop: RunLoop
     private let way: any Way

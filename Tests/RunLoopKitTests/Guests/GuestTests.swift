@@ -5,7 +5,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-/// What the tests of a guest begin with, on a thread of its own.
+/// A loop with a guest and a host, for tests on a thread of its own.
 struct Visit {
     let loop: RunLoop
     let guest: RunLoop.Guest
@@ -296,7 +296,7 @@ struct GuestTests {
                 visit.guest.run()
                 Task.immediate {
                     try? await clock.sleep(for: .milliseconds(2))
-                    // A task of Swift's own threads, where it goes on.
+                    // A task of Swift's own threads, where it continues.
                     remote.perform { _ in done.value() }
                 }
             }

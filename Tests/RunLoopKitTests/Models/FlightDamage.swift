@@ -118,7 +118,7 @@ extension FlightStory {
         return entries[unit.upperBound - 1].time - entries[unit.lowerBound].time
     }
 
-    /// What is under way at a place, the innermost first.
+    /// The calls and runs under way at a place, the innermost first.
     private func underWay(at place: Int) -> [Event] {
         var (depth, found): (Int, [Event]) = (0, [])
         for entry in entries[..<place].reversed() {

@@ -5,7 +5,7 @@ import RunLoopCore
 /// The table has more than a flight: whatever happens silently may have happened. So the machine keeps all steps in which a
 /// run may be. Of two ways into a step the later one allows more, because more was armed and posted before it.
 struct PassMachine {
-    /// What a test knows of a handler.
+    /// A handler, as far as a test knows it.
     struct Knowledge {
         let modes: Set<String>
         /// Whether its last act is to stop the run that it is called in.
@@ -14,7 +14,7 @@ struct PassMachine {
         var grid: (date: RunLoop.Instant, interval: Duration)?
     }
 
-    /// What a test knows of a program.
+    /// A program, as far as a test knows it.
     struct Program {
         /// Whether there is one observer for each activity, with its name, in all modes.
         var isObserved = false
@@ -185,7 +185,7 @@ struct PassMachine {
         }
     }
 
-    /// Time goes on, and on virtual time only in sleeps and handlers.
+    /// Time passes, and virtual time only in sleeps and handlers.
     private func checkTime(of entry: FlightStory.Entry) throws(Refusal) {
         guard place > 0 else { return }
         let before = entries[place - 1].time
@@ -220,7 +220,7 @@ struct PassMachine {
         }
     }
 
-    /// The innermost run goes on with an event, if `isAllowed` in a step that was entered at a place.
+    /// The innermost run continues with an event, if `isAllowed` in a step that was entered at a place.
     private mutating func advance(_ event: String, _ isAllowed: (Int) -> Bool = { _ in true }) throws(Refusal) {
         goOnSilently()
         let steps = runs[runs.count - 1].steps
@@ -348,7 +348,7 @@ struct PassMachine {
         pending.contains { $0.modes.contains(mode) && !isTaken($0.place, $0.modes) }
     }
 
-    /// What can be told only when all has happened.
+    /// The rules that can be checked only at the end.
     private func checkEnd() throws(Refusal) {
         if program.isWhole { try require(pending.isEmpty, "\(pending.count) blocks have not run") }
         for fire in fires {

@@ -10,7 +10,7 @@ import Testing
 struct PassModelTests {
     private static let seeds = UInt64(getenv("SEEDS").flatMap { Int(String(cString: $0)) } ?? 1)
 
-    /// What a random program does on virtual time, and what is known of it.
+    /// The flight of a random program on virtual time, and the facts about its handlers.
     private func fly(
         _ seed: UInt64, isObserved: Bool = true
     ) throws -> (story: FlightStory, program: PassMachine.Program) {

@@ -146,7 +146,7 @@ final class RandomProgram {
         depth -= 1
     }
 
-    /// Runs what is left in both modes, and takes out everything.
+    /// Runs both modes until nothing is left, and takes out everything.
     func drain() {
         actsLeft = 0
         for _ in 0..<20 {
@@ -156,7 +156,7 @@ final class RandomProgram {
         for item in items { item.invalidate() }
     }
 
-    /// What a reader of the flight may know of a handler.
+    /// A handler, as a reader of the flight may know it.
     func know(_ handler: Flight.Handler) -> PassMachine.Knowledge? {
         if handler.kind == .block {
             guard let line = handler.origin.split(separator: ":").last.flatMap({ Int($0) }), line >= 1000 else {

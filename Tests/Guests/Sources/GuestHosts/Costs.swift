@@ -5,7 +5,7 @@ import CLibuv
 import Glibc
 import RunLoopKit
 
-/// A host's own means to do what a guest does in it.
+/// A host's own means for the work of a guest.
 protocol Worker: AnyObject {
     static var name: String { get }
     init()

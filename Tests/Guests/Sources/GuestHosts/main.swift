@@ -12,7 +12,7 @@ protocol Host: AnyObject {
     var guest: RunLoop.Guest { get }
     var name: String { get }
 
-    /// Waits and serves until the guest is no longer to go on.
+    /// Waits and serves until the guest has stopped or finished.
     func run(in mode: RunLoop.Mode) -> RunLoop.RunResult
 }
 
