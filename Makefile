@@ -99,12 +99,12 @@ built-tests:
 # All at once: most tests wait for something, and a process runs about two at a time on two processors.
 SYSTEM_TESTS = RunLoopUnixTests|RunLoopTLSTests
 LOOP_TESTS = RunLoopKitTests|DriverTests|RunLoopTestingTests
-# Explorations that start dozens of test processes, each a third of a second of processor time, are for `make check`.
-PROCESS_TESTS = RunLoopExplorationTests.ProcessTests|RunLoopTestingTests.ExploreTests|CauseTests/trap|MarkTests/trap|CampaignTests/processes
+# Explorations that start dozens of test processes, or take ten seconds of processor time, are for `make check`.
+LONG_TESTS = RunLoopExplorationTests.ProcessTests|RunLoopTestingTests.ExploreTests|CauseTests/trap|MarkTests/trap|CampaignTests/processes|StrategyTests|ExhaustiveTests|ShrinkingTests|CrashConsistencyTests
 .PHONY: system-tests loop-tests other-tests
 system-tests: CHOICE = --filter '$(SYSTEM_TESTS)'
-loop-tests: CHOICE = --filter '$(LOOP_TESTS)' --skip '$(PROCESS_TESTS)'
-other-tests: CHOICE = --skip '$(SYSTEM_TESTS)|$(LOOP_TESTS)|$(PROCESS_TESTS)'
+loop-tests: CHOICE = --filter '$(LOOP_TESTS)' --skip '$(LONG_TESTS)'
+other-tests: CHOICE = --skip '$(SYSTEM_TESTS)|$(LOOP_TESTS)|$(LONG_TESTS)'
 system-tests loop-tests other-tests:
 	@$(call logged,$(DEBUG_BIN)/RunLoopKitPackageTests.xctest --testing-library swift-testing $(CHOICE),.build/$@.log)
 
@@ -127,7 +127,7 @@ compile-checks: built-tests
 	Tests/compile-checks $(DEBUG_BIN)
 
 # Random tests that `make test` runs with few seeds, and tests that it leaves out.
-DEEP_TESTS = TimerQueueModelTests|PassModelTests|PlaceTests/late|HashIndexTests|BlockModelTests|ShrinkingTests|CrashConsistencyTests|$(PROCESS_TESTS)
+DEEP_TESTS = TimerQueueModelTests|PassModelTests|PlaceTests/late|HashIndexTests|BlockModelTests|$(LONG_TESTS)
 .PHONY: deep-tests
 deep-tests: export SEEDS = 24
 deep-tests: export SCHEDULES = 5000
