@@ -7,14 +7,17 @@ import PackageDescription
 
 let package = Package(
     name: "Guests",
-    dependencies: [.package(name: "RunLoopKit", path: "../..")],
+    dependencies: [.package(name: "RunLoopKit", path: "../..", traits: ["Adapters"])],
     targets: [
         .systemLibrary(name: "CEpoll"),
         .systemLibrary(name: "CGLibUnix", pkgConfig: "glib-2.0", providers: [.apt(["libglib2.0-dev"])]),
         .systemLibrary(name: "CLibuv", pkgConfig: "libuv", providers: [.apt(["libuv1-dev"])]),
         .executableTarget(
             name: "GuestHosts",
-            dependencies: ["CEpoll", "CGLibUnix", "CLibuv", .product(name: "RunLoopKit", package: "RunLoopKit")],
+            dependencies: [
+                "CEpoll", "CGLibUnix", "CLibuv", .product(name: "RunLoopKit", package: "RunLoopKit"),
+                .product(name: "RunLoopGLib", package: "RunLoopKit"),
+            ],
             swiftSettings: [.treatAllWarnings(as: .error)]),
     ],
     swiftLanguageModes: [.v6]

@@ -3,6 +3,7 @@ import CEpoll
 import CGLibUnix
 import CLibuv
 import Glibc
+import RunLoopGLib
 import RunLoopKit
 
 /// A host's own means for the work of a guest.
@@ -99,9 +100,11 @@ final class LibuvWorker: Worker {
     }
 }
 
-final class GLibWorker: Worker {
-    static let name = "GLib"
+class GLibWorker: Worker {
+    class var name: String { "GLib" }
     private var host: GLibHost?
+
+    required init() {}
 
     func turn() { g_main_context_iteration(nil, 1) }
 
@@ -125,6 +128,30 @@ final class GLibWorker: Worker {
 
     func add(_ guest: RunLoop.Guest) {
         host = try! GLibHost(guest)
+    }
+}
+
+/// GLib's sources, with the main context as an item of a run loop.
+final class RunLoopWorker: GLibWorker {
+    override class var name: String { "GLib in a run loop" }
+    private let loop = RunLoop.current
+    private let context = try! GLibContext(on: .current)
+    private var calls = 0
+
+    override func turn() { loop.run(in: .default) }
+
+    override func watch(_ descriptor: Int32, _ handler: @escaping () -> Void) {
+        super.watch(descriptor) { self.serve(handler) }
+    }
+
+    override func tick(_ handler: @escaping () -> Void) {
+        super.tick { self.serve(handler) }
+    }
+
+    private func serve(_ handler: () -> Void) {
+        handler()
+        calls += 1
+        if calls % 100 == 0 { loop.stop() }
     }
 }
 

@@ -2,7 +2,7 @@
 // the main thread; idle guests; the main actor.
 //
 //   GuestHosts libuv|glib|foundation [SEEDS]
-//   GuestHosts cost epoll|libuv|glib fire|descriptor|echo|idle host|guest   prints nanoseconds of an event
+//   GuestHosts cost epoll|libuv|glib|runloop fire|descriptor|echo|idle host|guest   prints nanoseconds of an event
 import Glibc
 import RunLoopKit
 
@@ -41,6 +41,7 @@ func expect(_ isSo: Bool, _ what: @autoclosure () -> String) {
 
 let workers: [String: any Worker.Type] = [
     "epoll": EpollWorker.self, "libuv": LibuvWorker.self, "glib": GLibWorker.self,
+    "runloop": RunLoopWorker.self,
 ]
 if CommandLine.arguments.count == 5, let kind = workers[CommandLine.arguments[2]] {
     printCost(of: kind, CommandLine.arguments[3], inGuest: CommandLine.arguments[4] == "guest")
