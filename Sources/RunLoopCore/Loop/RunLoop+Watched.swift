@@ -57,7 +57,7 @@ extension RunLoop {
     @inline(never)
     func watchedRunEnds(in mode: Mode, forHost: Bool) {
         // It may have taken events that the host waits for.
-        if !forHost { guest?.with { $0.loopIsUsed() } }
+        if !forHost { useHandler?() }
         guard record != nil || flight != nil else { return }
         let now = now
         record?.end(at: now)

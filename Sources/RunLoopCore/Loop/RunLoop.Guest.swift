@@ -33,14 +33,15 @@ extension RunLoop {
 
         fileprivate init(_ loop: RunLoop, _ mode: Mode) {
             (self.loop, self.mode) = (loop, mode)
-            require(loop.guest == nil, "a run loop has one host at a time; release the guest of the other one first")
-            loop.guest = UnownedReference(self)
+            require(
+                loop.useHandler == nil, "a run loop has one host at a time; release the guest of the other one first")
+            loop.useHandler = { [unowned self] in loopIsUsed() }
             prepare(in: mode)
         }
 
         deinit {
             awake()
-            loop.guest = nil
+            loop.useHandler = nil
         }
 
         /// The descriptor that a host polls for reading, by level. It is readable when ``run(in:)`` has something to do.

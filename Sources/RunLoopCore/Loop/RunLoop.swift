@@ -91,13 +91,13 @@ public final class RunLoop {
     }
     /// The same, not counted: an event took four locked instructions.
     @exclusivity(unchecked) private(set) var flight: UnownedReference<FlightLog>?
-    /// The loop's part in another loop, while there is one.
-    @exclusivity(unchecked) var guest: UnownedReference<Guest>? { didSet { calledMayBeWatched() } }
+    /// Tells the guest that the loop is used between its runs, while the loop is one in another loop.
+    @exclusivity(unchecked) var useHandler: (() -> Void)? { didSet { calledMayBeWatched() } }
     /// Whether one of them is there.
     @exclusivity(unchecked) private(set) var isWatched = false
 
     private func calledMayBeWatched() {
-        isWatched = record != nil || schedule != nil || flight != nil || guest != nil
+        isWatched = record != nil || schedule != nil || flight != nil || useHandler != nil
     }
 
     // MARK: The runs that are under way
@@ -254,7 +254,7 @@ public final class RunLoop {
         require(
             pthread_self() == thread,
             "a run loop and what is scheduled in it are used on the loop's own thread only; from here use its remote")
-        guest?.with { $0.loopIsUsed() }
+        useHandler?()
     }
 
     /// Whether the next use of the loop on its thread is noticed.

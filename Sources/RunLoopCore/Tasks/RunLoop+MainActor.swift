@@ -72,7 +72,7 @@ extension RunLoop {
         let source = DescriptorSource(fileDescriptor: descriptor, events: .readable) { [unowned self] source, _ in
             source.invalidate()
             // The host may serve the main queue.
-            guard guest == nil else { return }
+            guard useHandler == nil else { return }
             var ready = pollfd(fd: STDERR_FILENO, events: Int16(POLLOUT), revents: 0)
             guard Glibc.poll(&ready, 1, 0) == 1 else { return }
             let text =
