@@ -10,10 +10,10 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH := $(shell echo $$((2 * $$
 SOURCES := Package.swift Sources Tests Examples Scripts Benchmarks/Package.swift Benchmarks/Sources
 # Lines for debuggers would take a sixth of the time of a build; with DEBUG_INFO=dwarf they are there.
 DEBUG_INFO ?= none
-# The adapters are built and tested only with their trait.
-TRAITS = --traits Adapters
-OPTIONS = -debug-info-format $(DEBUG_INFO) $(TRAITS)
+OPTIONS = -debug-info-format $(DEBUG_INFO)
 BUILD = $(SWIFT) build $(OPTIONS)
+# The adapters are built only with their trait, and aside: SwiftPM compiles everything again when the traits change.
+ADAPTED_BUILD = $(BUILD) --traits Adapters --scratch-path .build-adapters
 # There are no XCTest cases; the empty run of XCTest would leak, and LeakSanitizer would say so.
 TEST = $(SWIFT) test --disable-xctest $(OPTIONS)
 SANITIZED_TEST = $(TEST) --sanitize=$(if $(findstring tsan,$@),thread,address) --scratch-path .build-$@
@@ -25,11 +25,12 @@ ROOT = $$([ "$$(id -u)" = 0 ] || echo sudo)
 # What crosses threads, and what touches C; each target is compiled for one of them. The rest, models of one thread, the
 # simulation's threads, of which one runs at a time, races under AddressSanitizer and the examples are for the whole runs.
 tsan-short: TARGETS = DriverTests RunLoopKitTests
-asan-short: TARGETS = RunLoopUnixTests RunLoopTLSTests AdapterTests
-# Without the trait, as a build by hand: there are no adapters to test, but they must compile.
-asan-short: TRAITS =
+asan-short: TARGETS = RunLoopUnixTests RunLoopTLSTests
 SHORT_SKIPPED = ModelTests$(if $(findstring asan,$@),|StopRaceTests|PostStressTests)
+# All tests, those of the adapters too.
+tsan asan: OPTIONS += --traits Adapters
 DEBUG_BIN = $$($(SWIFT) build --show-bin-path)
+ADAPTED_BIN = $$($(ADAPTED_BUILD) --show-bin-path)
 EXAMPLES_BIN = $$($(EXAMPLES_BUILD) --show-bin-path)
 
 .PHONY: same-bytes planted-faults explore-corpus bench check-costs record-costs bench-deps costs-deps bench-ttlstore bench-threads bench-protocols fuzz stress chaos kill-ttlstore
@@ -71,9 +72,14 @@ help:
 
 # Installs what a fresh Debian or Ubuntu lacks.
 deps:
-	@{ pkg-config --exists libevent_core glib-2.0 'openssl >= 3' && command -v redis-cli openssl; } > /dev/null 2>&1 || { \
+	@{ pkg-config --exists libevent_core 'openssl >= 3' && command -v redis-cli openssl; } > /dev/null 2>&1 || { \
 	  $(ROOT) apt-get update -qq && \
-	  $(ROOT) apt-get install -y -qq libevent-dev libglib2.0-dev libssl-dev openssl pkg-config redis-tools; }
+	  $(ROOT) apt-get install -y -qq libevent-dev libssl-dev openssl pkg-config redis-tools; }
+
+# The same for the adapters.
+.PHONY: adapter-deps
+adapter-deps: deps
+	@pkg-config --exists glib-2.0 || { $(ROOT) apt-get update -qq && $(ROOT) apt-get install -y -qq libglib2.0-dev; }
 
 demo: deps
 	$(RELEASE_EXAMPLES) --product experiments
@@ -92,9 +98,11 @@ demo: deps
 test: deps lint built-tests
 	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target other-tests loop-tests system-tests
 
-.PHONY: built-tests
+.PHONY: built-tests adapted-tests
 built-tests:
 	$(BUILD) --build-tests
+adapted-tests: adapter-deps
+	$(ADAPTED_BUILD) --build-tests
 
 # All at once: most tests wait for something, and a process runs about two at a time on two processors.
 SYSTEM_TESTS = RunLoopUnixTests|RunLoopTLSTests
@@ -119,12 +127,17 @@ check: deps costs-deps
 # What uses the build of the library or of the programs; one after the other, because two would wait for each other.
 .PHONY: checks
 checks:
-	@set -e; for check in check-claims probe-checks deep-tests compile-checks "docs check-api" dependent-checks linking-checks fuzzers examples \
+	@set -e; for check in check-claims probe-checks deep-tests adapter-tests compile-checks "docs check-api" dependent-checks linking-checks fuzzers examples \
 	  web-tests gtk-checks; do \
 	  $(MAKE) --no-print-directory $$check; done
 
-compile-checks: built-tests
-	Tests/compile-checks $(DEBUG_BIN)
+# The tests of the adapters. Without the trait they are empty.
+.PHONY: adapter-tests
+adapter-tests: adapted-tests
+	@$(call logged,$(ADAPTED_BIN)/RunLoopKitPackageTests.xctest --testing-library swift-testing --filter 'AdapterTests|RunLoopNIOTests|RunLoopGLibTests',.build-adapters/$@.log)
+
+compile-checks: adapted-tests
+	Tests/compile-checks $(ADAPTED_BIN)
 
 # Random tests that `make test` runs with few seeds, and tests that it leaves out.
 DEEP_TESTS = TimerQueueModelTests|PassModelTests|PlaceTests/late|HashIndexTests|BlockModelTests|$(LONG_TESTS)
@@ -136,19 +149,21 @@ deep-tests: built-tests
 
 # The public interface of every product, beside what is recorded in the folder API.
 check-api record-api: products
-	@Scripts/symbol-graphs $(DEBUG_BIN) .build/symbol-graphs > /dev/null
+	@mkdir -p .build
+	@Scripts/symbol-graphs $(ADAPTED_BIN) .build/symbol-graphs > /dev/null
 	@$(SWIFT) Scripts/list-api.swift .build/symbol-graphs $(if $(findstring record,$@),API,.build/API)
 	@$(if $(findstring record,$@),,diff -rU0 API .build/API || { echo "make record-api records the change"; exit 1; })
 
 # What the products consist of, without programs and tests.
 PRODUCTS = $(shell awk -F'"' '/[.]library/ { print $$2 }' Package.swift)
 .PHONY: products
-products:
-	@set -e; for product in $(PRODUCTS); do $(BUILD) --target $$product; done
+products: adapter-deps
+	@set -e; for product in $(PRODUCTS); do $(ADAPTED_BUILD) --target $$product; done
 
 # The site of all products, for any server of files: guides, and every public symbol.
 docs: products
-	Scripts/docs $(DEBUG_BIN) .build/docs
+	@mkdir -p .build
+	Scripts/docs $(ADAPTED_BIN) .build/docs
 	@echo "The reference is in .build/docs. Its pages are loaded over HTTP: make docs-serve shows them."
 
 # To this machine only.
@@ -198,7 +213,7 @@ beside-checks:
 GTK_PACKAGES := libgtk-4-dev xvfb xdotool
 HAS_GTK = pkg-config --exists gtk4 && command -v xvfb-run xdotool > /dev/null
 .PHONY: gtk-demo gtk-checks
-gtk-demo: deps
+gtk-demo: adapter-deps
 	@{ $(HAS_GTK); } || { $(ROOT) apt-get update -qq && $(ROOT) apt-get install -y -qq $(GTK_PACKAGES); }
 	$(SWIFT) build --package-path Examples/GTKDrag -debug-info-format $(DEBUG_INFO) --product GTKDrag
 	Examples/GTKDrag/demo Examples/GTKDrag/.build/debug/GTKDrag $(PICTURES)
@@ -211,7 +226,7 @@ gtk-checks:
 # Loops of other libraries as hosts of a run loop; SEEDS=…
 GUEST_PACKAGES := libuv1-dev libglib2.0-dev pkg-config
 .PHONY: guest-checks
-guest-checks: deps
+guest-checks: adapter-deps
 	@dpkg -s $(GUEST_PACKAGES) > /dev/null 2>&1 || { \
 	  $(ROOT) apt-get update -qq && $(ROOT) apt-get install -y -qq $(GUEST_PACKAGES); }
 	Tests/guest-checks
@@ -233,7 +248,7 @@ others-checks:
 
 # Other people's protocols on RunLoopNIO's channels.
 .PHONY: protocols-checks
-protocols-checks: deps
+protocols-checks: adapter-deps
 	Tests/protocols-checks
 
 # Conversations over a real link and over a simulated one.
@@ -414,10 +429,10 @@ LEAKING = YearTests|LedgerTests|WeekTests|CorpusTests|CrashTests|CrashConsistenc
 SANITIZED_EXAMPLES_TEST = $(EXAMPLES_TEST) $(filter --sanitize=%,$(SANITIZED_TEST)) --scratch-path .build-$@-examples
 tsan tsan-short: export TSAN_OPTIONS = suppressions=$(CURDIR)/Tests/tsan-suppressions
 # ThreadSanitizer does not let a thread be ended within a wait of Dispatch's.
-tsan: deps
+tsan: adapter-deps
 	$(SANITIZED_TEST) --skip 'PoolTests/(exhaustion|explored)'
 	$(SANITIZED_EXAMPLES_TEST)
-asan: deps
+asan: adapter-deps
 	$(SANITIZED_TEST) --skip '$(LEAKING)'
 	ASAN_OPTIONS=detect_leaks=0 $(SANITIZED_TEST) --skip-build --filter '$(LEAKING)'
 	$(SANITIZED_EXAMPLES_TEST) --skip '$(LEAKING)'

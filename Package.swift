@@ -257,7 +257,12 @@ if !names.isDisjoint(with: package.targets.map(\.name)) {
     while found < names.count {
         found = names.count
         for target in package.targets where names.contains(target.name) {
-            for case .byNameItem(let name, _) in target.dependencies { names.insert(name) }
+            for dependency in target.dependencies {
+                switch dependency {
+                case .byNameItem(let name, _), .targetItem(let name, _): names.insert(name)
+                default: break
+                }
+            }
         }
     }
     package.targets.removeAll { !names.contains($0.name) }

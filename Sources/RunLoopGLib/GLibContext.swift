@@ -1,6 +1,5 @@
 #if Adapters
 internal import CGLib
-internal import Glibc
 internal import RunLoopCore
 public import RunLoopKit
 
@@ -31,235 +30,169 @@ public final class GLibContext {
 
     private let loop: RunLoop
     private let context: OpaquePointer
-    private let formerPoll: GPollFunc?
-    private var descriptors: GLibDescriptors
-    /// Served while GLib waits in a run of its own, and otherwise in `modes`.
-    private var source: DescriptorSource?
-    private var timer: Timer?
+    private let pollFunction: GPollFunc
+    private let polled = PollSet()
     private var observer: Observer?
+    /// Keeps the modes from being empty.
+    private var source: CustomSource?
+    private var loopSource: LoopSource?
     /// Kept, so that posting it allocates nothing.
     private var iteration: () -> Void = {}
 
-    /// The state of the context after its preparation, until it is checked. An iteration of GLib's own makes it void.
-    private var prepared: Prepared?
+    /// Whether the context is prepared, and has been neither checked nor iterated by GLib itself since.
+    private var isPrepared = false
     private var isPosted = false
-    /// Whether the last pass has prepared the context.
-    private var hasPrepared = false
-    /// Whether GLib waits in a run of its own.
-    private var state = State.rests
-    /// Whether the descriptor has called, and how often in a row it did so in vain.
-    private var isDescriptorReady = false
-    private var vainCalls = 0
+    /// Whether this object calls GLib's steps.
+    private(set) var isIterating = false
+    /// How deep the loop's runs in modes of the context are nested, beginning with the run in which this object was made.
+    private var depth = 0
+    /// The depth of the innermost run that is a pass in a run of GLib's own.
+    private var depthOfGuest = Int.min
 
-    private struct Prepared {
-        let priority: Int32
-        let count: Int32
-    }
-
-    private enum State {
-        case rests
-        case waits
-    }
-
-    /// The contexts of loops, by which GLib's function for waiting finds them.
-    fileprivate static let ofLoop = RunLoop.Local<GLibContext?> { _ in nil }
+    /// The contexts of loops.
+    private static let ofLoop = RunLoop.Local<GLibContext?> { _ in nil }
 
     /// Adds a main context to a loop, of whose thread it becomes the property. On the loop's thread.
     ///
     /// - Parameters:
     ///   - context: the `GMainContext`; GLib's default one if it is `nil`.
-    ///   - loop: the loop, which has one context at a time.
+    ///   - loop: the loop, which has one context at a time, and is nobody's guest meanwhile.
     ///   - modes: the modes in which the context is served; the common modes unless given.
     ///   - file: the place for reports, with `line`.
-    /// - Throws: ``GLibError`` if another thread owns the context, if the loop has one already or is simulated, or if the
-    ///   system has no descriptor.
+    /// - Throws: ``GLibError`` if another thread owns the context, if the loop has one already, or if it is simulated,
+    ///   recorded or replayed.
     /// - Precondition: there is a mode.
     public init(
         _ context: OpaquePointer? = nil, on loop: RunLoop, inModes modes: RunLoop.Modes = .common,
         file: StaticString = #fileID, line: UInt32 = #line
     ) throws(GLibError) {
         precondition(!modes.isEmpty, "a main context is served in some mode; give at least one")
-        guard !loop.isVirtual else { throw .isVirtual }
         guard loop[Self.ofLoop] == nil else { throw .loopHasContext }
         guard let context = context ?? g_main_context_default() else { throw .ownedByAnotherThread }
-        descriptors = try GLibDescriptors()
         guard g_main_context_acquire(context) != 0 else { throw .ownedByAnotherThread }
         (self.loop, self.modes) = (loop, modes)
         self.context = g_main_context_ref(context)
-        formerPoll = g_main_context_get_poll_func(context)
-        g_main_context_set_poll_func(context) { waitInRunLoop($0, $1, $2) }
+        pollFunction = g_main_context_get_poll_func(context)
+        do {
+            loopSource = try LoopSource(self, loop.makeGuest(), in: context)
+            try loop.setPollFunction { [unowned self] in poll($0, $1) }
+        } catch {
+            loopSource = nil
+            g_main_context_release(context)
+            g_main_context_unref(context)
+            throw .notPollable(error)
+        }
         loop[Self.ofLoop] = self
 
         iteration = { [unowned self] in iterate() }
         let observer = Observer(
-            activities: [.beforeTimers, .beforeWaiting], order: .max, handler: { [unowned self] in observe($1) },
-            file: file,
-            line: line)
-        let timer = Timer(
-            fire: .distantFuture, interval: .seconds(1 << 30), repeats: true, block: { [unowned self] in timeCame($0) },
+            activities: [.entry, .beforeWaiting, .exit], order: .max, handler: { [unowned self] in observe($1) },
             file: file, line: line)
-        (observer.name, timer.name) = ("GLib", "GLib")
-        (self.observer, self.timer) = (observer, timer)
+        let source = CustomSource(handler: { _ in }, file: file, line: line)
+        (observer.name, source.name) = ("GLib", "GLib")
+        (self.observer, self.source) = (observer, source)
         loop.add(observer, forMode: modes)
-        loop.add(timer, forMode: modes)
-        watch(RunLoop.Origin(file: file, line: line))
+        loop.add(source, forMode: modes)
         // The loop's end invalidates its items.
-        timer.invalidationHandler = { [self] in invalidate() }
+        source.invalidationHandler = { [self] in invalidate() }
     }
 
-    /// Takes the context out of its loop, and gives it back: any thread may own it from now on, and GLib waits as before.
-    /// Harmless on an invalid one. On the loop's thread.
+    /// Takes the context out of its loop, and gives it back: any thread may own it from now on. Harmless on an invalid one.
+    /// On the loop's thread.
     public func invalidate() {
         guard isValid else { return }
         isValid = false
         loop[Self.ofLoop] = nil
-        g_main_context_set_poll_func(context, formerPoll)
-        let items = (observer, timer, source)
-        (observer, timer, source) = (nil, nil, nil)
+        let items = (observer, source)
+        (observer, source, loopSource) = (nil, nil, nil)
         items.0?.invalidate()
         items.1?.invalidate()
-        items.2?.invalidate()
-        descriptors.close()
+        // There is one to take away, so that nothing is thrown.
+        try! loop.setPollFunction(nil)
         g_main_context_release(context)
         g_main_context_unref(context)
     }
 
     // MARK: In a pass
 
-    private func watch(_ origin: RunLoop.Origin) {
-        let source = DescriptorSource(fileDescriptor: descriptors.epoll, events: .readable, origin: origin) {
-            [unowned self] _, _ in
-            isDescriptorReady = true
-            post()
-        }
-        source.name = "GLib"
-        self.source = source
-        // The descriptor is one of epoll, which can be waited for.
-        try! loop.add(source, forMode: modes)
-    }
+    /// Whether the innermost run is the loop's own.
+    private var isServing: Bool { depth != depthOfGuest }
 
     private func observe(_ activity: RunLoop.Activity) {
-        guard state == .rests else { return }
-        guard activity == .beforeTimers else {
-            hasPrepared = true
-            return prepare()
+        switch activity {
+        case .entry: depth += 1
+        case .exit: depth -= 1
+        default: if isServing { prepare() }
+        }
+    }
+
+    /// Asks GLib for its descriptors, and how long it may sleep.
+    private func prepare() {
+        isIterating = true
+        polled.prepare(context)
+        isIterating = false
+        isPrepared = isValid
+        if polled.timeout == 0 { post() }
+    }
+
+    private func poll(_ descriptor: Int32, _ mayWait: Bool) -> RunLoop.PollResult {
+        guard isServing, let source, let mode = loop.currentMode, loop.contains(source, inMode: RunLoop.Modes(mode))
+        else {
+            return .unserved
         }
         // A loop that has something to do in each pass does not come to a sleep.
-        if !hasPrepared { prepare() }
-        hasPrepared = false
+        if !isPrepared { prepare() }
+        let ready = polled.poll(pollFunction, mayWait: mayWait)
+        let isLoopReady = polled.isReady(descriptor)
+        // Its time has come if nothing is ready.
+        if ready > (isLoopReady ? 1 : 0) || mayWait && ready == 0 { post() }
+        isPrepared = isPosted
+        return isLoopReady ? .ready : .notReady
     }
 
-    /// Asks GLib how long it may sleep, and for which descriptors it waits.
-    private func prepare() {
-        var (priority, timeout) = (Int32(0), Int32(0))
-        _ = g_main_context_prepare(context, &priority)
-        let count = descriptors.query(context, priority, &timeout)
-        prepared = Prepared(priority: priority, count: count)
-        if timeout == 0 || !descriptors.watch(count) {
-            post()
-        } else {
-            setTimer(timeout < 0 ? .distantFuture : loop.now + .milliseconds(Int64(timeout)))
-        }
-    }
-
-    private func setTimer(_ date: RunLoop.Instant) {
-        if timer?.fireDate != date { timer?.fireDate = date }
-    }
-
-    private func timeCame(_ timer: Timer) {
-        timer.fireDate = .distantFuture
-        post()
-    }
-
-    /// Has the pass make an iteration. In a block and not in a handler, because a handler is not called again while it is on
-    /// the stack, and callbacks of GLib may run the loop.
+    /// Has the pass dispatch the context. In a block and not in a handler, because a handler is not called again while it is
+    /// on the stack, and callbacks of GLib may run the loop.
     private func post() {
-        guard state == .rests, !isPosted else { return }
+        guard isValid, !isPosted else { return }
         isPosted = true
         loop.perform(inModes: modes, iteration)
     }
 
-    /// One iteration, if GLib has made none of its own since it was prepared. If it has, or if its descriptors have changed,
-    /// the next pass prepares anew, and finds those sources ready that are ready now.
+    /// Dispatches the ready sources, unless GLib has iterated by itself since they were found. Then the next pass finds those
+    /// that are ready now.
     private func iterate() {
         isPosted = false
-        guard isValid, let prepared, state == .rests else { return }
-        self.prepared = nil
-        let ready = descriptors.poll(prepared.count)
-        look(at: ready)
-        guard descriptors.check(context, prepared.priority, prepared.count) else { return }
+        guard isPrepared, isServing else { return }
+        isPrepared = false
+        isIterating = true
+        let hasReady = polled.check(context)
+        isIterating = false
         // A callback may invalidate it.
-        withExtendedLifetime(self) { g_main_context_dispatch(context) }
+        if hasReady { withExtendedLifetime(self) { g_main_context_dispatch(context) } }
     }
 
-    /// A descriptor that was closed while another process has it, too, is still watched and cannot be named any more.
-    private func look(at ready: Int32) {
-        vainCalls = isDescriptorReady && ready == 0 ? vainCalls + 1 : 0
-        isDescriptorReady = false
-        guard vainCalls > 1, let source else { return }
-        vainCalls = 0
-        self.source = nil
-        source.invalidate()
-        // Without a new descriptor GLib's time-outs continue, and the next pass tries again.
-        if descriptors.renew() { watch(source.origin) }
-    }
+    // MARK: In a run of GLib's own
 
-    // MARK: Runs of GLib's own
+    /// The mode of the innermost run, in whose handler GLib runs.
+    var mode: RunLoop.Mode { loop.currentMode ?? .default }
 
-    /// Waits for GLib, by running the loop.
+    /// The context is prepared, by GLib itself or by this object.
     ///
-    /// - Parameter timeout: in milliseconds; negative for none.
-    /// - Returns: how many descriptors are ready.
-    fileprivate func wait(for fds: UnsafeMutablePointer<GPollFD>?, _ count: UInt32, _ timeout: Int32) -> Int32 {
-        prepared = nil
-        // The loop's thread is to end. GLib's run has to be quit as well, and until then the loop does not wait any more.
-        if loop.isEnding { return formerPoll!(fds, count, timeout) }
-        let mode = loop.currentMode ?? .default
-        let ready = formerPoll!(fds, count, 0)
-        if ready != 0 || timeout == 0 {
-            // Programs that look for events and do not wait for any may do so between two statements: the loop has a turn
-            // only if it would come late.
-            if state == .rests, loop.now - loop.passTime > Self.longestTurn { _ = wait { loop.poll(in: mode) } }
-            return ready
-        }
-        return wait { run(in: mode, until: fds, count, timeout) }
+    /// - Returns: whether it is by GLib.
+    func willIterateByItself() -> Bool {
+        if !isIterating { isPrepared = false }
+        return !isIterating
     }
 
-    /// How long an iteration that does not wait may keep the loop from its turn.
-    private static let longestTurn = Duration.milliseconds(1)
-
-    private func wait<Result>(_ body: () -> Result) -> Result {
-        let outer = state
-        state = .waits
-        defer { state = outer }
-        return body()
+    func makePass(of guest: RunLoop.Guest) {
+        guard let source else { return }
+        isPrepared = false
+        let (mode, outer) = (mode, depthOfGuest)
+        depthOfGuest = loop.contains(source, inMode: RunLoop.Modes(mode)) ? depth + 1 : .min
+        defer { depthOfGuest = outer }
+        // The stop is for the run in whose handler GLib runs. It continues when GLib's is over.
+        if guest.run(in: mode) == .stopped, loop.currentMode != nil { loop.stop() }
     }
-
-    private func run(
-        in mode: RunLoop.Mode, until fds: UnsafeMutablePointer<GPollFD>?, _ count: UInt32, _ timeout: Int32
-    ) -> Int32 {
-        guard descriptors.watch(UnsafeBufferPointer(start: fds, count: Int(count))), let source else {
-            return formerPoll!(fds, count, timeout)
-        }
-        let place = RunLoop.Modes(mode)
-        let isGuest = !loop.contains(source, inMode: place)
-        if isGuest { try! loop.add(source, forMode: place) }
-        defer { if isGuest { loop.remove(source, fromMode: place) } }
-        let limit: RunLoop.Instant = timeout < 0 ? .distantFuture : loop.now + .milliseconds(Int64(timeout))
-        while true {
-            let result = loop.run(in: mode, until: limit, returnAfterSourceHandled: true)
-            let ready = formerPoll!(fds, count, 0)
-            // The stop is for the run in whose handler GLib runs. It continues when GLib's is over.
-            if result == .stopped { loop.stop() }
-            if ready != 0 || result != .handledSource { return ready }
-        }
-    }
-}
-
-/// GLib's function for waiting, in a context that is part of a loop.
-private func waitInRunLoop(_ fds: UnsafeMutablePointer<GPollFD>?, _ count: UInt32, _ timeout: Int32) -> Int32 {
-    guard let context = RunLoop.current[GLibContext.ofLoop] else { return g_poll(fds, count, timeout) }
-    return context.wait(for: fds, count, timeout)
 }
 #else
 public import RunLoopKit

@@ -28,6 +28,8 @@ package final class LibeventDriver: Driver {
 
     /// The setting of the timer descriptor; 0 if it is disarmed or has expired.
     @exclusivity(unchecked) private var armed: Int64 = 0
+    /// Waits in libevent's place.
+    @exclusivity(unchecked) private var pollFunction: RunLoop.PollFunction?
     /// The queue that callbacks fill during a wait. The waiting call keeps it.
     @exclusivity(unchecked) fileprivate var ready: Unmanaged<ReadyQueue>?
 
@@ -107,6 +109,13 @@ package final class LibeventDriver: Driver {
         } else {
             setTimer(to: deadline)
         }
+        if pollFunction != nil {
+            switch poll(mayWait: deadline != .distantPast) {
+            case .ready: flags |= EVLOOP_NONBLOCK
+            case .notReady: return .woke
+            case .unserved: break
+            }
+        }
         self.ready = Unmanaged.passUnretained(ready)
         event_base_loop(base, flags)
         self.ready = nil
@@ -136,6 +145,17 @@ package final class LibeventDriver: Driver {
         checkFork()
         setTimer(to: date)
     }
+
+    package func setPollFunction(_ function: RunLoop.PollFunction?) throws(RunLoop.GuestError) {
+        require(
+            function == nil || pollFunction == nil,
+            "a run loop has one poll function at a time; set it to nil before you set another")
+        if function != nil { _ = try findDescriptor() }
+        pollFunction = function
+    }
+
+    @inline(never)
+    private func poll(mayWait: Bool) -> RunLoop.PollResult { pollFunction!(descriptor!, mayWait) }
 
     package func watch(
         _ descriptor: Int32, for events: DescriptorEvents, token: SourceToken

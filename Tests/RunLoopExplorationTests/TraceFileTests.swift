@@ -90,14 +90,19 @@ struct TraceFileTests {
         let directory = TemporaryDirectory()
         var exploration = Exploration(schedules: 20, limits: Exploration.Limits(reportsDeadlocks: false))
         exploration.longestCauseSearch = .zero
-        let result = try Campaign("talk", of: exploration, in: directory["campaign"]).run(talk)
+        let campaign = Campaign("talk", of: exploration, in: directory["campaign"])
+        let arguments =
+            [CommandLine.arguments[0], "--testing-library", "swift-testing"] + [
+                "--filter", "TraceFileTests/campaign\\(",
+            ]
+        let result = try campaign.run(arguments: arguments, talk)
         let file = try #require(result.findings.first?.file)
         let finding = try Exploration.Finding(contentsOf: file)
         #expect(finding.token == result.findings[0].token && finding.fault == result.findings[0].fault)
         #expect(finding.run.trace.entries.count > 10)
         // Its file stays as it is when another campaign finds the same.
         let text = try String(contentsOfFile: file, encoding: .utf8)
-        _ = try Campaign("talk", of: exploration, in: directory["campaign"]).run(talk)
+        _ = try campaign.run(arguments: arguments, talk)
         #expect(try String(contentsOfFile: file, encoding: .utf8) == text)
     }
 

@@ -19,6 +19,9 @@ package protocol Driver: AnyObject {
     /// Has that descriptor become readable at `date` at the latest, and at once if it has come.
     func setAlarm(to date: RunLoop.Instant)
 
+    /// Has a function wait for that descriptor in the driver's place.
+    func setPollFunction(_ function: RunLoop.PollFunction?) throws(RunLoop.GuestError)
+
     /// Throws if `descriptor` cannot be watched.
     func check(_ descriptor: Int32) throws(DescriptorError)
 
@@ -36,6 +39,10 @@ extension Driver {
     package func findDescriptor() throws(RunLoop.GuestError) -> Int32 { throw .noSystem }
 
     package func setAlarm(to date: RunLoop.Instant) {}
+
+    package func setPollFunction(_ function: RunLoop.PollFunction?) throws(RunLoop.GuestError) {
+        if function != nil { throw .noSystem }
+    }
 
     package func check(_ descriptor: Int32) throws(DescriptorError) {
         try DescriptorError.check(descriptor)

@@ -1,0 +1,81 @@
+#if Adapters
+internal import CGLib
+internal import RunLoopKit
+
+/// A loop as a source of its main context, for the runs of GLib's own.
+///
+/// Its priority is the highest, so that nothing in the context keeps the loop from its turns. A loop that always has
+/// something to do leaves the other sources a turn after some of its own.
+final class LoopSource {
+    private unowned let owner: GLibContext
+    private let guest: RunLoop.Guest
+    private let source: UnsafeMutablePointer<Fields>
+    /// How many turns in a row the loop has had.
+    private var turns = 0
+
+    private static let longestRow = 8
+
+    /// A source of GLib's, with this object behind it.
+    private struct Fields {
+        var base = GSource()
+        var object: Unmanaged<LoopSource>
+        // Not one of GLib's Unix descriptors, because a source with those is ready whenever they are.
+        var descriptor: GPollFD
+    }
+
+    init(_ owner: GLibContext, _ guest: RunLoop.Guest, in context: OpaquePointer) throws(RunLoop.GuestError) {
+        (self.owner, self.guest) = (owner, guest)
+        let descriptor = try guest.descriptor
+        let base = g_source_new(Self.functions, guint(MemoryLayout<Fields>.size))!
+        source = UnsafeMutableRawPointer(base).assumingMemoryBound(to: Fields.self)
+        source.pointee.object = .passUnretained(self)
+        source.pointee.descriptor = GPollFD(fd: descriptor, events: gushort(G_IO_IN.rawValue), revents: 0)
+        // GLib keeps this address, too.
+        let place = MemoryLayout<Fields>.offset(of: \.descriptor)!
+        g_source_add_poll(base, (UnsafeMutableRawPointer(base) + place).assumingMemoryBound(to: GPollFD.self))
+        g_source_set_name(base, "RunLoop")
+        g_source_set_priority(base, .min)
+        // A handler of the loop may run the context.
+        g_source_set_can_recurse(base, 1)
+        g_source_attach(base, context)
+    }
+
+    deinit {
+        let base = UnsafeMutableRawPointer(source).assumingMemoryBound(to: GSource.self)
+        g_source_destroy(base)
+        g_source_unref(base)
+    }
+
+    // GLib keeps the address.
+    nonisolated(unsafe) private static let functions = {
+        let functions = UnsafeMutablePointer<GSourceFuncs>.allocate(capacity: 1)
+        functions.initialize(to: GSourceFuncs())
+        functions.pointee.prepare = { source, _ in
+            LoopSource.of(source).prepare()
+            return 0
+        }
+        functions.pointee.check = { source in LoopSource.of(source).hasTurn ? 1 : 0 }
+        functions.pointee.dispatch = { source, _, _ in
+            let object = LoopSource.of(source)
+            object.owner.makePass(of: object.guest)
+            return 1
+        }
+        return functions
+    }()
+
+    private static func of(_ source: UnsafeMutablePointer<GSource>?) -> LoopSource {
+        UnsafeMutableRawPointer(source!).assumingMemoryBound(to: Fields.self).pointee.object.takeUnretainedValue()
+    }
+
+    /// The descriptor becomes readable at the loop's next date, so that GLib needs no time-out for it.
+    private func prepare() {
+        if owner.willIterateByItself() { guest.prepare(in: owner.mode) }
+    }
+
+    private var hasTurn: Bool {
+        let isReady = !owner.isIterating && source.pointee.descriptor.revents != 0
+        turns = isReady && turns < Self.longestRow ? turns + 1 : 0
+        return turns > 0
+    }
+}
+#endif
