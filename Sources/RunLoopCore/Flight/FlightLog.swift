@@ -9,7 +9,7 @@ final class FlightLog {
     /// The place of the next event in the ring.
     @exclusivity(unchecked) private var place = 0
     /// When the calls that are under way began, the innermost last.
-    @exclusivity(unchecked) private var begins: [RunLoop.Instant] = []
+    @exclusivity(unchecked) private var begins = Begins()
     /// The latenesses that were known when the last call began: a difference of one is that of the next call. So the loop
     /// need not hand it over, which would cost each pass without a recorder five instructions.
     @exclusivity(unchecked) private var latenesses: (count: Int, sum: Int64)
@@ -20,15 +20,17 @@ final class FlightLog {
     /// Whether its recorder has gone. Connections may still know it.
     @exclusivity(unchecked) private var isOver = false
     /// The connection that has moved bytes since the last event, which are not written down yet: a handler that reads and
-    /// answers is one event. Its descriptor is -1 if there is none.
-    @exclusivity(unchecked) private var moved: (descriptor: Int32, name: UInt32, received: UInt32, sent: UInt32) =
-        (-1, 0, 0, 0)
+    /// answers is one event. The meter says so before it goes.
+    @exclusivity(unchecked) private var moved: UnownedReference<FlightMeter>?
 
     init(_ memory: FlightMemory, at now: RunLoop.Instant, latenesses: (count: Int, sum: Int64)) {
         (self.memory, last) = (memory, now)
         self.latenesses = latenesses
         names = FlightNames(memory)
-        begins.reserveCapacity(64)
+    }
+
+    deinit {
+        begins.deallocate()
     }
 
     @inline(__always)
@@ -40,7 +42,7 @@ final class FlightLog {
     }
 
     func end() {
-        if moved.descriptor >= 0 { writeMoved() }
+        if moved != nil { writeMoved() }
         isOver = true
     }
 
@@ -52,7 +54,7 @@ final class FlightLog {
         _ callee: Callee, in mode: RunLoop.Mode, passTime: RunLoop.Instant,
         latenesses known: (count: Int, sum: Int64)
     ) {
-        if moved.descriptor >= 0 { writeMoved() }
+        if moved != nil { writeMoved() }
         last = max(last, passTime)
         let lateness = lateness(of: callee.kind, after: known)
         let value = callee.kind.isOfTasks ? Int64(bitPattern: callee.number) : lateness ?? FlightEvent.noLateness
@@ -60,7 +62,7 @@ final class FlightLog {
             FlightEvent(
                 .callBegan, at: last, name: names.number(of: callee), mode: names.number(of: mode),
                 depth: begins.count, value: value))
-        begins.append(last)
+        begins.push(last)
         FlightProbes.callBegins(callee, lateness)
         if callee.kind.hasDate, callee.number != 0 { callHas(number: callee.number, from: nil) }
     }
@@ -83,8 +85,8 @@ final class FlightLog {
     }
 
     func callEnds(at now: RunLoop.Instant) {
-        if moved.descriptor >= 0 { writeMoved() }
-        guard let begin = begins.popLast() else { return }
+        if moved != nil { writeMoved() }
+        guard let begin = begins.pop() else { return }
         last = now
         let duration = now.nanoseconds &- begin.nanoseconds
         write(FlightEvent(.callEnded, at: now, depth: begins.count, value: duration))
@@ -92,13 +94,13 @@ final class FlightLog {
     }
 
     func runBegins(in mode: RunLoop.Mode, at now: RunLoop.Instant) {
-        if moved.descriptor >= 0 { writeMoved() }
+        if moved != nil { writeMoved() }
         last = now
         write(FlightEvent(.runBegan, at: now, mode: names.number(of: mode), depth: begins.count))
     }
 
     func runEnds(in mode: RunLoop.Mode, at now: RunLoop.Instant) {
-        if moved.descriptor >= 0 { writeMoved() }
+        if moved != nil { writeMoved() }
         last = now
         write(FlightEvent(.runEnded, at: now, mode: names.number(of: mode), depth: begins.count))
     }
@@ -126,7 +128,7 @@ final class FlightLog {
     private func wokeUp(
         _ kind: FlightEvent.Kind, _ name: UInt32, _ mode: RunLoop.Mode, _ now: RunLoop.Instant
     ) -> Int64 {
-        if moved.descriptor >= 0 { writeMoved() }
+        if moved != nil { writeMoved() }
         let slept = now.nanoseconds &- last.nanoseconds
         last = now
         write(FlightEvent(kind, at: now, name: name, mode: names.number(of: mode), depth: begins.count, value: slept))
@@ -149,25 +151,58 @@ final class FlightLog {
 
     func name(of callee: Callee) -> UInt32 { names.number(of: callee) }
 
-    /// A connection has moved bytes.
-    func moved(_ count: Int, isInput: Bool, by descriptor: Int32, _ name: UInt32) {
+    /// A connection has moved bytes, the first ones since the last event.
+    @inline(never)
+    func begins(_ meter: FlightMeter) {
         guard !isOver else { return }
-        if moved.descriptor != descriptor || moved.name != name {
-            if moved.descriptor >= 0 { writeMoved() }
-            moved = (descriptor, name, 0, 0)
-        }
-        let count = UInt32(clamping: count)
-        if isInput { moved.received &+= count } else { moved.sent &+= count }
+        if moved != nil { writeMoved() }
+        moved = UnownedReference(meter)
+    }
+
+    /// The connection is about to go.
+    func ends(_ meter: FlightMeter) {
+        if moved == UnownedReference(meter) { writeMoved() }
     }
 
     @inline(never)
     private func writeMoved() {
-        let value = Int64(moved.sent) << 32 | Int64(moved.received)
-        write(
-            FlightEvent(
-                .moved, at: last, name: moved.name, mode: UInt16(clamping: moved.descriptor), depth: begins.count,
-                value: value))
-        moved.descriptor = -1
+        moved?.with { meter in
+            write(
+                FlightEvent(
+                    .moved, at: last, name: meter.name, mode: UInt16(clamping: meter.descriptor), depth: begins.count,
+                    value: meter.takeBytes()))
+        }
+        moved = nil
+    }
+}
+
+/// When calls began, the innermost last.
+// Memory of its own, because an array asks at each change whether it is shared, and checks each index.
+private struct Begins {
+    private var dates = UnsafeMutablePointer<RunLoop.Instant>.allocate(capacity: 64)
+    private var capacity = 64
+    private(set) var count = 0
+
+    func deallocate() { dates.deallocate() }
+
+    mutating func push(_ date: RunLoop.Instant) {
+        if count == capacity { grow() }
+        dates[count] = date
+        count &+= 1
+    }
+
+    mutating func pop() -> RunLoop.Instant? {
+        guard count > 0 else { return nil }
+        count &-= 1
+        return dates[count]
+    }
+
+    @inline(never)
+    private mutating func grow() {
+        let more = UnsafeMutablePointer<RunLoop.Instant>.allocate(capacity: 2 * capacity)
+        more.moveInitialize(from: dates, count: count)
+        dates.deallocate()
+        (dates, capacity) = (more, 2 * capacity)
     }
 }
 

@@ -1,15 +1,30 @@
 /// Counts the bytes of a connection for a recorder. It belongs to the loop's thread.
 package final class FlightMeter {
+    let descriptor: Int32
+    let name: UInt32
     private let log: FlightLog
-    private let descriptor: Int32
-    private let name: UInt32
+    /// The bytes that are not written down yet. Unchecked, as the state of the log.
+    @exclusivity(unchecked) private var received: UInt32 = 0
+    @exclusivity(unchecked) private var sent: UInt32 = 0
 
     init(_ log: FlightLog, _ descriptor: Int32, _ callee: Callee) {
         (self.log, self.descriptor) = (log, descriptor)
         name = log.name(of: callee)
     }
 
+    deinit {
+        log.ends(self)
+    }
+
     package func add(_ count: Int, isInput: Bool) {
-        log.moved(count, isInput: isInput, by: descriptor, name)
+        if received | sent == 0 { log.begins(self) }
+        let count = UInt32(clamping: count)
+        if isInput { received &+= count } else { sent &+= count }
+    }
+
+    /// The bytes as an event has them.
+    func takeBytes() -> Int64 {
+        defer { (received, sent) = (0, 0) }
+        return Int64(sent) << 32 | Int64(received)
     }
 }

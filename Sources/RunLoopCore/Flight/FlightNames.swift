@@ -27,6 +27,8 @@ struct FlightNames {
     /// The names that were asked for last, by a part of their hash: most calls find theirs without hashing a string.
     private var recent = [Recent](repeating: Recent(), count: 256)
     private var modes: [UInt16] = []
+    /// The mode that was asked for last, in which most calls are.
+    private var recentMode: (id: Int, number: UInt16) = (-1, 0)
     private var threads: [ThreadName: UInt32] = [:]
 
     init(_ memory: FlightMemory) {
@@ -68,7 +70,14 @@ struct FlightNames {
         return find(Key(kind: key.kind, origin: key.origin, name: nil), origin)
     }
 
+    @inline(__always)
     mutating func number(of mode: RunLoop.Mode) -> UInt16 {
+        if mode.id != recentMode.id { recentMode = (mode.id, find(mode)) }
+        return recentMode.number
+    }
+
+    @inline(never)
+    private mutating func find(_ mode: RunLoop.Mode) -> UInt16 {
         if mode.id < modes.count, modes[mode.id] != 0 { return modes[mode.id] }
         let number = add(Key(kind: Self.mode, origin: UInt64(mode.id), name: mode.name), file: "", line: 0) ?? 0
         while modes.count <= mode.id { modes.append(0) }
