@@ -75,6 +75,31 @@ func visit(_ address: Endpoint, connections: Int, pieces: Int, size: Int) -> Loo
         #expect(replay(record) { try serve($0, bytes: 20 * 3000) }.value == log)
     }
 
+    @Test func `a replay leaves the flight of the recorded run as it is`() throws {
+        let (record, flight) = (RecordPath(), RecordPath())
+        let path = flight.path
+        defer { unlink("\(path).1") }
+        @Sendable func program(_ loop: RunLoop) throws -> Int {
+            let recorder = try FlightRecorder(loop, at: path)
+            var fires = 0
+            loop.add(
+                Timer(timeInterval: .milliseconds(1), repeats: true) { _ in
+                    fires += 1
+                    if fires == 5 { loop.stop() }
+                }, forMode: .default)
+            loop.run(in: .default)
+            try recorder.memory.write(to: "\(path).1")
+            return try recorder.memory.flight().calls.count
+        }
+        let calls = try withRecording(to: record.path) { try program($0) }
+        let bytes = flight.bytes
+        unlink("\(path).1")
+        let recorded = try Flight(contentsOf: path)
+        #expect(calls == 5 && recorded.calls.count == 5)
+        #expect(replay(record) { try program($0) }.value == calls)
+        #expect(flight.bytes == bytes && access("\(path).1", F_OK) != 0)
+    }
+
     @Test func `a replay tells where the program differs`() throws {
         let record = RecordPath()
         var visitor: LoopThread?

@@ -24,6 +24,7 @@ public final class FlightRecorder {
     /// The memory of a recorder, for any thread: that of a ``StallMonitor`` can write down what led to a stall. `Sendable`.
     public struct Memory: Sendable {
         let memory: FlightMemory
+        let isReplay: Bool
 
         /// The flight until now. O(size).
         public func flight() throws(FlightError) -> Flight {
@@ -40,10 +41,11 @@ public final class FlightRecorder {
         /// Whether both are the memory of one recorder.
         package func isSame(as other: Memory) -> Bool { memory === other.memory }
 
-        /// Writes the flight until now to a file, which it replaces. O(size).
+        /// Writes the flight until now to a file, which it replaces. O(size). In a replay the file stays as it is.
         ///
         /// - Throws: ``FlightError`` if that fails.
         public func write(to path: String) throws(FlightError) {
+            guard !isReplay else { return }
             let (bytes, _) = memory.copy()
             guard let file = fopen(path, "w") else { throw .file(path, errno: errno) }
             let count = fwrite(bytes, 1, bytes.count, file)
@@ -66,7 +68,8 @@ public final class FlightRecorder {
     ///   - events: how many of the newest events are kept, 24 bytes each; at least 16.
     ///   - names: the bytes for the names of handlers and lines, at least 4,096. A name that does not fit is left out, and the
     ///     line stays.
-    ///   - path: a file for the memory, with the mode 600; without one it is the process's own.
+    ///   - path: a file for the memory, with the mode 600; without one it is the process's own. So it is in a replay,
+    ///     which leaves the file of the recorded run as it is.
     /// - Throws: ``FlightError`` if the file cannot be written, or the memory is not to be had.
     /// - Precondition: a loop of a simulation has no path; write its flight to a file when it is over.
     public init(_ loop: RunLoop, events: Int = 65_536, names: Int = 256 * 1024, at path: String? = nil)
@@ -78,7 +81,9 @@ public final class FlightRecorder {
         require(
             path == nil || !loop.isVirtual,
             "a simulated loop records into memory; write its flight to a file afterwards")
-        let memory = try FlightMemory(events: events, nameBytes: (names + 7) / 8 * 8, path: path)
+        let isReplay = loop.world.isReplay
+        let memory = try FlightMemory(
+            events: events, nameBytes: (names + 7) / 8 * 8, path: isReplay ? nil : path)
         let now = loop.now
         memory[.process] = UInt64(getpid())
         memory[.loopTime] = UInt64(bitPattern: now.nanoseconds)
@@ -86,7 +91,7 @@ public final class FlightRecorder {
         let title = Array((loop.name ?? "loop").utf8.prefix(FlightMemory.longestTitle))
         memory.write(title, at: FlightMemory.titleStart)
         memory[.titleLength] = UInt64(title.count)
-        self.memory = Memory(memory: memory)
+        self.memory = Memory(memory: memory, isReplay: isReplay)
         remote = loop.remote
         log = FlightLog(memory, at: now, latenesses: (loop.statistics.lateness.count, loop.statistics.lateness.sum))
         loop.log?.end()
@@ -111,7 +116,9 @@ public final class FlightRecorder {
 
 extension RunLoop {
     /// The memory of the loop's recorder, if it has one. On the loop's thread.
-    package var flightMemory: FlightRecorder.Memory? { log.map { FlightRecorder.Memory(memory: $0.memory) } }
+    package var flightMemory: FlightRecorder.Memory? {
+        log.map { FlightRecorder.Memory(memory: $0.memory, isReplay: world.isReplay) }
+    }
 }
 
 @available(*, unavailable, message: "a recorder belongs to its loop's thread; its memory may be read on any")

@@ -6,6 +6,9 @@ package protocol World: AnyObject, Sendable {
     /// Whether its runs are repeated: whoever asks for anything else than the world does not get the same again.
     var isRepeatable: Bool { get }
 
+    /// Whether this is such a repetition, which leaves the files of the run before alone.
+    var isReplay: Bool { get }
+
     /// A decision of the calling thread that depends on which thread came first, as this run takes it, or as the run that is
     /// repeated took it.
     func decides(_ decision: Bool) -> Bool
@@ -47,6 +50,7 @@ package protocol World: AnyObject, Sendable {
 
 extension World {
     package var isRepeatable: Bool { isVirtual }
+    package var isReplay: Bool { false }
     package func decides(_ decision: Bool) -> Bool { decision }
     package var answersCalls: UnsafeMutablePointer<UInt32>? { nil }
     package var monotonicStart: Duration { .zero }

@@ -25,6 +25,7 @@ final class TapedWorld: World {
 
     var isVirtual: Bool { false }
     var isRepeatable: Bool { true }
+    var isReplay: Bool { tapes.replay != nil }
 
     func decides(_ decision: Bool) -> Bool { Tape.current?.decides(decision) ?? decision }
 
