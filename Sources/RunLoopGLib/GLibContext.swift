@@ -74,7 +74,7 @@ public final class GLibContext {
         self.context = g_main_context_ref(context)
         pollFunction = g_main_context_get_poll_func(context)
         do {
-            loopSource = try LoopSource(self, loop.makeGuest(), in: context)
+            loopSource = try LoopSource(self, loop, in: context)
             try loop.setPollFunction { [unowned self] in poll($0, $1) }
         } catch {
             loopSource = nil

@@ -8,7 +8,9 @@ internal import RunLoopKit
 /// something to do leaves the other sources a turn after some of its own.
 final class LoopSource {
     private unowned let owner: GLibContext
-    private let guest: RunLoop.Guest
+    private let loop: RunLoop
+    /// Made for the first run of GLib's own: a loop that has none need not notice its uses.
+    private lazy var guest = loop.makeGuest()
     private let source: UnsafeMutablePointer<Fields>
     /// How many turns in a row the loop has had.
     private var turns = 0
@@ -23,9 +25,9 @@ final class LoopSource {
         var descriptor: GPollFD
     }
 
-    init(_ owner: GLibContext, _ guest: RunLoop.Guest, in context: OpaquePointer) throws(RunLoop.GuestError) {
-        (self.owner, self.guest) = (owner, guest)
-        let descriptor = try guest.descriptor
+    init(_ owner: GLibContext, _ loop: RunLoop, in context: OpaquePointer) throws(RunLoop.GuestError) {
+        (self.owner, self.loop) = (owner, loop)
+        let descriptor = try loop.makeGuest().descriptor
         let base = g_source_new(Self.functions, guint(MemoryLayout<Fields>.size))!
         source = UnsafeMutableRawPointer(base).assumingMemoryBound(to: Fields.self)
         source.pointee.object = .passUnretained(self)

@@ -179,7 +179,7 @@ extension RunLoop {
     private func callsEnd(in mode: Mode, _ result: RunResult, forHost: Bool) {
         notify(.exit, in: mode)
         if trace != nil { traceEnd(of: mode, result) }
-        if isWatched { watchedRunEnds(in: mode, forHost: forHost) }
+        if isUseWatched { watchedRunEnds(in: mode, forHost: forHost) }
     }
 
     @inline(never)

@@ -28,6 +28,8 @@ extension RunLoop {
         private let loop: RunLoop
         /// That of the host's wait.
         private var mode: Mode
+        /// The date of the last preparation.
+        private var date = Instant.distantPast
         /// Whether observers were told that the loop sleeps.
         private var isSleepAnnounced = false
 
@@ -91,10 +93,12 @@ extension RunLoop {
         ///   that polls the descriptor does not need it.
         @discardableResult
         public func prepare(in mode: Mode = .default) -> Instant {
+            // The preparation of the last run still holds. A delayed call that was cancelled is not noticed as a use.
+            if loop.isUnused, mode == self.mode, !loop.hasMail, loop.nextDeadline(in: mode) == date { return date }
             awake()
             guard !loop.hasEnded else { return .distantFuture }
             self.mode = mode
-            let date = loop.dateOfWork(in: mode)
+            date = loop.dateOfWork(in: mode)
             guard date != .distantPast, loop.mailbox.fallAsleep() else {
                 loop.driver.setAlarm(to: .distantPast)
                 return .distantPast
@@ -133,8 +137,10 @@ extension RunLoop {
         if !parked.isEmpty { unpark(for: mode) }
         if !ready.isEmpty || hasBlocks(for: mode) || isStopPending { return .distantPast }
         if !signals.isEmpty, signals.hasDue(where: { canServe($0, in: mode) }) { return .distantPast }
-        return timers.nextDeadline(in: mode) ?? .distantFuture
+        return nextDeadline(in: mode)
     }
+
+    private func nextDeadline(in mode: Mode) -> Instant { timers.nextDeadline(in: mode) ?? .distantFuture }
 
     private func canServe(_ source: Source, in mode: Mode) -> Bool {
         source.membership.contains(mode) && !source.isCalling && !source.isHeldBack(in: self)

@@ -93,11 +93,14 @@ public final class RunLoop {
     @exclusivity(unchecked) private(set) var flight: UnownedReference<FlightLog>?
     /// Tells the guest that the loop is used between its runs, while the loop is one in another loop.
     @exclusivity(unchecked) var useHandler: (() -> Void)? { didSet { calledMayBeWatched() } }
-    /// Whether one of them is there.
+    /// Whether anybody watches the loop.
     @exclusivity(unchecked) private(set) var isWatched = false
+    /// Whether anybody does, or the loop has a guest.
+    @exclusivity(unchecked) private(set) var isUseWatched = false
 
     private func calledMayBeWatched() {
-        isWatched = record != nil || schedule != nil || flight != nil || useHandler != nil
+        isWatched = record != nil || schedule != nil || flight != nil
+        isUseWatched = isWatched || useHandler != nil
     }
 
     // MARK: The runs that are under way
@@ -263,10 +266,13 @@ public final class RunLoop {
         set { usingThread = newValue ? 0 : thread }
     }
 
+    /// Whether nobody has used the loop since ``noticesUse`` was set; asked on its thread, and otherwise `false`.
+    var isUnused: Bool { noticesUse && pthread_self() == thread }
+
     /// In place of ``checkThread()``, where the thread is known.
     @inline(__always)
     func noticeUse() {
-        if isWatched { checkThread() }
+        if isUseWatched { checkThread() }
     }
 
     func emit(_ event: TraceEvent) {

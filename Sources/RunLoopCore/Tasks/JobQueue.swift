@@ -31,7 +31,7 @@ extension RunLoop {
         var waitingJobs: [UnownedJob] { (0..<jobs.count).map { jobs[$0].job } }
 
         func add(_ job: UnownedJob, by way: JobWay, in loop: RunLoop) {
-            if loop.isWatched { tell(of: job, in: loop) }
+            if loop.isUseWatched { tell(of: job, in: loop) }
             guard let running else {
                 jobs.append((job, way))
                 if !isScheduled { schedule(in: loop) }
