@@ -46,7 +46,7 @@ help:
 	@echo "make bench   RunLoopKit beside other event loops; QUICK=1 PEERS=… WORKLOADS=… REPETITIONS=…"
 	@echo "make docs    the reference of all products, to .build/docs    make docs-serve  shows it"
 	@echo "make beside-checks  programs beside SwiftNIO and async-http-client, and what a way between threads costs"
-	@echo "make guest-checks   a run loop as a guest of libuv, GLib and Foundation, and what that costs; SEEDS=…"
+	@echo "make guest-checks   a run loop as a guest of libuv, GLib and Foundation; SEEDS=…"
 	@echo "make others-checks  tests of swift-async-algorithms and swift-service-lifecycle, and SwiftNIO's idle handler, on"
 	@echo "             simulated hosts; RUNS=… SEED=…"
 	@echo "make protocols-checks  gRPC and Hummingbird's router on RunLoopNIO, over loopback and simulated; RUNS=… SEED=…"
@@ -242,7 +242,7 @@ wayland-checks:
 # Loops of other libraries as hosts of a run loop; SEEDS=…
 GUEST_PACKAGES := libuv1-dev libglib2.0-dev pkg-config
 .PHONY: guest-checks
-guest-checks: adapter-deps
+guest-checks: deps
 	@dpkg -s $(GUEST_PACKAGES) > /dev/null 2>&1 || { \
 	  $(ROOT) apt-get update -qq && $(ROOT) apt-get install -y -qq $(GUEST_PACKAGES); }
 	Tests/guest-checks
