@@ -46,7 +46,7 @@ help:
 	@echo "make bench   RunLoopKit beside other event loops; QUICK=1 PEERS=… WORKLOADS=… REPETITIONS=…"
 	@echo "make docs    the reference of all products, to .build/docs    make docs-serve  shows it"
 	@echo "make beside-checks  programs beside SwiftNIO and async-http-client, and what a way between threads costs"
-	@echo "make guest-checks   a run loop as a guest of libuv, GLib and Foundation, and what that costs; SEEDS=…"
+	@echo "make guest-checks   a run loop as a guest of libuv, GLib and Foundation; SEEDS=…"
 	@echo "make others-checks  tests of swift-async-algorithms and swift-service-lifecycle, and SwiftNIO's idle handler, on"
 	@echo "             simulated hosts; RUNS=… SEED=…"
 	@echo "make protocols-checks  gRPC and Hummingbird's router on RunLoopNIO, over loopback and simulated; RUNS=… SEED=…"
@@ -64,6 +64,7 @@ help:
 	@echo "make links   conversations over a real link and over a simulated one, compared; needs root"
 	@echo "make planted-faults  faults in TTLStore, Cron and Raft, and the seeds and schedules that find them"
 	@echo "make gtk-demo   a window of GTK in which a script drags: the timers of the default mode stop"
+	@echo "make wayland-demo   display links in the frames of a Wayland compositor"
 	@echo "make web-tests   the example Web: simulated, as a process, and under attack"
 	@echo "make web-same-bytes  a thousand processes of a simulated day of Web"
 	@echo "make same-bytes  ten thousand runs of one simulated minute, and of one exploration; RUNS=…"
@@ -128,7 +129,7 @@ check: deps costs-deps
 .PHONY: checks
 checks:
 	@set -e; for check in check-claims probe-checks deep-tests adapter-tests compile-checks "docs check-api" dependent-checks linking-checks fuzzers examples \
-	  web-tests gtk-checks; do \
+	  web-tests gtk-checks wayland-checks; do \
 	  $(MAKE) --no-print-directory $$check; done
 
 # The tests of the adapters. Without the trait they are empty.
@@ -223,10 +224,25 @@ gtk-checks:
 	$(SWIFT) test --package-path Examples/GTKDrag --disable-xctest -debug-info-format $(DEBUG_INFO) && \
 	$(MAKE) --no-print-directory gtk-demo && \
 	Examples/GTKDrag/frames Examples/GTKDrag/.build/debug/GTKDrag
+
+# A window without a toolkit, on a compositor without a screen unless there is one, and in the checks always.
+WAYLAND_PACKAGES := libwayland-dev wayland-protocols weston pkg-config
+.PHONY: wayland-demo wayland-checks
+wayland-demo: deps
+	@dpkg -s $(WAYLAND_PACKAGES) > /dev/null 2>&1 || { \
+	  $(ROOT) apt-get update -qq && $(ROOT) apt-get install -y -qq $(WAYLAND_PACKAGES); }
+	Examples/WaylandFrames/protocols
+	$(SWIFT) build --package-path Examples/WaylandFrames -debug-info-format $(DEBUG_INFO) --product WaylandFrames
+	Examples/WaylandFrames/demo Examples/WaylandFrames/.build/debug/WaylandFrames
+
+wayland-checks:
+	@dpkg -s $(WAYLAND_PACKAGES) > /dev/null 2>&1 || { echo "Wayland is not installed: make wayland-demo installs it"; exit 0; }; \
+	HIDDEN=1 $(MAKE) --no-print-directory wayland-demo
+
 # Loops of other libraries as hosts of a run loop; SEEDS=…
 GUEST_PACKAGES := libuv1-dev libglib2.0-dev pkg-config
 .PHONY: guest-checks
-guest-checks: adapter-deps
+guest-checks: deps
 	@dpkg -s $(GUEST_PACKAGES) > /dev/null 2>&1 || { \
 	  $(ROOT) apt-get update -qq && $(ROOT) apt-get install -y -qq $(GUEST_PACKAGES); }
 	Tests/guest-checks

@@ -52,15 +52,21 @@ let package = Package(
         peer("Libuv", libraries: ["uv"]),
         peer("Libev", libraries: ["ev"]),
         // The only one whose headers are not where the compiler looks by itself.
-        .systemLibrary(
-            name: "CPeerGLib", path: "Sources/CPeerGLib", pkgConfig: "glib-2.0", providers: [.apt(["libglib2.0-dev"])]),
-        peer("GLib", "CPeerGLib"),
+        .systemLibrary(name: "CGLibUnix", pkgConfig: "glib-2.0", providers: [.apt(["libglib2.0-dev"])]),
+        peer("GLib", "CGLibUnix"),
         peer("SDEvent", libraries: ["systemd"]),
         peer("Dispatch", "Tasks"),
         peer("Foundation", "Tasks"),
         peer(
             "NIO", "Tasks", .product(name: "NIOCore", package: "swift-nio"),
             .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio")),
+
+        // Hosts of a run loop, with it as a guest and without.
+        .systemLibrary(name: "CEpoll"),
+        .systemLibrary(name: "CLibuv"),
+        peer(
+            "Guests", "CEpoll", "CGLibUnix", "CLibuv", .product(name: "RunLoopKit", package: "RunLoopKit"),
+            .product(name: "RunLoopGLib", package: "RunLoopKit")),
 
         // Clients of servers with one thread and with more, and echo servers beside the example EchoServer.
         .executableTarget(name: "Load", path: "Sources/Threads/Load"),

@@ -7,17 +7,13 @@ import PackageDescription
 
 let package = Package(
     name: "Guests",
-    dependencies: [.package(name: "RunLoopKit", path: "../..", traits: ["Adapters"])],
+    dependencies: [.package(name: "RunLoopKit", path: "../..")],
     targets: [
-        .systemLibrary(name: "CEpoll"),
         .systemLibrary(name: "CGLibUnix", pkgConfig: "glib-2.0", providers: [.apt(["libglib2.0-dev"])]),
         .systemLibrary(name: "CLibuv", pkgConfig: "libuv", providers: [.apt(["libuv1-dev"])]),
         .executableTarget(
             name: "GuestHosts",
-            dependencies: [
-                "CEpoll", "CGLibUnix", "CLibuv", .product(name: "RunLoopKit", package: "RunLoopKit"),
-                .product(name: "RunLoopGLib", package: "RunLoopKit"),
-            ],
+            dependencies: ["CGLibUnix", "CLibuv", .product(name: "RunLoopKit", package: "RunLoopKit")],
             swiftSettings: [.treatAllWarnings(as: .error)]),
     ],
     swiftLanguageModes: [.v6]

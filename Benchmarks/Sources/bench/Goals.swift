@@ -77,6 +77,17 @@ struct Goal: Sendable {
             Goal("delayed call: memory at 1M, bytes", .atMost(112), value("memory", of: Peer.call, in: "churn 1M")),
         ]
 
+    /// Guests and hosts.
+    private static let guests: [Goal] = Peer.all.flatMap { peer in
+        ["idle", "fire", "echo"].compactMap { work in
+            peer.host.map { host in
+                Goal(
+                    "\(peer.name): \(work), to \(host)", .atMost(1.3),
+                    ratio("each", of: peer.name, to: host, in: "guest \(work)"))
+            }
+        }
+    }
+
     private static func churnFaster(_ other: String, _ workload: String) -> Measure {
         { results, _ in results.ratio(["add", "cancel"], of: other, to: Peer.ours, in: workload) }
     }
@@ -156,7 +167,7 @@ struct Goal: Sendable {
             Goal(
                 "actor to actor of another thread and back, to NIO's", .atMost(1),
                 ratio("each", to: "nio", in: "hop cross")),
-        ] + light
+        ] + light + guests
 
     /// A row of the table of goals; none if it was not measured.
     func row(_ results: Results, _ peers: [Peer]) -> String? {

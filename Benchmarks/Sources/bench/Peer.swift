@@ -4,13 +4,16 @@ struct Peer {
     /// Its executable is named so, and `Peer`.
     let program: String
     let form: String
+    /// The peer that does the same without ours, if that is the only one to compare with.
+    let host: String?
 
     static let usualForm = "default"
 
-    init(_ name: String, _ program: String, form: String = usualForm) {
+    init(_ name: String, _ program: String, form: String = usualForm, host: String? = nil) {
         self.name = name
         self.program = program
         self.form = form
+        self.host = host
     }
 
     /// The reference value of a ratio to the floor.
@@ -50,12 +53,20 @@ struct Peer {
         Peer("dispatch, after", "Dispatch", form: "after"),
         Peer("foundation", "Foundation"),
         Peer("foundation, perform", "Foundation", form: "perform"),
+        Peer("epoll alone", "Guests", form: "epoll"),
+        Peer("epoll, ours a guest", "Guests", form: "epoll,guest", host: "epoll alone"),
+        Peer("libuv alone", "Guests", form: "libuv"),
+        Peer("libuv, ours a guest", "Guests", form: "libuv,guest", host: "libuv alone"),
+        Peer("glib alone", "Guests", form: "glib"),
+        Peer("glib, ours a guest", "Guests", form: "glib,guest", host: "glib alone"),
+        Peer("glib in ours", "Guests", form: "glib-in-ours", host: "glib alone"),
     ]
 
     /// The peers of a quick run.
     static let quick: Set<String> = [
         "ours", "ours, tolerance 1 ms", "floor", "floor, timerfd", "libev", "libevent", "libevent, precise", "libuv",
-        "nio", "nio, task executor", "foundation",
+        "nio", "nio, task executor", "foundation", "epoll alone", "epoll, ours a guest", "libuv alone",
+        "libuv, ours a guest", "glib alone", "glib, ours a guest", "glib in ours",
     ]
 
     /// Whether a form differs from the loop itself in this workload; other workloads are not measured.
@@ -70,7 +81,7 @@ struct Peer {
         case ("Libevent", "common"): ["churn", "embed"].contains(workload.kind)
         case ("NIO", "task executor"): ["yield", "preferring", "actors-preferring"].contains(workload.kind)
         case ("Foundation", "perform"): ["ping", "post"].contains(workload.kind)
-        default: true
+        default: (program == "Guests") == workload.kind.hasPrefix("guest")
         }
     }
 }

@@ -136,6 +136,14 @@ struct Table {
                     Column(title: "sleeps of threads", workload: "sleeps \(size)", metric: "switches"),
                 ]
             }),
+        Table(
+            title: "Guests and hosts: processor time of an event, ns, and its ratio to that of the host alone",
+            columns: [
+                Column(title: "the host's own, the guest idle", workload: "guest idle", metric: "each"),
+                Column(title: "timer of 1 ms", workload: "guest fire", metric: "each"),
+                Column(title: "descriptor, a byte echoed", workload: "guest echo", metric: "each"),
+                Column(title: "descriptor, nothing done", workload: "guest descriptor", metric: "each"),
+            ]),
     ]
 
     /// The table in Markdown; none if nothing of it was measured.
@@ -163,13 +171,18 @@ struct Table {
             return results.failed(peer.name, in: column.workload) ? "did not finish" : "–"
         }
         guard column.hasRatios else { return value.short }
-        let others = peers.filter { !$0.isYardstick && !$0.isOurs }
-        let best = results.best(column.metric, in: column.workload, among: others)
-        guard let best else { return value.short }
-        let ratios = [best, Peer.floor].compactMap { reference in
+        let ratios = references(of: peer, column, results, peers).compactMap { reference in
             results.ratio(column.metric, of: peer.name, to: reference, in: column.workload)?.short
         }
-        return "\(value.short) (\(ratios.joined(separator: ", ")))"
+        return ratios.isEmpty ? value.short : "\(value.short) (\(ratios.joined(separator: ", ")))"
+    }
+
+    /// The peers with which a peer is compared.
+    private func references(of peer: Peer, _ column: Column, _ results: Results, _ peers: [Peer]) -> [String] {
+        if peer.program == "Guests" { return peer.host.map { [$0] } ?? [] }
+        let others = peers.filter { !$0.isYardstick && !$0.isOurs }
+        guard let best = results.best(column.metric, in: column.workload, among: others) else { return [] }
+        return [best, Peer.floor]
     }
 }
 

@@ -57,5 +57,9 @@ struct Workload {
         Workload("hop same", "hop", 5000, on: "same"),
         Workload("sleeps 100k", "sleeps", 100_000, quick: (100_000, 0)),
         Workload("sleeps 1M", "sleeps", 1_000_000),
+        Workload("guest idle", "guest-idle", 20_000),
+        Workload("guest fire", "guest-fire", 300),
+        Workload("guest echo", "guest-echo", 20_000),
+        Workload("guest descriptor", "guest-descriptor", 20_000),
     ]
 }

@@ -2,19 +2,8 @@
 // the main thread; idle guests; the main actor.
 //
 //   GuestHosts libuv|glib|foundation [SEEDS]
-//   GuestHosts cost epoll|libuv|glib|runloop fire|descriptor|echo|idle host|guest   prints nanoseconds of an event
 import Glibc
 import RunLoopKit
-
-/// A loop of another library with a guest in it.
-protocol Host: AnyObject {
-    init(_ guest: RunLoop.Guest) throws
-    var guest: RunLoop.Guest { get }
-    var name: String { get }
-
-    /// Waits and serves until the guest has stopped or finished.
-    func run(in mode: RunLoop.Mode) -> RunLoop.RunResult
-}
 
 let hosts: [String: any Host.Type] = [
     "libuv": LibuvHost.self, "glib": GLibHost.self, "foundation": FoundationHost.self,
@@ -39,14 +28,6 @@ func expect(_ isSo: Bool, _ what: @autoclosure () -> String) {
     exit(1)
 }
 
-let workers: [String: any Worker.Type] = [
-    "epoll": EpollWorker.self, "libuv": LibuvWorker.self, "glib": GLibWorker.self,
-    "runloop": RunLoopWorker.self,
-]
-if CommandLine.arguments.count == 5, let kind = workers[CommandLine.arguments[2]] {
-    printCost(of: kind, CommandLine.arguments[3], inGuest: CommandLine.arguments[4] == "guest")
-    exit(0)
-}
 guard CommandLine.arguments.count > 1, let kind = hosts[CommandLine.arguments[1]] else {
     print("GuestHosts libuv|glib|foundation [SEEDS]")
     exit(2)

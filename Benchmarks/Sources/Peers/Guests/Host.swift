@@ -1,0 +1,1 @@
+../../../../Tests/Guests/Sources/GuestHosts/Host.swift
