@@ -223,7 +223,8 @@ gtk-checks:
 	@{ $(HAS_GTK); } || { echo "GTK is not installed: make gtk-demo installs it"; exit 0; }; \
 	$(SWIFT) test --package-path Examples/GTKDrag --disable-xctest -debug-info-format $(DEBUG_INFO) && \
 	$(MAKE) --no-print-directory gtk-demo && \
-	Examples/GTKDrag/frames Examples/GTKDrag/.build/debug/GTKDrag
+	if command -v weston > /dev/null; then Examples/GTKDrag/frames Examples/GTKDrag/.build/debug/GTKDrag; \
+	else echo "weston is not installed: make wayland-demo installs it"; fi
 
 # A window without a toolkit, on a compositor without a screen unless there is one, and in the checks always.
 WAYLAND_PACKAGES := libwayland-dev wayland-protocols weston pkg-config
