@@ -31,6 +31,7 @@ public final class GLibContext {
     private let loop: RunLoop
     private let context: OpaquePointer
     private let pollFunction: GPollFunc
+    private let place: (file: StaticString, line: UInt32)
     private let polled = PollSet()
     private var observer: Observer?
     /// Keeps the modes from being empty.
@@ -70,7 +71,7 @@ public final class GLibContext {
         guard loop[Self.ofLoop] == nil else { throw .loopHasContext }
         guard let context = context ?? g_main_context_default() else { throw .ownedByAnotherThread }
         guard g_main_context_acquire(context) != 0 else { throw .ownedByAnotherThread }
-        (self.loop, self.modes) = (loop, modes)
+        (self.loop, self.modes, place) = (loop, modes, (file, line))
         self.context = g_main_context_ref(context)
         pollFunction = g_main_context_get_poll_func(context)
         do {
@@ -155,7 +156,7 @@ public final class GLibContext {
     private func post() {
         guard isValid, !isPosted else { return }
         isPosted = true
-        loop.perform(inModes: modes, iteration)
+        loop.perform(inModes: modes, iteration, file: place.file, line: place.line)
     }
 
     /// Dispatches the ready sources, unless GLib has iterated by itself since they were found. Then the next pass finds those

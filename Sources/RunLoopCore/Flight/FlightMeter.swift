@@ -18,7 +18,7 @@ package final class FlightMeter {
 
     package func add(_ count: Int, isInput: Bool) {
         if received | sent == 0 { log.begins(self) }
-        let count = UInt32(clamping: count)
+        let count = UInt32(truncatingIfNeeded: count)
         if isInput { received &+= count } else { sent &+= count }
     }
 
