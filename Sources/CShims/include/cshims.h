@@ -48,7 +48,27 @@ size_t rlk_allocated_size(const void *address);
 void rlk_give_back_pages(void *pages, size_t bytes);
 
 /// Asks for the line of the cache at an address, which will be written to. The address need not be valid.
+/// A number that the calling thread alone has as long as it runs. `pthread_self` is a call, for which callers save
+/// registers. Volatile: the code of a task that goes on on another thread must ask again.
+static inline uintptr_t rlk_thread_pointer(void) {
+    uintptr_t pointer;
+#if defined(__x86_64__)
+    __asm__ volatile("movq %%fs:0, %0" : "=r"(pointer));
+#elif defined(__aarch64__)
+    __asm__ volatile("mrs %0, tpidr_el0" : "=r"(pointer));
+#else
+    pointer = (uintptr_t)pthread_self();
+#endif
+    return pointer;
+}
+
 static inline void rlk_prefetch(const void *address) { __builtin_prefetch(address, 1); }
+
+/// The same number; the compiler does not know that, and does not use one in place of the other.
+static inline intptr_t rlk_disguise(intptr_t number) {
+    __asm__("" : "+r"(number));
+    return number;
+}
 
 /// A timer descriptor on CLOCK_MONOTONIC, non-blocking and closed on exec; -1 and errno on failure.
 int rlk_timerfd(void);

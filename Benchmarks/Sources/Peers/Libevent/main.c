@@ -71,16 +71,18 @@ static Handle add_repeating(uint64_t period, size_t i) {
     return event;
 }
 
-static struct event *embedded;
 static void nothing(evutil_socket_t descriptor, short events, void *argument) {
     (void)descriptor, (void)events, (void)argument;
 }
-static void embed_prepare(size_t count) {
-    embedded = calloc(count, sizeof *embedded);
-    for (size_t i = 0; i < count; i++) event_assign(&embedded[i], base, -1, 0, nothing, NULL);
+static void embed_prepare(Handle *handles, size_t count) {
+    struct event *events = calloc(count, sizeof *events);
+    for (size_t i = 0; i < count; i++) {
+        event_assign(&events[i], base, -1, 0, nothing, NULL);
+        handles[i] = &events[i];
+    }
 }
-static void embed_add(size_t i, uint64_t delay) { arm(&embedded[i], delay); }
-static void embed_cancel(size_t i) { event_del(&embedded[i]); }
+static void embed_add(Handle handle, uint64_t delay) { arm(handle, delay); }
+static void embed_cancel(Handle handle) { event_del(handle); }
 
 static struct event *waker;
 static void woken(evutil_socket_t descriptor, short events, void *argument) {
