@@ -19,7 +19,7 @@ struct TimeoutModelTests {
                 Issue.record("seed \(seed), step \(step): \(failure)")
                 break
             }
-            #expect(trial.fires > 20, "seed \(seed)")
+            #expect(trial.fires > 10, "seed \(seed)")
         }
     }
 }
@@ -51,6 +51,8 @@ private final class Trial {
         var isCalling = false
         /// During its call: the date that has come.
         var lastDate: RunLoop.Instant?
+
+        var isScheduled: Bool { !modes.isEmpty || isCommon }
     }
 
     private let loop: RunLoop
@@ -123,13 +125,13 @@ private final class Trial {
         guard entries[number]!.isValid else { return }
         entries[number]!.modes.formUnion(isCommon ? common.union(chosen) : Set(chosen))
         if isCommon { entries[number]!.isCommon = true }
-        if !entries[number]!.modes.isEmpty { arm(number, at: date) }
+        if entries[number]!.isScheduled { arm(number, at: date) }
     }
 
     private func rearm(_ number: Int) {
         let date = randomDate()
         let isScheduled = items[number]!.rearm(at: date)
-        if isScheduled != !entries[number]!.modes.isEmpty { failure = "re-arming \(number) said \(isScheduled)" }
+        if isScheduled != entries[number]!.isScheduled { failure = "re-arming \(number) said \(isScheduled)" }
         if isScheduled { arm(number, at: date) }
     }
 
@@ -149,7 +151,7 @@ private final class Trial {
         let mode = modes[random(modes.count)]
         loop.remove(items[number]!, fromMode: RunLoop.Modes(mode))
         entries[number]!.modes.remove(mode)
-        if entries[number]!.modes.isEmpty && !entries[number]!.isCommon { leave(number) }
+        if !entries[number]!.isScheduled { leave(number) }
     }
 
     private func invalidate(_ number: Int) {
@@ -170,16 +172,19 @@ private final class Trial {
     private func addCommonMode() {
         let mode = modes[random(modes.count)]
         loop.addCommonMode(mode)
-        common.insert(mode)
+        guard common.insert(mode).inserted else { return }
         for number in entries.keys where entries[number]!.isCommon { entries[number]!.modes.insert(mode) }
     }
 
     private func run() {
         let mode = modes[random(modes.count)]
-        let limit = loop.now + .milliseconds(random(8))
+        let begin = loop.now
+        let limit = begin + .milliseconds(random(8))
         passes.append(0)
         loop.run(in: mode, until: limit)
         passes.removeLast()
+        // A single pass leaves what is armed in it, and so does a run in which a nested one has passed its limit.
+        guard limit > begin, loop.now <= limit else { return }
         let left = entries.values.filter { isDue($0, in: mode) }
         if failure == nil, !left.isEmpty { failure = "\(left.map(\.number)) did not fire in \(mode)" }
     }
