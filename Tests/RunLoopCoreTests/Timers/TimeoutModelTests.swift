@@ -8,7 +8,9 @@ import Testing
 /// Timeouts of a loop against the simplest thing that can do the same: an array that is searched from end to end.
 @Suite("Timeouts and a model")
 struct TimeoutModelTests {
-    @Test("random operations, in calls and between runs, agree with an array that is searched", arguments: seeds(usually: 8))
+    @Test(
+        "random operations, in calls and between runs, agree with an array that is searched",
+        arguments: seeds(usually: 8))
     func randomOperations(seed: UInt64) {
         withSimulation { simulation in
             let trial = Trial(seed: seed, simulation.loop)
@@ -121,7 +123,8 @@ private final class Trial {
         let date = randomDate()
         let chosen = modes.filter { _ in random(3) == 0 }
         let isCommon = random(3) == 0
-        loop.add(items[number]!, at: date, forMode: RunLoop.Modes(chosen.map { .init($0) } + (isCommon ? [.common] : [])))
+        loop.add(
+            items[number]!, at: date, forMode: RunLoop.Modes(chosen.map { .init($0) } + (isCommon ? [.common] : [])))
         guard entries[number]!.isValid else { return }
         entries[number]!.modes.formUnion(isCommon ? common.union(chosen) : Set(chosen))
         if isCommon { entries[number]!.isCommon = true }

@@ -59,7 +59,8 @@ struct TimeoutTests {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())
             loop.addCommonMode(.tracking)
-            let sessions = ["default", "common", "both"].map { name in Session { _ in log("\(name) \(loop.now.word)") } }
+            let sessions = ["default", "common", "both"].map { name in Session { _ in log("\(name) \(loop.now.word)") }
+            }
             loop.add(sessions[0], at: ms(10))
             loop.add(sessions[1], at: ms(10), forMode: .common)
             loop.add(sessions[2], at: ms(10), forMode: [.default, .tracking])

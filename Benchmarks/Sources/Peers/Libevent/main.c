@@ -8,7 +8,7 @@
 
 static struct event_base *base;
 static bool uses_common_timeouts;
-static const struct timeval *common_timeouts[64];
+static const struct timeval *common_timeouts[128];
 
 static void start(const char *form, bool threads) {
     if (threads || !strcmp(form, "threads")) evthread_use_pthreads();
@@ -17,7 +17,7 @@ static void start(const char *form, bool threads) {
     base = event_base_new_with_config(config);
     uses_common_timeouts = !strcmp(form, "common");
     if (!uses_common_timeouts) return;
-    for (int seconds = 0; seconds < 64; seconds++) {
+    for (int seconds = 0; seconds < 128; seconds++) {
         struct timeval timeout = {seconds, seconds ? 0 : 25000};
         common_timeouts[seconds] = event_base_init_common_timeout(base, &timeout);
     }
