@@ -92,11 +92,6 @@ extension RunLoop {
         @inline(__always)
         final func homeChanged(to loop: RunLoop?) {
             home = loop.map { UnownedReference($0) }
-            if extras != nil { tellLink(of: loop) }
-        }
-
-        @inline(never)
-        private func tellLink(of loop: RunLoop?) {
             extras?.link?.loopChanged(to: loop?.mailbox)
         }
 

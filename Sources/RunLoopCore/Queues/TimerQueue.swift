@@ -63,6 +63,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
     }
 
     /// Takes a node, keeps it, and arms it at once.
+    @inline(__always)
     mutating func register(_ node: Node, _ membership: Membership, at deadline: RunLoop.Instant, order: UInt64) {
         UnownedReference(node).retain()
         let lane = lane(for: membership)
