@@ -49,6 +49,21 @@ private func pendingCalls() -> [DelayedCall] {
     return call(order())
 }
 
+/// Timeouts of between one hour and two, in scrambled order, as a loop has them that has run for a while.
+private func pendingTimeouts() -> [Deadline] {
+    let timeouts = (0..<count).map { _ in Deadline() }
+    for _ in 0..<2 {
+        for timeout in timeouts { timeout.cancel() }
+        pass()
+        for number in order() { loop.add(timeouts[number], at: loop.passTime + hour + .milliseconds(number)) }
+    }
+    return timeouts
+}
+
+private final class Deadline: Timeout {
+    override func timeoutExpired() { observe(1) }
+}
+
 private func call(_ numbers: [Int]) -> [DelayedCall] {
     var calls: [DelayedCall] = []
     calls.reserveCapacity(count)
@@ -289,6 +304,55 @@ private let operations: [(name: String, run: () -> Never)] = [
             measured {
                 pass()
                 return count
+            }
+        }
+    ),
+    (
+        "add a timeout",
+        {
+            let timeouts = pendingTimeouts()
+            for timeout in timeouts { timeout.cancel() }
+            pass()
+            let order = order()
+            let begin = loop.passTime + hour
+            measured {
+                for number in order { loop.add(timeouts[number], at: begin + .milliseconds(number)) }
+                return count
+            }
+        }
+    ),
+    (
+        "cancel a timeout",
+        {
+            let timeouts = pendingTimeouts()
+            let order = order()
+            measured {
+                for index in order { timeouts[index].cancel() }
+                return count
+            }
+        }
+    ),
+    (
+        "re-arm a timeout",
+        {
+            let timeouts = pendingTimeouts()
+            let order = order()
+            measured {
+                for _ in 0..<5 { for index in order { timeouts[index].rearm(at: loop.passTime + hour + hour) } }
+                return 5 * count
+            }
+        }
+    ),
+    (
+        "a timeout that expires, one of 10,000 that are due",
+        {
+            let timeouts = pendingTimeouts()
+            for timeout in timeouts { timeout.cancel() }
+            let now = loop.now
+            for number in order() { loop.add(timeouts[number], at: now - .microseconds(number)) }
+            measured {
+                pass()
+                return withExtendedLifetime(timeouts) { count }
             }
         }
     ),

@@ -24,9 +24,9 @@ static const struct {
     void (*run)(uint64_t count);
     bool has_threads;
 } workloads[] = {
-    {"churn", offsetof(Peer, add), 1000000000, 60000000000, churn, false},
-    {"embed", offsetof(Peer, embed_add), 1000000000, 60000000000, churn_embedded, false},
-    {"common", offsetof(Peer, add_common), 1000000000, 60000000000, churn_common, false},
+    {"churn", offsetof(Peer, add), 60000000000, 120000000000, churn, false},
+    {"embed", offsetof(Peer, embed_add), 60000000000, 120000000000, churn_embedded, false},
+    {"common", offsetof(Peer, add_common), 60000000000, 120000000000, churn_common, false},
     {"rearm", offsetof(Peer, rearm), 60000000000, 60000000001, rearm, false},
     {"fire", offsetof(Peer, add), 0, 50000000, fire, false},
     {"periodic", offsetof(Peer, add_repeating), 10000000, 50000000, periodic, false},

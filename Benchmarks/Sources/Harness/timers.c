@@ -3,11 +3,14 @@
 #include <malloc.h>
 #include <stdlib.h>
 
+static void fired_too_early(size_t unused) { (void)unused, give_up("a timer fired that was to be cancelled"); }
+
 // Adds all, then cancels all in random order; the median over rounds.
 static void churn_rounds(Handle (*add)(uint64_t, size_t), void (*cancel)(size_t), bool measures_memory) {
     size_t rounds = size >= 1000000 ? 3 : size >= 100000 ? 5 : size >= 10000 ? 20 : 200;
     int64_t adds[200], cancels[200], adds_cpu[200], cancels_cpu[200];
     measures_memory = measures_memory && size >= 10000;
+    when_fired = fired_too_early;
     size_t round = 0;
     uint64_t start = now_ns();
     while (round < rounds) {
@@ -56,13 +59,14 @@ static void churn_plain(void *unused) { (void)unused, churn_rounds(peer->add, ca
 void churn(uint64_t unused) { (void)unused, on_loop(churn_plain, NULL); }
 
 static Handle embed_add(uint64_t delay, size_t i) {
-    peer->embed_add(i, delay);
-    return NULL;
+    peer->embed_add(handles[i], delay);
+    return handles[i];
 }
+static void embed_cancel(size_t i) { peer->embed_cancel(handles[i]); }
 void churn_embedded(uint64_t unused) {
     (void)unused;
-    peer->embed_prepare(size);
-    churn_rounds(embed_add, peer->embed_cancel, false);
+    peer->embed_prepare(handles, size);
+    churn_rounds(embed_add, embed_cancel, false);
 }
 
 static void remove_common(size_t i) { peer->remove_common(handles[i]); }

@@ -88,6 +88,15 @@ struct Goal: Sendable {
         }
     }
 
+    /// Timeouts, which lie in an object of their user.
+    private static let embedded: [Goal] = ["1k", "100k", "1M"].flatMap { size in
+        [("libev", 1.5), ("libevent", 1)].map { other, limit in
+            Goal(
+                "timeout: add + cancel of \(size), to \(other)'s in memory of the caller", .atMost(limit),
+                churn(to: other, "embed \(size)"))
+        }
+    }
+
     private static func churnFaster(_ other: String, _ workload: String) -> Measure {
         { results, _ in results.ratio(["add", "cancel"], of: other, to: Peer.ours, in: workload) }
     }
@@ -167,7 +176,7 @@ struct Goal: Sendable {
             Goal(
                 "actor to actor of another thread and back, to NIO's", .atMost(1),
                 ratio("each", to: "nio", in: "hop cross")),
-        ] + light + guests
+        ] + light + embedded + guests
 
     /// A row of the table of goals; none if it was not measured.
     func row(_ results: Results, _ peers: [Peer]) -> String? {

@@ -13,7 +13,7 @@ extern volatile unsigned rlk_forks;
 /// How many forks lie between the process that loaded this code and the one that runs it now.
 static inline unsigned rlk_fork_count(void) { return rlk_forks; }
 
-/// What Swift keeps for the calling thread. Not inline: the code of a task that goes on on another thread must ask again.
+/// What Swift keeps for the calling thread. Not inline: a task may continue on another thread and must ask again.
 void *rlk_get_thread_object(void);
 void rlk_set_thread_object(void *object);
 
@@ -47,8 +47,28 @@ size_t rlk_allocated_size(const void *address);
 /// Gives back what `rlk_make_pages` made.
 void rlk_give_back_pages(void *pages, size_t bytes);
 
+/// A number that the calling thread alone has as long as it runs. `pthread_self` is a call, for which callers save
+/// registers. Volatile: a task may continue on another thread and must ask again.
+static inline uintptr_t rlk_thread_pointer(void) {
+    uintptr_t pointer;
+#if defined(__x86_64__)
+    __asm__ volatile("movq %%fs:0, %0" : "=r"(pointer));
+#elif defined(__aarch64__)
+    __asm__ volatile("mrs %0, tpidr_el0" : "=r"(pointer));
+#else
+    pointer = (uintptr_t)pthread_self();
+#endif
+    return pointer;
+}
+
 /// Asks for the line of the cache at an address, which will be written to. The address need not be valid.
 static inline void rlk_prefetch(const void *address) { __builtin_prefetch(address, 1); }
+
+/// The same number; the compiler does not know that, and does not use one in place of the other.
+static inline intptr_t rlk_disguise(intptr_t number) {
+    __asm__("" : "+r"(number));
+    return number;
+}
 
 /// A timer descriptor on CLOCK_MONOTONIC, non-blocking and closed on exec; -1 and errno on failure.
 int rlk_timerfd(void);

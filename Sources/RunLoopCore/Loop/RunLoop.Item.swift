@@ -2,9 +2,9 @@ extension RunLoop {
     /// Anything that can be scheduled in modes of a loop: a timer, a display link, an observer, or a source.
     ///
     /// An item belongs to one loop at a time and to that loop's thread, in any number of its modes, and is not
-    /// `Sendable`. The loop keeps it from the moment it is added until it is invalidated or leaves its last mode. The
-    /// item keeps its handler until it is invalidated, and the end of its loop invalidates it. You cannot subclass this
-    /// class: it has no public initializer.
+    /// `Sendable`. The loop keeps it from the moment it is added until it is invalidated or leaves its last mode; only a
+    /// timeout belongs to its holder. The item keeps its handler until it is invalidated, and the end of its loop
+    /// invalidates it. You cannot subclass this class: it has no public initializer.
     open class Item: CustomStringConvertible {
         /// Where it was made.
         public final let origin: Origin
@@ -157,15 +157,29 @@ extension RunLoop {
         func makeExtras() -> Extras { Extras() }
     }
 
-    /// An item that waits for a deadline in its loop's timer queue. You cannot subclass this class.
-    public class TimedItem: Item, TimerQueueNode {
-        // Unchecked as in `Item`. These come first, in the gap that the fields of an item leave.
-        @exclusivity(unchecked) final var queuePlace = TimerQueuePlace.resting
-        @exclusivity(unchecked) final var hasTolerance = false
-        @exclusivity(unchecked) final var isRepeating = false
+    /// An item that waits for a deadline in its loop's timer queue. You cannot subclass this class: it has no public
+    /// initializer.
+    open class TimedItem: Item, TimerQueueNode {
+        // Unchecked as in `Item`. These come first, in the gap that the fields of an item leave: what an item needs to
+        // leave its queue is in 24 bytes, and mostly in one line of the cache.
+        @exclusivity(unchecked) private final var queueFlags: UInt8 = 0
+        @exclusivity(unchecked) final var queueLane: UInt16 = 0
         @exclusivity(unchecked) final var queueIndex: Int32 = -1
         @exclusivity(unchecked) final var queueOrder: UInt64 = 0
-        @exclusivity(unchecked) final var laneAndLaterOrder: UInt64 = 0
+        @exclusivity(unchecked) final var laterOrder: UInt64 = 0
+
+        @inline(__always) final var queuePlace: TimerQueuePlace {
+            get { TimerQueuePlace(bits: queueFlags) }
+            set { queueFlags = queueFlags & ~TimerQueuePlace.mask | newValue.rawValue }
+        }
+        @inline(__always) final var hasTolerance: Bool {
+            get { queueFlags & 4 != 0 }
+            set { queueFlags = queueFlags & ~4 | (newValue ? 4 : 0) }
+        }
+        @inline(__always) final var isRepeating: Bool {
+            get { queueFlags & 8 != 0 }
+            set { queueFlags = queueFlags & ~8 | (newValue ? 8 : 0) }
+        }
 
         var deadline: Instant { fatalError("a timed item has a deadline") }
         var earliest: Instant { deadline }
@@ -176,11 +190,14 @@ extension RunLoop {
         /// - Returns: whether it called anybody.
         func deadlineCame(in loop: RunLoop) -> Bool { fatalError("a timed item is called at its deadline") }
 
+        /// Whether the loop keeps it as long as it is scheduled.
+        var isKept: Bool { true }
+
         final override var membership: Membership {
             home.map { $0.with { $0.timers.membership(of: self) } } ?? .none
         }
 
-        final override func withdraw(from loop: RunLoop) {
+        override func withdraw(from loop: RunLoop) {
             homeChanged(to: nil)
             loop.timers.unregister(self)
             UnownedReference(self).release()

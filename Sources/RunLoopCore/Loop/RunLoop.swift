@@ -31,10 +31,10 @@ public final class RunLoop {
     let mailbox: Mailbox<RunLoop>
     /// Distinguishes this loop from every other of the process, even from those that have gone.
     let number = loopCount.wrappingAdd(1, ordering: .relaxed).newValue
-    private let thread: pthread_t
+    private let thread: UInt
     /// The same, except while a host waits for the loop: then nobody's, so that a use of the loop is noticed by the check
     /// that every use makes.
-    @exclusivity(unchecked) private var usingThread: pthread_t
+    @exclusivity(unchecked) private var usingThread: UInt
     /// The kernel's number of that thread.
     private(set) lazy var threadNumber = CallGate.thisThread
 
@@ -142,7 +142,7 @@ public final class RunLoop {
         self.name = name
         isVirtual = world.isVirtual
         timeOfPass = driver.now
-        thread = pthread_self()
+        thread = rlk_thread_pointer()
         usingThread = thread
         noteLiving(true)
     }
@@ -177,7 +177,7 @@ public final class RunLoop {
         for item in timed { item.loopEnded() }
         for item in untimed { item.loopEnded() }
         for call in calls where call.label == .sleep { call.block() }
-        for item in timed { UnownedReference(item).release() }
+        for item in timed where item.isKept { UnownedReference(item).release() }
         letGoOfLocals()
     }
 
@@ -249,13 +249,13 @@ public final class RunLoop {
 
     @inline(__always)
     func checkThread() {
-        if pthread_self() != usingThread { noteUse() }
+        if rlk_thread_pointer() != usingThread { noteUse() }
     }
 
     @inline(never)
     private func noteUse() {
         require(
-            pthread_self() == thread,
+            rlk_thread_pointer() == thread,
             "a run loop and what is scheduled in it are used on the loop's own thread only; from here use its remote")
         useHandler?()
     }
@@ -267,7 +267,7 @@ public final class RunLoop {
     }
 
     /// Whether nobody has used the loop since ``noticesUse`` was set; asked on its thread, and otherwise `false`.
-    var isUnused: Bool { noticesUse && pthread_self() == thread }
+    var isUnused: Bool { noticesUse && rlk_thread_pointer() == thread }
 
     /// In place of ``checkThread()``, where the thread is known.
     @inline(__always)

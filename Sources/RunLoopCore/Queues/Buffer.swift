@@ -60,7 +60,7 @@ struct Buffer<Element: ~Copyable>: ~Copyable {
     /// Gives back memory that is no longer needed. Call it after removals. O(1), amortized.
     @inline(__always)
     mutating func shrink() {
-        if capacity > Self.leastCapacity && count < capacity / 4 { resize(to: capacity / 2) }
+        if capacity > Self.leastCapacity && 4 &* count < capacity { resize(to: capacity / 2) }
     }
 
     @inline(never)

@@ -53,7 +53,7 @@ struct CallSlot {
 
     @inline(__always)
     var place: TimerQueuePlace {
-        get { TimerQueuePlace(rawValue: UInt8(truncatingIfNeeded: flagsAndLaterOrder))! }
+        get { TimerQueuePlace(bits: UInt8(truncatingIfNeeded: flagsAndLaterOrder)) }
         set { flagsAndLaterOrder = flagsAndLaterOrder & ~0xff | UInt64(newValue.rawValue) }
     }
 

@@ -27,6 +27,7 @@ final class RemoteLink<Item: AnyObject, Loop: AnyObject>: Sendable {
     @inline(__always)
     func call(on thread: UInt32, _ handler: () -> Void) -> Bool { gate.pass(on: thread, handler) }
 
+    @inline(never)
     func loopChanged(to mailbox: Mailbox<Loop>?) {
         self.mailbox.withLock { $0 = mailbox }
     }

@@ -18,7 +18,10 @@ protocol TimerQueueNode: AnyObject {
     var queueIndex: Int32 { get set }
     /// Its place among equal deadlines.
     var queueOrder: UInt64 { get set }
-    var laneAndLaterOrder: UInt64 { get set }
+    /// The place in the order that it took when it was postponed; 0 if it was not.
+    var laterOrder: UInt64 { get set }
+    /// Which of the queue's lanes it is in.
+    var queueLane: UInt16 { get set }
 }
 
 /// Where in a timer queue a node is.
@@ -31,6 +34,15 @@ enum TimerQueuePlace: UInt8 {
     case aside
     /// Not armed, because it is being called, but still in the heap of its lane.
     case called
+
+    static let mask: UInt8 = 3
+
+    /// From the lowest two bits.
+    // Unsafe: there are as many cases, with these values. The check was a call.
+    @inline(__always)
+    init(bits: UInt8) {
+        self = unsafeBitCast(bits & Self.mask, to: TimerQueuePlace.self)
+    }
 }
 
 extension TimerQueueNode {
@@ -40,19 +52,10 @@ extension TimerQueueNode {
         queueIndex = Int32(truncatingIfNeeded: index)
     }
 
-    /// Which of the queue's lanes it is in.
     @inline(__always)
     var lane: Int {
-        get { Int(laneAndLaterOrder & 0xffff) }
-        set { laneAndLaterOrder = laneAndLaterOrder & ~0xffff | UInt64(newValue) }
-    }
-
-    /// The place in the order that it took when it was postponed; 0 if it was not. With a million armings a second, 48
-    /// bits last for nine years.
-    @inline(__always)
-    var laterOrder: UInt64 {
-        get { laneAndLaterOrder >> 16 }
-        set { laneAndLaterOrder = laneAndLaterOrder & 0xffff | newValue << 16 }
+        get { Int(queueLane) }
+        set { queueLane = UInt16(truncatingIfNeeded: newValue) }
     }
 
     @inline(__always)

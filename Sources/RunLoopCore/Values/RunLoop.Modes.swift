@@ -21,6 +21,7 @@ extension RunLoop {
 
             package static let common = Groups(rawValue: 1)
             package static let every = Groups(rawValue: 2)
+            static let nobodys = Groups(rawValue: 128)
         }
 
         static let commonName = "common"
@@ -68,6 +69,9 @@ extension RunLoop {
 
         /// Any mode that the loop runs in, as for a ``TimerSource``.
         public static let every = Modes(.every)
+
+        /// Equal to no modes that anybody asks for.
+        static let nobodys = Modes(.nobodys)
 
         package var isEmpty: Bool { explicit.isEmpty && groups.isEmpty }
     }

@@ -192,7 +192,8 @@ private final class Node: TimerQueueNode {
     var isRepeating: Bool { number % 2 == 0 }
     var queueIndex: Int32 = -1
     var queueOrder: UInt64 = 0
-    var laneAndLaterOrder: UInt64 = 0
+    var laterOrder: UInt64 = 0
+    var queueLane: UInt16 = 0
 
     init(_ number: Int) {
         self.number = number

@@ -41,10 +41,10 @@ typedef struct {
     // A repeating timer that calls `harness_fired(i)`.
     Handle (*add_repeating)(uint64_t period, size_t i);
 
-    // Timers in memory that the caller owns.
-    void (*embed_prepare)(size_t count);
-    void (*embed_add)(size_t i, uint64_t delay);
-    void (*embed_cancel)(size_t i);
+    // Timers in memory that the caller owns. `embed_prepare` makes them, and says where each is.
+    void (*embed_prepare)(Handle *handles, size_t count);
+    void (*embed_add)(Handle handle, uint64_t delay);
+    void (*embed_cancel)(Handle handle);
 
     // Tasks from other threads. A peer without a queue has `wake`: it calls `harness_drain` on the loop's thread.
     void (*post_prepare)(void);

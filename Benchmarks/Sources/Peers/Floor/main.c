@@ -234,10 +234,12 @@ static void move(Handle handle, uint64_t delay, size_t i) {
     replace(timer->position, (Entry){now + delay, timer});
 }
 
-static Timer *embedded;
-static void embed_prepare(size_t count) { embedded = calloc(count, sizeof *embedded); }
-static void embed_add(size_t i, uint64_t delay) { insert(&embedded[i], now + delay); }
-static void embed_cancel(size_t i) { delete(&embedded[i]); }
+static void embed_prepare(Handle *handles, size_t count) {
+    Timer *timers = calloc(count, sizeof *timers);
+    for (size_t i = 0; i < count; i++) handles[i] = &timers[i];
+}
+static void embed_add(Handle handle, uint64_t delay) { insert(handle, now + delay); }
+static void embed_cancel(Handle handle) { delete(handle); }
 
 static void watch(int descriptor, size_t i) {
     if (watched_count == watched_capacity) {

@@ -52,17 +52,20 @@ static void ticked(struct ev_loop *loop, ev_timer *timer, int events) {
 }
 static Handle add_repeating(uint64_t period, size_t i) { return start_timer(period, period, ticked, i); }
 
-static ev_timer *embedded;
 static void nothing(struct ev_loop *loop, ev_timer *timer, int events) { (void)loop, (void)timer, (void)events; }
-static void embed_prepare(size_t count) {
-    embedded = calloc(count, sizeof *embedded);
-    for (size_t i = 0; i < count; i++) ev_timer_init(&embedded[i], nothing, 1., 0.);
+static void embed_prepare(Handle *handles, size_t count) {
+    ev_timer *timers = calloc(count, sizeof *timers);
+    for (size_t i = 0; i < count; i++) {
+        ev_timer_init(&timers[i], nothing, 1., 0.);
+        handles[i] = &timers[i];
+    }
 }
-static void embed_add(size_t i, uint64_t delay) {
-    ev_timer_set(&embedded[i], (double)delay / 1e9, 0.);
-    ev_timer_start(loop, &embedded[i]);
+static void embed_add(Handle handle, uint64_t delay) {
+    ev_timer *timer = handle;
+    ev_timer_set(timer, (double)delay / 1e9, 0.);
+    ev_timer_start(loop, timer);
 }
-static void embed_cancel(size_t i) { ev_timer_stop(loop, &embedded[i]); }
+static void embed_cancel(Handle handle) { ev_timer_stop(loop, (ev_timer *)handle); }
 
 static ev_async waker;
 static void woken(struct ev_loop *loop, ev_async *async, int events) {

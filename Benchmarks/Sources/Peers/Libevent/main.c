@@ -8,7 +8,7 @@
 
 static struct event_base *base;
 static bool uses_common_timeouts;
-static const struct timeval *common_timeouts[64];
+static const struct timeval *common_timeouts[128];
 
 static void start(const char *form, bool threads) {
     if (threads || !strcmp(form, "threads")) evthread_use_pthreads();
@@ -17,7 +17,7 @@ static void start(const char *form, bool threads) {
     base = event_base_new_with_config(config);
     uses_common_timeouts = !strcmp(form, "common");
     if (!uses_common_timeouts) return;
-    for (int seconds = 0; seconds < 64; seconds++) {
+    for (int seconds = 0; seconds < 128; seconds++) {
         struct timeval timeout = {seconds, seconds ? 0 : 25000};
         common_timeouts[seconds] = event_base_init_common_timeout(base, &timeout);
     }
@@ -71,16 +71,18 @@ static Handle add_repeating(uint64_t period, size_t i) {
     return event;
 }
 
-static struct event *embedded;
 static void nothing(evutil_socket_t descriptor, short events, void *argument) {
     (void)descriptor, (void)events, (void)argument;
 }
-static void embed_prepare(size_t count) {
-    embedded = calloc(count, sizeof *embedded);
-    for (size_t i = 0; i < count; i++) event_assign(&embedded[i], base, -1, 0, nothing, NULL);
+static void embed_prepare(Handle *handles, size_t count) {
+    struct event *events = calloc(count, sizeof *events);
+    for (size_t i = 0; i < count; i++) {
+        event_assign(&events[i], base, -1, 0, nothing, NULL);
+        handles[i] = &events[i];
+    }
 }
-static void embed_add(size_t i, uint64_t delay) { arm(&embedded[i], delay); }
-static void embed_cancel(size_t i) { event_del(&embedded[i]); }
+static void embed_add(Handle handle, uint64_t delay) { arm(handle, delay); }
+static void embed_cancel(Handle handle) { event_del(handle); }
 
 static struct event *waker;
 static void woken(evutil_socket_t descriptor, short events, void *argument) {

@@ -43,14 +43,16 @@ static void move(Handle handle, uint64_t delay, size_t i) {
 static void ticked(uv_timer_t *timer) { harness_fired((size_t)timer->data); }
 static Handle add_repeating(uint64_t period, size_t i) { return start_timer(period, period, ticked, i); }
 
-static uv_timer_t *embedded;
 static void nothing(uv_timer_t *timer) { (void)timer; }
-static void embed_prepare(size_t count) {
-    embedded = calloc(count, sizeof *embedded);
-    for (size_t i = 0; i < count; i++) uv_timer_init(&loop, &embedded[i]);
+static void embed_prepare(Handle *handles, size_t count) {
+    uv_timer_t *timers = calloc(count, sizeof *timers);
+    for (size_t i = 0; i < count; i++) {
+        uv_timer_init(&loop, &timers[i]);
+        handles[i] = &timers[i];
+    }
 }
-static void embed_add(size_t i, uint64_t delay) { uv_timer_start(&embedded[i], nothing, delay / 1000000, 0); }
-static void embed_cancel(size_t i) { uv_timer_stop(&embedded[i]); }
+static void embed_add(Handle handle, uint64_t delay) { uv_timer_start(handle, nothing, delay / 1000000, 0); }
+static void embed_cancel(Handle handle) { uv_timer_stop(handle); }
 
 static uv_async_t waker;
 static void woken(uv_async_t *async) {

@@ -93,6 +93,20 @@ if CommandLine.arguments.dropFirst().first == "delayed call" {
     peer.rearm = { handle, delay, _ in call(handle).rearm(at: date(delay)) }
 }
 
+// Timeouts, in objects that the caller has anyway. By the time of the pass, too.
+private final class Embedded: Timeout {
+    override func timeoutExpired() {}
+}
+private func withEmbedded(_ handle: UnsafeMutableRawPointer?, _ body: (Embedded) -> Void) {
+    Unmanaged<Embedded>.fromOpaque(handle!)._withUnsafeGuaranteedRef(body)
+}
+peer.embed_prepare = { handles, count in
+    for index in 0..<count { handles![index] = Unmanaged.passRetained(Embedded()).toOpaque() }
+    loop.run(in: .default, until: .distantPast)
+}
+peer.embed_add = { handle, delay in withEmbedded(handle) { loop.add($0, at: date(delay)) } }
+peer.embed_cancel = { withEmbedded($0) { $0.cancel() } }
+
 // Sleeps of tasks.
 nonisolated(unsafe) private var tasks: [_Concurrency.Task<Void, any Error>?] = []
 nonisolated(unsafe) private var sleepers = (begun: 0, ended: 0)

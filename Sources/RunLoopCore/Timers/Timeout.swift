@@ -1,0 +1,198 @@
+/// A timer that is a part of its user's object: a class whose method a loop calls once, at a date.
+///
+/// A session that ends when nothing has come for a minute, a request that is given up, an entry of a cache that expires:
+/// subclass this class and override ``timeoutExpired()``. An object with another superclass, or with several timeouts,
+/// has them in properties.
+///
+/// ```swift
+/// final class Session: Timeout {
+///     func begin(on loop: RunLoop) { loop.add(self, at: loop.now + .seconds(60)) }
+///     func received(on loop: RunLoop) { rearm(at: loop.now + .seconds(60)) }
+///     override func timeoutExpired() { print("nothing came for a minute") }
+/// }
+/// ```
+///
+/// Adding, moving, cancelling and firing allocate nothing: there is no block, and the loop's entry is 16 bytes. A
+/// timeout may be added again at any time, also in its own call. A ``Timer`` repeats on a grid, tells how many dates it
+/// missed, and can have a tolerance; a ``DelayedCall`` needs no class.
+///
+/// Unlike other items, a timeout belongs to its holder: the loop does not keep it, and the release of the last reference
+/// cancels it. Hold it in a property; a constant of a function may go after its last use. Otherwise it is an item like the others. It belongs to the thread of its loop, where it must also be
+/// released as long as it is scheduled, and the end of its loop invalidates it.
+///
+/// Source: folly's `AsyncTimeout`; libev's and libevent's timers in memory of the caller.
+open class Timeout: RunLoop.TimedItem {
+    // Unchecked as in `Item`. With it an object has 72 bytes, which is all that the allocator gives in a block of 80.
+    @exclusivity(unchecked) private final var date = RunLoop.Instant.distantFuture
+
+    /// Its index in the queue once it is invalid: a field of its own would be 8 bytes of each.
+    private static let indexOfInvalid: Int32 = -2
+
+    /// A timeout that is not scheduled.
+    ///
+    /// - Parameters:
+    ///   - file: the place for ``RunLoop/Item/origin``, with `line`.
+    ///   - line: the line of that place.
+    public init(file: StaticString = #fileID, line: UInt32 = #line) {
+        super.init(origin: RunLoop.Origin(file: file, line: line))
+    }
+
+    /// A timeout that is made on behalf of other code, with that code's place.
+    public override init(origin: RunLoop.Origin) {
+        super.init(origin: origin)
+    }
+
+    deinit {
+        cancel()
+    }
+
+    /// Called by the loop when the date has come; override it. It does nothing unless overridden.
+    ///
+    /// The timeout is no longer scheduled when this returns, unless it was moved or added meanwhile. It is not called
+    /// again before this has returned, not even in a nested run. On the loop's thread.
+    open func timeoutExpired() {}
+
+    /// When it expires; `nil` while it is not scheduled. During its call, the date that has come, or the next one if it
+    /// was moved or added meanwhile. On the loop's thread, O(1).
+    public final var fireDate: RunLoop.Instant? { home == nil ? nil : date }
+
+    /// Moves a timeout that is scheduled to `date`, behind all others that are due then. In its own call, schedules it
+    /// again, in the same modes. On the loop's thread, O(1) for a later date and O(log n) for an earlier one.
+    ///
+    /// - Returns: whether it was scheduled.
+    @discardableResult
+    public final func rearm(at date: RunLoop.Instant) -> Bool {
+        guard let home else { return false }
+        home.with { move(to: date, in: $0) }
+        return true
+    }
+
+    /// Takes it out of its loop: it does not expire, not even in a pass that has begun. It can be added again. Harmless
+    /// if it is not scheduled. On the loop's thread, O(1) on average, O(log n) at worst.
+    public final func cancel() {
+        guard let home else { return }
+        if let here = RunLoop.installedReference, here == home {
+            here.with {
+                $0.noticeUse()
+                withdraw(from: $0)
+            }
+        } else {
+            cancel(in: home)
+        }
+    }
+
+    @inline(never)
+    private final func cancel(in home: UnownedReference<RunLoop>) {
+        home.with {
+            $0.checkThread()
+            withdraw(from: $0)
+        }
+    }
+
+    @inline(__always)
+    private final func move(to date: RunLoop.Instant, in loop: RunLoop) {
+        loop.checkThread()
+        let isLater = date >= self.date
+        self.date = date
+        let order = loop.timers.takeOrder()
+        if isCalling {
+            // Armed when its call has returned.
+            queueOrder = order
+        } else if isLater {
+            loop.timers.postpone(self, order: order)
+        } else {
+            loop.timers.arm(self, at: date, order: order)
+        }
+        if loop.isWatched { tellOfArming(in: loop) }
+    }
+
+    @inline(never)
+    private final func tellOfArming(in loop: RunLoop) {
+        loop.watchedCause(of: Callee(kind, name, origin, number: callNumber))
+    }
+
+    @inline(__always)
+    fileprivate final func add(to loop: RunLoop, _ modes: RunLoop.Modes, at date: RunLoop.Instant) {
+        // A loop that has ended knows no lane, and nobody knows that of no modes.
+        guard home == nil, hasHandler, !isCalling, loop.timers.knowsLane(for: modes) || findLane(for: modes, in: loop)
+        else {
+            loop.enrol(self, modes)
+            rearm(at: date)
+            return
+        }
+        self.date = date
+        homeChanged(to: loop)
+        loop.timers.add(self, at: date)
+        if loop.isWatched { tellOfArming(in: loop) }
+    }
+
+    @inline(never)
+    private final func findLane(for modes: RunLoop.Modes, in loop: RunLoop) -> Bool {
+        guard !loop.hasEnded, !modes.isEmpty else { return false }
+        loop.timers.findLane(for: modes, common: loop.commonModes)
+        return true
+    }
+
+    // MARK: As an item
+
+    final override var kind: RunLoop.ItemKind { .timer }
+    @inline(__always) final override var hasHandler: Bool { queueIndex != Self.indexOfInvalid }
+    final override var dueDate: RunLoop.Instant? { fireDate }
+    // As a timer that fires once.
+    final override var callNumber: UInt64 { UInt64(UInt(bitPattern: ObjectIdentifier(self))) }
+    final override var deadline: RunLoop.Instant { date }
+    final override var earliest: RunLoop.Instant { date }
+    final override var isKept: Bool { false }
+
+    final override func dropHandler(_ body: () -> Void) {
+        guard hasHandler else { return }
+        if let home { home.with { withdraw(from: $0) } }
+        queueIndex = Self.indexOfInvalid
+        body()
+    }
+
+    final override func setMembership(_ membership: Membership, in loop: RunLoop) {
+        guard !membership.isEmpty else {
+            if home != nil { withdraw(from: loop) }
+            return
+        }
+        if home != nil { return loop.timers.move(self, to: membership) }
+        homeChanged(to: loop)
+        loop.timers.register(self, membership, keeps: false)
+    }
+
+    @inline(__always)
+    final override func withdraw(from loop: RunLoop) {
+        homeChanged(to: nil)
+        loop.timers.unregister(self)
+    }
+
+    final override func deadlineCame(in loop: RunLoop) -> Bool {
+        queueOrder = 0
+        if loop.trace != nil {
+            loop.emit(.called(kind, name: name, origin: origin, "fire \(name ?? "timeout") due \(date)"))
+        }
+        let wasCalled = dispatch(in: loop) { timeoutExpired() }
+        // The call may have taken it out, and added it to another loop.
+        home?.with { home in
+            guard queueOrder != 0 else { return withdraw(from: home) }
+            home.timers.arm(self, at: date, order: queueOrder)
+        }
+        return wasCalled
+    }
+}
+
+extension RunLoop {
+    /// Schedules a timeout, which expires once, not before `date`, in one of `modes`.
+    ///
+    /// Timeouts with equal dates expire in the order in which they were added or moved; a date that has passed expires in
+    /// the next pass, never at once. A timeout that is scheduled already moves to the date, and joins the modes. The loop
+    /// does not keep it: hold it as long as it is to expire. With no modes at all nothing is scheduled. An invalid
+    /// timeout is ignored and reported to ``trace``. On the loop's thread, O(log n).
+    ///
+    /// - Precondition: the timeout is in no other loop.
+    public func add(_ timeout: Timeout, at date: Instant, forMode modes: Modes = .default) {
+        checkThread()
+        timeout.add(to: self, modes, at: date)
+    }
+}
