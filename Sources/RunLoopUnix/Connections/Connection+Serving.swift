@@ -186,7 +186,7 @@ extension Connection: StreamOwner {
         if events.contains(.writable) { machine.unblock() }
         // In a run that the receive handler has nested, the stream waits until the handler has returned.
         guard !machine.isReceiving else { return watch() }
-        update { if events.contains(.readable), machine.wantsInput { readSome() } }
+        if events.contains(.readable) { readReady() } else { update {} }
     }
 
     package func streamFailed() {

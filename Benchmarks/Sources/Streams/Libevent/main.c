@@ -7,6 +7,7 @@
 #include <event2/listener.h>
 #include <netinet/tcp.h>
 #include <openssl/ssl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -41,6 +42,7 @@ int main(int argc, char **argv) {
         SSL_CTX_use_PrivateKey_file(tls, argv[3], SSL_FILETYPE_PEM) != 1)
       return fprintf(stderr, "no certificate\n"), 1;
   }
+  signal(SIGPIPE, SIG_IGN);
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(atoi(argv[1]))};
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   struct event_base *base = event_base_new();

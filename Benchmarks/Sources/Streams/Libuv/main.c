@@ -1,4 +1,5 @@
 // An echo server on libuv, as in its guide: `LibuvEcho PORT`.
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <uv.h>
@@ -44,6 +45,7 @@ static void has_accepted(uv_stream_t *listener, int status) {
 
 int main(int argc, char **argv) {
   if (argc != 2) return fprintf(stderr, "usage: LibuvEcho PORT\n"), 64;
+  signal(SIGPIPE, SIG_IGN);
   uv_loop_t *loop = uv_default_loop();
   uv_tcp_t listener;
   struct sockaddr_in address;

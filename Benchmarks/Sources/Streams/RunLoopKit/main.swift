@@ -14,7 +14,7 @@ let echo: Connection.ReceiveHandler = { connection, bytes in
 }
 let accept: Listener.AcceptHandler
 if arguments.count == 4 {
-    let identity = try TLSIdentity(chain: .file(arguments[2]), key: .file(arguments[3]))
+    let identity = TLSIdentity(chain: .file(arguments[2]), key: .file(arguments[3]))
     let context = try TLSServerContext(identity: identity)
     accept = { _, descriptor, _ in
         try? Connection(adopting: descriptor, on: loop, tls: context, receive: echo).start()
