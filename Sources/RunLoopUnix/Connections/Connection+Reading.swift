@@ -43,7 +43,10 @@ extension Connection {
         let scratch = pool.take()
         let result = scratch.fill(room: 1, from: stream)
         if case .done = result {
+            offered = scratch
             offer(scratch)
+            offered = nil
+            if output === scratch { return result }
             if waits != nil {
                 // A task uses it soon, and all of it.
                 input = scratch
@@ -80,9 +83,11 @@ extension Connection {
         require(
             used >= 0 && used <= buffer.count,
             "a receive handler returns how many of the bytes it has used, not \(used) of \(buffer.count)")
-        buffer.discard(used)
-        machine.receivingEnds(unused: buffer.count, held: heldInput)
-        if hasBudget { count(buffer.count + heldInput) }
+        let unused = buffer.count - used
+        if output === buffer && unused > 0 { keepOffered() }
+        if output !== buffer { buffer.discard(used) }
+        machine.receivingEnds(unused: unused, held: heldInput)
+        if hasBudget { count(unused + heldInput) }
         if buffer === input, buffer.isEmpty { input = nil }
     }
 

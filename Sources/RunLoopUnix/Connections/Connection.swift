@@ -101,6 +101,9 @@ public final class Connection {
     /// The bytes that count in the budget.
     @exclusivity(unchecked) var budgetedInput = 0
     @exclusivity(unchecked) var output: ByteBuffer?
+    /// The buffer whose bytes the receive handler has. It becomes the output if the handler writes all of them.
+    // Uncounted: the reader keeps it for as long.
+    @exclusivity(unchecked) unowned(unsafe) var offered: ByteBuffer?
     @exclusivity(unchecked) var timers: ConnectionTimers?
     /// The tasks that wait for the connection, if it is for tasks.
     @exclusivity(unchecked) var waits: ConnectionWaits?
@@ -293,9 +296,20 @@ public final class Connection {
             guard !rest.isEmpty else { return }
             guard !isOutputLost else { return update { machine.outputChanged(to: 0) } }
         }
-        if output == nil { output = pool.take() }
-        output!.append(rest)
+        if output == nil, let offered, offered.holdsJust(rest) {
+            output = offered
+        } else {
+            if output == nil { output = pool.take() } else if output === offered { keepOffered() }
+            output!.append(rest)
+        }
         update { machine.outputChanged(to: output!.count) }
+    }
+
+    /// Copies the output from the buffer that the receive handler has, which must not change under it.
+    func keepOffered() {
+        let kept = pool.take()
+        kept.append(output!.bytes)
+        output = kept
     }
 
     /// Sends pieces of bytes, one behind the other; see ``write(_:)-(Span<UInt8>)``. Outside of the handlers of this
