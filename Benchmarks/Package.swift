@@ -87,7 +87,8 @@ let package = Package(
         .executableTarget(
             name: "RunLoopKitEcho",
             dependencies: [
-                .product(name: "RunLoopKit", package: "RunLoopKit"), .product(name: "RunLoopTLS", package: "RunLoopKit"),
+                .product(name: "RunLoopKit", package: "RunLoopKit"),
+                .product(name: "RunLoopTLS", package: "RunLoopKit"),
                 .product(name: "RunLoopUnix", package: "RunLoopKit"),
             ], path: "Sources/Streams/RunLoopKit"),
         .executableTarget(

@@ -19,7 +19,8 @@ public import RunLoopKit
 ///
 /// When more than ``Limits/highWatermark`` bytes wait to be sent, the connection stops reading until no more than
 /// ``Limits/lowWatermark`` wait: a peer that does not read is not read either, unless ``Limits/readsWhileFull`` says
-/// so. A pass reads at most 64 KiB from a connection, so that a busy one does not keep others waiting.
+/// so. A pass reads at most four times 64 KiB from a connection, so that a busy one does not keep others
+/// waiting.
 ///
 /// A connection without a receive handler is read and written by tasks; see ``withStream(_:)``.
 ///

@@ -28,7 +28,8 @@ var tls: NIOSSLContext?
 if arguments.count == 4 {
     let chain = try NIOSSLCertificate.fromPEMFile(arguments[2]).map { NIOSSLCertificateSource.certificate($0) }
     let key = try NIOSSLPrivateKey(file: arguments[3], format: .pem)
-    tls = try NIOSSLContext(configuration: .makeServerConfiguration(certificateChain: chain, privateKey: .privateKey(key)))
+    tls = try NIOSSLContext(
+        configuration: .makeServerConfiguration(certificateChain: chain, privateKey: .privateKey(key)))
 }
 let context = tls
 let listener = try ServerBootstrap(group: MultiThreadedEventLoopGroup(numberOfThreads: 1))
