@@ -27,8 +27,12 @@ extension Connection {
         var mayHaveMore = false
         repeat {
             let result = machine.discardsInput ? discardOnce() : readOnce()
-            mayHaveMore = result == .done(BufferPool.size)
-            if case .done = result {} else { hasReadNothing(result) }
+            if case .done(let count) = result {
+                mayHaveMore = count == BufferPool.size
+            } else {
+                mayHaveMore = false
+                hasReadNothing(result)
+            }
             // No readiness is reported for bytes that the stream holds already.
         } while stream.holdsInput && machine.wantsInput && isOpen
         return mayHaveMore

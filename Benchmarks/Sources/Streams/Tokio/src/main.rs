@@ -6,13 +6,13 @@ use tokio::net::TcpListener;
 use tokio_openssl::SslStream;
 
 async fn echo<Stream: AsyncRead + AsyncWrite + Unpin>(mut stream: Stream) -> io::Result<()> {
-    let mut room = vec![0; 64 * 1024];
+    let mut room = Vec::with_capacity(64 * 1024);
     loop {
-        let count = stream.read(&mut room).await?;
-        if count == 0 {
+        room.clear();
+        if stream.read_buf(&mut room).await? == 0 {
             return Ok(());
         }
-        stream.write_all(&room[..count]).await?;
+        stream.write_all(&room).await?;
     }
 }
 
