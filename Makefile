@@ -33,7 +33,7 @@ DEBUG_BIN = $$($(SWIFT) build --show-bin-path)
 ADAPTED_BIN = $$($(ADAPTED_BUILD) --show-bin-path)
 EXAMPLES_BIN = $$($(EXAMPLES_BUILD) --show-bin-path)
 
-.PHONY: same-bytes planted-faults explore-corpus bench check-costs record-costs bench-deps costs-deps bench-ttlstore bench-threads bench-protocols fuzz stress chaos kill-ttlstore
+.PHONY: same-bytes planted-faults explore-corpus bench check-costs record-costs bench-deps costs-deps bench-ttlstore bench-threads bench-protocols bench-streams fuzz stress chaos kill-ttlstore
 .PHONY: demo test check deps build lint format tsan asan tsan-short asan-short compile-checks dependent-checks linking-checks check-api record-api docs help
 
 help:
@@ -55,6 +55,7 @@ help:
 	@echo "make bench-ttlstore  TTLStore beside redis-server; CPUS=0 has them share a processor; ROUNDS=…"
 	@echo "make bench-threads   EchoServer and TTLStore beside others, with one thread and with two; ROUNDS=…"
 	@echo "make bench-protocols SwiftNIO's handlers on run loops beside SwiftNIO's own event loops; ROUNDS=… LOADS=…"
+	@echo "make bench-streams   echo by connections beside other loops, and idle memory; ROUNDS=… SIZES=… CONNECTIONS=… MODES=…"
 	@echo "make model   the mailbox and the pass, checked by spin, also with planted faults; a minute and a half"
 	@echo "make fuzz    four minutes of fuzzing of TTLStore's parser and loaders, of framings and of PEM"
 	@echo "make record-checks  TTLStore, Cron, Proxy and Web under load, recorded and repeated; REQUESTS=…"
@@ -364,6 +365,22 @@ bench-protocols: deps
 	@for product in Load ProtocolServer; do \
 	  $(SWIFT) build -c release --package-path Benchmarks --product $$product; done
 	@Benchmarks/protocols Benchmarks/.build/release
+
+# Echo by connections beside other loops, and the memory of idle ones. Peers in other languages are built from what apt
+# has; one that cannot be built is left out.
+STREAM_PACKAGES := libevent-dev libuv1-dev libssl-dev openssl golang-go rustc cargo librust-tokio-dev \
+  librust-tokio-openssl-dev
+STREAM_OUTPUT = Benchmarks/$(if $(SIZES)$(CONNECTIONS)$(MODES)$(PEERS),.build/)streams.md
+bench-streams: deps
+	@dpkg -s $(STREAM_PACKAGES) > /dev/null 2>&1 || { \
+	  $(ROOT) apt-get update -qq && $(ROOT) apt-get install -y -qq $(STREAM_PACKAGES); }
+	@for product in StreamLoad RunLoopKitEcho LibeventEcho LibuvEcho NIOEcho; do \
+	  $(SWIFT) build -c release --package-path Benchmarks --product $$product; done
+	-GO111MODULE=off go build -o Benchmarks/.build/GoEcho Benchmarks/Sources/Streams/Go/main.go
+	-mkdir -p Benchmarks/.build/tokio && cp -r Benchmarks/Sources/Streams/Tokio/. Benchmarks/.build/tokio && \
+	  cd Benchmarks/.build/tokio && RUSTC=/usr/bin/rustc /usr/bin/cargo build --quiet --release --offline \
+	  --config 'source.crates-io.replace-with="apt"' --config 'source.apt.directory="/usr/share/cargo/registry"'
+	@bash -o pipefail -c 'Benchmarks/streams Benchmarks/.build/release Benchmarks/.build | tee $(STREAM_OUTPUT)'
 
 # Four minutes of libFuzzer: a minute each for TTLStore's parser, the loaders of its snapshots and logs, framings, and
 # what reads PEM. The framings need nothing of RunLoopKit but what traps.

@@ -20,6 +20,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.5.0"),
         .package(url: "https://github.com/apple/swift-nio.git", from: "2.92.0"),
         .package(url: "https://github.com/apple/swift-nio-http2.git", from: "1.38.0"),
+        .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.30.0"),
     ],
     targets: [
         // The workloads, the same for every peer.
@@ -83,6 +84,30 @@ let package = Package(
                 .product(name: "NIOHTTP1", package: "swift-nio"), .product(name: "NIOWebSocket", package: "swift-nio"),
                 .product(name: "NIOHTTP2", package: "swift-nio-http2"),
             ], path: "Sources/Protocols"),
+
+        // Echo servers on streams, each as a user of that loop would write it, and their clients. Those that SwiftPM does
+        // not build are in Sources/Streams, too.
+        .executableTarget(
+            name: "StreamLoad", path: "Sources/Streams/Load",
+            linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+        .executableTarget(
+            name: "RunLoopKitEcho",
+            dependencies: [
+                .product(name: "RunLoopKit", package: "RunLoopKit"),
+                .product(name: "RunLoopTLS", package: "RunLoopKit"),
+                .product(name: "RunLoopUnix", package: "RunLoopKit"),
+            ], path: "Sources/Streams/RunLoopKit"),
+        .executableTarget(
+            name: "NIOEcho",
+            dependencies: [
+                .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ], path: "Sources/Streams/NIO"),
+        .executableTarget(
+            name: "LibeventEcho", path: "Sources/Streams/Libevent",
+            linkerSettings: ["event_core", "event_extra", "event_openssl", "ssl", "crypto"].map { .linkedLibrary($0) }),
+        .executableTarget(
+            name: "LibuvEcho", path: "Sources/Streams/Libuv", linkerSettings: [.linkedLibrary("uv")]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -128,6 +128,11 @@ extension Connection {
         }
     }
 
+    private func dropOutput() {
+        if let output, output !== offered { pool.put(output) }
+        output = nil
+    }
+
     var streamFailure: CloseReason {
         .failed(stream.failure ?? SystemError("use the connection", errno: EIO))
     }
@@ -136,8 +141,7 @@ extension Connection {
     func outputHasFailed() {
         let reason = streamFailure
         isOutputLost = true
-        if let output { pool.put(output) }
-        output = nil
+        dropOutput()
         waits?.writer.end()
         let keepsInput = machine.mayReadAfterFailure && keepMore()
         guard machine.outputFailed(reason, keepsInput: keepsInput) else { return }
@@ -151,7 +155,7 @@ extension Connection {
     func end(_ reason: CloseReason) {
         machine.closed()
         stream.close(machine.resets ? .reset : pendingOutput == 0 && !isOutputLost ? .complete : .incomplete)
-        if let output { pool.put(output) }
+        dropOutput()
         letGo { $0?(self, reason) }
     }
 
@@ -186,7 +190,7 @@ extension Connection: StreamOwner {
         if events.contains(.writable) { machine.unblock() }
         // In a run that the receive handler has nested, the stream waits until the handler has returned.
         guard !machine.isReceiving else { return watch() }
-        update { if events.contains(.readable), machine.wantsInput { readSome() } }
+        if events.contains(.readable) { readReady() } else { update {} }
     }
 
     package func streamFailed() {

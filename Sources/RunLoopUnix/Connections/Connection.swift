@@ -19,7 +19,8 @@ public import RunLoopKit
 ///
 /// When more than ``Limits/highWatermark`` bytes wait to be sent, the connection stops reading until no more than
 /// ``Limits/lowWatermark`` wait: a peer that does not read is not read either, unless ``Limits/readsWhileFull`` says
-/// so. A pass reads at most 64 KiB from a connection, so that a busy one does not keep others waiting.
+/// so. A pass reads at most four times 64 KiB from a connection, so that a busy one does not keep others
+/// waiting.
 ///
 /// A connection without a receive handler is read and written by tasks; see ``withStream(_:)``.
 ///
@@ -101,6 +102,9 @@ public final class Connection {
     /// The bytes that count in the budget.
     @exclusivity(unchecked) var budgetedInput = 0
     @exclusivity(unchecked) var output: ByteBuffer?
+    /// The buffer whose bytes the receive handler has. It becomes the output if the handler writes all of them.
+    // Uncounted: the reader keeps it for as long.
+    @exclusivity(unchecked) unowned(unsafe) var offered: ByteBuffer?
     @exclusivity(unchecked) var timers: ConnectionTimers?
     /// The tasks that wait for the connection, if it is for tasks.
     @exclusivity(unchecked) var waits: ConnectionWaits?
@@ -293,9 +297,20 @@ public final class Connection {
             guard !rest.isEmpty else { return }
             guard !isOutputLost else { return update { machine.outputChanged(to: 0) } }
         }
-        if output == nil { output = pool.take() }
-        output!.append(rest)
+        if output == nil, let offered, offered.holdsJust(rest) {
+            output = offered
+        } else {
+            if output == nil { output = pool.take() } else if output === offered { keepOffered() }
+            output!.append(rest)
+        }
         update { machine.outputChanged(to: output!.count) }
+    }
+
+    /// Copies the output from the buffer that the receive handler has, which must not change under it.
+    func keepOffered() {
+        let kept = pool.take()
+        kept.append(output!.bytes)
+        output = kept
     }
 
     /// Sends pieces of bytes, one behind the other; see ``write(_:)-(Span<UInt8>)``. Outside of the handlers of this

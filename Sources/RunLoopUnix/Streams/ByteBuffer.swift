@@ -27,6 +27,12 @@ package final class ByteBuffer {
     /// The bytes, oldest first. Valid until the buffer changes.
     package var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: memory + start, count: end - start) }
 
+    /// Whether bytes are those of the buffer: the same memory, and all of it.
+    @inline(__always)
+    func holdsJust(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        bytes.baseAddress == UnsafeRawPointer(memory + start) && bytes.count == count
+    }
+
     /// Removes bytes from the front.
     package func discard(_ count: Int) {
         start += count

@@ -115,7 +115,7 @@ package final class DescriptorStream: ByteStream {
 
     package func read(into room: UnsafeMutableRawBufferPointer) -> StreamResult {
         let room = UnsafeMutableRawBufferPointer(start: room.baseAddress, count: min(room.count, BufferPool.size))
-        let count = system.read(input, into: room)
+        let count = isSocket ? system.receive(input, into: room) : system.read(input, into: room)
         if count >= 0 { holds?.hasRead() }
         if count > 0 {
             meterReference?._withUnsafeGuaranteedRef { $0.add(count, isInput: true) }

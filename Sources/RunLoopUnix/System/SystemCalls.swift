@@ -39,6 +39,8 @@ package protocol SystemCalls: AnyObject, Sendable {
     func peerAddress(of descriptor: Int32) -> Endpoint
     /// Whether a descriptor has unread input.
     func hasInput(_ descriptor: Int32) -> Bool
+    /// Reads from a socket.
+    func receive(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer) -> Int
     func send(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int
     /// Sends pieces of bytes as one, at most 1,024 of them.
     func send(_ descriptor: Int32, gathering pieces: UnsafeBufferPointer<UnsafeRawBufferPointer>) -> Int
@@ -182,6 +184,10 @@ package struct SocketFile: Equatable {
 }
 
 extension SystemCalls {
+    package func receive(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer) -> Int {
+        read(descriptor, into: room)
+    }
+
     package func release(_ descriptor: Int32, unlocking isLocked: Bool = false) {
         if isLocked { unlock(descriptor) }
         close(descriptor)

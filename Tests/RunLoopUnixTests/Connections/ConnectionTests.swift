@@ -62,6 +62,63 @@ struct ConnectionTests {
         }
     }
 
+    @Test("input that is written as it came goes out so, and stays as it is until the handler returns")
+    func sendingOn() throws {
+        try withSimulation { simulation in
+            let (connection, peer) = try makePair(on: simulation.loop) { connection, bytes in
+                let text = bytes.text
+                connection.write(bytes)
+                if text == "twice" {
+                    connection.write("!")
+                    connection.write(bytes)
+                    #expect(connection.output !== connection.offered, "what grows is not what the handler has")
+                }
+                if text == "close" { connection.close() }
+                let other = connection.pool.take()
+                [UInt8](repeating: 0, count: text.utf8.count).withUnsafeBytes { other.append($0) }
+                #expect(bytes.text == text)
+                return text == "a part" ? 2 : bytes.count
+            }
+            for (piece, answer) in [("all", "all"), ("twice", "twice!twice"), ("a part", "a part"), ("s", "parts")] {
+                peer.send(piece)
+                simulation.advance(by: .zero)
+                #expect(peer.receive() == answer)
+            }
+            #expect(connection.pendingOutput == 0 && connection.unusedInput == 0)
+            peer.send("close")
+            simulation.advance(by: .zero)
+            #expect(peer.hasEnded())
+            #expect(connection.pool.take() !== connection.pool.take(), "a buffer is in the pool once")
+        }
+    }
+
+    @Test("full reads are repeated, four in a pass at most, and not while output waits", arguments: [0, 3])
+    func readingAgain(copies: Int) throws {
+        try withSimulation { simulation in
+            let loop = simulation.loop
+            let size = BufferPool.size
+            let (one, other) = MemoryStream.pair(capacity: 5 * size)
+            var reads: [Int: [Int]] = [:]
+            let connection = Connection(
+                one, on: loop, modes: .common, limits: .init(), origin: RunLoop.Origin(file: #fileID, line: #line)
+            ) { connection, bytes in
+                reads[loop.statistics.passes, default: []].append(bytes.count)
+                for _ in 0..<copies { connection.write(bytes) }
+                return bytes.count
+            }
+            try connection.start()
+            let input = [UInt8](repeating: 1, count: 5 * size)
+            #expect(input.withUnsafeBytes { other.write($0) } == .done(input.count))
+            simulation.advance(by: .zero)
+            // The first three copies have room, the second three do not.
+            let first = copies == 0 ? 4 : 2
+            let counts = reads.sorted { $0.key < $1.key }.map(\.value)
+            #expect(counts.first == Array(repeating: size, count: first))
+            #expect(copies > 0 || counts.dropFirst() == [[size]])
+            connection.close()
+        }
+    }
+
     @Test("a peer that does not read is not read either, until enough has gone out; nothing is lost")
     func backPressure() throws {
         try withSimulation { simulation in
