@@ -17,8 +17,9 @@
 /// missed, and can have a tolerance; a ``DelayedCall`` needs no class.
 ///
 /// Unlike other items, a timeout belongs to its holder: the loop does not keep it, and the release of the last reference
-/// cancels it. Hold it in a property; a constant of a function may go after its last use. Otherwise it is an item like the others. It belongs to the thread of its loop, where it must also be
-/// released as long as it is scheduled, and the end of its loop invalidates it.
+/// cancels it. Hold it in a property; a constant of a function may go after its last use. Otherwise it is an item like the
+/// others. It belongs to the thread of its loop, where it must also be released as long as it is scheduled, and the end of
+/// its loop invalidates it.
 ///
 /// Source: folly's `AsyncTimeout`; libev's and libevent's timers in memory of the caller.
 open class Timeout: RunLoop.TimedItem {
