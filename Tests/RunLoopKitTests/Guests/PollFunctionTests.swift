@@ -47,18 +47,21 @@ struct PollFunctionTests {
                     own.write()
                 }, forMode: .default)
             let remote = loop.remote
+            var thread: PlainThread?
             let source = DescriptorSource(fileDescriptor: own.reader, events: .readable) { source, _ in
                 words(own.read() == 1 ? "descriptor" : "nothing")
                 source.invalidate()
-                let thread = PlainThread {
+                thread = PlainThread {
                     usleep(2_000)
                     remote.perform { _ in words("post") }
                     remote.perform { $0.stop() }
                 }
-                loop.perform(afterDelay: .seconds(60)) { thread.join() }
+                // Keeps the loop from being finished before.
+                loop.perform(afterDelay: .seconds(60)) {}
             }
             try! loop.add(source, forMode: .default)
             words("\(loop.run(in: .default))")
+            thread?.join()
             // One wait each, and at most one in vain.
             words(joint.waits <= 4 ? "\(joint.found)" : "\(joint.waits) waits")
             try! loop.setPollFunction(nil)
