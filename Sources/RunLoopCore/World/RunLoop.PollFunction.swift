@@ -26,9 +26,9 @@ extension RunLoop {
     /// Has a function wait in the loop's place: for a library that offers a set of descriptors and a time-out in place of
     /// a loop.
     ///
-    /// For a library that has a loop of its own, see ``Guest``. A loop without such a function pays nothing. On the loop's
-    /// thread, and not in the function itself. The first call looks for the loop's descriptor in `/proc/self/fdinfo`.
-    /// Follows GLib's `g_main_context_set_poll_func`.
+    /// For a library that has a loop of its own, see ``Guest``. A loop without such a function pays nothing. The function
+    /// does not keep a mode from being empty. On the loop's thread, and not in the function itself. The first call looks
+    /// for the loop's descriptor in `/proc/self/fdinfo`. Follows GLib's `g_main_context_set_poll_func`.
     ///
     /// - Parameter function: the function, which the loop keeps; `nil` to have the loop wait by itself again.
     /// - Throws: ``GuestError``, in a simulation, in a recording, or without `/proc`.
