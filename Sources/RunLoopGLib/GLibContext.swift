@@ -1,6 +1,5 @@
 #if Adapters
 internal import CGLib
-internal import RunLoopCore
 public import RunLoopKit
 
 /// A main context of GLib as an item of a loop, in modes: the loop sleeps for both, and neither starves.
@@ -168,8 +167,8 @@ public final class GLibContext {
         isIterating = true
         let hasReady = polled.check(context)
         isIterating = false
-        // A callback may invalidate it.
-        if hasReady { withExtendedLifetime(self) { g_main_context_dispatch(context) } }
+        // The functions of sources may invalidate it, in the check as well as in the dispatch.
+        if hasReady && isValid { withExtendedLifetime(self) { g_main_context_dispatch(context) } }
     }
 
     // MARK: In a run of GLib's own

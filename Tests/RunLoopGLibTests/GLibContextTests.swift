@@ -49,6 +49,9 @@ private final class Pipe {
 
 private let drag: RunLoop.Mode = "drag"
 
+/// Called by the check and by the dispatch of a source.
+private let checkHandler = RunLoop.Local<(() -> Void)?> { _ in nil }
+
 @Suite("A main context of GLib in a loop")
 struct GLibContextTests {
     @Test("time-outs, idle sources and descriptors are dispatched while the loop sleeps for both, and none early")
@@ -595,6 +598,40 @@ struct GLibContextTests {
             return words.text
         }
         #expect(words == "invalid true finished another 1")
+    }
+
+    @Test("one that is invalidated in a check of a source dispatches nothing")
+    func invalidationInCheck() {
+        let words = onThread {
+            let (words, loop) = (Log<String>(), RunLoop.current)
+            let context = g_main_context_new()
+            defer { g_main_context_unref(context) }
+            let glib = try! GLibContext(context, on: loop)
+            loop[checkHandler] = {
+                words("checked")
+                glib.invalidate()
+            }
+            var functions = GSourceFuncs()
+            functions.check = { _ in
+                RunLoop.current[checkHandler]?()
+                return 1
+            }
+            functions.dispatch = { _, _, _ in
+                RunLoop.current[checkHandler]?()
+                return 0
+            }
+            withUnsafeMutablePointer(to: &functions) { functions in
+                let source = g_source_new(functions, guint(MemoryLayout<GSource>.size))
+                g_source_attach(source, context)
+                addTimeout(1, to: context, priority: 300) { false }
+                words("\(loop.run(in: .default, until: loop.now + .seconds(60)))")
+                g_source_destroy(source)
+                g_source_unref(source)
+            }
+            loop[checkHandler] = nil
+            return words.text
+        }
+        #expect(words == "checked finished")
     }
 
     @Test("the end of a loop gives the context back")

@@ -153,14 +153,14 @@ final class FlightLog {
 
     /// A connection has moved bytes, the first ones since the last event.
     @inline(never)
-    func begins(_ meter: FlightMeter) {
+    func noteFirstBytes(of meter: FlightMeter) {
         guard !isOver else { return }
         if moved != nil { writeMoved() }
         moved = UnownedReference(meter)
     }
 
     /// The connection is about to go.
-    func ends(_ meter: FlightMeter) {
+    func willLose(_ meter: FlightMeter) {
         if moved == UnownedReference(meter) { writeMoved() }
     }
 

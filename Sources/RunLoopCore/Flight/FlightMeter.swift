@@ -13,11 +13,11 @@ package final class FlightMeter {
     }
 
     deinit {
-        log.ends(self)
+        log.willLose(self)
     }
 
     package func add(_ count: Int, isInput: Bool) {
-        if received | sent == 0 { log.begins(self) }
+        if received | sent == 0 { log.noteFirstBytes(of: self) }
         let count = UInt32(truncatingIfNeeded: count)
         if isInput { received &+= count } else { sent &+= count }
     }
