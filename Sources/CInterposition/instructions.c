@@ -30,10 +30,6 @@ enum { filter_allow = 0, filter_block = 1 };
 REAL(unsigned long, getauxval, unsigned long)
 REAL(long, syscall, long, long, long, long, long, long, long)
 
-/// Whether the kernel dispatches the calls of this thread. It is read by the kernel.
-static _Thread_local volatile char filter;
-static _Thread_local int is_asked;
-
 /// The code of the C library, and of the kernel's own object, which the library's functions use.
 static struct range { uintptr_t start, length; } library, kernel;
 
@@ -57,7 +53,7 @@ static void answer(int signal, siginfo_t *info, void *context) {
         raise(SIGSYS);
         return;
     }
-    filter = filter_allow;
+    rlk_set_filter(filter_allow);
     int error = errno;
     greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
     long number = info->si_syscall;
@@ -74,15 +70,16 @@ static void answer(int signal, siginfo_t *info, void *context) {
     long result = is_real ? real_syscall()(number, a, b, c, d, e, f) : syscall(number, a, b, c, d, e, f);
     registers[REG_RAX] = result == -1 ? -errno : result;
     errno = error;
-    filter = filter_block;
+    rlk_set_filter(filter_block);
 }
 
 static void watch(int is_simulated) {
-    if (!is_asked && is_simulated) {
-        is_asked = 1;
-        prctl(set_dispatch, dispatch_on, library.start, library.length, &filter);
+    struct rlk_dispatch *dispatch = rlk_dispatch_of_thread();
+    if (!dispatch->is_asked && is_simulated) {
+        dispatch->is_asked = 1;
+        prctl(set_dispatch, dispatch_on, library.start, library.length, &dispatch->filter);
     }
-    filter = is_simulated ? filter_block : filter_allow;
+    rlk_set_filter(is_simulated ? filter_block : filter_allow);
 }
 
 __attribute__((constructor)) static void begin(void) {

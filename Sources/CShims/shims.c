@@ -75,11 +75,25 @@ int rlk_start_thread(pthread_t *thread, void *(*run)(void *), void *context) {
 
 void rlk_end_thread(void) { longjmp(*first_frame, 1); }
 
+// Not by its number, which on a fiber is the carrier's.
+static uintptr_t main_thread;
+
+static void find_main_thread(void) { main_thread = getpid() == gettid() ? rlk_thread_pointer() : 0; }
+
+int rlk_is_main_thread(void) { return main_thread ? rlk_thread_pointer() == main_thread : getpid() == gettid(); }
+
 volatile unsigned rlk_forks;
 
-static void count_fork(void) { rlk_forks++; }
+// The main thread of a child is the one that has forked.
+static void count_fork(void) {
+    rlk_forks++;
+    find_main_thread();
+}
 
-__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, count_fork); }
+__attribute__((constructor)) static void watch_forks(void) {
+    find_main_thread();
+    pthread_atfork(NULL, NULL, count_fork);
+}
 
 // LeakSanitizer, where a program has it, would take for lost what only these pages lead to.
 __attribute__((weak)) void __lsan_register_root_region(const void *pages, size_t bytes);
@@ -120,8 +134,6 @@ int rlk_timerfd_set(int descriptor, int64_t nanoseconds) {
     return timerfd_settime(descriptor, TFD_TIMER_ABSTIME, &setting, NULL);
 }
 
-int rlk_is_main_thread(void) { return getpid() == gettid(); }
-
 int rlk_return_addresses(uintptr_t *addresses, int most) { return backtrace((void **)addresses, most); }
 
 int rlk_thread_id(void) { return gettid(); }
@@ -151,16 +163,20 @@ int rlk_thread_sleeps(int thread) {
     return end && strncmp(end, ") S", 3) == 0;
 }
 
+// The system would tell that of the carrier.
+static _Thread_local char thread_name[16];
+
 void rlk_set_thread_name(const char *name) {
-    char kept[16] = {0};
-    strncpy(kept, name, sizeof kept - 1);
-    pthread_setname_np(pthread_self(), kept);
+    strncpy(thread_name, name, sizeof thread_name - 1);
+    pthread_setname_np(pthread_self(), thread_name);
 }
 
 void rlk_get_thread_name(void *name) {
     memset(name, 0, 16);
     if (rlk_is_main_thread()) {
         memcpy(name, "main", 4);
+    } else if (rlk_is_carried()) {
+        memcpy(name, thread_name, sizeof thread_name);
     } else {
         prctl(PR_GET_NAME, name);
     }

@@ -36,6 +36,24 @@ unsigned *rlk_set_simulated(unsigned *answers) {
 
 void (*rlk_thread_is_simulated)(int is_simulated);
 
+static _Thread_local struct rlk_dispatch own_dispatch, *dispatch;
+static _Thread_local char filter;
+
+struct rlk_dispatch *rlk_dispatch_of_thread(void) {
+    if (!dispatch) dispatch = &own_dispatch;
+    return dispatch;
+}
+
+void rlk_set_filter(char new_filter) {
+    filter = new_filter;
+    rlk_dispatch_of_thread()->filter = filter;
+}
+
+void rlk_use_dispatch(struct rlk_dispatch *carrier) {
+    dispatch = carrier;
+    carrier->filter = filter;
+}
+
 void rlk_begin_simulated(unsigned *answers) {
     rlk_set_simulated(answers);
     if (rlk_thread_is_simulated) rlk_thread_is_simulated(answers != NULL);

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "fibers.h"
 #include "probes.h"
 #include "simulated.h"
 

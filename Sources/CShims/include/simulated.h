@@ -110,4 +110,21 @@ void rlk_begin_simulated(unsigned *answers);
 /// Told so, if anybody wants to know.
 extern void (*rlk_thread_is_simulated)(int is_simulated);
 
+/// A thread of the system, whose calls the kernel may dispatch to the program.
+struct rlk_dispatch {
+    /// Whether it does now. It is read by the kernel.
+    volatile char filter;
+    /// Whether the kernel knows it.
+    char is_asked;
+};
+
+/// That of the calling thread; on a fiber, of the carrier. It stays as long as the thread of the system.
+struct rlk_dispatch *rlk_dispatch_of_thread(void);
+
+/// Has the calling thread's calls dispatched, or not.
+void rlk_set_filter(char filter);
+
+/// The calling fiber continues on a carrier.
+void rlk_use_dispatch(struct rlk_dispatch *dispatch);
+
 #endif

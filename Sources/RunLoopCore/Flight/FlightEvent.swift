@@ -24,7 +24,7 @@ struct FlightEvent {
     let words: (UInt64, UInt64, UInt64)
 
     init(_ kind: Kind, at time: RunLoop.Instant, name: UInt32 = 0, mode: UInt16 = 0, depth: Int, value: Int64 = 0) {
-        let depth = UInt64(min(depth, 255))
+        let depth = UInt64(truncatingIfNeeded: min(depth, 255))
         words = (
             UInt64(bitPattern: time.nanoseconds),
             UInt64(name) | UInt64(kind.rawValue) << 32 | depth << 40 | UInt64(mode) << 48, UInt64(bitPattern: value)

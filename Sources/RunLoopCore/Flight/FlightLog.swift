@@ -3,11 +3,11 @@ internal import Synchronization
 /// Writes the events of a loop. It belongs to the loop's thread.
 final class FlightLog {
     let memory: FlightMemory
+    /// A number that no other log of the process has.
+    let number = lastLog.wrappingAdd(1, ordering: .relaxed).newValue
     // Unchecked, as the state of the loop that every call touches.
     @exclusivity(unchecked) private var names: FlightNames
-    @exclusivity(unchecked) private var written: UInt64 = 0
-    /// The place of the next event in the ring.
-    @exclusivity(unchecked) private var place = 0
+    @exclusivity(unchecked) private var writer: FlightMemory.Writer
     /// When the calls that are under way began, the innermost last.
     @exclusivity(unchecked) private var begins = Begins()
     /// The latenesses that were known when the last call began: a difference of one is that of the next call. So the loop
@@ -27,6 +27,7 @@ final class FlightLog {
         (self.memory, last) = (memory, now)
         self.latenesses = latenesses
         names = FlightNames(memory)
+        writer = memory.makeWriter()
     }
 
     deinit {
@@ -35,10 +36,7 @@ final class FlightLog {
 
     @inline(__always)
     private func write(_ event: FlightEvent) {
-        written += 1
-        memory.write(event, at: place, count: written)
-        place += 1
-        if place == memory.events { place = 0 }
+        writer.write(event)
     }
 
     func end() {
@@ -54,17 +52,27 @@ final class FlightLog {
         _ callee: Callee, in mode: RunLoop.Mode, passTime: RunLoop.Instant,
         latenesses known: (count: Int, sum: Int64)
     ) {
-        if moved != nil { writeMoved() }
-        last = max(last, passTime)
         let lateness = lateness(of: callee.kind, after: known)
         let value = callee.kind.isOfTasks ? Int64(bitPattern: callee.number) : lateness ?? FlightEvent.noLateness
-        write(
-            FlightEvent(
-                .callBegan, at: last, name: names.number(of: callee), mode: names.number(of: mode),
-                depth: begins.count, value: value))
-        begins.push(last)
+        callBegins(names.number(of: callee), mode, passTime, value)
         FlightProbes.callBegins(callee, lateness)
         if callee.kind.hasDate, callee.number != 0 { callHas(number: callee.number, from: nil) }
+    }
+
+    /// The same for the handler of a source, which has neither a date nor a number.
+    func callBegins(_ source: RunLoop.Source, in mode: RunLoop.Mode, passTime: RunLoop.Instant) {
+        callBegins(source.flightName(in: self), mode, passTime, FlightEvent.noLateness)
+        FlightProbes.callBegins(source.callee, nil)
+    }
+
+    @inline(__always)
+    private func callBegins(_ name: UInt32, _ mode: RunLoop.Mode, _ passTime: RunLoop.Instant, _ value: Int64) {
+        if moved != nil { writeMoved() }
+        last = max(last, passTime)
+        write(
+            FlightEvent(
+                .callBegan, at: last, name: name, mode: names.number(of: mode), depth: begins.count, value: value))
+        begins.push(last)
     }
 
     /// The call that has just begun is the effect of that number.
@@ -108,8 +116,8 @@ final class FlightLog {
     // MARK: Causes
 
     /// The loop has slept since the last event, until a source was ready.
-    func wokeUp(in mode: RunLoop.Mode, at now: RunLoop.Instant, by source: Callee) {
-        let slept = wokeUp(.sleptUntilReady, names.number(of: source), mode, now)
+    func wokeUp(in mode: RunLoop.Mode, at now: RunLoop.Instant, by source: RunLoop.Source) {
+        let slept = wokeUp(.sleptUntilReady, source.flightName(in: self), mode, now)
         FlightProbes.sleepEnds(after: slept, by: "descriptor", source.name ?? "")
     }
 
@@ -169,7 +177,7 @@ final class FlightLog {
         moved?.with { meter in
             write(
                 FlightEvent(
-                    .moved, at: last, name: meter.name, mode: UInt16(clamping: meter.descriptor), depth: begins.count,
+                    .moved, at: last, name: meter.name, mode: meter.descriptor, depth: begins.count,
                     value: meter.takeBytes()))
         }
         moved = nil
@@ -207,3 +215,4 @@ private struct Begins {
 }
 
 private let lastPost = Atomic<UInt64>(0)
+private let lastLog = Atomic<UInt32>(0)

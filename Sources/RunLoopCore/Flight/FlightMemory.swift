@@ -67,15 +67,38 @@ final class FlightMemory: Sendable {
         set { word(at: field.rawValue * 8).pointee.store(newValue, ordering: .releasing) }
     }
 
-    /// Writes one of the events, which is then the last of so many.
-    @inline(__always)
-    func write(_ event: FlightEvent, at place: Int, count: UInt64) {
-        let place = Self.pageSize + nameBytes + place * Self.eventSize
-        word(at: place).pointee.store(event.words.0, ordering: .relaxed)
-        word(at: place + 8).pointee.store(event.words.1, ordering: .relaxed)
-        word(at: place + 16).pointee.store(event.words.2, ordering: .relaxed)
-        word(at: Field.written.rawValue * 8).pointee.store(count, ordering: .releasing)
+    /// Writes events one after another. It keeps the memory alive no longer than its owner does.
+    ///
+    /// Unsafe: it advances a pointer, because to find the place of each event from its number took fifteen instructions of
+    /// the hundred for an event.
+    struct Writer {
+        typealias Word = UnsafeMutablePointer<Atomic<UInt64>>
+        private var next: Word
+        private let (start, end, counter): (Word, Word, Word)
+        private var written: UInt64 = 0
+
+        fileprivate init(_ memory: FlightMemory) {
+            let ring = FlightMemory.pageSize + memory.nameBytes
+            start = memory.word(at: ring)
+            end = memory.word(at: ring + memory.events * FlightMemory.eventSize)
+            counter = memory.word(at: Field.written.rawValue * 8)
+            next = start
+        }
+
+        /// Writes an event, and counts it when it is complete.
+        @inline(__always)
+        mutating func write(_ event: FlightEvent) {
+            let (place, count) = (next, written &+ 1)
+            place[0].store(event.words.0, ordering: .relaxed)
+            place[1].store(event.words.1, ordering: .relaxed)
+            place[2].store(event.words.2, ordering: .relaxed)
+            counter.pointee.store(count, ordering: .releasing)
+            (next, written) = (place + 3 == end ? start : place + 3, count)
+        }
     }
+
+    /// A writer at the beginning of the ring.
+    func makeWriter() -> Writer { Writer(self) }
 
     /// Writes bytes, eight at a time, into a part that is not counted yet.
     func write(_ bytes: [UInt8], at offset: Int) {

@@ -1,6 +1,7 @@
 /// Counts the bytes of a connection for a recorder. It belongs to the loop's thread.
 package final class FlightMeter {
-    let descriptor: Int32
+    /// As an event has it.
+    let descriptor: UInt16
     let name: UInt32
     private let log: FlightLog
     /// The bytes that are not written down yet. Unchecked, as the state of the log.
@@ -8,7 +9,7 @@ package final class FlightMeter {
     @exclusivity(unchecked) private var sent: UInt32 = 0
 
     init(_ log: FlightLog, _ descriptor: Int32, _ callee: Callee) {
-        (self.log, self.descriptor) = (log, descriptor)
+        (self.log, self.descriptor) = (log, UInt16(clamping: descriptor))
         name = log.name(of: callee)
     }
 

@@ -26,6 +26,8 @@ struct FlightNames {
     private var numbers: [Key: UInt32] = [:]
     /// The names that were asked for last, by a part of their hash: most calls find theirs without hashing a string.
     private var recent = [Recent](repeating: Recent(), count: 256)
+    /// The name that was asked for last. All connections of a listener have the same.
+    private var last = Recent()
     private var modes: [UInt16] = []
     /// The mode that was asked for last, in which most calls are.
     private var recentMode: (id: Int, number: UInt16) = (-1, 0)
@@ -36,30 +38,38 @@ struct FlightNames {
         _ = add(Key(kind: Self.other, origin: 0, name: nil), file: "", line: 0)
     }
 
+    @inline(__always)
     mutating func number(of callee: Callee) -> UInt32 {
-        let (code, origin) = (callee.kind.code, callee.origin)
-        // A task that is no loop's goes by its number, which is its name elsewhere.
-        let name = callee.kind == .executor ? nil : callee.name
-        let bits = origin.bits
         // Unsafe: strings with the same two words are equal. To compare them as strings took four times as long, because
         // they were retained.
+        let words = unsafeBitCast(callee.name, to: (UInt64, UInt64).self)
+        if last.origin == callee.origin.bits, last.words == words, last.kind == callee.kind.code { return last.number }
+        return findRecent(callee)
+    }
+
+    @inline(never)
+    private mutating func findRecent(_ callee: Callee) -> UInt32 {
+        let (code, bits) = (callee.kind.code, callee.origin.bits)
+        // A task that is no loop's goes by its number, which is its name elsewhere.
+        let name = callee.kind == .executor ? nil : callee.name
         let words = unsafeBitCast(name, to: (UInt64, UInt64).self)
         let hash = bits ^ bits >> 48 &* 31 ^ words.0 ^ words.1 >> 4 ^ UInt64(code) << 3
         let place = Int(truncatingIfNeeded: hash & 255)
         let isKnown = recent.withUnsafeBufferPointer { recent in
             recent[place].origin == bits && recent[place].words == words && recent[place].kind == code
         }
-        return isKnown ? recent[place].number : find(callee, code, name, words, place)
+        if !isKnown { find(callee, code, name, words, place) }
+        if callee.kind != .executor { last = recent[place] }
+        return recent[place].number
     }
 
     @inline(never)
     private mutating func find(
         _ callee: Callee, _ code: UInt8, _ name: String?, _ words: (UInt64, UInt64), _ place: Int
-    ) -> UInt32 {
+    ) {
         let bits = callee.origin.bits
         let number = find(Key(kind: code, origin: bits, name: name), callee.origin)
         recent[place] = Recent(origin: bits, words: words, kind: code, number: number, name: name)
-        return number
     }
 
     private mutating func find(_ key: Key, _ origin: RunLoop.Origin) -> UInt32 {
@@ -117,6 +127,7 @@ struct FlightNames {
 
 extension RunLoop.ItemKind {
     /// Whether it fires at a date.
+    @inline(__always)
     var hasDate: Bool {
         switch self {
         case .timer, .wallTimer, .delayedCall, .timerSource, .displayLink, .sleep: true
@@ -125,7 +136,13 @@ extension RunLoop.ItemKind {
     }
 
     /// Whether a call of it is a poll of a task.
-    var isOfTasks: Bool { self == .task || self == .executor }
+    @inline(__always)
+    var isOfTasks: Bool {
+        switch self {
+        case .task, .executor: true
+        default: false
+        }
+    }
 
     /// The number that stands for it in a flight: its place among all kinds.
     // Unsafe: that is how the compiler numbers the cases, which a test checks. To look for it in the list took 150 of the

@@ -3,11 +3,13 @@ internal import CShims
 /// The probes for bpftrace and SystemTap. Each asks whether anybody watches it, which is one load.
 enum FlightProbes {
     @inline(__always)
-    static func callBegins(_ callee: Callee, _ lateness: Int64?) {
+    static func callBegins(_ makeCallee: @autoclosure () -> Callee, _ lateness: Int64?) {
         if rlk_watches_call__begin() != 0 {
+            let callee = makeCallee()
             withWords(of: callee) { rlk_probe_call__begin($0, $1, $2, callee.origin.line, callee.number) }
         }
         if let lateness, rlk_watches_timer__fire() != 0 {
+            let callee = makeCallee()
             withWords(of: callee) { rlk_probe_timer__fire($0, $1, $2, callee.origin.line, lateness) }
         }
     }

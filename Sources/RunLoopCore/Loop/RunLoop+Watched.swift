@@ -28,7 +28,14 @@ extension RunLoop {
     }
 
     @inline(never)
-    private func watchedCallEnds() {
+    fileprivate func watchedCallBegins(of source: Source) {
+        guard schedule == nil, record == nil else { return watchedCallBegins(source.callee) }
+        guard let mode = innermostRun?.mode else { return }
+        flight?.with { $0.callBegins(source, in: mode, passTime: timeOfPass) }
+    }
+
+    @inline(never)
+    fileprivate func watchedCallEnds() {
         freshTime = nil
         if record != nil || flight != nil {
             let now = now
@@ -98,7 +105,7 @@ extension RunLoop {
                 guard let source = descriptors[ready[0].token] else {
                     return log.wokeUp(in: mode, at: now, atDate: false)
                 }
-                source.with { log.wokeUp(in: mode, at: now, by: Callee($0.kind, $0.name, $0.origin)) }
+                source.with { log.wokeUp(in: mode, at: now, by: $0) }
             } else {
                 let date = timers.nextDeadline(in: mode) ?? .distantFuture
                 log.wokeUp(in: mode, at: now, atDate: min(date, innermostRun?.limit ?? .distantFuture) <= now)
@@ -128,9 +135,28 @@ extension RunLoop {
 }
 
 extension RunLoop.Source {
+    /// Calls the handler, and notes that for those who watch the loop.
+    ///
+    /// As ``RunLoop/Item/dispatch(in:_:)``. With a recorder it does not make a callee for each call, which took 150
+    /// instructions of the 2,200 of an echo.
+    ///
+    /// - Returns: whether it was called.
+    @inline(__always)
+    final func serve(in loop: RunLoop, _ handler: () -> Void) -> Bool {
+        guard loop.isWatched else {
+            defer { loop.freshTime = nil }
+            return call(in: loop, handler)
+        }
+        loop.watchedCallBegins(of: self)
+        defer { loop.watchedCallEnds() }
+        return call(in: loop, handler)
+    }
+
+    final var callee: Callee { Callee(kind, name, origin) }
+
     /// Counts the bytes of a connection that has this source. `nil` if its loop has no recorder.
     package final func makeMeter(_ descriptor: Int32) -> FlightMeter? {
-        home.flatMap { $0.with(\.log) }.map { FlightMeter($0, descriptor, Callee(kind, name, origin)) }
+        home.flatMap { $0.with(\.log) }.map { FlightMeter($0, descriptor, callee) }
     }
 }
 

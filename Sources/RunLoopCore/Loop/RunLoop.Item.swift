@@ -32,7 +32,10 @@ extension RunLoop {
         /// A name for traces and reports.
         public final var name: String? {
             get { extras?.name }
-            set { madeExtras.name = newValue }
+            set {
+                madeExtras.name = newValue
+                nameWasSet()
+            }
         }
 
         /// Whether it can still be called. Once it has been invalidated this is `false` for good.
@@ -126,6 +129,7 @@ extension RunLoop {
 
         var kind: ItemKind { fatalError("every item has a kind") }
         var hasHandler: Bool { fatalError("an item knows its handler") }
+        func nameWasSet() {}
 
         /// Forgets the handler, if it has one. Calls `body`, and releases the handler only then, when everything is in
         /// order: its deinits may do anything.

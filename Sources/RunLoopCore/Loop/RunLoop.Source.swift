@@ -37,9 +37,21 @@ extension RunLoop {
         @exclusivity(unchecked) final var token: SourceToken?
         @exclusivity(unchecked) final var parkedIndex: Int?
 
+        /// The number of its name in the flight of its loop, and the number of the log that has asked for it; 0 if none
+        /// has since the name was set.
+        @exclusivity(unchecked) private final var knownName: (number: UInt32, log: UInt32) = (0, 0)
+
         init(order: Int, origin: Origin) {
             self.order = order
             super.init(origin: origin)
+        }
+
+        final override func nameWasSet() { knownName.log = 0 }
+
+        @inline(__always)
+        final func flightName(in log: FlightLog) -> UInt32 {
+            if knownName.log != log.number { knownName = (log.name(of: callee), log.number) }
+            return knownName.number
         }
 
         package final var isScheduled: Bool { home != nil }

@@ -59,7 +59,7 @@ public final class CustomSource: RunLoop.Source {
     override func serve(_ found: DescriptorEvents, in loop: RunLoop) -> Bool {
         guard let handler, passesLimit(in: loop) else { return false }
         signalNumber = 0
-        return dispatch(in: loop) { handler(self) }
+        return serve(in: loop) { handler(self) }
     }
 
     // MARK: As an item

@@ -69,7 +69,7 @@ public final class DescriptorSource: RunLoop.WatchedSource {
 
     override func serve(_ found: DescriptorEvents, in loop: RunLoop) -> Bool {
         guard let handler, let events = due(of: found, in: loop) else { return false }
-        return dispatch(in: loop) { handler(self, events) }
+        return serve(in: loop) { handler(self, events) }
     }
 
     override func wasRemoved() { removalHandler?() }

@@ -40,7 +40,7 @@ extension RunLoop {
 
         final override func serve(_ found: DescriptorEvents, in loop: RunLoop) -> Bool {
             guard let handler, due(of: found, in: loop) != nil else { return false }
-            return dispatch(in: loop, handler)
+            return serve(in: loop, handler)
         }
 
         final override func wasRemoved() { cleanup?() }

@@ -60,13 +60,20 @@ extension Timeline {
         }
         @exclusivity(unchecked) private var watchesAny = false
 
-        private let handoff = Handoff()
+        private let fiber: OpaquePointer
         /// Whether it waits for its turn, or is about to.
         @exclusivity(unchecked) private var isParked = true
-        private var isStopped = false
 
-        init(_ name: String, number: Int, isService: Bool, of process: Process) {
+        /// - Parameter main: the first thread of the simulation, on which all run; `nil` for that one itself.
+        init(_ name: String, number: Int, isService: Bool, of process: Process, besides main: Thread?) {
             (self.name, self.number, self.isService, self.process) = (name, number, isService, process)
+            let fiber = main.map { rlk_make_fiber($0.fiber) } ?? rlk_make_carrier()
+            require(fiber != nil, "no memory is left for a thread of a simulation")
+            self.fiber = fiber!
+        }
+
+        deinit {
+            rlk_free_fiber(fiber)
         }
 
         /// The lane of its events.
@@ -110,22 +117,33 @@ extension Timeline {
         /// Called by the thread, if its turn has come back to it at once.
         func unpark() { isParked = false }
 
-        func giveTurn() { handoff.signal() }
+        /// Called first by the thread: waits for its turn. Does not return if the thread was stopped.
+        func takeFirstTurn() { hasTurn(isStopped: rlk_begin_fiber(fiber)) }
 
-        /// Waits for its turn. Does not return if the thread was stopped.
-        func takeTurn() {
-            handoff.wait()
-            if isStopped { rlk_end_thread() }
+        /// Called by the thread: gives the turn to another one, and waits until it has it again. Does not return if the
+        /// thread was stopped.
+        ///
+        /// - Parameter next: `nil` if a thread outside of the simulation will give somebody the turn.
+        func passTurn(to next: Thread?) { hasTurn(isStopped: rlk_pass_turn(fiber, next?.fiber)) }
+
+        private func hasTurn(isStopped: Int32) {
+            if isStopped != 0 { rlk_end_thread() }
             isParked = false
         }
+
+        /// Called last by the thread: gives the turn to another one. From then on it runs beside the simulation.
+        func leave(to next: Thread?) { rlk_leave_carrier(fiber, next?.fiber) }
+
+        /// Called by a thread outside of the simulation, in which nobody has the turn.
+        func giveTurn() { rlk_give_turn(fiber) }
 
         /// Ends the thread where it rests: it runs nothing more of the program, not even a deinit. What its frames hold is
         /// never released. On the thread itself this takes effect when it next waits for its turn.
         func stop() {
-            isStopped = true
-            giveTurn()
             // A thread that neither waits nor is the calling one runs a simulation of its own.
-            if isParked && system != pthread_self() { handle?.join() } else { handle?.detach() }
+            let rests = isParked && system != pthread_self()
+            rlk_stop_fiber(fiber, rests ? 1 : 0)
+            if rests { handle?.join() } else { handle?.detach() }
         }
 
         // MARK: Watched descriptors

@@ -59,7 +59,7 @@ final class Timeline: Sendable {
             State(
                 clock: clock, schedule: schedule, look: look, history: isTraced && schedule != nil ? history : nil,
                 isExplored: schedule != nil, patience: schedule == nil ? .seconds(60) : .zero))
-        main = Thread("main", number: 0, isService: false, of: test)
+        main = Thread("main", number: 0, isService: false, of: test, besides: nil)
         main.system = pthread_self()
         change { enter(main, &$0) }
         if look != nil { schedule?.takeLook = { [unowned self] in takeLook() } }
@@ -100,7 +100,7 @@ final class Timeline: Sendable {
     /// Makes another thread. Its turn comes when the running one rests.
     func makeThread(named name: String, in process: Process, isService: Bool = false) -> Thread {
         change { state in
-            let thread = Thread(name, number: state.threadCount, isService: isService, of: process)
+            let thread = Thread(name, number: state.threadCount, isService: isService, of: process, besides: main)
             enter(thread, &state)
             return thread
         }
@@ -119,7 +119,7 @@ final class Timeline: Sendable {
     /// Called first on a thread that was made.
     func awaitTurn(_ thread: Thread) {
         state.withLock { _ in thread.system = pthread_self() }
-        thread.takeTurn()
+        thread.takeFirstTurn()
     }
 
     /// Keeps the handle of a thread, which is needed if its process is killed.
@@ -142,7 +142,7 @@ final class Timeline: Sendable {
             thread.park()
             return state.chooseNext()
         }
-        act(next)?.giveTurn()
+        thread.leave(to: act(next))
     }
 
     private func end(_ thread: Thread, _ state: inout State) {
@@ -181,19 +181,19 @@ final class Timeline: Sendable {
     /// Ends the threads of a process where they are: none of them runs anything more, and what they hold is never
     /// released. If the calling thread is one of them, the call does not return.
     func kill(_ process: Process) {
-        let (threads, next) = change { state -> ([Thread], Next?) in
+        let (threads, own, next) = change { state -> ([Thread], Thread?, Next?) in
             let threads = process.threads
-            let isOwn = threads.contains(where: \.isCurrent)
+            let own = threads.first(where: \.isCurrent)
             process.threads = []
             for thread in state.livingThreads where thread.process === process {
                 end(thread, &state)
                 schedule?.threadWasKilled(thread.number)
             }
-            return (threads, isOwn ? state.chooseNext() : nil)
+            return (threads, own, own == nil ? nil : state.chooseNext())
         }
         for thread in threads { thread.stop() }
-        guard let next else { return }
-        act(next)?.giveTurn()
+        guard let own, let next else { return }
+        own.leave(to: act(next))
         rlk_end_thread()
     }
 
@@ -370,8 +370,7 @@ final class Timeline: Sendable {
         if next === thread {
             thread.unpark()
         } else {
-            next?.giveTurn()
-            thread.takeTurn()
+            thread.passTurn(to: next)
         }
         return (thread.outcome, next !== thread)
     }
