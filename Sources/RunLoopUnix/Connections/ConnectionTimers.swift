@@ -3,7 +3,8 @@ internal import RunLoopKit
 /// The timeouts of a connection.
 ///
 /// Activity only records the time. An idle timer compares it when it fires, and waits again for the rest: each activity
-/// costs a reading of the clock and moves no timer.
+/// costs a reading of the clock and moves no timer. When the time is over, the timer fires once more, in the next pass: the
+/// loop itself may have been late, and it calls what is due before it reads what has come meanwhile.
 final class ConnectionTimers {
     private let loop: RunLoop
     private let modes: RunLoop.Modes
@@ -51,10 +52,14 @@ final class ConnectionTimers {
         arm()
     }
 
-    private func checkIdle(at date: RunLoop.Instant, _ timeout: Duration) {
+    private func checkIdle(at date: RunLoop.Instant, _ timeout: Duration, isOver: Bool = false) {
         idle = loop.perform(at: date, inModes: modes, label: Self.idleTimeout, origin: origin) { [unowned self] in
-            let end = lastActivity + timeout
-            if end > loop.now { checkIdle(at: end, timeout) } else { expired(.idleTimeout) }
+            let (end, now) = (lastActivity + timeout, loop.now)
+            if end > now || !isOver {
+                checkIdle(at: max(end, now), timeout, isOver: end <= now)
+            } else {
+                expired(.idleTimeout)
+            }
         }
     }
 
@@ -62,11 +67,17 @@ final class ConnectionTimers {
         if idle != nil { lastActivity = loop.now }
     }
 
-    private func checkInput(at date: RunLoop.Instant, _ timeout: Duration, _ reads: @escaping () -> Bool) {
+    private func checkInput(
+        at date: RunLoop.Instant, _ timeout: Duration, _ reads: @escaping () -> Bool, isOver: Bool = false
+    ) {
         inputIdle = loop.perform(at: date, inModes: modes, label: Self.inputTimeout, origin: origin) { [unowned self] in
             if !reads() { lastInput = loop.now }
-            let end = lastInput + timeout
-            if end > loop.now { checkInput(at: end, timeout, reads) } else { expired(.idleTimeout) }
+            let (end, now) = (lastInput + timeout, loop.now)
+            if end > now || !isOver {
+                checkInput(at: max(end, now), timeout, reads, isOver: end <= now)
+            } else {
+                expired(.idleTimeout)
+            }
         }
     }
 

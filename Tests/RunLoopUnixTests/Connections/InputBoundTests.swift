@@ -34,6 +34,26 @@ struct InputBoundTests {
         }
     }
 
+    @Test("input that has come in time counts, although the loop was late itself", arguments: [true, false])
+    func lateLoop(countsInputOnly: Bool) throws {
+        try withSimulation { simulation in
+            var closed: RunLoop.Instant?
+            let limits = limits {
+                if countsInputOnly { $0.inputTimeout = .seconds(10) } else { $0.idleTimeout = .seconds(10) }
+            }
+            let (connection, peer) = try makePair(on: simulation.loop, limits: limits) { $1.count }
+            connection.closeHandler = { _, _ in closed = simulation.now }
+            simulation.loop.perform(at: ms(9_000)) {
+                peer.send("hello")
+                simulation.spend(.seconds(20))
+            }
+            simulation.advance(by: .milliseconds(38_999))
+            #expect(closed == nil)
+            simulation.advance(by: .seconds(20))
+            #expect(closed == ms(39_000))
+        }
+    }
+
     @Test("the time for input does not pass while the connection does not read")
     func notReading() throws {
         try withSimulation { simulation in

@@ -1,4 +1,5 @@
 import Glibc
+import RunLoopUnix
 import Testing
 
 @Suite("Attacks with heads of requests", .timeLimit(.minutes(5)))
@@ -23,6 +24,21 @@ struct HeadAttackTests {
         #expect(try web.metric(#"web_refusals_total{limit="headTime"}"#) == 200)
         // A client that says nothing is closed without a word, and one between two requests later.
         #expect(try RawClient(port: web.port).receiveToEnd() == "")
+        try web.stop()
+    }
+
+    @Test("a daemon that was stopped itself answers what came meanwhile", arguments: ["", "GET / HTTP/1.1\r\n"])
+    func stopped(beginning: String) throws {
+        let web = try WebUnderTest(limits: #"{"headSeconds": 0.5}"#)
+        let client = try RawClient(port: web.port)
+        client.send(beginning)
+        eventually("it has been accepted") { (try? web.metric("web_connections")) == 2 }
+        try web.child.kill(Signal(rawValue: SIGSTOP))
+        client.send(beginning.isEmpty ? "GET / HTTP/1.1\r\nhost: x\r\n\r\n" : "host: x\r\n\r\n")
+        usleep(600_000)
+        try web.child.kill(Signal(rawValue: SIGCONT))
+        let answer = client.receive(until: "page.\n")
+        #expect(answer.hasPrefix("HTTP/1.1 200 "), "\(answer)")
         try web.stop()
     }
 

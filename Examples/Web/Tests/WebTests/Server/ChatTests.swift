@@ -18,7 +18,8 @@ struct ChatTests {
     private func join(_ web: WebUnderTest, room: Int32? = nil) throws -> RawClient {
         let client = try RawClient(port: web.port, room: room)
         client.send(Self.opening)
-        #expect(client.receive(until: "\r\n\r\n").hasPrefix("HTTP/1.1 101 "))
+        let answer = client.receive(until: "\r\n\r\n")
+        try #require(answer.hasPrefix("HTTP/1.1 101 "), "\(answer)\n\(web.log)")
         return client
     }
 
@@ -63,7 +64,8 @@ struct ChatTests {
         while try web.metric(#"web_refusals_total{limit="unreadBytes"}"#) == 0, sent < 1_000 {
             for _ in 1...10 {
                 talker.send(frame(1, text))
-                #expect(talker.receive(4 + text.count).count == 4 + text.count)
+                let count = talker.receive(4 + text.count).count
+                try #require(count == 4 + text.count, "\(count) bytes\n\(web.log)")
             }
             sent += 10
         }
