@@ -129,7 +129,7 @@ check: deps costs-deps
 # What uses the build of the library or of the programs; one after the other, because two would wait for each other.
 .PHONY: checks
 checks:
-	@set -e; for check in check-claims probe-checks deep-tests adapter-tests compile-checks "docs check-api" dependent-checks linking-checks fuzzers examples \
+	@set -e; for check in check-claims probe-checks fiber-checks deep-tests adapter-tests compile-checks "docs check-api" dependent-checks linking-checks fuzzers examples \
 	  web-tests gtk-checks wayland-checks; do \
 	  $(MAKE) --no-print-directory $$check; done
 
@@ -178,6 +178,11 @@ docs-serve:
 	@echo "The reference is at $(URL); Ctrl-C ends this."
 	@{ sleep 1; xdg-open $(URL); } > /dev/null 2>&1 & \
 	python3 -m http.server --bind 127.0.0.1 --directory .build/docs $(PORT)
+
+# The switch of stacks between the threads of a simulation, also on arm64, where that can be emulated.
+.PHONY: fiber-checks
+fiber-checks:
+	Tests/fiber-checks
 
 # The probes for bpftrace, beside the page that lists them.
 PROBE_PACKAGES := systemtap-sdt-dev binutils
