@@ -346,6 +346,7 @@ bench: bench-deps
 check-costs record-costs: costs-deps
 	$(SWIFT) build -c release --package-path Benchmarks --product Costs
 	$(SWIFT) build -c release --package-path Benchmarks --product CompareCosts
+	$(SWIFT) build -c release --package-path Benchmarks --product Smallest
 	Benchmarks/.build/release/CompareCosts $(if $(findstring record,$@),--record) Benchmarks/costs.json
 
 # TTLStore beside redis-server, on this machine and in one run.

@@ -44,6 +44,8 @@ let package = Package(
                 .product(name: "RunLoopUnix", package: "RunLoopKit"),
             ]),
 
+        .executableTarget(name: "Smallest", dependencies: [.product(name: "RunLoopKit", package: "RunLoopKit")]),
+
         peer(
             "RunLoopKit", "Tasks", .product(name: "RunLoopKit", package: "RunLoopKit"),
             .product(name: "RunLoopSimulation", package: "RunLoopKit")),

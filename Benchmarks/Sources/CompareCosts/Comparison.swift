@@ -35,11 +35,14 @@ struct Comparison {
             print("| \(operation) | " + cells.joined(separator: " | ") + " | \(verdict) |")
         }
 
+        let build = try self.build(scratch)
+        isWorse = !build.compare(with: isRecording ? build : record?.build) || isWorse
+
         let origin = try self.origin()
         guard let record else {
             let encoder = JSONEncoder()
             encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-            try (encoder.encode(Record(origin: origin, counts: counts)) + Data("\n".utf8)).write(to: file)
+            try (encoder.encode(Record(origin: origin, counts: counts, build: build)) + Data("\n".utf8)).write(to: file)
             return true
         }
         let missing = record.counts.keys.filter { counts[$0] == nil }.sorted()
@@ -51,7 +54,7 @@ struct Comparison {
         return !isWorse && missing.isEmpty
     }
 
-    private func output(_ command: [String]) throws -> String {
+    func output(_ command: [String]) throws -> String {
         let (output, status) = try capture(command)
         guard status == 0 else {
             throw Failure(description: "\(command.joined(separator: " ")) failed with \(status)")

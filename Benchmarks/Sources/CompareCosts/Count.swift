@@ -8,8 +8,7 @@ struct Count: Codable {
     static let limits = [
         Limit(name: "instructions", value: \.instructions, share: 0.03, rest: 5),
         Limit(name: "allocations", value: \.allocations, share: 0, rest: 0.05),
-        // A thread that hands its turn to another one sleeps only if the other one is not done yet: 1.85 to 1.96 a turn.
-        Limit(name: "system calls", value: \.systemCalls, share: 0.06, rest: 0.05),
+        Limit(name: "system calls", value: \.systemCalls, share: 0, rest: 0.05),
         Limit(name: "sleeps", value: \.sleeps, share: 0, rest: 0.05),
     ]
 }
@@ -43,6 +42,7 @@ struct Origin: Codable, Equatable, CustomStringConvertible {
 struct Record: Codable {
     var origin: Origin
     var counts: [String: Count]
+    var build: Build?
 }
 
 extension Double {

@@ -630,8 +630,7 @@ private let operations: [(name: String, run: () -> Never)] = [
         "a turn of one of ten loops on one timeline",
         {
             withSimulation { simulation in
-                // Coprime, so that nearly every fire is another loop's than the one before. A turn is two system calls
-                // at most: a thread that is given its turn before it sleeps makes one.
+                // Coprime, so that nearly every fire is another loop's than the one before.
                 for period in [7, 11, 13, 17, 19, 23, 29, 31, 37, 41] {
                     let thread = LoopThread(name: "loop") { _ in
                         Timer.scheduledTimer(withTimeInterval: .milliseconds(period), repeats: true) { _ in turns += 1 }
