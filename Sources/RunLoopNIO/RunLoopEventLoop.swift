@@ -248,7 +248,17 @@ private final class ScheduledTask<Value>: @unchecked Sendable {
 
     func schedule(at deadline: NIODeadline) {
         guard body != nil else { return }
-        call = eventLoop.loop?.perform(at: eventLoop.instant(of: deadline), inModes: eventLoop.modes) { self.run() }
+        call = eventLoop.loop?.perform(at: eventLoop.instant(of: deadline), inModes: eventLoop.modes) { self.isDue() }
+    }
+
+    /// Channels first read what this pass has found, as SwiftNIO's do after a sleep: the handler of a time-out may then see
+    /// that it is none.
+    private func isDue() {
+        if eventLoop.loop?.hasReadyDescriptors == true {
+            eventLoop._executeIsolatedUnsafeUnchecked { self.run() }
+        } else {
+            run()
+        }
     }
 
     func run() {

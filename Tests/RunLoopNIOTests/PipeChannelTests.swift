@@ -65,6 +65,24 @@ struct PipeChannelTests {
         try await group.shutdownGracefully()
     }
 
+    @Test("input that waits is read before a task that is due: a loop that is late itself times nobody out")
+    func lateLoop() async throws {
+        let group = try makeGroup()
+        let (pair, log) = (DescriptorPair(.pipe), Log<String>())
+        let writer = pair.writer
+        let channel = try await RunLoopPipeBootstrap(group: group).channelInitializer(collect(log))
+            .takingOwnershipOfDescriptor(input: dup(pair.reader)).get()
+        try await channel.eventLoop.submit {
+            channel.eventLoop.scheduleTask(in: .milliseconds(1)) { log("task") }
+            _ = write(writer, "input", 5)
+            usleep(20_000)
+        }.get()
+        try await comesTrue { log.entries.count == 2 }
+        #expect(log.entries == ["input", "task"])
+        try await channel.close()
+        try await group.shutdownGracefully()
+    }
+
     @Test("a reader that has gone fails the next write and closes the channel")
     func broken() async throws {
         let group = try makeGroup()

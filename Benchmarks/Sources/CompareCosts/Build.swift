@@ -41,8 +41,7 @@ private struct Package: Decodable {
         var name: String
         var path: String
         var sources: [String]
-        // Named as in the output.
-        var target_dependencies: [String]?
+        var targetDependencies: [String]?
     }
 
     var products: [Product]
@@ -56,7 +55,7 @@ private struct Package: Decodable {
             guard !found.contains(where: { $0.name == name }), let target = targets.first(where: { $0.name == name })
             else { continue }
             found.append(target)
-            names += target.target_dependencies ?? []
+            names += target.targetDependencies ?? []
         }
         return found
     }
@@ -66,7 +65,9 @@ extension Comparison {
     func build(_ scratch: URL) throws -> Build {
         let root = file.deletingLastPathComponent().deletingLastPathComponent()
         let description = try output(["swift", "package", "--package-path", root.path, "describe", "--type", "json"])
-        let package = try JSONDecoder().decode(Package.self, from: Data(description.utf8))
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        let package = try decoder.decode(Package.self, from: Data(description.utf8))
         var lines = 0
         for target in package.targets(of: "RunLoopKit") {
             for source in target.sources where source.hasSuffix(".swift") {

@@ -60,6 +60,7 @@ final class FlightLog {
     }
 
     /// The same for the handler of a source, which has neither a date nor a number.
+    @inline(__always)
     func callBegins(_ source: RunLoop.Source, in mode: RunLoop.Mode, passTime: RunLoop.Instant) {
         callBegins(source.flightName(in: self), mode, passTime, FlightEvent.noLateness)
         FlightProbes.callBegins(source.callee, nil)
@@ -92,6 +93,7 @@ final class FlightLog {
         return known.sum &- before.sum
     }
 
+    @inline(__always)
     func callEnds(at now: RunLoop.Instant) {
         if moved != nil { writeMoved() }
         guard let begin = begins.pop() else { return }
@@ -160,7 +162,7 @@ final class FlightLog {
     func name(of callee: Callee) -> UInt32 { names.number(of: callee) }
 
     /// A connection has moved bytes, the first ones since the last event.
-    @inline(never)
+    @inline(__always)
     func noteFirstBytes(of meter: FlightMeter) {
         guard !isOver else { return }
         if moved != nil { writeMoved() }

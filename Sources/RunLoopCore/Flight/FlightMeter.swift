@@ -17,10 +17,20 @@ package final class FlightMeter {
         log.willLose(self)
     }
 
-    package func add(_ count: Int, isInput: Bool) {
-        if received | sent == 0 { log.noteFirstBytes(of: self) }
-        let count = UInt32(truncatingIfNeeded: count)
-        if isInput { received &+= count } else { sent &+= count }
+    package func addInput(_ count: Int) {
+        guard received | sent != 0 else { return addFirst(input: count, output: 0) }
+        received &+= UInt32(truncatingIfNeeded: count)
+    }
+
+    package func addOutput(_ count: Int) {
+        guard received | sent != 0 else { return addFirst(input: 0, output: count) }
+        sent &+= UInt32(truncatingIfNeeded: count)
+    }
+
+    @inline(never)
+    private func addFirst(input: Int, output: Int) {
+        (received, sent) = (UInt32(truncatingIfNeeded: input), UInt32(truncatingIfNeeded: output))
+        log.noteFirstBytes(of: self)
     }
 
     /// The bytes as an event has them.

@@ -71,6 +71,8 @@ public final class RunLoop {
 
     @exclusivity(unchecked) var blocks = BlockQueue<RunLoop>()
     let ready = ReadyQueue()
+    /// Whether this pass has found descriptors that are ready, and is still to serve them. On the loop's thread.
+    package var hasReadyDescriptors: Bool { !ready.isEmpty }
     /// The buffer for collected mail. Empty between collections, but with its capacity.
     @exclusivity(unchecked) var mail = Mail<RunLoop>()
 

@@ -3,8 +3,8 @@ internal import RunLoopKit
 /// The timeouts of a connection.
 ///
 /// Activity only records the time. An idle timer compares it when it fires, and waits again for the rest: each activity
-/// costs a reading of the clock and moves no timer. When the time is over, the timer fires once more, in the next pass: the
-/// loop itself may have been late, and it calls what is due before it reads what has come meanwhile.
+/// costs a reading of the clock and moves no timer. If descriptors are ready when the time is over, the timer fires once
+/// more, in the next pass: a loop that was late itself calls what is due before it reads what has come meanwhile.
 final class ConnectionTimers {
     private let loop: RunLoop
     private let modes: RunLoop.Modes
@@ -55,7 +55,7 @@ final class ConnectionTimers {
     private func checkIdle(at date: RunLoop.Instant, _ timeout: Duration, isOver: Bool = false) {
         idle = loop.perform(at: date, inModes: modes, label: Self.idleTimeout, origin: origin) { [unowned self] in
             let (end, now) = (lastActivity + timeout, loop.now)
-            if end > now || !isOver {
+            if end > now || loop.hasReadyDescriptors && !isOver {
                 checkIdle(at: max(end, now), timeout, isOver: end <= now)
             } else {
                 expired(.idleTimeout)
@@ -73,7 +73,7 @@ final class ConnectionTimers {
         inputIdle = loop.perform(at: date, inModes: modes, label: Self.inputTimeout, origin: origin) { [unowned self] in
             if !reads() { lastInput = loop.now }
             let (end, now) = (lastInput + timeout, loop.now)
-            if end > now || !isOver {
+            if end > now || loop.hasReadyDescriptors && !isOver {
                 checkInput(at: max(end, now), timeout, reads, isOver: end <= now)
             } else {
                 expired(.idleTimeout)

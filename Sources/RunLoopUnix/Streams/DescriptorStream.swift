@@ -118,7 +118,7 @@ package final class DescriptorStream: ByteStream {
         let count = isSocket ? system.receive(input, into: room) : system.read(input, into: room)
         if count >= 0 { holds?.hasRead() }
         if count > 0 {
-            meterReference?._withUnsafeGuaranteedRef { $0.add(count, isInput: true) }
+            meterReference?._withUnsafeGuaranteedRef { $0.addInput(count) }
             return .done(count)
         }
         if count == 0 { return .ended }
@@ -153,7 +153,7 @@ package final class DescriptorStream: ByteStream {
     private func wrote(_ count: Int, of all: Int) -> StreamResult {
         let reason = count < 0 ? errno : 0
         holds?.wrote(all: count == all)
-        if count > 0 { meterReference?._withUnsafeGuaranteedRef { $0.add(count, isInput: false) } }
+        if count > 0 { meterReference?._withUnsafeGuaranteedRef { $0.addOutput(count) } }
         return count >= 0 ? .done(count) : unmoved("write to the connection", reason)
     }
 

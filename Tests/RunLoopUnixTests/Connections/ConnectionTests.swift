@@ -591,7 +591,7 @@ struct ConnectionTests {
             }
             simulation.advance(by: .seconds(60))
             #expect(end == ms(110_000))
-            #expect(simulation.loop.statistics.fires - start <= 14, "the timer is not moved at every byte")
+            #expect(simulation.loop.statistics.fires - start <= 13, "the timer is not moved at every byte")
         }
     }
 

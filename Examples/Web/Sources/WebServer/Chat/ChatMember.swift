@@ -12,7 +12,7 @@ final class ChatMember: ChannelInboundHandler {
     private var isMember = false
     private var hasAnswered = true
     private var isClosing = false
-    private var timer: TimeLimit?
+    private var timer: RepeatedTask?
 
     /// How long a client has to close after it was asked to.
     private static let closeTime = TimeAmount.seconds(2)
@@ -102,18 +102,20 @@ final class ChatMember: ChannelInboundHandler {
     private func setTimer(_ interval: TimeAmount) {
         guard let context else { return }
         timer?.cancel()
-        timer = TimeLimit(context.eventLoop.now + interval, on: context.eventLoop) { [self] in timeIsOver(interval) }
+        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        timer = context.eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in
+            bound.value.timeIsOver()
+        }
     }
 
     /// Asks for a sign of life, or closes if the last one, or the client's end, has not come.
-    private func timeIsOver(_ interval: TimeAmount) {
+    private func timeIsOver() {
         guard hasAnswered, !isClosing else {
             context?.close(promise: nil)
             return
         }
         hasAnswered = false
         send(.ping, ByteBuffer())
-        setTimer(interval)
     }
 
     /// Sends a reason to close, after which the client closes.

@@ -35,7 +35,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private var isQuiescing = false
     private var isInputOver = false
     private var deadline = NIODeadline.distantFuture
-    private var timer: (date: NIODeadline, limit: TimeLimit)?
+    private var timer: (date: NIODeadline, task: Scheduled<Void>)?
 
     /// How long a client has, at a stop, to send one more request, which may be under way, and at the end to read.
     private static let grace = TimeAmount.seconds(1)
@@ -196,7 +196,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        timer?.limit.cancel()
+        timer?.task.cancel()
         timer = nil
         context.fireChannelInactive()
     }
@@ -207,20 +207,22 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private func setDeadline(after time: TimeAmount, _ context: ChannelHandlerContext) {
         deadline = context.eventLoop.now + time
         if let timer, timer.date <= deadline { return }
-        timer?.limit.cancel()
+        timer?.task.cancel()
         setTimer(context)
     }
 
     private func setTimer(_ context: ChannelHandlerContext) {
-        let limit = TimeLimit(deadline, on: context.eventLoop) { [self] in
-            timer = nil
-            if deadline <= context.eventLoop.now {
-                timeIsOver(context)
-            } else if deadline < .distantFuture {
-                setTimer(context)
+        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        let task = context.eventLoop.scheduleTask(deadline: deadline) {
+            let (handler, context) = bound.value
+            handler.timer = nil
+            if handler.deadline <= context.eventLoop.now {
+                handler.timeIsOver(context)
+            } else if handler.deadline < .distantFuture {
+                handler.setTimer(context)
             }
         }
-        timer = (deadline, limit)
+        timer = (deadline, task)
     }
 
     private func timeIsOver(_ context: ChannelHandlerContext) {

@@ -16,7 +16,7 @@ final class ConsoleViewer: ChannelInboundHandler {
     private var context: ChannelHandlerContext?
     private var hasBegun = false
     private var console: Connection?
-    private var timer: TimeLimit?
+    private var timer: Scheduled<Void>?
 
     init(_ client: Client, _ access: ConsoleAccess) {
         (self.client, self.access) = (client, access)
@@ -26,9 +26,9 @@ final class ConsoleViewer: ChannelInboundHandler {
         self.context = context
         let mark = ChannelOptions.Types.WriteBufferWaterMark(low: 1, high: client.limits.unreadBytes)
         try? context.channel.syncOptions?.setOption(.writeBufferWaterMark, value: mark)
-        let deadline = context.eventLoop.now + TimeAmount(client.limits.headTime)
-        timer = TimeLimit(deadline, on: context.eventLoop) { [self] in
-            if !hasBegun { close(.policyViolation) }
+        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        timer = context.eventLoop.scheduleTask(in: TimeAmount(client.limits.headTime)) {
+            if !bound.value.hasBegun { bound.value.close(.policyViolation) }
         }
     }
 

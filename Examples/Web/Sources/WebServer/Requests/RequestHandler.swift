@@ -37,7 +37,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
     /// Whether the connection closes after the answer.
     private var isLast = false
     private var lastProgress = NIODeadline.uptimeNanoseconds(0)
-    private var stallTimer: TimeLimit?
+    private var stallTimer: Scheduled<Void>?
 
     private static let mostHeld = 128 * 1024
 
@@ -226,18 +226,20 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     /// Ends a request whose body does not come, or whose answer is not read.
     private func watchForStalls(_ context: ChannelHandlerContext) {
+        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         let limit = TimeAmount(client.limits.stallTime)
         stallTimer?.cancel()
-        stallTimer = TimeLimit(lastProgress + limit, on: context.eventLoop) { [self] in
-            guard let request else { return }
+        stallTimer = context.eventLoop.scheduleTask(deadline: lastProgress + limit) {
+            let (handler, context) = bound.value
+            guard let request = handler.request else { return }
             // Whoever waits for the disk is not to blame.
             let waits = request.held > 0 || request.isComplete && request.answer == nil
-            guard !waits, lastProgress + limit <= context.eventLoop.now else {
-                if waits { lastProgress = context.eventLoop.now }
-                return watchForStalls(context)
+            guard !waits, handler.lastProgress + limit <= context.eventLoop.now else {
+                if waits { handler.lastProgress = context.eventLoop.now }
+                return handler.watchForStalls(context)
             }
-            if request.answer == nil { return fail(Refusal.reached(.stallTime), context) }
-            site.measures.countRefusal(.stallTime)
+            if request.answer == nil { return handler.fail(Refusal.reached(.stallTime), context) }
+            handler.site.measures.countRefusal(.stallTime)
             context.close(promise: nil)
         }
     }
