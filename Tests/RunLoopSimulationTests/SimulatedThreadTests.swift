@@ -49,6 +49,68 @@ struct SimulatedThreadTests {
         #expect(second.entries == [1, 2, 3, 4, 5, 6].map(seconds))
     }
 
+    @Test("each thread keeps what is local to it, also across a rest within a handler and a run within a run")
+    func threadLocals() {
+        let log = Log<String>()
+        withSimulation { simulation in
+            let main = pthread_self()
+            var made = pthread_key_t()
+            pthread_key_create(&made, nil)
+            let key = made
+            let threads = (2...9).map { number in
+                LoopThread(name: "t\(number)") { loop in
+                    let own = pthread_self()
+                    if own == main { log("\(number) is main") }
+                    pthread_setspecific(key, UnsafeRawPointer(bitPattern: number))
+                    Timer.scheduledTimer(withTimeInterval: .milliseconds(number), repeats: true) { _ in
+                        ThreadLocal.$number.withValue(number) {
+                            if loop.now.nanoseconds.isMultiple(of: 2) {
+                                simulation.spend(.milliseconds(1))
+                            } else {
+                                loop.run(in: "none", until: loop.now + .milliseconds(3))
+                            }
+                            let specific = Int(bitPattern: pthread_getspecific(key))
+                            if pthread_self() != own || specific != number || ThreadLocal.number != number {
+                                log("\(number) is another")
+                            }
+                        }
+                    }
+                }
+            }
+            simulation.advance(by: .seconds(1))
+            #expect(pthread_self() == main && pthread_getspecific(key) == nil && ThreadLocal.number == 0)
+            for thread in threads { thread.stop() }
+            for thread in threads { thread.join() }
+            pthread_key_delete(key)
+        }
+        #expect(log.entries == [])
+    }
+
+    private enum ThreadLocal {
+        @TaskLocal static var number = 0
+    }
+
+    @Test("locks that the kernel hands over are shared with a thread outside")
+    func kernelLocks() {
+        let lock = Mutex(())
+        let isOver = Atomic(false)
+        @Sendable func hold() {
+            lock.withLock { _ in for _ in 0..<20 { sched_yield() } }
+        }
+        let outside = LoopThread(name: "outside") { _ in while !isOver.load(ordering: .relaxed) { hold() } }
+        withSimulation { simulation in
+            let threads = (1...3).map { number in
+                LoopThread(name: "inside") { _ in
+                    Timer.scheduledTimer(withTimeInterval: .milliseconds(number), repeats: true) { _ in hold() }
+                }
+            }
+            simulation.advance(by: .milliseconds(500))
+            withExtendedLifetime(threads) {}
+        }
+        isOver.store(true, ordering: .relaxed)
+        outside.join()
+    }
+
     @Test("threads whose deadlines are equal take turns in the order in which they were started")
     func equalDeadlines() {
         let log = Log<String>()
