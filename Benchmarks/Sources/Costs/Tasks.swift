@@ -98,6 +98,25 @@ let taskOperations: [(name: String, run: @Sendable (RunLoop, Int) -> Void)] = [
         }
     ),
     (
+        "the life of a task that sleeps once, on virtual time",
+        { _, count in
+            withSimulation { simulation in
+                let (loop, clock) = (simulation.loop, simulation.loop.clock)
+                var left = count
+                for _ in 0..<count {
+                    loop.task {
+                        try await clock.sleep(for: .seconds(1))
+                    } then: { _ in
+                        left -= 1
+                        if left == 0 { loop.stop() }
+                    }
+                    loop.run(in: .default, until: loop.now)
+                }
+                loop.run(in: .default)
+            }
+        }
+    ),
+    (
         "a task that waits in a continuation for a delayed call, on virtual time",
         { _, count in
             withSimulation { simulation in

@@ -118,13 +118,16 @@ extension RunLoop {
         nonisolated(unsafe) let (ownItem, ownPlace, body, ended) = (
             item, place, operation, schedule?.taskBegins(named: label.name, at: label.origin)
         )
-        let task = Task(name: label.name, executorPreference: remote.executor(inModes: modes).own, priority: priority) {
-            defer {
-                ownItem.invalidate()
-                ended?()
-                ownPlace.map { $0.tasks.ended($0.number) }
+        let executor = remote.executor(inModes: modes).own
+        let task = scope.bind {
+            Task(name: label.name, executorPreference: executor, priority: priority) {
+                defer {
+                    ownItem.invalidate()
+                    ended?()
+                    ownPlace.map { $0.tasks.ended($0.number) }
+                }
+                return try await scope.run(body)
             }
-            return try await scope.run(body)
         }
         scope.started(task.job, label)
         item.task = (cancel: { task.cancel() }, ended: { _ = await task.result })
