@@ -59,9 +59,9 @@ struct rlk_fiber {
     _Atomic uint32_t thread;
     int is_stopped;
     /// Whether it runs, or is to run, on its own thread.
-    int is_at_home;
+    int is_on_own_thread;
     /// A stack for its thread, while that sleeps.
-    char *bed;
+    char *idle_stack;
     uint64_t signals;
     /// Without a carrier: whether it has the turn.
     _Atomic uint32_t turn;
@@ -138,6 +138,18 @@ void rlk_switch(void **saved, void *stack, uintptr_t thread_pointer, int has_ins
 void rlk_leave_stack(void **saved, void *end, void (*function)(struct rlk_fiber *), struct rlk_fiber *fiber);
 
 #if defined(__x86_64__)
+#define SAVE_REGISTERS \
+    "    pushq %rbp\n" \
+    "    pushq %rbx\n" \
+    "    pushq %r12\n" \
+    "    pushq %r13\n" \
+    "    pushq %r14\n" \
+    "    pushq %r15\n" \
+    "    subq $8, %rsp\n" \
+    "    stmxcsr (%rsp)\n" \
+    "    fnstcw 4(%rsp)\n" \
+    "    movq %rsp, (%rdi)\n"
+
 __asm__(
     ".text\n"
     ".p2align 4\n"
@@ -145,16 +157,7 @@ __asm__(
     ".globl rlk_switch\n"
     ".type rlk_switch, @function\n"
     "rlk_switch:\n"
-    "    pushq %rbp\n"
-    "    pushq %rbx\n"
-    "    pushq %r12\n"
-    "    pushq %r13\n"
-    "    pushq %r14\n"
-    "    pushq %r15\n"
-    "    subq $8, %rsp\n"
-    "    stmxcsr (%rsp)\n"
-    "    fnstcw 4(%rsp)\n"
-    "    movq %rsp, (%rdi)\n"
+    SAVE_REGISTERS
     "    testl %ecx, %ecx\n"
     "    je 1f\n"
     "    wrfsbase %rdx\n"
@@ -183,16 +186,7 @@ __asm__(
     ".globl rlk_leave_stack\n"
     ".type rlk_leave_stack, @function\n"
     "rlk_leave_stack:\n"
-    "    pushq %rbp\n"
-    "    pushq %rbx\n"
-    "    pushq %r12\n"
-    "    pushq %r13\n"
-    "    pushq %r14\n"
-    "    pushq %r15\n"
-    "    subq $8, %rsp\n"
-    "    stmxcsr (%rsp)\n"
-    "    fnstcw 4(%rsp)\n"
-    "    movq %rsp, (%rdi)\n"
+    SAVE_REGISTERS
     "    movq %rsi, %rsp\n"
     "    xorl %ebp, %ebp\n"
     "    movq %rcx, %rdi\n"
@@ -200,6 +194,23 @@ __asm__(
     "    ud2\n"
     ".size rlk_leave_stack, . - rlk_leave_stack\n");
 #else
+#define SAVE_REGISTERS \
+    "    sub sp, sp, #176\n" \
+    "    stp x19, x20, [sp, #0]\n" \
+    "    stp x21, x22, [sp, #16]\n" \
+    "    stp x23, x24, [sp, #32]\n" \
+    "    stp x25, x26, [sp, #48]\n" \
+    "    stp x27, x28, [sp, #64]\n" \
+    "    stp x29, x30, [sp, #80]\n" \
+    "    stp d8, d9, [sp, #96]\n" \
+    "    stp d10, d11, [sp, #112]\n" \
+    "    stp d12, d13, [sp, #128]\n" \
+    "    stp d14, d15, [sp, #144]\n" \
+    "    mrs x9, fpcr\n" \
+    "    str x9, [sp, #160]\n" \
+    "    mov x9, sp\n" \
+    "    str x9, [x0]\n"
+
 __asm__(
     ".text\n"
     ".p2align 4\n"
@@ -207,21 +218,7 @@ __asm__(
     ".globl rlk_switch\n"
     ".type rlk_switch, @function\n"
     "rlk_switch:\n"
-    "    sub sp, sp, #176\n"
-    "    stp x19, x20, [sp, #0]\n"
-    "    stp x21, x22, [sp, #16]\n"
-    "    stp x23, x24, [sp, #32]\n"
-    "    stp x25, x26, [sp, #48]\n"
-    "    stp x27, x28, [sp, #64]\n"
-    "    stp x29, x30, [sp, #80]\n"
-    "    stp d8, d9, [sp, #96]\n"
-    "    stp d10, d11, [sp, #112]\n"
-    "    stp d12, d13, [sp, #128]\n"
-    "    stp d14, d15, [sp, #144]\n"
-    "    mrs x9, fpcr\n"
-    "    str x9, [sp, #160]\n"
-    "    mov x9, sp\n"
-    "    str x9, [x0]\n"
+    SAVE_REGISTERS
     "    msr tpidr_el0, x2\n"
     "    mov sp, x1\n"
     "    ldr x9, [sp, #160]\n"
@@ -244,21 +241,7 @@ __asm__(
     ".globl rlk_leave_stack\n"
     ".type rlk_leave_stack, @function\n"
     "rlk_leave_stack:\n"
-    "    sub sp, sp, #176\n"
-    "    stp x19, x20, [sp, #0]\n"
-    "    stp x21, x22, [sp, #16]\n"
-    "    stp x23, x24, [sp, #32]\n"
-    "    stp x25, x26, [sp, #48]\n"
-    "    stp x27, x28, [sp, #64]\n"
-    "    stp x29, x30, [sp, #80]\n"
-    "    stp d8, d9, [sp, #96]\n"
-    "    stp d10, d11, [sp, #112]\n"
-    "    stp d12, d13, [sp, #128]\n"
-    "    stp d14, d15, [sp, #144]\n"
-    "    mrs x9, fpcr\n"
-    "    str x9, [sp, #160]\n"
-    "    mov x9, sp\n"
-    "    str x9, [x0]\n"
+    SAVE_REGISTERS
     "    mov sp, x1\n"
     "    mov x29, xzr\n"
     "    mov x30, xzr\n"
@@ -303,10 +286,10 @@ LEAVES_THREAD_ALONE static long call_kernel(long number, long a, long b, long c,
 #endif
 }
 
-enum { bed_size = 16 * 1024 };
+enum { idle_stack_size = 16 * 1024 };
 
 /// The thread of a fiber sleeps until the fiber comes back.
-LEAVES_THREAD_ALONE static void sleep_in_bed(struct rlk_fiber *fiber) {
+LEAVES_THREAD_ALONE static void sleep_until_needed(struct rlk_fiber *fiber) {
     uint32_t state = comes;
     if (atomic_compare_exchange_strong(&fiber->thread, &state, sleeps)) {
         call_kernel(SYS_futex, (long)&fiber->thread, FUTEX_WAKE_PRIVATE, 1, 0);
@@ -318,7 +301,7 @@ LEAVES_THREAD_ALONE static void sleep_in_bed(struct rlk_fiber *fiber) {
     rlk_switch(&nowhere, fiber->stack, fiber->thread_pointer, has_instruction);
 }
 
-static void wake_at_home(struct rlk_fiber *fiber) {
+static void continue_on_own_thread(struct rlk_fiber *fiber) {
     atomic_store(&fiber->thread, goes_on);
     tell(&fiber->thread);
 }
@@ -343,19 +326,19 @@ static void switch_to(struct rlk_fiber *next, struct rlk_fiber *fiber) {
 /// Called where a fiber continues. Returns whether it was stopped.
 static int arrive(struct rlk_fiber *fiber) {
     struct carrier *carrier = fiber->carrier;
-    while (!fiber->is_at_home) {
+    while (!fiber->is_on_own_thread) {
         rlk_use_dispatch(carrier->dispatch);
         struct rlk_fiber *leaving = carrier->leaving;
         carrier->leaving = NULL;
-        if (leaving) wake_at_home(leaving);
+        if (leaving) continue_on_own_thread(leaving);
         if (carrier->running == fiber) return fiber->is_stopped;
         // The resident fiber, which waits in place of the carrier.
         carrier->running = await_call(carrier);
         if (carrier->running != fiber) switch_to(carrier->running, fiber);
     }
     own = NULL;
-    free(fiber->bed);
-    fiber->bed = NULL;
+    free(fiber->idle_stack);
+    fiber->idle_stack = NULL;
     return fiber->is_stopped;
 }
 
@@ -371,7 +354,7 @@ int rlk_begin_fiber(struct rlk_fiber *fiber) {
     // Its signals are the carrier's while it sleeps, except the two of the C library.
     uint64_t all = ~(3ULL << 31);
     call_kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&fiber->signals, sizeof all);
-    rlk_leave_stack(&fiber->stack, fiber->bed + bed_size, sleep_in_bed, fiber);
+    rlk_leave_stack(&fiber->stack, fiber->idle_stack + idle_stack_size, sleep_until_needed, fiber);
     return arrive(fiber);
 }
 
@@ -390,7 +373,7 @@ int rlk_pass_turn(struct rlk_fiber *fiber, struct rlk_fiber *next) {
 
 void rlk_leave_carrier(struct rlk_fiber *fiber, struct rlk_fiber *next) {
     struct carrier *carrier = fiber->carrier;
-    fiber->is_at_home = 1;
+    fiber->is_on_own_thread = 1;
     carrier->leaving = fiber;
     carrier->running = next;
     switch_to(next ? next : carrier->resident, fiber);
@@ -407,8 +390,8 @@ void rlk_give_turn(struct rlk_fiber *fiber) {
 void rlk_stop_fiber(struct rlk_fiber *fiber, int rests) {
     fiber->is_stopped = 1;
     if (!rests) return;
-    fiber->is_at_home = 1;
-    wake_at_home(fiber);
+    fiber->is_on_own_thread = 1;
+    continue_on_own_thread(fiber);
 }
 
 #endif
@@ -431,8 +414,8 @@ struct rlk_fiber *rlk_make_fiber(struct rlk_fiber *resident) {
     if (!fiber) return NULL;
     fiber->carrier = resident->carrier;
 #if !HANDS_OVER_BY_KERNEL
-    fiber->bed = malloc(bed_size);
-    if (!fiber->bed) {
+    fiber->idle_stack = malloc(idle_stack_size);
+    if (!fiber->idle_stack) {
         free(fiber);
         return NULL;
     }
@@ -442,6 +425,6 @@ struct rlk_fiber *rlk_make_fiber(struct rlk_fiber *resident) {
 
 void rlk_free_fiber(struct rlk_fiber *fiber) {
     if (fiber->is_resident) free(fiber->carrier);
-    free(fiber->bed);
+    free(fiber->idle_stack);
     free(fiber);
 }
