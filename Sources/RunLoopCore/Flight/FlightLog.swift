@@ -60,10 +60,14 @@ final class FlightLog {
     }
 
     /// The same for the handler of a source, which has neither a date nor a number.
+    ///
+    /// - Parameter name: the number of the callee's name.
     @inline(__always)
-    func callBegins(_ source: RunLoop.Source, in mode: RunLoop.Mode, passTime: RunLoop.Instant) {
-        callBegins(source.flightName(in: self), mode, passTime, FlightEvent.noLateness)
-        FlightProbes.callBegins(source.callee, nil)
+    func callBegins(
+        _ callee: @autoclosure () -> Callee, name: UInt32, in mode: RunLoop.Mode, passTime: RunLoop.Instant
+    ) {
+        callBegins(name, mode, passTime, FlightEvent.noLateness)
+        FlightProbes.callBegins(callee(), nil)
     }
 
     @inline(__always)
@@ -118,9 +122,12 @@ final class FlightLog {
     // MARK: Causes
 
     /// The loop has slept since the last event, until a source was ready.
-    func wokeUp(in mode: RunLoop.Mode, at now: RunLoop.Instant, by source: RunLoop.Source) {
-        let slept = wokeUp(.sleptUntilReady, source.flightName(in: self), mode, now)
-        FlightProbes.sleepEnds(after: slept, by: "descriptor", source.name ?? "")
+    @inline(__always)
+    func wokeUp(
+        in mode: RunLoop.Mode, at now: RunLoop.Instant, by source: @autoclosure () -> Callee, name: UInt32
+    ) {
+        let slept = wokeUp(.sleptUntilReady, name, mode, now)
+        FlightProbes.sleepEnds(after: slept, by: "descriptor", source().name ?? "")
     }
 
     /// The same, until a thread posted something.

@@ -31,7 +31,9 @@ extension RunLoop {
     fileprivate func watchedCallBegins(of source: Source) {
         guard schedule == nil, record == nil else { return watchedCallBegins(source.callee) }
         guard let mode = innermostRun?.mode else { return }
-        flight?.with { $0.callBegins(source, in: mode, passTime: timeOfPass) }
+        flight?.with {
+            $0.callBegins(source.callee, name: source.flightName(in: $0), in: mode, passTime: timeOfPass)
+        }
     }
 
     @inline(never)
@@ -105,7 +107,9 @@ extension RunLoop {
                 guard let source = descriptors[ready[0].token] else {
                     return log.wokeUp(in: mode, at: now, atDate: false)
                 }
-                source.with { log.wokeUp(in: mode, at: now, by: $0) }
+                source.with { source in
+                    log.wokeUp(in: mode, at: now, by: source.callee, name: source.flightName(in: log))
+                }
             } else {
                 let date = timers.nextDeadline(in: mode) ?? .distantFuture
                 log.wokeUp(in: mode, at: now, atDate: min(date, innermostRun?.limit ?? .distantFuture) <= now)
