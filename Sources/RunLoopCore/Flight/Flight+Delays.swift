@@ -18,7 +18,7 @@ extension Flight {
     public func delays(of threshold: Duration, atMost count: Int = 20) -> [Delay] {
         let calls = calls
         let late = calls.indices.filter { calls[$0].lateness.map { $0 >= threshold && $0 > .zero } ?? false }
-        let latest = late.sorted { (calls[$0].lateness!, $1) > (calls[$1].lateness!, $0) }.prefix(max(0, count))
+        let latest = late.ordered { (calls[$0].lateness!, $1) > (calls[$1].lateness!, $0) }.prefix(max(0, count))
         return latest.map { index in
             let call = calls[index]
             let date = call.begin - call.lateness!
@@ -29,7 +29,7 @@ extension Flight {
                 // Those before it had ended, too.
                 if earlier.depth == 0, end <= date { break }
             }
-            causes.sort { ($0.duration ?? .zero) > ($1.duration ?? .zero) }
+            causes = causes.ordered { ($0.duration ?? .zero) > ($1.duration ?? .zero) }
             return Delay(call: call, causes: Array(causes.prefix(20)))
         }
     }

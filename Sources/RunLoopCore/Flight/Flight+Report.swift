@@ -28,7 +28,7 @@ extension Flight: CustomStringConvertible {
             sums[call.handler] = sum
         }
         return sums.map { Usage(handler: $0, calls: $1.calls, time: $1.time, longest: $1.longest) }
-            .sorted { ($1.time, "\($0.handler as Handler?)") < ($0.time, "\($1.handler as Handler?)") }
+            .ordered { ($1.time, "\($0.handler as Handler?)") < ($0.time, "\($1.handler as Handler?)") }
     }
 
     /// A report of a page: what was under way at the end, how the time was spent, and the newest calls.

@@ -54,6 +54,6 @@ extension Flight {
             TaskUsage(
                 number: number, handler: sum.handler, wakes: sum.wakes, polls: sum.polls, time: sum.time,
                 longest: sum.longest, longestWait: sum.longestWait)
-        }.sorted { ($1.polls, $0.number) < ($0.polls, $1.number) }
+        }.ordered { ($1.polls, $0.number) < ($0.polls, $1.number) }
     }
 }

@@ -26,6 +26,6 @@ extension Flight {
         }
         return sums.map {
             Traffic(connection: $0.connection, descriptor: $0.descriptor, received: $1.received, sent: $1.sent)
-        }.sorted { ($1.received + $1.sent, $0.descriptor) < ($0.received + $0.sent, $1.descriptor) }
+        }.ordered { ($1.received + $1.sent, $0.descriptor) < ($0.received + $0.sent, $1.descriptor) }
     }
 }

@@ -24,7 +24,7 @@ extension Flight {
             }
         }
         return sums.map { WakeUps(reason: $0, count: $1.count, idle: $1.idle) }
-            .sorted { ($1.count, "\($0.reason)") < ($0.count, "\($1.reason)") }
+            .ordered { ($1.count, "\($0.reason)") < ($0.count, "\($1.reason)") }
     }
 
     /// The time that the loop has slept.

@@ -31,7 +31,7 @@ struct FlightArrows {
                 causes[Key(process: flight.process, effect: effect), default: []].append((index, entry.time))
             }
         }
-        for key in causes.keys { causes[key]!.sort { $0.time < $1.time } }
+        causes = causes.mapValues { $0.ordered { $0.time < $1.time } }
     }
 
     /// The arrows to the calls of a flight.

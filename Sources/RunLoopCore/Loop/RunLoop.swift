@@ -334,7 +334,7 @@ public final class RunLoop {
     }
 
     /// In the order in which they were added.
-    func allUntimedItems() -> [UntimedItem] { untimedItems.values.sorted { $0.number < $1.number } }
+    func allUntimedItems() -> [UntimedItem] { untimedItems.values.ordered { $0.number < $1.number } }
 
     /// Traps unless the loop's structures agree with one another; for tests.
     package func checkInvariants() {

@@ -100,6 +100,6 @@ struct BlockLanes<Loop: AnyObject>: ~Copyable {
                 results.append((number, transform(block)))
             }
         }
-        return results.sorted { $0.number < $1.number }.map(\.result)
+        return results.ordered { $0.number < $1.number }.map(\.result)
     }
 }

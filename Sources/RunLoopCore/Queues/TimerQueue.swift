@@ -532,7 +532,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
     func items() -> [TimerReference<Node>] {
         var items = lanes.indices.flatMap { self.items(of: $0) }
         calls.forEach { if $0.pointee.isBeingCalled { items.append(TimerReference($0)) } }
-        return items.sorted { left, right in
+        return items.ordered { left, right in
             if left.isArmed != right.isArmed { return left.isArmed }
             guard left.date == right.date else { return left.date < right.date }
             return left.order < right.order

@@ -15,7 +15,7 @@ extension RunLoop {
             item.keepsAlive && !item.isEverywhere && !item.modes.isEmpty
                 && item.modes.allSatisfy { !forgotten.modesRun.contains($0) }
         }
-        for (modes, items) in Dictionary(grouping: waiting, by: \.modes).sorted(by: { $0.key[0].id < $1.key[0].id })
+        for (modes, items) in Dictionary(grouping: waiting, by: \.modes).ordered(by: { $0.key[0].id < $1.key[0].id })
         where forgotten.toldModes.insert(modes).inserted {
             emit(
                 .ignored(

@@ -64,7 +64,7 @@ extension RunLoop {
 
         /// The modes that have items, that run, or that are common, in the order in which the process first named them.
         public var modes: [Mode] {
-            Set(items.flatMap(\.modes) + runs + commonModes).sorted { $0.id < $1.id }
+            Set(items.flatMap(\.modes) + runs + commonModes).ordered { $0.id < $1.id }
         }
     }
 
@@ -86,7 +86,7 @@ extension RunLoop {
         }
         let untimed = allUntimedItems()
         let tasks = taskStates(of: untimed)
-        items += untimed.map { Dump.Item($0, tasks[ObjectIdentifier($0)]) }.sorted { $0.kind.rank < $1.kind.rank }
+        items += untimed.map { Dump.Item($0, tasks[ObjectIdentifier($0)]) }.ordered { $0.kind.rank < $1.kind.rank }
         items += blocks.map { Dump.Item($0, commonModes) }
         return Dump(
             name: name, now: now, isVirtual: isVirtual,

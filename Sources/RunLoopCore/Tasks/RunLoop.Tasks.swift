@@ -133,7 +133,7 @@ extension RunLoop {
             let tasks: [Task<Void, any Error>] = state.withLock { state in
                 guard state.reason == nil, !state.hasEnded else { return [] }
                 state.reason = reason
-                return state.members.sorted { $0.key < $1.key }.compactMap(\.value.task)
+                return state.members.ordered { $0.key < $1.key }.compactMap(\.value.task)
             }
             for task in tasks { task.cancel() }
         }
@@ -211,7 +211,7 @@ extension RunLoop {
         /// The tasks that wait for a member: for its value, or for all.
         var awaiters: [(member: UnownedJob, awaiters: [UnownedJob])] {
             state.withLock { state in
-                state.members.sorted { $0.key < $1.key }.compactMap { _, member in
+                state.members.ordered { $0.key < $1.key }.compactMap { _, member in
                     member.task.map { ($0.job, (member.waits + [end]).compactMap(\.waiter)) }
                 }
             }
@@ -219,7 +219,7 @@ extension RunLoop {
 
         /// Ends the waits for these tasks, at the end of the loop.
         func loopEnded() {
-            let waits = state.withLock { $0.members.sorted { $0.key < $1.key }.flatMap(\.value.waits) }
+            let waits = state.withLock { $0.members.ordered { $0.key < $1.key }.flatMap(\.value.waits) }
             for wait in waits + [end] { wait.end(throwing: remote.endError) }
         }
 

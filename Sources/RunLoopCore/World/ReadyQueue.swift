@@ -51,8 +51,8 @@ package final class ReadyQueue {
     /// Sorts the waiting entries by an order, without changing the order of equals.
     package func sort(by order: (SourceToken) -> Int) {
         guard count > 1 else { return }
-        let waiting = (head..<end).map { (order: order(entries[$0].token), place: $0, entry: entries[$0]) }
-        for (index, next) in waiting.sorted(by: { ($0.order, $0.place) < ($1.order, $1.place) }).enumerated() {
+        let waiting = (head..<end).map { (order: order(entries[$0].token), entry: entries[$0]) }
+        for (index, next) in waiting.ordered(by: { $0.order < $1.order }).enumerated() {
             entries[head + index] = next.entry
         }
     }
