@@ -3,39 +3,14 @@ internal import RunLoopKit
 // Input: reading, offering, keeping and discarding it.
 
 extension Connection {
-    /// The most reads in a pass.
-    private static var mostReads: Int { 4 }
-
-    /// Reads what has become ready, and again after a read that has filled its room. The system moves bytes in less time
-    /// one after another than by turns with those of other connections (decision 118). Tasks have not seen the first
-    /// bytes yet, and a peer that does not take the output is not read.
-    @inline(__always)
-    func readReady() {
-        var (reads, mayHaveMore) = (0, false)
-        repeat {
-            update { mayHaveMore = machine.wantsInput && readSome() }
-            reads += 1
-        } while mayHaveMore && reads < Self.mostReads && machine.wantsInput && pendingOutput == 0 && waits == nil
-    }
-
-    /// Reads at most 64 KiB, and offers them.
-    ///
-    /// - Returns: whether it has read as many, so that there may be more.
-    @discardableResult
-    func readSome() -> Bool {
+    /// Reads once, at most 64 KiB, or 256 KiB if the last read brought 64 KiB or more (decision 118).
+    func readSome() {
         if hasIdleTimeout, !machine.discardsInput { timers?.noteInput() }
-        var mayHaveMore = false
         repeat {
             let result = machine.discardsInput ? discardOnce() : readOnce()
-            if case .done(let count) = result {
-                mayHaveMore = count == BufferPool.size
-            } else {
-                mayHaveMore = false
-                hasReadNothing(result)
-            }
+            if case .done(let count) = result { isStreaming = count >= BufferPool.size } else { hasReadNothing(result) }
             // No readiness is reported for bytes that the stream holds already.
         } while stream.holdsInput && machine.wantsInput && isOpen
-        return mayHaveMore
     }
 
     private func readOnce() -> StreamResult {
@@ -44,8 +19,9 @@ extension Connection {
             if case .done = result { offer(input) }
             return result
         }
-        let scratch = pool.take()
-        let result = scratch.fill(room: 1, from: stream)
+        // Tasks have not seen the first bytes yet.
+        let scratch = isStreaming && waits == nil ? pool.takeLarge() : pool.take()
+        let result = scratch.fill(room: 1, limit: BufferPool.largeSize, from: stream)
         if case .done = result {
             offered = scratch
             offer(scratch)

@@ -190,7 +190,7 @@ extension Connection: StreamOwner {
         if events.contains(.writable) { machine.unblock() }
         // In a run that the receive handler has nested, the stream waits until the handler has returned.
         guard !machine.isReceiving else { return watch() }
-        if events.contains(.readable) { readReady() } else { update {} }
+        update { if events.contains(.readable), machine.wantsInput { readSome() } }
     }
 
     package func streamFailed() {

@@ -19,8 +19,7 @@ public import RunLoopKit
 ///
 /// When more than ``Limits/highWatermark`` bytes wait to be sent, the connection stops reading until no more than
 /// ``Limits/lowWatermark`` wait: a peer that does not read is not read either, unless ``Limits/readsWhileFull`` says
-/// so. A pass reads at most four times 64 KiB from a connection, so that a busy one does not keep others
-/// waiting.
+/// so. A pass reads once from a connection, at most 256 KiB, so that a busy one does not keep others waiting.
 ///
 /// A connection without a receive handler is read and written by tasks; see ``withStream(_:)``.
 ///
@@ -105,6 +104,8 @@ public final class Connection {
     /// The buffer whose bytes the receive handler has. It becomes the output if the handler writes all of them.
     // Uncounted: the reader keeps it for as long.
     @exclusivity(unchecked) unowned(unsafe) var offered: ByteBuffer?
+    /// Whether the last read brought so much that there may be more.
+    @exclusivity(unchecked) var isStreaming = false
     @exclusivity(unchecked) var timers: ConnectionTimers?
     /// The tasks that wait for the connection, if it is for tasks.
     @exclusivity(unchecked) var waits: ConnectionWaits?

@@ -46,11 +46,12 @@ package final class ByteBuffer {
         end += bytes.count
     }
 
-    /// Has a stream fill the free memory at the end, at least `room` bytes.
+    /// Has a stream fill the free memory at the end, `room` bytes at least and `limit` at most.
     @inline(__always)
-    func fill(room: Int, from stream: any ByteStream) -> StreamResult {
+    func fill(room: Int, limit: Int = BufferPool.size, from stream: any ByteStream) -> StreamResult {
         reserve(room)
-        let result = stream.read(into: UnsafeMutableRawBufferPointer(start: memory + end, count: capacity - end))
+        let count = min(capacity - end, limit)
+        let result = stream.read(into: UnsafeMutableRawBufferPointer(start: memory + end, count: count))
         if case .done(let count) = result { end += count }
         return result
     }
@@ -93,13 +94,16 @@ final class BufferPool {
 
     private static let pools = RunLoop.Local { _ in BufferPool() }
 
-    /// The most bytes that a connection reads at a time.
+    /// The bytes that a buffer has room for.
     static let size = 64 * 1024
     private static let most = 64
+    /// The same for large ones, into which connections read that stream.
+    static let largeSize = 256 * 1024
 
     // Unchecked as in `Connection`. A list, because an array took 3 % of the instructions of a GET in TTLStore.
     @exclusivity(unchecked) private var free: ByteBuffer?
     @exclusivity(unchecked) private var count = 0
+    @exclusivity(unchecked) private var large: ByteBuffer?
 
     @inline(__always)
     func take() -> ByteBuffer {
@@ -109,13 +113,23 @@ final class BufferPool {
         return buffer
     }
 
-    /// Returns a buffer to the pool, unless it has grown or the pool has enough.
+    func takeLarge() -> ByteBuffer { large.take() ?? ByteBuffer(capacity: BufferPool.largeSize) }
+
+    /// Returns a buffer to the pool, unless it has grown or the pool has enough. One large buffer is enough: a connection
+    /// keeps it only while its peer does not take the output.
     @inline(__always)
     func put(_ buffer: consuming ByteBuffer) {
-        guard buffer.capacity == BufferPool.size, count < BufferPool.most else { return }
+        guard buffer.capacity == BufferPool.size, count < BufferPool.most else { return putLarge(buffer) }
         buffer.removeAll()
         buffer.next = free.take()
         free = buffer
         count += 1
+    }
+
+    @inline(never)
+    private func putLarge(_ buffer: consuming ByteBuffer) {
+        guard buffer.capacity == BufferPool.largeSize else { return }
+        buffer.removeAll()
+        large = buffer
     }
 }

@@ -114,7 +114,6 @@ package final class DescriptorStream: ByteStream {
     }
 
     package func read(into room: UnsafeMutableRawBufferPointer) -> StreamResult {
-        let room = UnsafeMutableRawBufferPointer(start: room.baseAddress, count: min(room.count, BufferPool.size))
         let count = isSocket ? system.receive(input, into: room) : system.read(input, into: room)
         if count >= 0 { holds?.hasRead() }
         if count > 0 {

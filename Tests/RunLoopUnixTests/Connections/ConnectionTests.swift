@@ -92,31 +92,52 @@ struct ConnectionTests {
         }
     }
 
-    @Test("full reads are repeated, four in a pass at most, and not while output waits", arguments: [0, 3])
-    func readingAgain(copies: Int) throws {
+    @Test("a read that brings 64 KiB or more is followed by one of up to 256 KiB, in the next pass")
+    func streaming() throws {
         try withSimulation { simulation in
             let loop = simulation.loop
-            let size = BufferPool.size
-            let (one, other) = MemoryStream.pair(capacity: 5 * size)
-            var reads: [Int: [Int]] = [:]
+            let (size, most) = (BufferPool.size, BufferPool.largeSize)
+            let (one, other) = MemoryStream.pair(capacity: 3 * most)
+            var reads: [(pass: Int, count: Int)] = []
             let connection = Connection(
                 one, on: loop, modes: .common, limits: .init(), origin: RunLoop.Origin(file: #fileID, line: #line)
             ) { connection, bytes in
-                reads[loop.statistics.passes, default: []].append(bytes.count)
-                for _ in 0..<copies { connection.write(bytes) }
+                reads.append((loop.statistics.passes, bytes.count))
                 return bytes.count
             }
             try connection.start()
-            let input = [UInt8](repeating: 1, count: 5 * size)
-            #expect(input.withUnsafeBytes { other.write($0) } == .done(input.count))
-            simulation.advance(by: .zero)
-            // The first three copies have room, the second three do not.
-            let first = copies == 0 ? 4 : 2
-            let counts = reads.sorted { $0.key < $1.key }.map(\.value)
-            #expect(counts.first == Array(repeating: size, count: first))
-            #expect(copies > 0 || counts.dropFirst() == [[size]])
+            for (input, counts) in [
+                (size - 1, [size - 1]), (size + 1, [size, 1]), (size + 2 * most + 1, [size, most, most, 1]),
+                (2 * size, [size, size]),
+                (1, [1]), (1, [1]),
+            ] {
+                reads = []
+                let bytes = [UInt8](repeating: 1, count: input)
+                #expect(bytes.withUnsafeBytes { other.write($0) } == .done(input))
+                simulation.advance(by: .zero)
+                #expect(reads.map(\.count) == counts)
+                #expect(Set(reads.map(\.pass)).count == reads.count, "one read in a pass")
+            }
             connection.close()
         }
+    }
+
+    @Test("large buffers go back to the pool, one at most, and never among the small ones")
+    func largeBuffers() {
+        let pool = BufferPool()
+        let (first, second, small) = (pool.takeLarge(), pool.takeLarge(), pool.take())
+        #expect(
+            (first.capacity, second.capacity, small.capacity) == (
+                BufferPool.largeSize, BufferPool.largeSize, BufferPool.size
+            ))
+        first.append([1, 2, 3].withUnsafeBytes { UnsafeRawBufferPointer($0) })
+        pool.put(second)
+        pool.put(first)
+        pool.put(small)
+        #expect(pool.take() === small)
+        let kept = pool.takeLarge()
+        #expect(kept === first && kept.isEmpty)
+        #expect(pool.takeLarge() !== second)
     }
 
     @Test("a peer that does not read is not read either, until enough has gone out; nothing is lost")
