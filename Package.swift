@@ -172,7 +172,6 @@ let package = Package(
             dependencies: [
                 "RunLoopTesting", "RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopHosts",
                 "RunLoopExploration", "TestSupport",
-                .product(name: "AsyncAlgorithms", package: "swift-async-algorithms"),
             ],
             swiftSettings: strict),
         .testTarget(
@@ -238,7 +237,8 @@ let package = Package(
             name: "AdapterTests",
             dependencies: [
                 "RunLoopKit", "RunLoopUnix", "RunLoopLibevent", "RunLoopSimulation", "RunLoopLogging", "RunLoopMetrics",
-                "RunLoopServiceLifecycle", "TestSupport",
+                "RunLoopServiceLifecycle", "RunLoopTesting", "TestSupport",
+                adapted("AsyncAlgorithms", from: "swift-async-algorithms"),
                 adapted("Logging", from: "swift-log"),
                 adapted("MetricsTestKit", from: "swift-metrics"),
                 adapted("ServiceLifecycle", from: "swift-service-lifecycle"),

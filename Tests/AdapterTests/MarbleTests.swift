@@ -1,3 +1,4 @@
+#if Adapters
 import AsyncAlgorithms
 import RunLoopKit
 import RunLoopSimulation
@@ -133,3 +134,4 @@ struct MarbleTests {
         }
     }
 }
+#endif

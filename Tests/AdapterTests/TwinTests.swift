@@ -1,3 +1,4 @@
+#if Adapters
 import AsyncAlgorithms
 import Glibc
 import RunLoopKit
@@ -101,3 +102,4 @@ struct TwinTests {
         }
     }
 }
+#endif
