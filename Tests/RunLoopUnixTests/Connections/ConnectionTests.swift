@@ -130,7 +130,7 @@ struct ConnectionTests {
             (first.capacity, second.capacity, small.capacity) == (
                 BufferPool.largeSize, BufferPool.largeSize, BufferPool.size
             ))
-        first.append([1, 2, 3].withUnsafeBytes { UnsafeRawBufferPointer($0) })
+        [1, 2, 3].withUnsafeBytes { first.append($0) }
         pool.put(second)
         pool.put(first)
         pool.put(small)
