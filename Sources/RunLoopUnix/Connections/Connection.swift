@@ -104,8 +104,6 @@ public final class Connection {
     /// The buffer whose bytes the receive handler has. It becomes the output if the handler writes all of them.
     // Uncounted: the reader keeps it for as long.
     @exclusivity(unchecked) unowned(unsafe) var offered: ByteBuffer?
-    /// Whether the last read brought so much that there may be more.
-    @exclusivity(unchecked) var isStreaming = false
     @exclusivity(unchecked) var timers: ConnectionTimers?
     /// The tasks that wait for the connection, if it is for tasks.
     @exclusivity(unchecked) var waits: ConnectionWaits?
@@ -113,6 +111,8 @@ public final class Connection {
     @exclusivity(unchecked) var interest: DescriptorEvents = []
     private var hasToldOfIgnoredWrite = false
     @exclusivity(unchecked) var isOutputLost = false
+    /// Whether the last read brought so much that there may be more.
+    @exclusivity(unchecked) var isStreaming = false
     /// The blocks that wait for output to be sent; `nil` for none.
     @exclusivity(unchecked) var notices: SentNotices<(Connection, Bool) -> Void>?
     /// Receives the stream and the buffers when the connection moves to another loop.
