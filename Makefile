@@ -46,7 +46,7 @@ help:
 	@echo "             Examples and their tests, the reference, the public interface, what a dependent fetches, what the"
 	@echo "             contributors' pages claim, short sanitizer runs, costs"
 	@echo "make format  formats the sources        make lint  checks the format"
-	@echo "make bench   RunLoopKit beside other event loops; QUICK=1 PEERS=… WORKLOADS=… REPETITIONS=…"
+	@echo "make bench   RunLoopKit beside other event loops; QUICK=1 PEERS=… WORKLOADS=… REPETITIONS=… RUNS=…"
 	@echo "make docs    the reference of all products, to .build/docs    make docs-serve  shows it"
 	@echo "make beside-checks  programs beside SwiftNIO and async-http-client, and what a way between threads costs"
 	@echo "make guest-checks   a run loop as a guest of libuv, GLib and Foundation; SEEDS=…"
@@ -331,7 +331,7 @@ format:
 BENCH_PACKAGES := libevent-dev libuv1-dev libev-dev libglib2.0-dev libsystemd-dev pkg-config
 COSTS_PACKAGES := libevent-dev pkg-config valgrind binutils
 BENCH_OPTIONS = $(if $(QUICK),--quick) $(if $(PEERS),--peers "$(PEERS)") $(if $(WORKLOADS),--workloads "$(WORKLOADS)") \
-  $(if $(REPETITIONS),--repetitions $(REPETITIONS))
+  $(if $(REPETITIONS),--repetitions $(REPETITIONS)) $(if $(RUNS),--runs $(RUNS))
 BENCH_OUTPUT = $(if $(QUICK)$(PEERS)$(WORKLOADS),Benchmarks/.build/results.md,Benchmarks/results.md)
 BENCH = Benchmarks/.build/release/bench
 

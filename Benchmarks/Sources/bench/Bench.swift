@@ -17,6 +17,9 @@ struct Bench: ParsableCommand {
     @Option(help: "How often everything is measured. (default: 3, quick: 2)")
     var repetitions: Int?
 
+    @Option(help: "How many whole runs; the goals then have a column for each, and their median decides.")
+    var runs = 1
+
     @Option(help: "Only peers with names that begin so, separated by commas.")
     var peers: String?
 
@@ -42,24 +45,30 @@ struct Bench: ParsableCommand {
             return
         }
         let repetitions = self.repetitions ?? (quick ? 2 : 3)
-        let results = try measure(peers, workloads, repetitions)
-        let report = report(results, peers, repetitions)
-        print(report)
-        if let output { try report.write(toFile: output, atomically: true, encoding: .utf8) }
+        var results: [Results] = []
+        for run in 1...max(1, runs) {
+            results.append(try measure(peers, workloads, repetitions, run))
+            // After each, so that the runs so far are not lost.
+            let report = report(results, peers, repetitions)
+            if run == runs { print(report) }
+            if let output { try report.write(toFile: output, atomically: true, encoding: .utf8) }
+        }
     }
 
     private func begins(_ name: String, _ chosen: String) -> Bool {
         chosen.split(separator: ",").contains { name.hasPrefix($0) }
     }
 
-    private func measure(_ peers: [Peer], _ workloads: [Workload], _ repetitions: Int) throws -> Results {
+    private func measure(
+        _ peers: [Peer], _ workloads: [Workload], _ repetitions: Int, _ run: Int
+    ) throws -> Results {
         let runner = Runner(directory: programs, budget: quick ? 2 : 20)
         var results = Results()
         // What takes long, does not finish, or does not exist is not tried again.
         var settled: Set<[String]> = []
         for repetition in 1...repetitions {
             for workload in workloads {
-                progress("\(repetition) of \(repetitions): \(workload.name)")
+                progress("run \(run), \(repetition) of \(repetitions): \(workload.name)")
                 let usual = (size: workload.size, count: workload.count)
                 let (size, count) = quick ? workload.quick ?? usual : usual
                 for peer in peers where peer.differs(in: workload) && !settled.contains([peer.name, workload.name]) {
@@ -86,11 +95,14 @@ struct Bench: ParsableCommand {
         FileHandle.standardError.write(Data("\r\u{1B}[K\(text)".utf8))
     }
 
-    private func report(_ results: Results, _ peers: [Peer], _ repetitions: Int) -> String {
+    /// Tables of the last run; the goals of all.
+    private func report(_ runs: [Results], _ peers: [Peer], _ repetitions: Int) -> String {
         let date = Date.now.formatted(.iso8601.year().month().day())
+        let results = runs.last!
         var parts = [
             """
-            `\(command)`, \(date), \(ProcessInfo.processInfo.processorCount) cores, medians of \(repetitions) \
+            `\(command)`, \(date), \(ProcessInfo.processInfo.processorCount) cores, \
+            \(runs.count > 1 ? "the last of \(runs.count) runs, " : "")medians of \(repetitions) \
             repetitions. In brackets: the ratio to the best of the loops other than ours, and to the floor where \
             there is one. Absolute times move from run to run by tens of percent; ratios do less.
             """
@@ -101,11 +113,7 @@ struct Bench: ParsableCommand {
                 "Not finished:\n\n"
                     + results.failures.map { "- \($0.peer), \($0.workload): \($0.reason)" }.joined(separator: "\n"))
         }
-        let goals = Goal.all.compactMap { $0.row(results, peers) }
-        if !goals.isEmpty {
-            let head = "### Goals\n\n| goal of ours | measured | limit | |\n|---|---:|---:|---|\n"
-            parts.append(head + goals.joined(separator: "\n"))
-        }
+        if let goals = Goal.table(runs, peers) { parts.append(goals) }
         return parts.joined(separator: "\n\n") + "\n"
     }
 
@@ -113,6 +121,7 @@ struct Bench: ParsableCommand {
         var words = ["make bench"]
         if quick { words.append("QUICK=1") }
         if let repetitions { words.append("REPETITIONS=\(repetitions)") }
+        if runs > 1 { words.append("RUNS=\(runs)") }
         if let peers { words.append("PEERS=\"\(peers)\"") }
         if let workloads { words.append("WORKLOADS=\"\(workloads)\"") }
         return words.joined(separator: " ")

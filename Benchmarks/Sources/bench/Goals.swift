@@ -178,16 +178,36 @@ struct Goal: Sendable {
                 ratio("each", to: "nio", in: "hop cross")),
         ] + light + embedded + guests
 
-    /// A row of the table of goals; none if it was not measured.
-    func row(_ results: Results, _ peers: [Peer]) -> String? {
-        guard let value = measure(results, peers) else { return nil }
+    /// All goals that were measured in each run; none if there are none.
+    static func table(_ runs: [Results], _ peers: [Peer]) -> String? {
+        let rows = all.compactMap { $0.row(runs, peers) }
+        guard !rows.isEmpty else { return nil }
+        let single = runs.count == 1
+        let columns = single ? ["measured"] : runs.indices.map { "run \($0 + 1)" } + ["median"]
+        let met = rows.count { $0.isMet }
+        return """
+            ### Goals
+
+            Of \(rows.count) goals \(met) are met\(single ? "" : " in the median of the runs").
+
+            | goal of ours | \(columns.joined(separator: " | ")) | limit | |
+            |---|\(columns.map { _ in "---:|" }.joined())---:|---|
+            \(rows.map(\.text).joined(separator: "\n"))
+            """
+    }
+
+    private func row(_ runs: [Results], _ peers: [Peer]) -> (text: String, isMet: Bool)? {
+        let values = runs.compactMap { measure($0, peers) }
+        guard values.count == runs.count else { return nil }
+        let median = values.median
+        let figures = (values.count == 1 ? values : values + [median]).map(\.short).joined(separator: " | ")
         switch limit {
-        case .atMost(let limit): return row(value, "≤ \(limit.short)", isMet: value <= limit)
-        case .atLeast(let limit): return row(value, "≥ \(limit.short)", isMet: value >= limit)
+        case .atMost(let limit): return row(figures, "≤ \(limit.short)", isMet: median <= limit)
+        case .atLeast(let limit): return row(figures, "≥ \(limit.short)", isMet: median >= limit)
         }
     }
 
-    private func row(_ value: Double, _ limit: String, isMet: Bool) -> String {
-        "| \(text) | \(value.short) | \(limit) | \(isMet ? "met" : "**missed**") |"
+    private func row(_ figures: String, _ limit: String, isMet: Bool) -> (text: String, isMet: Bool) {
+        ("| \(text) | \(figures) | \(limit) | \(isMet ? "met" : "**missed**") |", isMet)
     }
 }
