@@ -32,6 +32,10 @@ struct Bench: ParsableCommand {
     @Flag(help: "Lists peers and workloads.")
     var list = false
 
+    func validate() throws {
+        guard runs > 0, repetitions ?? 1 > 0 else { throw ValidationError("Runs and repetitions are at least 1.") }
+    }
+
     func run() throws {
         let peers = Peer.all.filter { peer in
             self.peers.map { chosen in begins(peer.name, chosen) } ?? (!quick || Peer.quick.contains(peer.name))
@@ -46,7 +50,7 @@ struct Bench: ParsableCommand {
         }
         let repetitions = self.repetitions ?? (quick ? 2 : 3)
         var results: [Results] = []
-        for run in 1...max(1, runs) {
+        for run in 1...runs {
             results.append(try measure(peers, workloads, repetitions, run))
             // After each, so that the runs so far are not lost.
             let report = report(results, peers, repetitions)
