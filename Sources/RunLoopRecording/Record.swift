@@ -36,7 +36,7 @@ public struct Record: Sendable, CustomStringConvertible {
             if number == 0 { threads[0] = "main" }
             var events = Events(contents, number)
             while case .some(let (_, happening)) = events.nextEvent() {
-                if case .madeThread(let thread, let name) = happening { threads[thread] = name }
+                if case .madeThread(let thread, let name) = happening { threads[Int(thread)] = name }
             }
         }
         self.threads = threads
@@ -66,7 +66,7 @@ public struct Record: Sendable, CustomStringConvertible {
         case read(Int32, Int, [UInt8])
         case wrote(Int32, Int, [UInt8])
         case closed(Int32)
-        case madeThread(Int, String)
+        case madeThread(UInt32, String)
     }
 
     /// Those of all threads, in the order of their times.
@@ -115,7 +115,7 @@ public struct Record: Sendable, CustomStringConvertible {
             switch kind {
             case .makeThread:
                 var (name, result) = (ByteDecoder(ahead.block()), ByteDecoder(ahead.block()))
-                return .madeThread(result.number(), name.text())
+                return UInt32(exactly: result.number()).map { .madeThread($0, name.text()) }
             case .accept:
                 _ = ahead.block()
                 var result = ByteDecoder(ahead.block())
@@ -129,7 +129,8 @@ public struct Record: Sendable, CustomStringConvertible {
                 return .read(descriptor, count, count > 0 && contents.keepsPayloads ? ahead.bytes(count) : [])
             case .write, .send, .sendPieces:
                 let (descriptor, _, count) = (Int32(clamping: ahead.number()), ahead.number(), ahead.number())
-                guard count > 0 else { return nil }
+                // The system takes no more at once.
+                guard count > 0, count <= Int32.max else { return nil }
                 _ = ahead.fixed()
                 return .wrote(descriptor, count, contents.keepsOutput ? ahead.bytes(count) : [])
             default: return nil

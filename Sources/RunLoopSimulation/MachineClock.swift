@@ -1,7 +1,10 @@
 package import RunLoopCore
 
-/// The wall clock of a simulated machine, which runs even while no process runs there.
+/// The clocks of a simulated machine, which run even while no process runs there.
 package final class MachineClock: Sendable {
+    /// A monotonic clock begins an hour in: a time near zero is less than some libraries subtract from it.
+    static let monotonicStart = Duration.seconds(3_600)
+
     private let timeline: Timeline
     private let state: Locked<State>
 

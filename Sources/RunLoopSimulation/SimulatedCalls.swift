@@ -5,9 +5,6 @@ internal import RunLoopCore
 /// The answers of a simulation to calls of the C library by its threads. They come here in programs that link
 /// RunLoopTesting.
 enum SimulatedCalls {
-    /// A monotonic clock begins an hour in: a time near zero is less than some libraries subtract from it.
-    static let start = Duration.seconds(3_600)
-
     /// Takes the calls from now on.
     static let installation: Void = {
         let calls = rlk_simulated_calls(
@@ -64,14 +61,14 @@ enum SimulatedCalls {
 
     private static func time(of clock: rlk_clock) -> Int64 {
         let (world, timeline, thread) = caller
-        if rlk_take_step() != 0, let rest = (timeline.owner as? Simulation)?.restAfterSteps() {
+        if rlk_take_step() != 0, let rest = timeline.endurance.restAfterSteps(at: timeline.now) {
             timeline.work(thread, until: timeline.now + rest)
         }
         return switch clock {
         case rlk_clock_wall: world.wallTime.nanoseconds
         case rlk_clock_processor: timeline.now.nanoseconds
-        case rlk_clock_boot: (timeline.now + start + world.slept).nanoseconds
-        default: (timeline.now + start).nanoseconds
+        case rlk_clock_boot: (timeline.now + MachineClock.monotonicStart + world.slept).nanoseconds
+        default: (timeline.now + MachineClock.monotonicStart).nanoseconds
         }
     }
 
@@ -81,8 +78,8 @@ enum SimulatedCalls {
         return switch clock {
         case rlk_clock_wall: caller.world.instant(of: RunLoop.WallTime(nanoseconds: time))
         case rlk_clock_processor: shown
-        case rlk_clock_boot: shown - start - caller.world.slept
-        default: shown - start
+        case rlk_clock_boot: shown - MachineClock.monotonicStart - caller.world.slept
+        default: shown - MachineClock.monotonicStart
         }
     }
 }

@@ -42,7 +42,7 @@ package final class SimulatedWorld: World {
     package var isVirtual: Bool { true }
 
     package var answersCalls: UnsafeMutablePointer<UInt32>? { timeline.answersCalls }
-    package var monotonicStart: Duration { SimulatedCalls.start }
+    package var monotonicStart: Duration { MachineClock.monotonicStart }
 
     package func meet(_ mark: String, _ isMet: Bool) {
         timeline.meet(mark, isMet)

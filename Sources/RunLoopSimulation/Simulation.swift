@@ -123,19 +123,8 @@ public final class Simulation: Sendable {
         timeline.answersCalls.pointee = answers.rawValue
     }
 
-    /// How long a task or thread rests after many steps, if no time has passed since as many steps before: then it may
-    /// wait, without a pause, for something that another one or the clock will bring. On a real machine its steps take
-    /// time. The rests double, so it waits at most twice as long as it has to.
-    package func restAfterSteps() -> Duration? {
-        endurance.withLock { endurance in
-            let (now, former) = (now, endurance)
-            let rest: Duration = now != former.date ? .zero : former.rest == .zero ? .milliseconds(1) : former.rest * 2
-            endurance = (now + rest, rest)
-            return rest == .zero ? nil : rest
-        }
-    }
-    /// When many steps had last been taken, and the rest after them.
-    private let endurance = Locked((date: RunLoop.Instant.distantPast, rest: Duration.zero))
+    /// The rest of a task that has taken many steps; `nil` if time has passed since as many steps before.
+    package func restAfterSteps() -> Duration? { timeline.endurance.restAfterSteps(at: now) }
 
     /// A job of the calling thread waits for one of several threads. If its task is new, the caller has started it.
     package func jobWaits(_ job: UnownedJob) {

@@ -70,7 +70,7 @@ enum EventText {
     }
 
     private static func outcome(_ result: Int) -> String {
-        result < 0 ? "errno \(-result)" : "\(result) bytes"
+        result < 0 ? "errno \(result.magnitude)" : "\(result) bytes"
     }
 
     static func wait(until deadline: RunLoop.Instant) -> String {

@@ -251,7 +251,7 @@ final class ReplayingTape: Tape {
     /// A negative result is the reason of a failure.
     private func finish(_ result: Int) -> Int {
         guard result < 0 else { return result }
-        errno = Int32(clamping: -result)
+        errno = Int32(clamping: result.magnitude)
         return -1
     }
 

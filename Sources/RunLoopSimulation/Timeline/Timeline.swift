@@ -19,6 +19,7 @@ final class Timeline: Sendable {
     // callback that uses it would take 125 instructions more.
     nonisolated(unsafe) unowned(unsafe) var owner: AnyObject?
     let clock = Clock()
+    let endurance = Endurance()
     /// The moment before which the running thread may wait without the lock: as long as it is the only thread and
     /// nobody has woken it, nothing else can happen before its deadline. Otherwise it is the beginning of time.
     private let soloEnd = Atomic(RunLoop.Instant.distantPast.nanoseconds)
