@@ -47,6 +47,14 @@ class LoopChannel: Channel, ChannelCore, NIOSynchronousChannelOptions, @unchecke
     final var eventLoop: any EventLoop { loopOfChannel }
     final var pipeline: ChannelPipeline { storedPipeline }
     final var closeFuture: EventLoopFuture<Void> { closePromise.futureResult }
+
+    /// Calls the handlers, on the loop's thread.
+    // Uncounted, because the channel keeps its pipeline: each message took four references more.
+    @inline(__always)
+    final func withHandlers(_ body: (ChannelPipeline.SynchronousOperations) -> Void) {
+        Unmanaged.passUnretained(storedPipeline)._withUnsafeGuaranteedRef { body($0.syncOperations) }
+    }
+
     final var allocator: ByteBufferAllocator { shared.withLock { $0.allocator } }
     final var localAddress: SocketAddress? { shared.withLock { $0.local } }
     final var remoteAddress: SocketAddress? { shared.withLock { $0.remote } }
@@ -139,7 +147,7 @@ class LoopChannel: Channel, ChannelCore, NIOSynchronousChannelOptions, @unchecke
 
     /// Asks the handlers to read, if nobody has.
     func readIfNeeded() {
-        if isLive, !readPending, autoRead { pipeline.syncOperations.read() }
+        if isLive, !readPending, autoRead { withHandlers { $0.read() } }
     }
 
     final func fail(_ promise: EventLoopPromise<Void>?, _ error: any Error) { promise?.fail(error) }

@@ -8,6 +8,10 @@ extension StreamChannel {
     /// Watches the stream for the events that the channel waits for.
     func updateInterest() {
         guard isLive, !isReading, let stream else { return }
+        updateInterest(in: stream)
+    }
+
+    private func updateInterest(in stream: any ByteStream) {
         var interest: DescriptorEvents = []
         if readPending && !isInputShut && state == .active { interest.insert(.readable) }
         if isBlocked { interest.insert(.writable) }
@@ -17,7 +21,7 @@ extension StreamChannel {
         hasTurn = true
         loopOfChannel._executeIsolatedUnsafeUnchecked { [self] in
             hasTurn = false
-            if state == .active, readPending, !isInputShut { readSome() }
+            if state == .active, readPending, !isInputShut, let stream = self.stream { readSome(from: stream) }
         }
     }
 
@@ -27,17 +31,17 @@ extension StreamChannel {
     }
 
     /// Reads and passes on some input, at most ``maxMessagesPerRead`` buffers.
-    func receive() -> Input {
+    func receive(from stream: any ByteStream) -> Input {
         var input = Input.none
         for _ in 0..<maxMessagesPerRead {
-            guard isLive, !isInputShut, let stream else { return .ended }
+            guard isLive, !isInputShut else { return .ended }
             let (buffer, result) = read(from: stream)
             switch result {
             case .done:
                 readPending = false
                 input = .some
                 let isFull = buffer.writableBytes == 0
-                passOn(NIOAny(buffer))
+                passOn(NIOAny(consume buffer))
                 // Otherwise another call would most likely find nothing.
                 guard isFull || stream.holdsInput else { return input }
             case .mustWait: return input
@@ -49,11 +53,7 @@ extension StreamChannel {
     }
 
     private func read(from stream: any ByteStream) -> (NIOCore.ByteBuffer, StreamResult) {
-        guard ownBuffers == nil else {
-            let (buffer, result) = ownBuffers!.buffer(allocator: allocator) { $0.read(from: stream) }
-            if case .done(let count) = result { ownBuffers!.record(actualReadBytes: count) }
-            return (buffer, result)
-        }
+        if let ownBuffers { return ownBuffers.read(from: stream, allocator) }
         let (buffer, result) = loopOfChannel.readBuffers.read(sizes.nextBufferSize() ?? 0, from: stream)
         if case .done(let count) = result { _ = sizes.record(actualReadBytes: count) }
         return (buffer, result)
@@ -61,20 +61,21 @@ extension StreamChannel {
 
     private func passOn(_ input: NIOAny) {
         flushing = .firstAtOnce
-        pipeline.syncOperations.fireChannelRead(input)
+        withHandlers { $0.fireChannelRead(input) }
         flushDeferred()
         flushing = .atOnce
     }
 
-    func readSome() {
+    // The stream stays that of the channel as long as the channel is live.
+    private func readSome(from stream: any ByteStream) {
         isReading = true
-        readAndReport()
+        readAndReport(from: stream)
         isReading = false
-        updateInterest()
+        if isLive { updateInterest(in: stream) }
     }
 
-    private func readAndReport() {
-        switch receive() {
+    private func readAndReport(from stream: any ByteStream) {
+        switch receive(from: stream) {
         case .some: break
         case .none: return
         case .ended:
@@ -87,7 +88,7 @@ extension StreamChannel {
             pipeline.syncOperations.fireErrorCaught(error)
             return close0(error: error, mode: .all, promise: nil)
         }
-        if isLive { pipeline.syncOperations.fireChannelReadComplete() }
+        if isLive { withHandlers { $0.fireChannelReadComplete() } }
         readIfNeeded()
     }
 
@@ -103,15 +104,18 @@ extension StreamChannel: StreamOwner {
     }
 
     func streamIsReady(for events: DescriptorEvents) {
+        guard let stream else { return }
         if events.contains(.writable), isLive {
             isBlocked = false
             flushNow()
             // The stream could not take the end before.
-            if outputClosing != nil, writes.isEmpty, let stream { endOutput(stream) }
+            if outputClosing != nil, writes.isEmpty, isLive { endOutput(stream) }
         }
         // A handler runs the loop. It gets more input when it has returned.
-        if isReading, isLive, let stream { return stream.interest = isBlocked ? .writable : [] }
-        if events.contains(.readable), state == .active, readPending, !isInputShut { return readSome() }
+        if isReading, isLive { return stream.interest = isBlocked ? .writable : [] }
+        if events.contains(.readable), state == .active, readPending, !isInputShut {
+            return readSome(from: stream)
+        }
         updateInterest()
     }
 

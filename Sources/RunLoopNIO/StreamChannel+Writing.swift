@@ -94,9 +94,9 @@ extension StreamChannel {
     private func outputHasFailed() {
         let error = streamError
         readIfNeeded()
-        if readPending {
+        if readPending, let stream {
             var hasRead = false
-            while case .some = receive() { hasRead = true }
+            while case .some = receive(from: stream) { hasRead = true }
             if hasRead, isLive { pipeline.fireChannelReadComplete() }
         }
         close0(error: error, mode: .all, promise: nil)

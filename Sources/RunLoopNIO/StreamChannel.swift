@@ -30,10 +30,10 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
     /// The sizes of the buffers of the event loop that the channel asks for.
     @exclusivity(unchecked) var sizes = AdaptiveRecvByteBufferAllocator()
     /// Buffers of the channel's own, once the program has chosen an allocator.
-    @exclusivity(unchecked) var ownBuffers: NIOPooledRecvBufferAllocator?
+    @exclusivity(unchecked) var ownBuffers: OwnBuffers?
     @exclusivity(unchecked) var maxMessagesPerRead: UInt = 4
     @exclusivity(unchecked) var hasTurn = false
-    /// Whether ``readSome()`` is on the stack. It watches the stream when it is done: until then a handler may stop reading
+    /// Whether ``readSome(from:)`` is on the stack. It watches the stream when it is done: until then a handler may stop reading
     /// and go on, which would take two calls of the system for each request of HTTP.
     @exclusivity(unchecked) var isReading = false
 
@@ -214,7 +214,7 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
             flushDeferred()
             guard isOpen else { return fail(promise, ChannelError.ioOnClosedChannel) }
         }
-        writes.add(data, promise)
+        writes.add(consume data, promise)
         guard writes.bytes > waterMark.high, writability.load(ordering: .relaxed) else { return }
         writability.store(false, ordering: .relaxed)
         knownWritability = false
@@ -287,15 +287,14 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
             useOwnBuffers(value)
         case (_ as ChannelOptions.Types.MaxMessagesPerReadOption, let value as UInt):
             maxMessagesPerRead = max(1, value)
-            ownBuffers?.updateCapacity(to: Int(clamping: maxMessagesPerRead))
+            ownBuffers?.setCapacity(to: maxMessagesPerRead)
         default: return false
         }
         return true
     }
 
     private func useOwnBuffers(_ allocator: any RecvByteBufferAllocator) {
-        ownBuffers = NIOPooledRecvBufferAllocator(
-            capacity: Int(clamping: maxMessagesPerRead), recvAllocator: allocator)
+        ownBuffers = OwnBuffers(capacity: maxMessagesPerRead, allocator)
     }
 
     override func allocatorWasChosen() {
@@ -309,7 +308,7 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
         case _ as ChannelOptions.Types.WriteBufferWaterMarkOption: waterMark
         case _ as ChannelOptions.Types.BufferedWritableBytesOption: writes.bytes
         case _ as ChannelOptions.Types.ConnectTimeoutOption: connectTimeout
-        case _ as ChannelOptions.Types.RecvAllocatorOption: ownBuffers?.recvAllocator ?? sizes
+        case _ as ChannelOptions.Types.RecvAllocatorOption: ownBuffers?.allocator ?? sizes
         case _ as ChannelOptions.Types.MaxMessagesPerReadOption: maxMessagesPerRead
         default: nil
         }

@@ -2,15 +2,18 @@
 public struct DescriptorEvents: OptionSet, Sendable, Hashable {
     public let rawValue: UInt8
 
+    @inlinable
     public init(rawValue: UInt8) {
         self.rawValue = rawValue
     }
 
     /// Reading will not block: there are bytes, a connection to accept, the end of the stream, or an error.
-    public static let readable = DescriptorEvents(rawValue: 1)
+    @inlinable
+    public static var readable: DescriptorEvents { DescriptorEvents(rawValue: 1) }
 
     /// Writing will not block, or will fail at once.
-    public static let writable = DescriptorEvents(rawValue: 2)
+    @inlinable
+    public static var writable: DescriptorEvents { DescriptorEvents(rawValue: 2) }
 }
 
 extension DescriptorEvents: CustomStringConvertible {
