@@ -31,7 +31,7 @@ import Testing
                 switch kind ?? [.makeThread, .accept, .write, .read].randomElement(using: &random)! {
                 case let kind where [.read, .write, .send, .wait].contains(kind):
                     tape.put(unsigned: UInt64(kind.rawValue))
-                    for byte in numbers(4) { tape.put(unsigned: UInt64(byte)) }
+                    for _ in 0..<4 { tape.put(number()) }
                 case let kind:
                     tape.put(unsigned: UInt64(kind.rawValue))
                     tape.put(numbers(Int.random(in: 0...3, using: &random)))
