@@ -49,7 +49,7 @@ class LoopChannel: Channel, ChannelCore, NIOSynchronousChannelOptions, @unchecke
     final var closeFuture: EventLoopFuture<Void> { closePromise.futureResult }
 
     /// Calls the handlers, on the loop's thread.
-    // Uncounted, because the channel keeps its pipeline: each message took four references more.
+    // Uncounted, because the channel keeps its pipeline: each message took three references more.
     @inline(__always)
     final func withHandlers(_ body: (ChannelPipeline.SynchronousOperations) -> Void) {
         Unmanaged.passUnretained(storedPipeline)._withUnsafeGuaranteedRef { body($0.syncOperations) }

@@ -130,7 +130,7 @@ struct PendingWrites {
     /// Releases the writes before the first one that is still to be sent.
     private mutating func letGo(since first: Int) {
         if head == writes.count {
-            // There is one nearly always, and to remove all takes four times as many instructions.
+            // There is one nearly always, and `removeAll` takes 119 instructions in place of 32.
             if head == 1 { writes.removeLast() } else { writes.removeAll(keepingCapacity: head <= Self.mostPieces) }
             (head, flushed) = (0, 0)
         } else if head >= Self.mostPieces, head > writes.count / 2 {

@@ -6,7 +6,8 @@ internal import RunLoopUnix
 ///
 /// It is still in the processor's cache when the next channel reads, and a channel that waits keeps none.
 final class ReadBuffers {
-    // Memory of its own, because an array asks at each change whether it is shared: 70 instructions for each message.
+    // Memory of its own, because an array asks at each change whether it is shared. Together with the indices that are
+    // set in place of `clear()`, this saves 109 instructions for each message.
     // Exclusive access is not checked: only the loop's thread reads, and a stream calls nobody meanwhile.
     private let buffers: UnsafeMutableBufferPointer<NIOCore.ByteBuffer> = .allocate(capacity: kinds * mostOfKind)
     @exclusivity(unchecked) private var nextToReplace = 0
