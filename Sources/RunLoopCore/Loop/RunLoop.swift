@@ -58,9 +58,9 @@ public final class RunLoop {
     /// How many of them observe runs: while none does, a pass need not ask for each activity.
     @exclusivity(unchecked) private(set) var observerCount = 0
 
-    @exclusivity(unchecked) var signals = SignalQueue<Source>()
+    @exclusivity(unchecked) var signals = SignalQueue()
     @exclusivity(unchecked) var descriptors = SlotTable<Source>()
-    @exclusivity(unchecked) var parked = ParkedList<Source>()
+    @exclusivity(unchecked) var parked = ParkedList()
     /// Whether any descriptor source has had an order other than 0.
     @exclusivity(unchecked) var hasOrderedDescriptors = false
 
