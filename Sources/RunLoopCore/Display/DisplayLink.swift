@@ -188,7 +188,7 @@ public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
     public typealias Remote = RunLoop.ItemRemote<DisplayLink>
 
     /// A handle with which any thread may stop the link.
-    public var remote: Remote { Remote(link) }
+    public var remote: Remote { Remote(link: link) }
 
     // MARK: Modes
 

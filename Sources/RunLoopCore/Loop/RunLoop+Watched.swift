@@ -156,8 +156,6 @@ extension RunLoop.Source {
         return call(in: loop, handler)
     }
 
-    final var callee: Callee { Callee(kind, name, origin) }
-
     /// Counts the bytes of a connection that has this source. `nil` if its loop has no recorder.
     package final func makeMeter(_ descriptor: Int32) -> FlightMeter? {
         home.flatMap { $0.with(\.log) }.map { FlightMeter($0, descriptor, callee) }

@@ -39,7 +39,7 @@ extension RunLoop {
         }
 
         /// Whether it can still be called. Once it has been invalidated this is `false` for good.
-        public final var isValid: Bool { hasHandler && extras?.link?.isInvalidated != true }
+        public final var isValid: Bool { hasHandler && extras?.link?.gate.isClosed != true }
 
         /// Called once when the item becomes invalid, before its handler and target are released: the counterpart of
         /// the cancel handler of a GCD source. On the loop's thread.
@@ -62,7 +62,7 @@ extension RunLoop {
         private func retire() {
             home?.with { withdraw(from: $0) }
             guard let extras else { return }
-            extras.link?.markInvalidated()
+            extras.link?.gate.close()
             let handler = extras.invalidationHandler
             extras.invalidationHandler = nil
             handler?()
@@ -104,7 +104,7 @@ extension RunLoop {
         @discardableResult
         @inline(__always)
         final func dispatch(in loop: RunLoop, _ handler: () -> Void) -> Bool {
-            loop.dispatch(Callee(kind, name, origin, number: callNumber)) { call(in: loop, handler) }
+            loop.dispatch(callee) { call(in: loop, handler) }
         }
 
         /// Calls its handler unless another thread has stopped it.
@@ -116,8 +116,11 @@ extension RunLoop {
                 handler()
                 return true
             }
-            return link.call(on: loop?.threadNumber ?? CallGate.thisThread, handler)
+            return link.gate.pass(on: loop?.threadNumber ?? CallGate.thisThread, handler)
         }
+
+        @inline(__always)
+        final var callee: Callee { Callee(kind, name, origin, number: callNumber) }
 
         /// Tells that a request was ignored, and why: to the trace of its loop, or else of the calling thread's.
         @inline(never)

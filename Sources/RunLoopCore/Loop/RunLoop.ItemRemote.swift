@@ -7,10 +7,6 @@ extension RunLoop {
     public struct ItemRemote<Subject: Item>: Sendable {
         let link: RemoteLink<Item, RunLoop>
 
-        init(_ link: RemoteLink<Item, RunLoop>) {
-            self.link = link
-        }
-
         /// Stops the item for good: once this has returned, no call of its handler begins.
         ///
         /// A call that is under way is not interrupted. If it is on another thread, this waits until the handler has
@@ -22,11 +18,11 @@ extension RunLoop {
         /// Wakes the item's loop, which releases the handler and the target on its own thread soon after, in any mode.
         /// If the item is in no loop, its owner releases them. Harmless when repeated. Any thread.
         public func invalidate() {
-            if link.markInvalidated() { link.ask { $0.invalidate() } }
-            link.waitForBegin()
+            if link.gate.close() { link.ask { $0.invalidate() } }
+            link.gate.waitForBegin()
         }
 
         /// Whether the item has been stopped, here or on its own thread. Any thread.
-        public var isInvalidated: Bool { link.isInvalidated }
+        public var isInvalidated: Bool { link.gate.isClosed }
     }
 }

@@ -1,7 +1,7 @@
 /// State that an item and its remotes share: the item, the mailbox of its loop, and whether it has been stopped.
 final class RemoteLink<Item: AnyObject, Loop: AnyObject>: Sendable {
-    /// Closed when the item has been stopped, here or on its own thread.
-    private let gate = CallGate()
+    /// Passed by calls of the item's handler; closed when the item has been stopped, here or on its own thread.
+    let gate = CallGate()
     private let mailbox: Locked<Mailbox<Loop>?>
     // Set once, here, and read only on the thread of the item's loop, when the loop carries out a request.
     nonisolated(unsafe) weak let item: Item?
@@ -10,22 +10,6 @@ final class RemoteLink<Item: AnyObject, Loop: AnyObject>: Sendable {
         self.item = item
         self.mailbox = Locked(mailbox)
     }
-
-    var isInvalidated: Bool { gate.isClosed }
-
-    /// - Returns: whether it was valid.
-    @discardableResult
-    func markInvalidated() -> Bool { gate.close() }
-
-    /// Waits until a call that another thread is just beginning has begun.
-    func waitForBegin() { gate.waitForBegin() }
-
-    /// Calls the item's handler, unless it has been stopped.
-    ///
-    /// - Parameter thread: the calling thread.
-    /// - Returns: whether it was called.
-    @inline(__always)
-    func call(on thread: UInt32, _ handler: () -> Void) -> Bool { gate.pass(on: thread, handler) }
 
     @inline(never)
     func loopChanged(to mailbox: Mailbox<Loop>?) {

@@ -53,7 +53,7 @@ public final class CustomSource: RunLoop.Source {
     public typealias Remote = RunLoop.ItemRemote<CustomSource>
 
     /// A handle with which any thread may signal or stop the source.
-    public var remote: Remote { Remote(link) }
+    public var remote: Remote { Remote(link: link) }
 
     /// The mark is cleared first, so that the handler can signal again.
     override func serve(_ found: DescriptorEvents, in loop: RunLoop) -> Bool {

@@ -65,7 +65,7 @@ public final class DescriptorSource: RunLoop.WatchedSource {
 
     /// A handle with which any thread may stop the source. Close the descriptor only when ``removalHandler`` has been
     /// called.
-    public var remote: Remote { Remote(link) }
+    public var remote: Remote { Remote(link: link) }
 
     override func serve(_ found: DescriptorEvents, in loop: RunLoop) -> Bool {
         guard let handler, let events = due(of: found, in: loop) else { return false }

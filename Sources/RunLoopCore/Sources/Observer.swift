@@ -33,7 +33,7 @@ public final class Observer: RunLoop.UntimedItem {
     public typealias Remote = RunLoop.ItemRemote<Observer>
 
     /// A handle with which any thread may stop the observer.
-    public var remote: Remote { Remote(link) }
+    public var remote: Remote { Remote(link: link) }
 
     /// Calls the handler, unless it is on the stack already.
     override func observe(_ activity: RunLoop.Activity, in loop: RunLoop) {

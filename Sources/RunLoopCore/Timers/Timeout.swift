@@ -109,7 +109,7 @@ open class Timeout: RunLoop.TimedItem {
 
     @inline(never)
     private final func tellOfArming(in loop: RunLoop) {
-        loop.watchedCause(of: Callee(kind, name, origin, number: callNumber))
+        loop.watchedCause(of: callee)
     }
 
     @inline(__always)

@@ -78,7 +78,7 @@ public final class Timer: RunLoop.TimedItem {
 
     /// As ``isValid``, without a check of the item's kind.
     @inline(__always)
-    private var canFire: Bool { handler != nil && extras?.link?.isInvalidated != true }
+    private var canFire: Bool { handler != nil && extras?.link?.gate.isClosed != true }
 
     override func makeExtras() -> Extras { Own() }
 
@@ -190,8 +190,7 @@ public final class Timer: RunLoop.TimedItem {
 
     @inline(never)
     fileprivate func tellOfArming(in loop: RunLoop) {
-        guard !repeats, isIn(loop) else { return }
-        loop.watchedCause(of: Callee(kind, name, origin, number: callNumber))
+        if !repeats, isIn(loop) { loop.watchedCause(of: callee) }
     }
 
     private var hasNewSlack: Bool { if case .newSlack? = own?.change { true } else { false } }
@@ -232,7 +231,7 @@ public final class Timer: RunLoop.TimedItem {
     public typealias Remote = RunLoop.ItemRemote<Timer>
 
     /// A handle with which any thread may stop or move the timer.
-    public var remote: Remote { Remote(link) }
+    public var remote: Remote { Remote(link: link) }
 
     // MARK: Firing and invalidating
 

@@ -98,7 +98,7 @@ public final class WallTimer: RunLoop.TimedItem {
     public typealias Remote = RunLoop.ItemRemote<WallTimer>
 
     /// A handle with which any thread may stop the timer.
-    public var remote: Remote { Remote(link) }
+    public var remote: Remote { Remote(link: link) }
 
     // MARK: Its dates
 

@@ -152,7 +152,7 @@ struct ItemLifetimeTests {
             let loop = simulation.loop
             let item = try maker.make(loop, Token())
             let keepAlive = loop.keepAlive()
-            let remote = RunLoop.ItemRemote<RunLoop.Item>(item.link)
+            let remote = RunLoop.ItemRemote<RunLoop.Item>(link: item.link)
             let thread = LoopThread(name: "other") { _ in remote.invalidate() }
             loop.run(in: .default, until: ms(1))
             #expect(!item.isValid)
